@@ -1,0 +1,50 @@
+"""msjax: MindSpore's hook programming and PyNative debugging, on JAX.
+
+Use it under its own name (``import msjax as ms``), or run a MindSpore script as it is:
+``msjax run script.py``.
+"""
+
+import importlib
+
+# Each of these attaches methods to Tensor.
+import msjax.autograd.tensor_api
+import msjax.ops.tensor_methods
+from msjax import common, context, nn, ops
+from msjax.autograd.grad import get_grad, grad, value_and_grad
+from msjax.autograd.vjp import jvp, vjp
+from msjax.common import dtype
+from msjax.common.dtype import *  # noqa: F403
+from msjax.common.initializer import Initializer, initializer
+from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.common.random import Generator, default_generator, get_seed, manual_seed, set_seed
+from msjax.common.tensor import Tensor, from_numpy, is_tensor, tensor
+from msjax.context import (
+    GRAPH_MODE,
+    PYNATIVE_MODE,
+    ParallelMode,
+    get_auto_parallel_context,
+    get_context,
+    get_current_device,
+    reset_auto_parallel_context,
+    set_auto_parallel_context,
+    set_context,
+    set_device,
+)
+from msjax.ops.from_jax import from_jax
+from msjax.version import __version__
+
+# Imported when first used: `import msjax` stays light.
+_SUBMODULES = ("alias", "cli", "train", "tools", "hooks", "numpy")
+_LATER = {"install_as_mindspore": "msjax.alias"}
+
+
+def __getattr__(name):
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
+    if name in _SUBMODULES:
+        return importlib.import_module(f"msjax.{name}")
+    raise AttributeError(f"msjax doesn't offer {name!r}.")
+
+
+def __dir__():
+    return sorted([*globals(), *_LATER, *_SUBMODULES])

@@ -1,0 +1,7 @@
+"""``python -m msjax``."""
+
+import sys
+
+from msjax.cli import main
+
+sys.exit(main())

@@ -1,0 +1,1 @@
+"""Gradients: operators, the tape and the functions that take gradients."""

@@ -1,0 +1,296 @@
+"""Gradient functions: grad, value_and_grad, GradOperation, get_grad."""
+
+import jax.numpy as jnp
+
+from msjax.autograd.run import Recording, check_function, flatten_tensors, ones_like
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+
+
+def grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=False):
+    """A function that computes the gradient of `fn`.
+
+    Outputs that are no scalars are differentiated as if summed.
+
+    Args:
+        fn (callable): a function or Cell.
+        grad_position (int, tuple or None): the inputs to differentiate with respect to. None with `weights` only.
+        weights (Parameter, list, tuple or ParameterTuple, optional): Parameters to differentiate with respect to.
+        has_aux (bool): True if only the first output is differentiated and the others are handed back.
+        return_ids (bool): True pairs each gradient with its position or Parameter's name.
+
+    Returns:
+        A function of `fn`'s arguments. It returns the gradient of one position bare, of several as a tuple; those of
+        a single Parameter bare, of a list of Parameters as a tuple; with positions and weights, a pair of both. With
+        `has_aux`, a pair of that and the tuple of the other outputs.
+
+    Raises:
+        ValueError: neither position nor weights, or a negative position.
+        TypeError: a wrong type of an argument.
+        RuntimeError: a position beyond the arguments (when the function is called).
+
+    Example:
+        >>> import msjax as ms
+        >>> def f(x, y):
+        ...     return x * x * y
+        >>> print(ms.grad(f)(ms.Tensor(3.0), ms.Tensor(2.0)))
+        12.0
+        >>> print(ms.grad(f, (0, 1))(ms.Tensor(3.0), ms.Tensor(2.0)))
+        (Tensor(shape=[], dtype=Float32, value= 12), Tensor(shape=[], dtype=Float32, value= 9))
+    """
+    request = _Request("grad", fn, grad_position, weights, has_aux, return_ids)
+
+    @_named(fn, "grad")
+    def gradient_of(*args, **kwargs):
+        _, grads, aux = request.run(args, kwargs)
+        return (grads, aux) if has_aux else grads
+
+    return gradient_of
+
+
+def value_and_grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=False):
+    """A function that computes the value of `fn` and its gradient.
+
+    The arguments are those of `grad`.
+
+    Returns:
+        A function of `fn`'s arguments that returns (value, gradient).
+
+    Raises:
+        ValueError, TypeError, RuntimeError: as `grad`.
+
+    Example:
+        >>> import msjax as ms
+        >>> value, gradient = ms.value_and_grad(lambda x: x * x)(ms.Tensor(3.0))
+        >>> print(value, gradient)
+        9.0 6.0
+    """
+    request = _Request("value_and_grad", fn, grad_position, weights, has_aux, return_ids)
+
+    @_named(fn, "value_and_grad")
+    def value_and_gradient_of(*args, **kwargs):
+        value, grads, _ = request.run(args, kwargs)
+        return value, grads
+
+    return value_and_gradient_of
+
+
+def get_grad(gradients, identifier):
+    """Look a gradient up in what a gradient function with ``return_ids=True`` returned.
+
+    Args:
+        gradients: what the function returned.
+        identifier (int or Parameter): the position or the Parameter.
+
+    Raises:
+        RuntimeError: there is no such gradient.
+        TypeError: the identifier is neither.
+
+    Example:
+        >>> import msjax as ms
+        >>> gradients = ms.grad(lambda x, y: x * y, (0, 1), return_ids=True)(ms.Tensor(2.0), ms.Tensor(5.0))
+        >>> print(ms.get_grad(gradients, 1))
+        2.0
+    """
+    if isinstance(identifier, Parameter):
+        key = identifier.name
+    elif isinstance(identifier, int) and not isinstance(identifier, bool):
+        key = identifier
+    else:
+        raise TypeError(f"For 'get_grad', 'identifier' should be a position (int) or a Parameter, but got {describe(identifier)}.")
+    found = _lookup(gradients, key)
+    if found is None:
+        raise RuntimeError(f"For 'get_grad', there is no gradient for {key!r}; there are {', '.join(map(repr, _keys(gradients)))}.")
+    return found
+
+
+def _is_pair(item):
+    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], (int, str)) and not isinstance(item[1], (int, str))
+
+
+def _lookup(item, key):
+    if _is_pair(item):
+        return item[1] if type(item[0]) is type(key) and item[0] == key else None
+    if isinstance(item, tuple):
+        for inner in item:
+            found = _lookup(inner, key)
+            if found is not None:
+                return found
+    return None
+
+
+def _keys(item):
+    if _is_pair(item):
+        return [item[0]]
+    return [k for inner in item for k in _keys(inner)] if isinstance(item, tuple) else []
+
+
+class GradOperation:
+    """Makes gradient functions, in the manner of MindSpore 1.
+
+    Args:
+        get_all (bool): True for the gradients of all inputs, as a tuple; False for that of the first.
+        get_by_list (bool): True for the gradients of Parameters, given with the function.
+        sens_param (bool): True if the last argument is the gradient that arrives at the output (a tuple of them for
+            several outputs); False for ones.
+
+    Raises:
+        TypeError: an argument is no bool.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> gradient = ops.GradOperation(get_all=True)(lambda x, y: x * y)
+        >>> print(gradient(ms.Tensor(1, ms.int32), ms.Tensor(2, ms.int32)))
+        (Tensor(shape=[], dtype=Int32, value= 2), Tensor(shape=[], dtype=Int32, value= 1))
+    """
+
+    def __init__(self, get_all=False, get_by_list=False, sens_param=False):
+        for name, flag in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
+            if not isinstance(flag, bool):
+                raise TypeError(f"For 'GradOperation', '{name}' should be a bool, but got {flag!r}.")
+        self.get_all = get_all
+        self.get_by_list = get_by_list
+        self.sens_param = sens_param
+
+    def __call__(self, fn, weights=None):
+        """A function that computes the gradient of `fn`; `weights` counts with `get_by_list` only."""
+        check_function(fn, "GradOperation")
+        if self.get_by_list and weights is None:
+            if not hasattr(fn, "trainable_params"):
+                raise ValueError("For 'GradOperation', get_by_list=True needs 'weights' unless the function is a Cell.")
+            weights = fn.trainable_params()
+        weights = _Weights(weights, "GradOperation") if self.get_by_list else None
+        position = None if self.get_by_list and not self.get_all else ("all" if self.get_all else 0)
+
+        @_named(fn, "gradient")
+        def gradient_of(*args, **kwargs):
+            sens = None
+            if self.sens_param:
+                if "sens" in kwargs:
+                    sens = kwargs.pop("sens")
+                elif args:
+                    *args, sens = args
+                else:
+                    raise TypeError("For 'GradOperation', sens_param=True needs the gradient of the output as the last argument.")
+            with Recording() as recording:
+                positions = () if position is None else range(len(args)) if position == "all" else (0,)
+                _check_range(positions, args, "GradOperation")
+                args, places = recording.inputs(args, kwargs, positions)
+                leaves = recording.weights(weights.parameters) if weights else []
+                out = fn(*args, **kwargs)
+            outputs = flatten_tensors(out, fn)
+            found = recording.backward(outputs, ones_like(outputs) if sens is None else _sens(sens, outputs, fn))
+            by_position = [found.gradient(place) for place in places]
+            if position == "all":
+                by_position = tuple(g for g in by_position if g != ())
+            elif position == 0:
+                by_position = by_position[0]
+            if not weights:
+                return by_position
+            by_weight = weights.shape_like([found.of(leaf) for leaf in leaves])
+            return by_weight if position is None else (by_position, by_weight)
+
+        return gradient_of
+
+
+class _Weights:
+    """The Parameters that a gradient is asked for, and the form in which the gradients go back."""
+
+    def __init__(self, weights, who):
+        self.single = isinstance(weights, Parameter)
+        if not self.single and not isinstance(weights, (list, tuple)):
+            raise TypeError(
+                f"For '{who}', 'weights' should be a Parameter, or a list, tuple or ParameterTuple of Parameters, but got {describe(weights)}."
+            )
+        self.parameters = [weights] if self.single else list(weights)
+        for parameter in self.parameters:
+            if not isinstance(parameter, Parameter):
+                raise TypeError(f"For '{who}', every one of 'weights' should be a Parameter, but got {describe(parameter)}.")
+
+    def shape_like(self, grads):
+        return grads[0] if self.single else tuple(grads)
+
+
+class _Request:
+    """The arguments of `grad` and `value_and_grad`, checked."""
+
+    def __init__(self, who, fn, position, weights, has_aux, return_ids):
+        self.who = who
+        self.fn = check_function(fn, who)
+        for name, flag in (("has_aux", has_aux), ("return_ids", return_ids)):
+            if not isinstance(flag, bool):
+                raise TypeError(f"For '{who}', '{name}' should be a bool, but got {flag!r}.")
+        if position is None and weights is None:
+            raise ValueError(f"For '{who}', 'grad_position' and 'weights' can't both be None.")
+        self.several = isinstance(position, tuple) and len(position) > 1
+        self.positions = () if position is None else position if isinstance(position, tuple) else (position,)
+        self.by_position = position is not None
+        for p in self.positions:
+            if not isinstance(p, int):
+                raise TypeError(f"For '{who}', 'grad_position' should be an int or a tuple of ints, but got {describe(position)}.")
+            if p < 0:
+                raise ValueError(f"For '{who}', 'grad_position' should not be negative, but got {p}.")
+        self.weights = None if weights is None else _Weights(weights, who)
+        self.has_aux = has_aux
+        self.return_ids = return_ids
+
+    def run(self, args, kwargs):
+        """(value, gradients in the form asked for, auxiliary outputs) of one call."""
+        fn = self.fn
+        with Recording() as recording:
+            _check_range(self.positions, args, self.who)
+            args, places = recording.inputs(args, kwargs, self.positions)
+            leaves = recording.weights(self.weights.parameters) if self.weights else []
+            out = fn(*args, **kwargs)
+        differentiated, aux = out, ()
+        if self.has_aux:
+            if not isinstance(out, (tuple, list)) or len(out) < 2:
+                raise ValueError(f"For '{self.who}', has_aux=True needs a function of at least two outputs, but it returned {describe(out)}.")
+            differentiated, aux = out[0], tuple(out[1:])
+        outputs = flatten_tensors(differentiated, fn)
+        found = recording.backward(outputs, ones_like(outputs), also=aux)
+        value = (differentiated, *aux) if self.has_aux else out
+        return value, self._arrange(found, places, leaves), aux
+
+    def _arrange(self, found, places, leaves):
+        by_position = [found.gradient(place) for place in places]
+        by_weight = [found.of(leaf) for leaf in leaves]
+        if self.return_ids:
+            by_position = [(int(p), g) for p, g in zip(self.positions, by_position)]
+            by_weight = [(leaf.tensor.name, g) for leaf, g in zip(leaves, by_weight)]
+        positions = (tuple(by_position) if self.several else by_position[0]) if self.by_position else None
+        if self.weights is None:
+            return positions
+        weights = self.weights.shape_like(by_weight)
+        return (positions, weights) if self.by_position else weights
+
+
+def _check_range(positions, args, who):
+    for p in positions:
+        if p >= len(args):
+            raise RuntimeError(f"For '{who}', 'grad_position' {p} is out of range: the function was called with {len(args)} arguments.")
+
+
+def _sens(sens, outputs, fn):
+    given = list(sens) if isinstance(sens, (tuple, list)) else [sens]
+    if len(given) != len(outputs):
+        raise ValueError(f"For 'GradOperation', sens_param=True needs one gradient for each of {len(outputs)} outputs, but got {len(given)}.")
+    for s, out in zip(given, outputs):
+        if isinstance(s, Tensor) and s.shape != out.shape:
+            raise ValueError(f"For 'GradOperation', the sens value has shape {s.shape}, but the output has shape {out.shape}.")
+    return [
+        s if isinstance(s, Tensor) else Tensor(jnp.full(out.shape, s, out._value.dtype)) for s, out in zip(given, outputs)
+    ]
+
+
+def _named(fn, verb):
+    def decorate(made):
+        name = getattr(fn, "__name__", type(fn).__name__)
+        made.__name__ = f"{verb}_{name}"
+        made.__qualname__ = made.__name__
+        made.__doc__ = f"{verb} of {name}."
+        return made
+
+    return decorate

@@ -1,0 +1,304 @@
+"""Operators: the one way in which anything is computed on Tensors.
+
+`apply` is the whole dispatch. An operator is a function of jax arrays. With values at hand and no
+gradient wanted, it runs as a compiled call; with a gradient wanted, as a compiled forward that
+leaves residuals, and a node on the tape; while jax traces, it is simply called.
+"""
+
+import functools
+
+import jax
+
+from msjax.common.node import Node, wrap
+from msjax.autograd.pieces import Pull, compile_forward
+from msjax.common import dtype as mstype
+from msjax.common.tensor import CONCRETE, Tensor, TracedValueError, as_array, is_tracer
+from msjax.context import SETTINGS
+from msjax.errors import describe, where
+from msjax.state import STATE
+
+
+class Op:
+    """A function of jax arrays as an operator on Tensors.
+
+    Args:
+        name: as messages show it.
+        fn: takes operands (jax arrays, Python numbers or None), then static values; returns an array or a tuple.
+        int_grad: its gradient with respect to integer operands is that of the same formula on floats; True, or the
+            positions of the operands for which that holds.
+        differentiable: False if no gradient ever flows through it.
+        shape_error: the exception that MindSpore raises where shapes don't fit.
+    """
+
+    __slots__ = ("name", "fn", "int_grad", "differentiable", "shape_error", "_plain", "_forward", "_derived", "jit")
+
+    def __init__(self, name, fn, *, int_grad=False, differentiable=True, shape_error=ValueError):
+        self.name = name
+        self.fn = fn
+        self.int_grad = int_grad
+        self.differentiable = differentiable
+        self.shape_error = shape_error
+        self.jit = jax.jit(fn)
+        self._plain = {(): self.jit}
+        self._forward = {}
+        self._derived = {}
+
+    def __repr__(self):
+        return f"Op({self.name})"
+
+    def bind(self, static):
+        """The function of operands alone."""
+        return _Bound(self.fn, static) if static else self.fn
+
+    def compiled(self, static):
+        try:
+            return self._plain[static]
+        except KeyError:
+            compiled = self._plain[static] = jax.jit(self.bind(static))
+            return compiled
+
+    def forward(self, static, slots):
+        try:
+            return self._forward[static, slots]
+        except KeyError:
+            compiled = self._forward[static, slots] = compile_forward(self.bind(static), slots, self.int_grad)
+            return compiled
+
+    def derived(self, key, make):
+        """An operator made from this one, such as its backward; made once for each key."""
+        try:
+            return self._derived[key]
+        except KeyError:
+            made = self._derived[key] = make()
+            return made
+
+
+class _Bound:
+    """fn with its static values; a class, since jax names programs after it and partials have no name."""
+
+    def __init__(self, fn, static):
+        self.fn = fn
+        self.static = static
+        self.__name__ = getattr(fn, "__name__", "op")
+
+    def __call__(self, *operands):
+        return self.fn(*operands, *self.static)
+
+
+def apply(op: Op, operands, static=()):
+    """Run an operator.
+
+    Args:
+        op: the operator.
+        operands: Tensors, Parameters, arrays, Python numbers or None.
+        static: hashable values that the program is compiled for.
+
+    Returns:
+        A Tensor, or a tuple of Tensors.
+    """
+    values = []
+    on_tape = False
+    traced = False
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            if operand._node is not None:
+                on_tape = True
+            operand = operand._value
+        elif isinstance(operand, (list, tuple)):
+            operand = as_array(operand)
+        values.append(operand)
+        if operand.__class__ not in CONCRETE and is_tracer(operand):
+            traced = True
+    try:
+        if on_tape and op.differentiable and STATE.recording:
+            recorded = _record(op, operands, values, static, traced)
+            if recorded is not None:
+                return recorded
+        out = op.bind(static)(*values) if traced else op.compiled(static)(*values)
+    except Exception as error:
+        raise_op_error(error, op, operands)
+    if SETTINGS.pynative_synchronize and not traced:
+        _wait(out, op)
+    if out.__class__ is tuple or out.__class__ is list:
+        return tuple([wrap(o) for o in out])
+    return wrap(out)
+
+
+def _record(op, operands, values, static, traced):
+    """Run the operator with a node on the tape; None if no operand really is on it."""
+    scope = STATE.scope
+    root = scope.root
+    slots, edges, base = [], [], None
+    for i, operand in enumerate(operands):
+        node = getattr(operand, "_node", None) if isinstance(operand, Tensor) else None
+        if node is None or not node.base.open or node.base.root is not root or not node.live():
+            continue
+        slots.append(i)
+        edges.append((node, operand._oidx))
+        if base is None or node.base.depth < base.depth:
+            base = node.base
+    if base is None:
+        return None
+    slots = tuple(slots)
+    if traced:
+        pull = Pull(op.bind(static), values, slots, op.int_grad)
+        out, residuals = pull.out, None
+    else:
+        out, residuals = op.forward(static, slots)(*values)
+        pull = residuals.spec.pull
+        if SETTINGS.pynative_synchronize:
+            _wait(out, op)
+    tensors = [wrap(o) for o in out]
+    if True in pull.carries:
+        if pull.slots != slots:
+            edges = [e for i, e in zip(slots, edges) if i in pull.slots]
+        node = OpNode(base, edges, op, static, pull, residuals)
+        if base is not scope:
+            scope.nested = True
+            node.inputs = [snapshot(o, v) for o, v in zip(operands, values)]
+        if residuals is not None and residuals.spec.needs_values:
+            node.values = values
+            node.out = out
+        for i, tensor in enumerate(tensors):
+            if pull.carries[i]:
+                tensor._node = node
+                tensor._oidx = i
+    return tensors[0] if pull.single else tuple(tensors)
+
+
+def snapshot(operand, value=None):
+    """The operand as it is now; it may be written to later."""
+    if not isinstance(operand, Tensor):
+        return operand if value is None else value
+    copy = wrap(operand._value)
+    if operand._node is not None:
+        copy._node, copy._oidx = operand._node, operand._oidx
+    return copy
+
+
+class OpNode(Node):
+    """A step that an operator made.
+
+    Attributes:
+        residuals: what the compiled forward left; None if the step was traced, when `pull` has it all.
+        values, out: operand values and results, where the backward needs them.
+        inputs: the operands as Tensors, where the backward itself may have to be differentiated.
+    """
+
+    __slots__ = ("op", "static", "way_back", "residuals", "values", "out", "inputs")
+
+    def __init__(self, base, edges, op, static, way_back, residuals):
+        Node.__init__(self, base, edges, len(way_back.carries))
+        self.op = op
+        self.static = static
+        self.way_back = way_back
+        self.residuals = residuals
+        self.values = self.out = self.inputs = None
+
+    @property
+    def name(self) -> str:
+        return self.op.name
+
+    def pull(self, cts, need):
+        if self.residuals is None:
+            return self.way_back(cts, need)
+        spec = self.residuals.spec
+        if self.nout == 1:
+            compiled = spec.backward((True,), need)
+            given = cts
+        else:
+            compiled = spec.backward(tuple([c is not None for c in cts]), need)
+            given = [c for c in cts if c is not None]
+        grads = compiled(*self._residuals(spec), *given)
+        if False not in need:
+            return grads
+        found = iter(grads)
+        return [next(found) if n else None for n in need]
+
+    def _residuals(self, spec):
+        kept = self.residuals.leaves
+        if not spec.needs_values:
+            return kept
+        of = {"kept": kept, "in": self.values, "out": self.out}
+        return [of[kind][i] for kind, i in spec.sources]
+
+    def pull_recorded(self, cts, need):
+        """As `pull`, on Tensors and by operators, so that an outer scope can differentiate it."""
+        given = tuple([c is not None for c in cts])
+        cts = [c for c in cts if c is not None]
+        if self.inputs is not None:
+            # The way back depends on the inputs, which an outer scope may differentiate: do it again from them.
+            n, slots, fn, int_grad = len(self.inputs), self.way_back.slots, self.op.bind(self.static), self.op.int_grad
+
+            def again(*args):
+                rest = iter(args[n:])
+                full = [next(rest) if there else None for there in given]
+                grads = Pull(fn, args[:n], slots, int_grad)(full, need)
+                return tuple(g for g in grads if g is not None)
+
+            key = ("again", self.static, slots, given, need, n)
+            gradient = self.op.derived(key, lambda: Op("gradient of " + self.op.name, again, int_grad=int_grad))
+            grads = apply(gradient, [*self.inputs, *cts])
+        elif self.residuals is not None:
+            spec = self.residuals.spec
+            key = ("back", spec, given, need)
+            gradient = self.op.derived(key, lambda: Op("gradient of " + self.op.name, spec.backward_fn(given, need), int_grad=True))
+            grads = apply(gradient, [*self._residuals(spec), *cts])
+        else:
+            way_back = self.way_back
+
+            def back(*cts):
+                rest = iter(cts)
+                grads = way_back([next(rest) if there else None for there in given], need)
+                return tuple(g for g in grads if g is not None)
+
+            grads = apply(Op("gradient of " + self.op.name, back, int_grad=True), cts)
+        found = iter(grads)
+        return [next(found) if n else None for n in need]
+
+    def release(self):
+        self.edges = self.residuals = self.values = self.out = self.inputs = self.way_back = None
+
+
+def _wait(out, op):
+    try:
+        jax.block_until_ready(out)
+    except Exception as error:
+        raise_op_error(error, op, ())
+
+
+def raise_op_error(error, op, operands):
+    """Raise what went wrong in an operator again, with the operator, the cell and the operands named."""
+    if isinstance(error, (TracedValueError, IndexError, NotImplementedError, OpError)) or not isinstance(error, _EXPECTED):
+        raise error
+    bad = [o for o in operands if not (o is None or isinstance(o, (Tensor, bool, int, float, complex)) or hasattr(o, "dtype"))]
+    kind = TypeError if bad else op.shape_error if isinstance(error, (TypeError, ValueError)) else RuntimeError
+    came = ", ".join(describe(o) for o in operands)
+    made = _error_class(kind)(f"For '{op.name}'{where()}: {_first_lines(error)}\n  The operands were: {came}")
+    raise made from error
+
+
+class OpError(Exception):
+    """An operator refused its operands; the class raised is also the exception that MindSpore raises."""
+
+
+@functools.cache
+def _error_class(kind):
+    return type(kind.__name__, (OpError, kind), {"__module__": "builtins"})
+
+
+_EXPECTED = (TypeError, ValueError, RuntimeError, OverflowError, ZeroDivisionError, AssertionError)
+
+
+def _first_lines(error) -> str:
+    text = str(error).split("\n\nThe error occurred while tracing")[0].strip()
+    return text if len(text) <= 600 else text[:600] + " ..."
+
+
+def type_of(value):
+    """The msjax data type of an operand: a Tensor's, an array's or that of a Python number."""
+    if isinstance(value, Tensor):
+        return value.dtype
+    if hasattr(value, "dtype"):
+        return mstype.from_np(value.dtype)
+    return mstype.pytype_to_dtype(type(value))

@@ -1,0 +1,70 @@
+"""What Tensors can do about gradients: hooks of their own."""
+
+from msjax.common.node import Leaf, ParameterLeaf
+from msjax.common.tensor import Tensor
+from msjax.errors import check_callable
+from msjax.hooks.handle import RemovableHandle
+from msjax.hooks.tensor_hooks import HookList
+from msjax.state import ROOT, STATE
+
+
+def register_hook(self, hook) -> RemovableHandle:
+    """Register a function of the gradient with respect to this Tensor.
+
+    The hook is called as ``hook(grad)`` in each backward pass, once, with the summed gradient: a Tensor of this
+    Tensor's shape and dtype. None keeps the gradient; a returned Tensor replaces it. Several hooks run in the order
+    of registration, each fed by the one before.
+
+    Args:
+        hook (callable): the function.
+
+    Returns:
+        A handle; ``handle.remove()`` takes the hook away.
+
+    Raises:
+        TypeError: `hook` is not callable.
+        RuntimeError: the Tensor comes from `ops.stop_gradient` in a function that is being differentiated.
+
+    Example:
+        >>> import msjax as ms
+        >>> def f(x):
+        ...     y = x * 2
+        ...     y.register_hook(lambda grad: print("grad of y:", grad))
+        ...     return y * y
+        >>> print(ms.grad(f)(ms.Tensor(3.0)))
+        grad of y: 12.0
+        24.0
+    """
+    check_callable(hook, "register_hook")
+    if self._stopped and STATE.scope is not ROOT:
+        raise RuntimeError(
+            "register_hook was called on the result of ops.stop_gradient, through which no gradient flows; "
+            "register it on the Tensor before stop_gradient."
+        )
+    hooks = self._hooks
+    if hooks is None:
+        hooks = self._hooks = HookList()
+    node = self._node
+    if node is not None and not isinstance(node, (Leaf, ParameterLeaf)) and node.live():
+        if node.hooks is None:
+            node.hooks = {}
+        # Two Tensors may stand for one output (an alias); hooks of either see its gradient.
+        known = node.hooks.setdefault(self._oidx, hooks)
+        if known is not hooks:
+            hooks = self._hooks = known
+    return hooks.add(hook)
+
+
+def hooks(self) -> list:
+    """The functions registered with `register_hook`, in order."""
+    return [] if self._hooks is None else list(self._hooks.hooks.values())
+
+
+def remove_hook(self):
+    """Take away all functions registered with `register_hook`."""
+    if self._hooks is not None:
+        self._hooks.hooks.clear()
+
+
+for _method in (register_hook, hooks, remove_hook):
+    setattr(Tensor, _method.__name__, _method)

@@ -1,0 +1,136 @@
+"""vjp and jvp: the two products with a Jacobian."""
+
+import jax
+
+from msjax.autograd.run import Recording, check_function, flatten_tensors
+from msjax.common.node import place_on_tape
+from msjax.common.tensor import Tensor, wrap
+from msjax.errors import describe
+from msjax.state import STATE
+
+
+def vjp(fn, *inputs, weights=None, has_aux=False):
+    """The value of a function, and the function of its vector-Jacobian product.
+
+    Args:
+        fn (callable): a function or Cell.
+        inputs (Tensor): what it is called with.
+        weights (ParameterTuple or list, optional): Parameters to differentiate with respect to, too.
+        has_aux (bool): True if only the first output is differentiated.
+
+    Returns:
+        (outputs, vjp_fn), with `has_aux` (outputs, vjp_fn, aux). ``vjp_fn(*gradients)`` takes a gradient for each
+        output and returns a tuple of one for each input; with weights, a pair of that and the weights' tuple. It may be
+        called again.
+
+    Raises:
+        TypeError: an input is no Tensor.
+        ValueError: vjp_fn got another number of gradients than there are outputs, or other shapes.
+
+    Example:
+        >>> import msjax as ms
+        >>> out, vjp_fn = ms.vjp(lambda x, y: x * y, ms.Tensor(2.0), ms.Tensor(3.0))
+        >>> print(out, vjp_fn(ms.Tensor(1.0)))
+        6.0 (Tensor(shape=[], dtype=Float32, value= 3), Tensor(shape=[], dtype=Float32, value= 2))
+    """
+    check_function(fn, "vjp")
+    _check_tensors(inputs, "vjp")
+    with Recording() as recording:
+        args, places = recording.inputs(inputs, {}, range(len(inputs)))
+        leaves = recording.weights(weights) if weights is not None else []
+        out = fn(*args)
+    aux = ()
+    if has_aux:
+        out, aux = out[0], tuple(out[1:])
+    outputs = flatten_tensors(out, fn)
+    sources = [wrap(o._value) for o in outputs]
+    for source, output in zip(sources, outputs):
+        source._node, source._oidx = output._node, output._oidx
+
+    def vjp_fn(*gradients):
+        flat = flatten_tensors(gradients, vjp_fn)
+        if len(flat) != len(sources):
+            raise ValueError(f"vjp_fn needs a gradient for each of {len(sources)} outputs, but got {len(flat)}.")
+        for gradient, source in zip(flat, sources):
+            if gradient.shape != source.shape:
+                raise ValueError(f"vjp_fn got a gradient of shape {gradient.shape} for an output of shape {source.shape}.")
+        found = recording.backward(sources, flat, keep=True)
+        by_input = tuple(found.gradient(place) for place in places)
+        return by_input if weights is None else (by_input, tuple(found.of(leaf) for leaf in leaves))
+
+    recording.forget([*outputs, *flatten_optional(aux)])
+    return (out, vjp_fn, aux) if has_aux else (out, vjp_fn)
+
+
+def jvp(fn, inputs, v, has_aux=False):
+    """The value of a function, and its Jacobian-vector product, in forward mode.
+
+    Backward hooks don't run; forward hooks do.
+
+    Args:
+        fn (callable): a function or Cell.
+        inputs (Tensor or tuple): what it is called with.
+        v (Tensor or tuple): a direction, of the inputs' shapes.
+        has_aux (bool): True if only the first output is differentiated.
+
+    Returns:
+        (outputs, product), with `has_aux` (outputs, product, aux).
+
+    Raises:
+        TypeError: an input is no Tensor.
+        ValueError: the direction has other shapes.
+
+    Example:
+        >>> import msjax as ms
+        >>> print(*ms.jvp(lambda x: x * x, ms.Tensor(3.0), ms.Tensor(1.0)))
+        9.0 6.0
+    """
+    check_function(fn, "jvp")
+    inputs = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+    v = v if isinstance(v, (tuple, list)) else (v,)
+    _check_tensors(inputs, "jvp")
+    _check_tensors(v, "jvp")
+    if [x.shape for x in inputs] != [d.shape for d in v]:
+        raise ValueError(f"For 'jvp', inputs and direction should have equal shapes, but got {describe(inputs)} and {describe(v)}.")
+    if place_on_tape([*inputs, *v])[1] is not None:
+        raise NotImplementedError(
+            "For 'jvp', inputs whose gradient is being recorded are not offered; use ms.vjp, or jax.jvp of a function "
+            "lifted with ms.from_jax."
+        )
+    tree = []
+
+    def pure(*values):
+        recording = STATE.recording
+        STATE.recording = False
+        try:
+            out = fn(*(wrap(value) for value in values))
+        finally:
+            STATE.recording = recording
+        main, aux = (out[0], tuple(out[1:])) if has_aux else (out, ())
+        leaves, treedef = jax.tree.flatten(main, is_leaf=lambda t: isinstance(t, Tensor))
+        tree[:] = [treedef]
+        return tuple(_value(leaf, fn) for leaf in leaves), jax.tree.map(lambda t: _value(t, fn), aux, is_leaf=lambda t: isinstance(t, Tensor))
+
+    primals = tuple(x._value for x in inputs)
+    tangents = tuple(d._value.astype(x._value.dtype) for x, d in zip(inputs, v))
+    values, products, aux = jax.jvp(pure, primals, tangents, has_aux=True)
+    out = jax.tree.unflatten(tree[0], [wrap(o) for o in values])
+    product = jax.tree.unflatten(tree[0], [wrap(p) for p in products])
+    return (out, product, jax.tree.map(wrap, aux)) if has_aux else (out, product)
+
+
+def _value(leaf, fn):
+    if not isinstance(leaf, Tensor):
+        raise TypeError(f"For 'jvp', the function should return Tensors, but {getattr(fn, '__name__', fn)} returned {describe(leaf)}.")
+    return leaf._value
+
+
+def flatten_optional(value):
+    """The Tensors in nested containers; none is fine."""
+    return [t for t in jax.tree.leaves(value, is_leaf=lambda t: isinstance(t, Tensor)) if isinstance(t, Tensor)]
+
+
+def _check_tensors(values, who):
+    for i, value in enumerate(values):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"For '{who}', argument {i} should be a Tensor, but got {describe(value)}.")

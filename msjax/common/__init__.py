@@ -1,0 +1,11 @@
+"""What everything is made of: Tensor, Parameter, data types, initializers. MindSpore's ``common``."""
+
+from msjax.common import dtype
+from msjax.common.dtype import *  # noqa: F403
+from msjax.common.initializer import Initializer, initializer
+from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.common.random import get_seed, set_seed
+from msjax.common.tensor import Tensor, tensor
+from msjax.offers import missing_name
+
+__getattr__ = missing_name(__name__)

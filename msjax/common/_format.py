@@ -1,0 +1,104 @@
+"""Text of a Tensor, character by character as MindSpore prints it."""
+
+import ml_dtypes
+import numpy as np
+
+_EDGE = 3  # elements shown at either end of an axis that is cut
+_LONGEST = 1000  # a vector of more elements is cut; of a matrix, every axis longer than both edges
+
+
+def format_str(array: np.ndarray) -> str:
+    """What ``print(tensor)`` shows: numpy's text of the value."""
+    if array.size == 0:
+        return "[]"
+    if array.dtype == ml_dtypes.bfloat16:
+        array = array.astype(np.float32)
+    # Not numpy's print options of the moment: the text is MindSpore's whatever the program set.
+    with np.printoptions(precision=8, threshold=_LONGEST, edgeitems=_EDGE, linewidth=75, suppress=False, legacy=False):
+        return str(array) if array.ndim else str(array[()])
+
+
+def format_repr(array: np.ndarray, dtype_name: str, head: str = "Tensor") -> str:
+    """What a Tensor looks like inside a tuple or as ``repr(tensor)``."""
+    shape = "[" + ", ".join(map(str, array.shape)) + "]"
+    break_after_value = "\n" if array.ndim > 1 else " "
+    if array.size == 0:
+        body = ""
+    elif array.ndim == 0:
+        body = _Elements(array).form(array[()])
+    elif array.ndim == 1:
+        body = _vector(array, _Elements(array))
+    else:
+        body = _matrix(array, _Elements(array), 1)
+    return f"{head}(shape={shape}, dtype={dtype_name}, value={break_after_value}{body})"
+
+
+class _Elements:
+    """Formats the elements of one array so that they line up.
+
+    Attributes:
+        form: text of one element.
+        width: columns that each element takes.
+        per_line: elements of a vector on one line.
+    """
+
+    def __init__(self, array: np.ndarray):
+        kind = "g" if array.dtype == ml_dtypes.bfloat16 else array.dtype.kind
+        self.per_line = 12 if kind in "fgb" else 24
+        self.width = 0
+        if array.ndim == 0 and kind == "f":
+            kind = "g"
+        if kind == "f":
+            digits = 4 if array.dtype.itemsize == 2 else 8
+            self.width = digits + 7
+            self.form = lambda v: f"{float(v):.{digits}e}"
+        elif kind == "c":
+            self.form = lambda v: "%g%+gj" % (v.real, v.imag)
+        elif kind == "b":
+            self.width = 5 if array.ndim else 0
+            self.form = lambda v: str(bool(v))
+        else:
+            self.form = (lambda v: "%g" % float(v)) if kind == "g" else (lambda v: str(int(v)))
+            if array.ndim:
+                self.width = max(len(self.form(v)) for v in _shown(array).ravel())
+
+    def __call__(self, value) -> str:
+        return self.form(value).rjust(self.width)
+
+
+def _shown(array: np.ndarray) -> np.ndarray:
+    """The part of an array that is printed."""
+    if array.ndim == 1 and array.size <= _LONGEST:
+        return array
+    for axis, n in enumerate(array.shape):
+        if n > 2 * _EDGE:
+            array = np.concatenate([array.take(range(_EDGE), axis), array.take(range(n - _EDGE, n), axis)], axis)
+    return array
+
+
+def _vector(array: np.ndarray, element: _Elements) -> str:
+    if array.size > _LONGEST:
+        return _cut(array, element)
+    words = [element(v) for v in array]
+    n = element.per_line
+    lines = [", ".join(words[i : i + n]) for i in range(0, len(words), n)]
+    # A full last line is broken too, before the bracket.
+    return "[" + ", \n ".join(lines) + ("\n ]" if len(words) % n == 0 else "]")
+
+
+def _cut(array: np.ndarray, element: _Elements) -> str:
+    words = [element(v) for v in (*array[:_EDGE], *array[-_EDGE:])]
+    return "[" + ", ".join(words[:_EDGE]) + " ... " + ", ".join(words[_EDGE:]) + "]"
+
+
+def _matrix(array: np.ndarray, element: _Elements, depth: int) -> str:
+    n = len(array)
+    if array.ndim == 1:
+        return "[" + ", ".join(map(element, array)) + "]" if n <= 2 * _EDGE else _cut(array, element)
+    shown = range(n) if n <= 2 * _EDGE else [*range(_EDGE), *range(n - _EDGE, n)]
+    rows = [_matrix(array[i], element, depth + 1) for i in shown]
+    margin = "\n" + " " * depth
+    if n <= 2 * _EDGE:
+        return "[" + ("," + margin).join(rows) + "]"
+    top, bottom = ("," + margin).join(rows[:_EDGE]), ("," + margin).join(rows[_EDGE:])
+    return f"[{top},{margin}...{margin}{bottom}]"

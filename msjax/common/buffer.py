@@ -1,0 +1,36 @@
+"""Buffer: a Tensor that is part of a cell's state, but not trained."""
+
+from flax import nnx
+
+from msjax.common.tensor import Tensor, as_array, wrap
+from msjax.flax_slots import METADATA, RAW_VALUE
+
+
+class Buffer(Tensor, nnx.BatchStat):
+    """A Tensor that a cell keeps with `Cell.register_buffer`; for flax, a BatchStat variable."""
+
+    _value = RAW_VALUE
+    _metadata = METADATA
+    __setattr__ = object.__setattr__
+    __delattr__ = object.__delattr__
+
+    def __init__(self, data, persistent=True):
+        nnx.BatchStat.__init__(self, as_array(data), persistent=persistent)
+
+    @property
+    def persistent(self) -> bool:
+        """Whether it is part of ``state_dict()``."""
+        return self._metadata["persistent"]
+
+    def __deepcopy__(self, memo):
+        return memo.setdefault(id(self), Buffer(wrap(self._value), self.persistent))
+
+    def copy(self):
+        """A Tensor of the same value."""
+        return wrap(self._value)
+
+    __copy__ = copy
+    __repr__ = Tensor.__repr__
+    __str__ = Tensor.__str__
+    __getattr__ = Tensor.__getattr__
+    __hash__ = Tensor.__hash__

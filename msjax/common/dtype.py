@@ -1,0 +1,257 @@
+"""Data types: MindSpore's type objects and their numpy and Python counterparts."""
+
+import builtins
+import functools
+import types
+
+import jax
+import ml_dtypes
+import numpy as np
+
+__all__ = [
+    "Type",
+    "type_size_in_bytes",
+    "dtype_to_nptype",
+    "dtype_to_pytype",
+    "pytype_to_dtype",
+    "get_py_obj_dtype",
+    "bool_",
+    "int8",
+    "byte",
+    "int16",
+    "short",
+    "int32",
+    "intc",
+    "int64",
+    "intp",
+    "long",
+    "uint8",
+    "ubyte",
+    "uint16",
+    "ushort",
+    "uint32",
+    "uintc",
+    "uint64",
+    "uintp",
+    "float16",
+    "half",
+    "float32",
+    "single",
+    "float64",
+    "double",
+    "bfloat16",
+    "complex64",
+    "complex128",
+    "cfloat",
+    "cdouble",
+    "int_",
+    "uint",
+    "float_",
+    "number",
+    "string",
+    "list_",
+    "tuple_",
+    "tensor_type",
+    "type_none",
+    "all_types",
+    "number_type",
+    "int_type",
+    "uint_type",
+    "float_type",
+    "complex_type",
+    "signed_type",
+]
+
+
+class Type:
+    """A MindSpore data type, such as ``ms.float32``.
+
+    Types are singletons: compare them with ``==`` or ``is``. ``str()`` gives the name that Tensors
+    print (``Float32``), ``repr()`` the name to write in code (``mindspore.float32``).
+
+    Example:
+        >>> import msjax as ms
+        >>> str(ms.float32), ms.float32.np
+        ('Float32', dtype('float32'))
+    """
+
+    __slots__ = ("name", "code", "np", "kind")
+
+    def __init__(self, name: str, code: str, np_dtype=None):
+        self.name = name
+        self.code = code
+        self.np = None if np_dtype is None else np.dtype(np_dtype)
+        # numpy gives bfloat16 the kind 'V'; here it is a float like the others.
+        self.kind = None if self.np is None else ("f" if self.np == ml_dtypes.bfloat16 else self.np.kind)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"mindspore.{self.code}"
+
+    def __reduce__(self):
+        return _by_code, (self.code,)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+
+bool_ = Type("Bool", "bool", np.bool_)
+int8 = Type("Int8", "int8", np.int8)
+int16 = Type("Int16", "int16", np.int16)
+int32 = Type("Int32", "int32", np.int32)
+int64 = Type("Int64", "int64", np.int64)
+uint8 = Type("UInt8", "uint8", np.uint8)
+uint16 = Type("UInt16", "uint16", np.uint16)
+uint32 = Type("UInt32", "uint32", np.uint32)
+uint64 = Type("UInt64", "uint64", np.uint64)
+float16 = Type("Float16", "float16", np.float16)
+float32 = Type("Float32", "float32", np.float32)
+float64 = Type("Float64", "float64", np.float64)
+bfloat16 = Type("BFloat16", "bfloat16", ml_dtypes.bfloat16)
+complex64 = Type("Complex64", "complex64", np.complex64)
+complex128 = Type("Complex128", "complex128", np.complex128)
+
+byte, short, intc, intp, long = int8, int16, int32, int64, int64
+ubyte, ushort, uintc, uintp = uint8, uint16, uint32, uint64
+half, single, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
+
+int_ = Type("Int", "int_")
+uint = Type("UInt", "uint")
+float_ = Type("Float", "float_")
+number = Type("Number", "number")
+string = Type("String", "string_")
+list_ = Type("List", "list_")
+tuple_ = Type("Tuple", "tuple_")
+tensor_type = Type("Tensor", "tensor")
+type_none = Type("None", "type_none")
+
+int_type = (int8, int16, int32, int64)
+uint_type = (uint8, uint16, uint32, uint64)
+float_type = (float16, float32, float64, bfloat16)
+complex_type = (complex64, complex128)
+number_type = (*int_type, *uint_type, *float_type, *complex_type)
+signed_type = (bool_, *int_type, *uint_type, *float_type, *complex_type)
+all_types = (bool_, *number_type)
+
+_BY_NP = {t.np: t for t in all_types}
+_BY_NAME = {t.code: t for t in all_types} | {"bool_": bool_, "half": half, "float": float32, "int": int32, "double": double}
+_BY_PY = {
+    builtins.bool: bool_,
+    builtins.int: int64,
+    builtins.float: float64,
+    builtins.str: string,
+    builtins.list: list_,
+    builtins.tuple: tuple_,
+    type(None): type_none,
+}
+_SINGLETONS = {t.code: t for t in [*all_types, int_, uint, float_, number, string, list_, tuple_, tensor_type, type_none]}
+
+
+def _by_code(code: str) -> Type:
+    return _SINGLETONS[code]
+
+
+def from_np(np_dtype) -> Type:
+    """The type of a numpy (or jax) dtype; TypeError for one that has no counterpart."""
+    found = _BY_NP.get(np_dtype)
+    if found is not None:
+        return found
+    found = _BY_NP.get(np.dtype(np_dtype))
+    if found is None:
+        raise TypeError(f"msjax has no data type for numpy's {np.dtype(np_dtype)}; it offers {', '.join(map(str, all_types))}.")
+    return found
+
+
+def as_dtype(value, what: str = "dtype") -> Type:
+    """A type from a type object, its name, a numpy dtype or a Python type.
+
+    Raises:
+        TypeError: `value` names no data type.
+    """
+    if isinstance(value, Type):
+        return value
+    if isinstance(value, str):
+        found = _BY_NAME.get(value) or _BY_NAME.get(value.lower())
+        if found is not None:
+            return found
+    elif value in (builtins.bool, builtins.int, builtins.float):
+        return {builtins.bool: bool_, builtins.int: int64, builtins.float: float32}[value]
+    elif value is not None:
+        try:
+            return from_np(np.dtype(value))
+        except TypeError as error:
+            raise TypeError(f"{what} should be a msjax data type such as ms.float32, but got {value!r}.") from error
+    raise TypeError(f"{what} should be a msjax data type such as ms.float32, but got {value!r}.")
+
+
+# The two answers differ only while jax's x64 flag does; a cached call costs less than asking jax each time.
+@functools.lru_cache(maxsize=None)
+def _canonical(np_dtype, x64: bool):
+    return np.dtype(jax.dtypes.canonicalize_dtype(np_dtype))
+
+
+def to_jax(value) -> np.dtype:
+    """The numpy dtype that jax will use for a type: 64-bit types become 32-bit ones unless jax's x64 flag is on."""
+    np_dtype = value.np if isinstance(value, Type) else as_dtype(value).np
+    if np_dtype is None:
+        raise TypeError(f"{value} is no data type of tensors; use a concrete one, such as ms.float32.")
+    return _canonical(np_dtype, jax.config.jax_enable_x64)
+
+
+def dtype_to_nptype(type_: Type):
+    """The numpy scalar type of a msjax type.
+
+    Example:
+        >>> import msjax as ms
+        >>> ms.dtype_to_nptype(ms.int32).__name__
+        'int32'
+    """
+    return as_dtype(type_).np.type
+
+
+def dtype_to_pytype(type_: Type):
+    """The Python type of a msjax type: bool, int, float, complex, str, list or tuple."""
+    by_kind = {"b": builtins.bool, "i": builtins.int, "u": builtins.int, "f": builtins.float, "c": builtins.complex}
+    if type_.np is not None:
+        return by_kind[type_.kind]
+    return {string: str, list_: list, tuple_: tuple, type_none: type(None)}[type_]
+
+
+def pytype_to_dtype(obj) -> Type:
+    """The msjax type of a Python or numpy type.
+
+    Raises:
+        NotImplementedError: the type has no counterpart.
+
+    Example:
+        >>> import msjax as ms
+        >>> print(ms.pytype_to_dtype(int))
+        Int64
+    """
+    if isinstance(obj, Type):
+        return obj
+    if isinstance(obj, np.dtype):
+        return from_np(obj)
+    if isinstance(obj, type):
+        if obj in _BY_PY:
+            return _BY_PY[obj]
+        if issubclass(obj, np.generic):
+            return from_np(np.dtype(obj))
+    raise NotImplementedError(f"msjax has no data type for {obj!r}.")
+
+
+def get_py_obj_dtype(obj) -> Type:
+    """The msjax type of a Python object: that of a function is Func, that of other objects pytype_to_dtype's."""
+    if isinstance(obj, (types.FunctionType, types.MethodType)):
+        raise NotImplementedError("msjax has no type object for functions.")
+    return pytype_to_dtype(type(obj))
+
+
+def type_size_in_bytes(type_: Type) -> int:
+    """Bytes of one element of the type."""
+    return as_dtype(type_).np.itemsize

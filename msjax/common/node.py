@@ -1,0 +1,160 @@
+"""The tape's nodes: what was computed from what, and how to go back.
+
+A Tensor that is being differentiated has a node (`_node`) and the number of its place among the
+node's outputs (`_oidx`). A node has one edge for each input that carries a gradient: (node, output
+number), or None. Nodes never change what they point to, so in-place writes to Tensors, which give
+the Tensor another node, can't spoil a recorded graph.
+"""
+
+import itertools
+import weakref
+
+from msjax.common.tensor import wrap
+from msjax.state import ROOT, STATE
+
+_SEQUENCE = itertools.count(1)
+
+
+def next_seq() -> int:
+    """The next place in the order of creation; backward goes from the highest to the lowest."""
+    return next(_SEQUENCE)
+
+
+class Node:
+    """One recorded step.
+
+    Attributes:
+        seq: its place in the order of creation.
+        base: the outermost scope whose differentiation it takes part in. While that scope is open, the node counts.
+        edges: for each input, (node, output number) or None.
+        nout: how many outputs it has.
+        hooks: {output number: HookList} of the Tensor hooks on its outputs, or None.
+        partner: a node that has to run, too, whenever this one does, although no gradient flows there.
+    """
+
+    __slots__ = ("seq", "base", "edges", "nout", "hooks", "partner", "__weakref__")
+
+    def __init__(self, base, edges, nout=1):
+        self.seq = next(_SEQUENCE)
+        self.base = base
+        self.edges = edges
+        self.nout = nout
+        self.hooks = None
+        self.partner = None
+
+    def live(self) -> bool:
+        """True while a gradient may still be asked for through this node."""
+        return self.base.open and self.base.root is STATE.scope.root
+
+    @property
+    def name(self) -> str:
+        return type(self).__name__
+
+    def pull(self, cts, need):
+        """Gradients for the edges from those of the outputs: arrays, None where there is none."""
+        raise NotImplementedError
+
+    def pull_recorded(self, cts, need):
+        """The same with Tensors, so that the sweep itself is on the tape of an outer scope."""
+        raise NotImplementedError
+
+    def release(self):
+        """Forget what only the backward needed."""
+        self.edges = None
+
+
+class Leaf(Node):
+    """Where a gradient is asked for: an input or weight of a gradient function, or a Tensor that requires one.
+
+    An edge, if there is one, leads to what the same Tensor was on the tape of the outer scope.
+    """
+
+    __slots__ = ("tensor", "requested")
+
+    def __init__(self, tensor, scope, requested: bool):
+        outer = tensor._node
+        alive = outer is not None and outer.live()
+        super().__init__(outer.base if alive else scope, [(outer, tensor._oidx)] if alive else [])
+        self.tensor = tensor
+        self.requested = requested
+        if self.base is not scope:
+            scope.nested = True
+
+    def pull(self, cts, need):
+        return cts * len(self.edges)
+
+    pull_recorded = pull
+
+
+class ParameterLeaf(Node):
+    """The leaf of a Parameter outside of gradient functions, where `backward()` may ask for its gradient."""
+
+    __slots__ = ("ref",)
+
+    def __init__(self, tensor):
+        super().__init__(ROOT, [])
+        self.ref = weakref.ref(tensor)  # the Parameter owns its leaf, not the other way round
+
+    @property
+    def tensor(self):
+        return self.ref()
+
+    def live(self) -> bool:
+        # Inside a gradient function only those weights count that were asked for.
+        return STATE.scope is ROOT and STATE.recording
+
+    def pull(self, cts, need):
+        return []
+
+    pull_recorded = pull
+
+
+class FunctionNode(Node):
+    """A step whose way back is a Python function of Tensors: hooks, custom bprop.
+
+    Args:
+        function: takes a list with one gradient (Tensor or None) per output, returns a list with one per edge.
+    """
+
+    __slots__ = ("function", "label")
+
+    def __init__(self, base, edges, nout, function, label):
+        super().__init__(base, edges, nout)
+        self.function = function
+        self.label = label
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+    def pull(self, cts, need):
+        grads = self.function([None if c is None else wrap(c) for c in cts])
+        return [None if g is None else g._value for g in grads]
+
+    def pull_recorded(self, cts, need):
+        return self.function(list(cts))
+
+    def release(self):
+        self.edges = self.function = None
+
+
+def place_on_tape(tensors):
+    """(edges, base) of a new node whose inputs are these: edge None where no gradient is recorded.
+
+    The base is None if no input is on the tape.
+    """
+    state = STATE
+    if not state.recording:
+        return [None] * len(tensors), None
+    edges, base = [], None
+    for tensor in tensors:
+        node = tensor._node
+        if node is None or not node.live():
+            edges.append(None)
+            continue
+        edges.append((node, tensor._oidx))
+        if base is None or node.base.depth < base.depth:
+            base = node.base
+    if base is not None and base is not state.scope:
+        state.scope.nested = True
+    return edges, base

@@ -1,0 +1,240 @@
+"""Parameter: a Tensor that belongs to a network, and a flax nnx.Param."""
+
+import itertools
+
+import numpy as np
+from flax import nnx
+
+from msjax.common.node import ParameterLeaf
+from msjax.common.tensor import Tensor, as_array, wrap
+from msjax.flax_slots import METADATA, RAW_VALUE
+
+_ANONYMOUS = itertools.count(1)
+
+
+class _LazyLeaf:
+    """Makes a Parameter's place on the tape when it is first asked for; then the instance's own entry is found."""
+
+    def __get__(self, parameter, owner):
+        if parameter is None:
+            return None
+        node = ParameterLeaf(parameter) if parameter.requires_grad else None
+        parameter.__dict__["_node"] = node
+        return node
+
+
+class Parameter(Tensor, nnx.Param):
+    """A Tensor that a Cell owns and an optimizer updates.
+
+    It is a Tensor for operators and an ``nnx.Param`` for flax, so that nnx.state, nnx.Optimizer or orbax find it.
+
+    Args:
+        default_input: a Tensor, number, list, numpy or jax array; the initial data.
+        name (str, optional): the name; by default that of the attribute the Parameter is assigned to.
+        requires_grad (bool): whether it is trained.
+        layerwise_parallel, parallel_optimizer: kept for MindSpore's programs, without effect.
+
+    Raises:
+        TypeError: a wrong type of data or name.
+
+    Example:
+        >>> import msjax as ms
+        >>> w = ms.Parameter(ms.Tensor([[1.0, 2.0]]), name="w")
+        >>> print(w)
+        Parameter (name=w, shape=(1, 2), dtype=Float32, requires_grad=True)
+        >>> print(w * 2)
+        [[2. 4.]]
+    """
+
+    _value = RAW_VALUE
+    _metadata = METADATA
+    _node = _LazyLeaf()
+    # nnx guards attributes; a Parameter takes them like any Tensor.
+    __setattr__ = object.__setattr__
+    __delattr__ = object.__delattr__
+
+    def __init__(self, default_input, name=None, requires_grad=True, layerwise_parallel=False, parallel_optimizer=True, **_):
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"For 'Parameter', 'name' should be a str, but got {name!r}.")
+        if not isinstance(requires_grad, bool):
+            raise TypeError(f"For 'Parameter', 'requires_grad' should be a bool, but got {requires_grad!r}.")
+        nnx.Param.__init__(
+            self,
+            as_array(default_input),
+            name=name or f"Parameter#{next(_ANONYMOUS)}",
+            named=name is not None,
+            requires_grad=requires_grad,
+            layerwise_parallel=layerwise_parallel,
+            parallel_optimizer=parallel_optimizer,
+        )
+
+    # ---- name and training
+
+    @property
+    def name(self) -> str:
+        """The name, unique in a network; a Cell puts the path of its attributes in front."""
+        return self._metadata["name"]
+
+    @name.setter
+    def name(self, value):
+        if not isinstance(value, str) or not value:
+            raise ValueError(f"The name of a Parameter should be a non-empty str, but got {value!r}.")
+        self._metadata["name"] = value
+        self._metadata["named"] = True
+
+    @property
+    def is_named(self) -> bool:
+        """False while the name is still the one that a nameless Parameter gets."""
+        return self._metadata["named"]
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the Parameter is trained."""
+        return self._metadata["requires_grad"]
+
+    @requires_grad.setter
+    def requires_grad(self, value):
+        if not isinstance(value, bool):
+            raise TypeError(f"'requires_grad' should be a bool, but got {value!r}.")
+        self._metadata["requires_grad"] = value
+        self.__dict__.pop("_node", None)
+
+    @property
+    def layerwise_parallel(self) -> bool:
+        """Kept for MindSpore's programs, without effect."""
+        return self._metadata["layerwise_parallel"]
+
+    @layerwise_parallel.setter
+    def layerwise_parallel(self, value):
+        self._metadata["layerwise_parallel"] = bool(value)
+
+    @property
+    def parallel_optimizer(self) -> bool:
+        """Kept for MindSpore's programs, without effect."""
+        return self._metadata["parallel_optimizer"]
+
+    @parallel_optimizer.setter
+    def parallel_optimizer(self, value):
+        self._metadata["parallel_optimizer"] = bool(value)
+
+    @property
+    def inited_param(self):
+        """None: data is there from the start."""
+        return None
+
+    # ---- data
+
+    @property
+    def data(self) -> "Parameter":
+        """The Parameter itself."""
+        return self
+
+    def value(self) -> Tensor:
+        """The present value as a Tensor that later changes of the Parameter leave alone."""
+        return wrap(self._value)
+
+    def set_data(self, data, slice_shape=False) -> "Parameter":
+        """Give the Parameter other data, of any shape, cast to its dtype.
+
+        Args:
+            data: a Tensor, Parameter or Python number.
+
+        Returns:
+            The Parameter itself.
+
+        Raises:
+            TypeError: `data` is no Tensor or number.
+        """
+        if isinstance(data, (bool, int, float)) or isinstance(data, Tensor):
+            self._value = as_array(data, self.dtype)
+            return self
+        raise TypeError(f"For 'set_data', the data of Parameter {self.name!r} should be a Tensor or a number, but got {type(data).__name__}.")
+
+    def init_data(self, *_args, **_kwargs) -> "Parameter":
+        """The Parameter itself; its data is there from the start."""
+        return self
+
+    def clone(self, init="same") -> "Parameter":
+        """A new Parameter of the same name, dtype and settings.
+
+        Args:
+            init: "same" for the same data; a number, an initializer or its name for data made anew.
+        """
+        if isinstance(init, str) and init == "same":
+            data = wrap(self._value)
+        elif isinstance(init, Tensor):
+            data = init
+        else:
+            from msjax.common.initializer import initializer
+
+            data = initializer(init, self.shape, self.dtype)
+        return self._like(data)
+
+    def _like(self, data, name=None) -> "Parameter":
+        other = Parameter(data, name=name or self.name, requires_grad=self.requires_grad)
+        other._metadata["named"] = self.is_named or name is not None
+        return other
+
+    def copy(self) -> "Parameter":
+        """The same as ``clone()``."""
+        return self.clone()
+
+    def __copy__(self):
+        return self.clone()
+
+    def __deepcopy__(self, memo):
+        return memo.setdefault(id(self), self._like(wrap(self._value)))
+
+    def __reduce__(self):
+        return _rebuild, (np.asarray(self._value), self.name, self.requires_grad)
+
+    def __str__(self):
+        return f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad})"
+
+    __repr__ = __str__
+    __getattr__ = Tensor.__getattr__
+    __hash__ = Tensor.__hash__
+
+
+def _rebuild(array, name, requires_grad):
+    return Parameter(as_array(array), name=name, requires_grad=requires_grad)
+
+
+class ParameterTuple(tuple):
+    """A tuple of Parameters.
+
+    Args:
+        iterable: Parameters, in a list, tuple or generator.
+
+    Raises:
+        TypeError: something in it is no Parameter.
+
+    Example:
+        >>> import msjax as ms
+        >>> ws = ms.ParameterTuple([ms.Parameter(1.0, name="a"), ms.Parameter(2.0, name="b")])
+        >>> [w.name for w in ws]
+        ['a', 'b']
+    """
+
+    def __new__(cls, iterable):
+        try:
+            data = tuple(iterable)
+        except TypeError as error:
+            raise TypeError(f"For 'ParameterTuple', the argument should hold Parameters, but got {type(iterable).__name__}.") from error
+        for parameter in data:
+            if not isinstance(parameter, Parameter):
+                raise TypeError(f"For 'ParameterTuple', every element should be a Parameter, but got {type(parameter).__name__}.")
+        return super().__new__(cls, data)
+
+    def clone(self, prefix: str, init="same") -> "ParameterTuple":
+        """New Parameters, each named ``prefix.name``; `init` as in `Parameter.clone`."""
+        if not isinstance(prefix, str):
+            raise TypeError(f"For 'ParameterTuple.clone', 'prefix' should be a str, but got {prefix!r}.")
+        clones = []
+        for parameter in self:
+            clone = parameter.clone(init)
+            clone.name = f"{prefix}.{parameter.name}"
+            clones.append(clone)
+        return ParameterTuple(clones)
+
+

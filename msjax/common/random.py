@@ -1,0 +1,97 @@
+"""The sources of randomness: numpy's for initial values, jax keys for random operators, one seed for both."""
+
+import jax
+import numpy as np
+
+from msjax.common.buffer import Buffer
+
+
+class Generator:
+    """A source of jax keys, whose state is one buffer.
+
+    Since the state is a buffer like any other, compiled and functionalized programs take it in and hand it back.
+    """
+
+    def __init__(self, seed=None):
+        self._seed = seed
+        self._state = None
+        self.numpy = np.random.default_rng(seed)
+
+    @property
+    def state(self) -> Buffer:
+        """The state: a Tensor of the data of a jax key."""
+        if self._state is None:
+            # Made when first used: importing msjax starts no jax backend.
+            seed = self._seed if self._seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
+            self._state = Buffer(jax.random.key_data(jax.random.key(seed)))
+        return self._state
+
+    def manual_seed(self, seed: int) -> "Generator":
+        """Start anew from a seed; returns the generator."""
+        self._seed = seed
+        self.numpy = np.random.default_rng(seed)
+        if self._state is not None:
+            self._state._value = jax.random.key_data(jax.random.key(seed))
+        return self
+
+    def initial_seed(self):
+        """The seed that the generator started from; None if it was not set."""
+        return self._seed
+
+    def next_key(self):
+        """The data of a new jax key; advances the state."""
+        state = self.state
+        state._value, key = _split(state._value)
+        return key
+
+
+@jax.jit
+def _split(data):
+    keys = jax.random.key_data(jax.random.split(jax.random.wrap_key_data(data)))
+    return keys[0], keys[1]
+
+
+default_generator = Generator()
+_SEED = {"seed": None}
+
+
+def set_seed(seed: int):
+    """Seed every source of randomness: initializers, random operators and Dropout, and numpy's global generator.
+
+    Args:
+        seed (int): a non-negative int.
+
+    Raises:
+        TypeError: no int.
+        ValueError: a negative one.
+
+    Example:
+        >>> import msjax as ms
+        >>> ms.set_seed(1)
+        >>> ms.get_seed()
+        1
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise TypeError(f"For 'set_seed', the seed should be an int, but got {seed!r}.")
+    if seed < 0:
+        raise ValueError(f"For 'set_seed', the seed should not be negative, but got {seed}.")
+    _SEED["seed"] = seed
+    default_generator.manual_seed(seed)
+    np.random.seed(seed % 2**32)
+
+
+def get_seed():
+    """The seed last set with `set_seed`; None if none was."""
+    return _SEED["seed"]
+
+
+def manual_seed(seed: int) -> Generator:
+    """Seed the default generator; returns it."""
+    return default_generator.manual_seed(seed)
+
+
+def numpy_generator() -> np.random.Generator:
+    """The generator that initializers draw from."""
+    return default_generator.numpy
+
+

@@ -1,0 +1,448 @@
+"""Tensor: a jax array with MindSpore's face.
+
+A Tensor holds one jax array (or, while jax traces, a tracer). Arrays don't change; what changes a
+Tensor in place gives it another array. Operators and most methods are attached by msjax.ops, hooks
+and gradients by msjax.autograd: this file has what needs neither.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.common import _format
+from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
+
+# Classes of values that were seen and are no tracers. Looking one up costs a third of isinstance, and ops look often.
+CONCRETE = set()
+
+
+class Tensor:
+    """An n-dimensional array with a data type, printed as MindSpore prints it.
+
+    Args:
+        input_data: a number, a (nested) list or tuple, a numpy or jax array, or another Tensor. Data is copied.
+        dtype (ms.dtype, optional): the data type. By default that of the data; Python floats become Float32, ints
+            Int64 and bools Bool.
+        shape (tuple, optional): with `init` only, the shape.
+        init (Initializer, optional): makes the data, in the place of `input_data`.
+
+    Raises:
+        TypeError: the data is not numeric, ragged, or `dtype` is no data type.
+
+    Example:
+        >>> import msjax as ms
+        >>> x = ms.Tensor([1.0, 2.0])
+        >>> print(x * 2, x.dtype)
+        [2. 4.] Float32
+        >>> (x,)
+        (Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00]),)
+    """
+
+    # State that few tensors have: the place on the tape (see msjax.common.node), hooks, gradient.
+    _node = None
+    _oidx = 0
+    _hooks = None
+    _grad = None
+    _retains = False
+    _stopped = False
+
+    # numpy operators leave the work to Tensor's reflected ones.
+    __array_priority__ = 1000
+
+    def __init__(self, input_data=None, dtype=None, shape=None, init=None, const_arg=False):
+        if dtype is not None and not isinstance(dtype, Type):
+            raise TypeError(f"For 'Tensor', 'dtype' should be a data type such as ms.float32, but got {dtype!r}.")
+        if init is not None:
+            if input_data is not None:
+                raise ValueError("For 'Tensor', give either 'input_data' or 'init', not both.")
+            if dtype is None or shape is None:
+                raise TypeError("For 'Tensor', 'init' needs 'shape' and 'dtype'.")
+            input_data = _initialized(init, shape, dtype)
+        elif input_data is None:
+            raise ValueError("For 'Tensor', 'input_data' is missing.")
+        self._value = as_array(input_data, dtype)
+
+    # ---- what it is
+
+    @property
+    def shape(self) -> tuple:
+        """The size of each axis, a tuple of ints."""
+        return self._value.shape
+
+    @property
+    def dtype(self) -> Type:
+        """The data type, such as ``ms.float32``."""
+        return mstype.from_np(self._value.dtype)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self._value.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self._value.size
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element."""
+        return self._value.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._value.size * self._value.dtype.itemsize
+
+    @property
+    def strides(self) -> tuple:
+        """Bytes from one element to the next along each axis, in C order."""
+        steps, step = [], self._value.dtype.itemsize
+        for n in reversed(self._value.shape):
+            steps.append(step)
+            step *= n
+        return tuple(reversed(steps))
+
+    def stride(self, dim=None):
+        """Elements from one to the next along each axis, or along axis `dim`."""
+        steps = tuple(s // self.itemsize for s in self.strides)
+        return steps if dim is None else steps[dim]
+
+    def dim(self) -> int:
+        """The number of axes."""
+        return self._value.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self._value.size
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self._value.dtype.itemsize
+
+    def is_floating_point(self) -> bool:
+        """True for float16, bfloat16, float32 and float64."""
+        return self.dtype.kind == "f"
+
+    def is_complex(self) -> bool:
+        """True for complex64 and complex128."""
+        return self.dtype.kind == "c"
+
+    def is_signed(self) -> bool:
+        """True if the data type has negative numbers."""
+        return self.dtype.kind in "ifc"
+
+    def is_contiguous(self) -> bool:
+        """Always True: XLA keeps no strided views."""
+        return True
+
+    def contiguous(self) -> "Tensor":
+        """The Tensor itself."""
+        return self
+
+    @property
+    def has_init(self) -> bool:
+        """Always False: data is made when the Tensor is."""
+        return False
+
+    def init_data(self, *_args, **_kwargs) -> "Tensor":
+        """The Tensor itself; its data is there from the start."""
+        return self
+
+    def value(self) -> "Tensor":
+        """The Tensor itself (of a Parameter: its value)."""
+        return self
+
+    # ---- its data in Python and numpy
+
+    def asnumpy(self) -> np.ndarray:
+        """The data as a numpy array of the same shape and dtype, a copy that may be written to.
+
+        Raises:
+            TypeError: the value is not known yet, since the program is being compiled.
+        """
+        return np.array(concrete(self, "asnumpy()"))
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The same as `asnumpy`."""
+        return self.asnumpy()
+
+    def tolist(self):
+        """The data as nested lists of Python numbers; a number for a 0-d Tensor."""
+        return np.asarray(concrete(self, "tolist()")).tolist()
+
+    def item(self, index=None):
+        """The only element as a Python number, or the element at `index`.
+
+        Args:
+            index (int or tuple of int, optional): a flat index or one per axis.
+
+        Raises:
+            ValueError: several elements and no index.
+        """
+        array = np.asarray(concrete(self, "item()"))
+        if index is not None:
+            return array[index].item() if isinstance(index, tuple) else array.ravel()[index].item()
+        if array.size != 1:
+            raise ValueError(f"For 'Tensor.item', the Tensor should have one element, but its shape is {self.shape}.")
+        return array.item()
+
+    def __bool__(self):
+        if self._value.size != 1:
+            raise ValueError(
+                f"The truth value of a Tensor of shape {self.shape} is ambiguous; use t.any() or t.all() for one answer."
+            )
+        return bool(np.asarray(concrete(self, "bool()")).reshape(()))
+
+    def _number(self, kind, name):
+        if self._value.size != 1:
+            raise ValueError(f"Only a Tensor of one element becomes a Python {name}, but got shape {self.shape}.")
+        return kind(np.asarray(concrete(self, f"{name}()")).reshape(())[()])
+
+    def __int__(self):
+        return self._number(int, "int")
+
+    def __float__(self):
+        return self._number(float, "float")
+
+    def __complex__(self):
+        return self._number(complex, "complex")
+
+    def __index__(self):
+        if self.dtype.kind not in "iu":
+            raise TypeError(f"Only an integer Tensor can be an index, but got dtype {self.dtype}.")
+        return self._number(int, "index")
+
+    def __len__(self):
+        if not self._value.ndim:
+            raise TypeError("A 0-d Tensor has no len().")
+        return self._value.shape[0]
+
+    def __array__(self, dtype=None, copy=None):
+        array = np.asarray(concrete(self, "numpy"))
+        return array.astype(dtype) if dtype is not None and array.dtype != dtype else np.array(array)
+
+    def __jax_array__(self):
+        return self._escaping()
+
+    def _escaping(self):
+        """The jax array, for code outside of msjax; an error where the tape would lose sight of it."""
+        if self._node is not None and self._node.live():
+            raise RuntimeError(_ESCAPES.format(shape=self.shape, dtype=self.dtype))
+        return self._value
+
+    def __hash__(self):
+        return id(self)
+
+    def __format__(self, spec):
+        return format(self.item(), spec) if spec else str(self)
+
+    def __str__(self):
+        return TEXT.str(self)
+
+    def __repr__(self):
+        return TEXT.repr(self)
+
+    # ---- copies
+
+    def __copy__(self):
+        return wrap(self._value)
+
+    def __deepcopy__(self, memo):
+        return memo.setdefault(id(self), wrap(self._value))
+
+    def __reduce__(self):
+        return _rebuild, (np.asarray(concrete(self, "pickle")),)
+
+    def __getattr__(self, name):
+        raise AttributeError(
+            f"msjax's Tensor has no attribute {name!r}"
+            + ("." if name.startswith("_") else "; docs/api.md lists what it offers, and ms.from_jax(fn) makes an operator of any jax function.")
+        )
+
+    @staticmethod
+    def from_numpy(array: np.ndarray) -> "Tensor":
+        """A Tensor of a numpy array's data. Unlike in MindSpore, later writes to the array don't show: jax arrays don't change."""
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"For 'from_numpy', the argument should be a numpy array, but got {type(array).__name__}.")
+        return wrap(as_array(array))
+
+
+_ESCAPES = """A Tensor of shape {shape} and dtype {dtype}, whose gradient is being recorded, was given to code outside of msjax
+(jax.numpy, jax.tree or a jax transformation), which would cut its gradient without a word. Ways out:
+  1. use the msjax operator: ops.sin(x) in the place of jnp.sin(x);
+  2. lift the jax function to an operator: ms.from_jax(fn)(x);
+  3. where no gradient is wanted, say so: ops.stop_gradient(x), or `with ms.no_grad():` around the computation."""
+
+
+class _Text:
+    """How Tensors become text; msjax.compile puts in its own for values that are not known yet."""
+
+    def str(self, tensor) -> str:
+        known = known_value(tensor._value)
+        return self.unknown(tensor) if known is None else _format.format_str(np.asarray(known))
+
+    def repr(self, tensor) -> str:
+        known = known_value(tensor._value)
+        return self.unknown(tensor) if known is None else _format.format_repr(np.asarray(known), tensor.dtype.name)
+
+    def unknown(self, tensor) -> str:
+        return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
+
+
+TEXT = _Text()
+
+
+def wrap(value, _new=object.__new__) -> Tensor:
+    """A Tensor around a jax array, without checks."""
+    tensor = _new(Tensor)
+    tensor._value = value
+    return tensor
+
+
+def is_tracer(value) -> bool:
+    """True while jax traces: the value stands for one that is not (or not only) there yet."""
+    if value.__class__ in CONCRETE:
+        return False
+    if isinstance(value, jax.core.Tracer):
+        return True
+    CONCRETE.add(value.__class__)
+    return False
+
+
+def known_value(value):
+    """The concrete array behind a value, also behind a tracer of jax.grad or jax.jvp; None if there is none yet."""
+    if not is_tracer(value):
+        return value
+    value = jax.lax.stop_gradient(value)
+    return None if isinstance(value, jax.core.Tracer) else value
+
+
+def concrete(tensor: Tensor, what: str):
+    """The concrete array of a Tensor.
+
+    Raises:
+        TypeError: the program is being compiled, so that there is no value yet; `what` needed it.
+    """
+    known = known_value(tensor._value)
+    if known is None:
+        TRACED_VALUE_NEEDED(tensor, what)
+    return known
+
+
+def _no_value(tensor, what):
+    raise TracedValueError(
+        f"{what} needs the value of a Tensor (shape {tensor.shape}, dtype {tensor.dtype}) while the program is being "
+        "compiled, when values are not known yet. Compute with Tensors instead, or run this part in PyNative mode."
+    )
+
+
+class TracedValueError(TypeError):
+    """Code asked for the value of a Tensor while the program was being compiled."""
+
+
+# Replaceable, so that msjax.compile can tell a hook that needs values from other code that does.
+TRACED_VALUE_NEEDED = _no_value
+
+
+def as_array(data, dtype: Type | None = None):
+    """A jax array of anything that Tensor() takes."""
+    target = None if dtype is None else mstype.to_jax(dtype)
+    if isinstance(data, Tensor):
+        data = data._value
+    if isinstance(data, jax.Array):
+        return data if target is None or data.dtype == target else data.astype(target)
+    if isinstance(data, bool) or isinstance(data, (int, float, complex)):
+        return jnp.array(data, target or mstype.to_jax(_python_type(data)))
+    if isinstance(data, (list, tuple)):
+        data, inferred = _from_nested(data)
+        return data.astype(target) if isinstance(data, jax.Array) and target is not None else jnp.array(data, target or inferred)
+    if isinstance(data, (np.ndarray, np.generic)):
+        if data.dtype.kind in "OSUMmV" and data.dtype not in mstype._BY_NP:
+            raise TypeError(f"For 'Tensor', the data should be numbers, but got a numpy array of dtype {data.dtype}.")
+        return jnp.array(data, target or mstype.to_jax(mstype.from_np(data.dtype)))
+    if hasattr(data, "__jax_array__"):
+        return as_array(data.__jax_array__(), dtype)
+    raise TypeError(
+        "For 'Tensor', 'input_data' should be a number, list, tuple, numpy or jax array or Tensor, "
+        f"but got {type(data).__name__}."
+    )
+
+
+def _python_type(value) -> Type:
+    if isinstance(value, bool):
+        return mstype.bool_
+    if isinstance(value, int):
+        return mstype.int64
+    return mstype.float32 if isinstance(value, float) else mstype.complex64
+
+
+def _from_nested(data):
+    """(array, dtype to use unless another is asked for) of nested lists of numbers, arrays or Tensors."""
+    leaves = jax.tree.leaves(data, is_leaf=lambda v: v is None or isinstance(v, Tensor))
+    if any(isinstance(v, Tensor) and known_value(v._value) is None for v in leaves):
+        # Values that are not known yet can only be put together by jax.
+        array = jnp.asarray(jax.tree.map(lambda v: v._value if isinstance(v, Tensor) else v, data, is_leaf=lambda v: isinstance(v, Tensor)))
+        return array, array.dtype
+    plain = jax.tree.map(lambda v: np.asarray(v) if isinstance(v, Tensor) else v, data, is_leaf=lambda v: v is None or isinstance(v, Tensor))
+    try:
+        array = np.array(plain)
+    except ValueError as error:
+        raise TypeError(f"For 'Tensor', nested lists should have equal lengths: {error}") from error
+    if array.dtype.kind not in "biufc" and array.dtype not in mstype._BY_NP:
+        raise TypeError(f"For 'Tensor', the data should be numbers, but got {str(data)[:60]}.")
+    typed = any(isinstance(v, (Tensor, np.ndarray, np.generic)) for v in leaves)
+    if array.dtype.kind == "f" and not typed:
+        return array, mstype.to_jax(mstype.float32)
+    if array.dtype.kind == "c" and not typed:
+        return array, mstype.to_jax(mstype.complex64)
+    return array, mstype.to_jax(mstype.from_np(array.dtype))
+
+
+def _initialized(init, shape, dtype):
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    return init.make(shape, dtype)
+
+
+def _rebuild(array):
+    return wrap(as_array(array))
+
+
+jax.tree_util.register_pytree_with_keys(
+    Tensor,
+    lambda t: (((jax.tree_util.GetAttrKey("value"), t._escaping()),), None),
+    lambda _, children: wrap(children[0]),
+    lambda t: ((t._escaping(),), None),
+)
+
+
+def tensor(input_data=None, dtype=None, shape=None, init=None, const_arg=False) -> Tensor:
+    """A new Tensor; the arguments are those of `Tensor`.
+
+    Example:
+        >>> import msjax as ms
+        >>> print(ms.tensor([1, 2, 3]).dtype == ms.Tensor([1, 2, 3]).dtype)
+        True
+    """
+    return Tensor(input_data, dtype, shape, init, const_arg)
+
+
+def from_numpy(array: np.ndarray) -> Tensor:
+    """A Tensor of a numpy array's data; see `Tensor.from_numpy`."""
+    return Tensor.from_numpy(array)
+
+
+def is_tensor(obj) -> bool:
+    """True for a Tensor or Parameter.
+
+    Example:
+        >>> import msjax as ms
+        >>> ms.is_tensor(ms.Tensor(1.0)), ms.is_tensor(1.0)
+        (True, False)
+    """
+    return isinstance(obj, Tensor)

@@ -1,0 +1,236 @@
+"""Settings of the whole program: execution mode, device, hook dialect and the like.
+
+The names and values are MindSpore's (``ms.set_context``); `hook_dialect` is msjax's own.
+"""
+
+import logging
+import os
+import warnings
+
+GRAPH_MODE = 0
+PYNATIVE_MODE = 1
+
+DIALECTS = ("tutorial", "mindspore-2.10", "mindspore-1")
+DEVICE_TARGETS = ("CPU", "GPU", "TPU", "Ascend", "Davinci")
+
+# Settings that MindSpore programs make and that have no counterpart in XLA: kept, so that they can
+# be read back, and without effect.
+_NO_EFFECT = {
+    "device_id": 0,
+    "save_graphs": False,
+    "save_graphs_path": "",
+    "enable_dump": False,
+    "save_dump_path": "",
+    "enable_profiling": False,
+    "enable_reduce_precision": True,
+    "enable_graph_kernel": False,
+    "graph_kernel_flags": "",
+    "reserve_class_name_in_scope": True,
+    "check_bprop": False,
+    "max_device_memory": "1024GB",
+    "mempool_block_size": "1GB",
+    "variable_memory_max_size": "0GB",
+    "print_file_path": "",
+    "env_config_path": "",
+    "max_call_depth": 1000,
+    "grad_for_scalar": False,
+    "enable_sparse": False,
+    "auto_tune_mode": "NO_TUNE",
+    "runtime_num_threads": 30,
+    "enable_compile_cache": False,
+    "compile_cache_path": "",
+    "op_timeout": 900,
+    "deterministic": "OFF",
+    "jit_syntax_level": 2,
+    "jit_config": {},
+    "memory_optimize_level": "O0",
+    "memory_offload": "OFF",
+    "ascend_config": {},
+    "gpu_config": {},
+    "exec_order": "bfs",
+    "precompile_only": False,
+    "support_binary": False,
+    "enable_task_sink": True,
+    "enable_mem_reuse": True,
+    "device_type": None,
+}
+
+
+class _Settings:
+    """The settings that msjax acts on; plain attributes, since ops read them at every call."""
+
+    def __init__(self):
+        self.mode = PYNATIVE_MODE
+        self.forced_mode = None  # `msjax run --mode`: stands against what the script asks for
+        self.device_target = None
+        self.pynative_synchronize = False
+        self.hook_dialect = os.environ.get("MSJAX_HOOK_DIALECT", "tutorial")
+        if self.hook_dialect not in DIALECTS:
+            raise ValueError(
+                f"The environment variable MSJAX_HOOK_DIALECT should be one of {', '.join(DIALECTS)}, "
+                f"but is {self.hook_dialect!r}."
+            )
+        self.kept = dict(_NO_EFFECT)
+
+
+SETTINGS = _Settings()
+
+
+def set_context(**kwargs):
+    """Set one or more settings of the program.
+
+    Args:
+        mode (int): ``ms.PYNATIVE_MODE`` (1, the default; operators run one by one) or ``ms.GRAPH_MODE`` (0; the
+            call of a network is compiled into one program).
+        device_target (str): "CPU", "GPU", "TPU" or "Ascend". Where jax has no such device, what it has is used
+            and a warning says so.
+        pynative_synchronize (bool): True makes every operator wait for its result, so that an error on the
+            device appears at its own line.
+        hook_dialect (str): where hooks sit and what they get: "tutorial", "mindspore-2.10" or "mindspore-1".
+        **kwargs: MindSpore's other settings are accepted and kept, without effect.
+
+    Raises:
+        ValueError: an unknown setting, or a value out of its range.
+        TypeError: a value of a wrong type.
+
+    Example:
+        >>> import msjax as ms
+        >>> ms.set_context(mode=ms.PYNATIVE_MODE)
+        >>> ms.get_context("mode")
+        1
+    """
+    for name, value in kwargs.items():
+        setter = _SETTERS.get(name)
+        if setter is not None:
+            setter(value)
+        elif name in SETTINGS.kept:
+            SETTINGS.kept[name] = value
+        else:
+            raise ValueError(f"For 'set_context', there is no setting {name!r}; msjax has {', '.join(sorted(_names()))}.")
+
+
+def get_context(attr_key: str):
+    """The value of a setting; see `set_context`.
+
+    Raises:
+        ValueError: an unknown setting.
+    """
+    if attr_key == "device_target":
+        return SETTINGS.device_target or _default_target()
+    if attr_key in _SETTERS:
+        return getattr(SETTINGS, attr_key)
+    if attr_key in SETTINGS.kept:
+        return SETTINGS.kept[attr_key]
+    raise ValueError(f"For 'get_context', there is no setting {attr_key!r}; msjax has {', '.join(sorted(_names()))}.")
+
+
+def set_device(device_target: str, device_id: int | None = None):
+    """Choose the device by its name, "CPU", "GPU", "TPU" or "Ascend", and its number among those."""
+    _set_device_target(device_target, 0 if device_id is None else device_id)
+
+
+def get_current_device() -> str:
+    """The kind of device that operators run on: "CPU", "GPU" or "TPU"."""
+    return get_context("device_target")
+
+
+def force_mode(mode: int | None):
+    """Fix the mode against what the program sets later (``msjax run --mode``); None lets it choose again."""
+    SETTINGS.forced_mode = mode
+    if mode is not None:
+        SETTINGS.mode = mode
+
+
+def _set_mode(value):
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"For 'set_context', 'mode' should be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1), but got {value!r}.")
+    if value not in (GRAPH_MODE, PYNATIVE_MODE):
+        raise ValueError(f"For 'set_context', 'mode' should be ms.GRAPH_MODE (0) or ms.PYNATIVE_MODE (1), but got {value}.")
+    SETTINGS.mode = value if SETTINGS.forced_mode is None else SETTINGS.forced_mode
+
+
+def _set_synchronize(value):
+    if not isinstance(value, bool):
+        raise TypeError(f"For 'set_context', 'pynative_synchronize' should be a bool, but got {value!r}.")
+    SETTINGS.pynative_synchronize = value
+
+
+def _set_dialect(value):
+    if value not in DIALECTS:
+        raise ValueError(f"For 'set_context', 'hook_dialect' should be one of {', '.join(DIALECTS)}, but got {value!r}.")
+    SETTINGS.hook_dialect = value
+
+
+def _set_device_target(value, device_id: int = 0):
+    import jax
+
+    if not isinstance(value, str):
+        raise TypeError(f"For 'set_context', 'device_target' should be a str, but got {value!r}.")
+    if value not in DEVICE_TARGETS:
+        raise ValueError(f"For 'set_context', 'device_target' should be one of {', '.join(DEVICE_TARGETS)}, but got {value!r}.")
+    # Ascend's role, the accelerator of this machine, is played by whatever jax takes by default.
+    backend = {"CPU": "cpu", "GPU": "gpu", "TPU": "tpu"}.get(value)
+    try:
+        # A program that asks for what is the default anyway should not start jax's backends here.
+        if value != SETTINGS.device_target:
+            jax.config.update("jax_default_device", jax.devices(backend)[device_id])
+    except (RuntimeError, IndexError):
+        warnings.warn(
+            f"device_target {value!r}, device {device_id}, is not there; jax runs on {jax.default_backend()}.",
+            stacklevel=4,
+        )
+    SETTINGS.device_target = value
+
+
+def _default_target() -> str:
+    import jax
+
+    return {"cpu": "CPU", "gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}.get(jax.default_backend(), "CPU")
+
+
+_SETTERS = {
+    "mode": _set_mode,
+    "device_target": _set_device_target,
+    "pynative_synchronize": _set_synchronize,
+    "hook_dialect": _set_dialect,
+}
+
+
+def _names():
+    return [*_SETTERS, *SETTINGS.kept]
+
+
+class ParallelMode:
+    """Names of MindSpore's parallel modes; msjax runs STAND_ALONE, other modes are jax shardings."""
+
+    STAND_ALONE = "stand_alone"
+    DATA_PARALLEL = "data_parallel"
+    HYBRID_PARALLEL = "hybrid_parallel"
+    SEMI_AUTO_PARALLEL = "semi_auto_parallel"
+    AUTO_PARALLEL = "auto_parallel"
+
+
+def set_auto_parallel_context(**kwargs):
+    """Accepts MindSpore's stand-alone settings; another parallel mode is an error, since sharding is jax's job here.
+
+    Raises:
+        NotImplementedError: a parallel mode other than stand-alone.
+    """
+    mode = kwargs.get("parallel_mode", ParallelMode.STAND_ALONE)
+    if mode != ParallelMode.STAND_ALONE:
+        raise NotImplementedError(
+            f"msjax has no parallel mode {mode!r}: functionalize the network and give its parameters jax shardings."
+        )
+    logging.getLogger("msjax").info("set_auto_parallel_context(%s) has no effect", kwargs)
+
+
+def get_auto_parallel_context(attr_key: str):
+    """MindSpore's parallel settings as they are here: one device, stand-alone."""
+    known = {"parallel_mode": ParallelMode.STAND_ALONE, "device_num": 1, "global_rank": 0, "gradients_mean": False}
+    if attr_key not in known:
+        raise ValueError(f"For 'get_auto_parallel_context', there is no setting {attr_key!r}; msjax has {', '.join(known)}.")
+    return known[attr_key]
+
+
+def reset_auto_parallel_context():
+    """Does nothing: the parallel settings never change."""

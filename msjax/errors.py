@@ -1,0 +1,55 @@
+"""Where something went wrong, in the words of the user's program."""
+
+from msjax.state import STATE
+
+
+def cell_path(cells=None) -> str:
+    """The innermost running cell as ``Net.block.fc1 (Dense)``; the empty string outside of cells."""
+    stack = STATE.cells if cells is None else cells
+    if not stack:
+        return ""
+    root = stack[0]
+    path = type(root).__name__
+    holder = root
+    for cell in stack[1:]:
+        if cell is holder:
+            continue
+        for name, member in holder.cells_and_names():
+            if member is cell and name:
+                path += "." + name
+                break
+        else:
+            path += f".<{type(cell).__name__}>"
+        holder = cell
+    return path if holder is root else f"{path} ({type(holder).__name__})"
+
+
+def where() -> str:
+    """`` in cell Net.fc1 (Dense)``, ready to be put into a message; empty outside of cells."""
+    path = cell_path()
+    return f" in cell {path}" if path else ""
+
+
+def describe(value) -> str:
+    """A value as messages name it: shape and dtype of a tensor, the type and value of something small."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple):
+        return f"{type(value).__name__}(shape={list(shape)}, dtype={value.dtype})"
+    if isinstance(value, (tuple, list)):
+        inner = ", ".join(describe(v) for v in value[:4]) + (", ..." if len(value) > 4 else "")
+        return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
+    text = repr(value)
+    return f"{type(value).__name__} {text}" if len(text) <= 40 else type(value).__name__
+
+
+def callable_name(fn) -> str:
+    """A hook or function as messages name it: its qualified name and where it is defined."""
+    code = getattr(getattr(fn, "__func__", fn), "__code__", None)
+    name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
+    return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else name
+
+
+def check_callable(fn, who: str):
+    """TypeError unless `fn` can be called."""
+    if not callable(fn):
+        raise TypeError(f"For '{who}', the hook function must be callable, but got {describe(fn)}.")

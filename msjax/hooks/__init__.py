@@ -1,0 +1,1 @@
+"""Hooks: tables, handles, nodes."""

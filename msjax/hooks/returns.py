@@ -1,0 +1,63 @@
+"""What hooks may return, and the errors where they return something else."""
+
+from msjax.common.tensor import Tensor
+from msjax.errors import callable_name, cell_path, describe
+
+
+def forward_pre_result(hook, result, args, kwargs):
+    """(args, kwargs) after a forward pre hook."""
+    if result is None:
+        return args, kwargs
+    if not hook.with_kwargs:
+        return (result if isinstance(result, tuple) else (result,)), kwargs
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise RuntimeError(
+            f"{_who(hook.fn, 'forward pre hook')}, registered with_kwargs=True, should return None or a tuple "
+            f"(new_args, new_kwargs), but returned {describe(result)}."
+        )
+    new_args, new_kwargs = result
+    if not isinstance(new_args, (tuple, list)) or not isinstance(new_kwargs, dict):
+        raise TypeError(
+            f"{_who(hook.fn, 'forward pre hook')} should return (tuple, dict), but returned "
+            f"({describe(new_args)}, {describe(new_kwargs)})."
+        )
+    return tuple(new_args), new_kwargs
+
+
+def gradients_result(fn, kind, result, grads, cells=None):
+    """The gradients after a backward hook, backward pre hook or HookBackward function.
+
+    Args:
+        fn: the hook.
+        kind: as messages call it.
+        result: what the hook returned.
+        grads: tuple of what it was given: Tensors, None where there is no gradient.
+        cells: the cells around it, for messages.
+
+    Raises:
+        TypeError: not a tuple with a Tensor for each gradient.
+        ValueError: another shape or dtype.
+    """
+    if result is None or result is grads:
+        return grads
+    if isinstance(result, Tensor) and len(grads) == 1:
+        result = (result,)
+    expected = f"expected is None or a tuple of {len(grads)} Tensor(s), {describe(grads)}"
+    if not isinstance(result, tuple) or len(result) != len(grads):
+        raise TypeError(f"{_who(fn, kind, cells)} returned {describe(result)}; {expected}.")
+    for i, (new, old) in enumerate(zip(result, grads)):
+        if new is None and old is None:
+            continue
+        if not isinstance(new, Tensor):
+            raise TypeError(f"{_who(fn, kind, cells)} returned {describe(new)} for gradient {i}; {expected}.")
+        if old is not None and (new.shape != old.shape or new._value.dtype != old._value.dtype):
+            raise ValueError(
+                f"{_who(fn, kind, cells)} returned a gradient of shape {new.shape} and dtype {new.dtype} for gradient {i}, "
+                f"but expected are shape {old.shape} and dtype {old.dtype}."
+            )
+    return result
+
+
+def _who(fn, kind, cells=None):
+    path = cell_path(cells)
+    return f"The {kind} {callable_name(fn)}" + (f" of cell {path}" if path else "")

@@ -1,0 +1,92 @@
+"""The hooks of one Cell: an immutable table, replaced as a whole when a hook comes or goes.
+
+A table that never changes can be part of a compilation key, and a call that is under way keeps the
+hooks it started with.
+"""
+
+from dataclasses import dataclass, replace
+
+from msjax.errors import callable_name
+from msjax.hooks.handle import RemovableHandle, new_hook_id
+
+KINDS = (
+    "forward_pre",
+    "forward",
+    "backward_pre",
+    "backward",
+    "state_dict_pre",
+    "state_dict_post",
+    "load_state_dict_pre",
+    "load_state_dict_post",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Hook:
+    """One registered function and how to call it.
+
+    Attributes:
+        id: number of its handle.
+        fn: the function.
+        with_kwargs: it gets the keyword arguments of the call, too.
+        always_call: a forward hook that runs even if the call fails.
+        observe, traced: in compiled programs, what the user says the hook is: True, or None for not said.
+    """
+
+    id: int
+    fn: object
+    with_kwargs: bool = False
+    always_call: bool = False
+    observe: bool | None = None
+    traced: bool | None = None
+
+    @property
+    def name(self) -> str:
+        return callable_name(self.fn)
+
+
+@dataclass(frozen=True)
+class HookTable:
+    """The hooks of a Cell by kind, each a tuple in the order in which they run."""
+
+    forward_pre: tuple = ()
+    forward: tuple = ()
+    backward_pre: tuple = ()
+    backward: tuple = ()
+    state_dict_pre: tuple = ()
+    state_dict_post: tuple = ()
+    load_state_dict_pre: tuple = ()
+    load_state_dict_post: tuple = ()
+
+    def __bool__(self):
+        return self is not EMPTY
+
+    @property
+    def in_calls(self) -> bool:
+        """True if there is a hook that runs when the Cell is called or differentiated."""
+        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
+
+    def add(self, kind: str, hook: Hook, prepend=False) -> "HookTable":
+        hooks = getattr(self, kind)
+        return replace(self, **{kind: (hook, *hooks) if prepend else (*hooks, hook)})
+
+    def without(self, id: int) -> "HookTable":
+        """The table without a hook; the shared empty one if none is left."""
+        kept = {kind: tuple(h for h in getattr(self, kind) if h.id != id) for kind in KINDS}
+        return HookTable(**kept) if any(kept.values()) else EMPTY
+
+
+EMPTY = HookTable()
+
+
+def register(owner, kind: str, fn, prepend=False, **options) -> RemovableHandle:
+    """Add a hook to `owner._hooks` and return its handle."""
+    hook = Hook(new_hook_id(), fn, **options)
+    owner._set_hooks(owner._hooks.add(kind, hook, prepend))
+    return RemovableHandle(owner, _remove, hook.id)
+
+
+def _remove(owner, id):
+    table = owner._hooks
+    if any(hook.id == id for kind in KINDS for hook in getattr(table, kind)):
+        owner._set_hooks(table.without(id))

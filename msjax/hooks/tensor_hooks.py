@@ -1,0 +1,69 @@
+"""Hooks on Tensors and Parameters: functions of one gradient."""
+
+import jax.numpy as jnp
+
+from msjax.common.tensor import Tensor, wrap
+from msjax.errors import callable_name, describe
+from msjax.hooks.handle import RemovableHandle, new_hook_id
+
+
+class HookList:
+    """The hooks of one Tensor value, in the order of registration."""
+
+    __slots__ = ("hooks", "__weakref__")
+
+    def __init__(self):
+        self.hooks = {}
+
+    def __bool__(self):
+        return bool(self.hooks)
+
+    def add(self, hook) -> RemovableHandle:
+        """Register `hook(grad)`; it runs after those that are there."""
+        handle = RemovableHandle(self, _remove, new_hook_id())
+        self.hooks[handle.id] = hook
+        return handle
+
+    def run(self, grad: Tensor) -> Tensor:
+        """The gradient after all hooks, each fed by the one before."""
+        for hook in tuple(self.hooks.values()):
+            result = hook(grad)
+            if result is not None:
+                grad = replacement(hook, result, grad)
+        return grad
+
+
+def _remove(hook_list, id):
+    hook_list.hooks.pop(id, None)
+
+
+def replacement(hook, result, grad: Tensor) -> Tensor:
+    """What a Tensor hook returned, as the new gradient: cast to its dtype and broadcast to its shape.
+
+    Raises:
+        RuntimeError: something else than a Tensor.
+        ValueError: a shape that doesn't broadcast to the gradient's.
+    """
+    if not isinstance(result, Tensor):
+        raise RuntimeError(
+            f"A Tensor hook should return a Tensor or None, but hook {callable_name(hook)} returned {describe(result)} "
+            f"for a gradient of shape {grad.shape} and dtype {grad.dtype}."
+        )
+    if result.shape == grad.shape and result._value.dtype == grad._value.dtype:
+        return result
+    if result.shape != grad.shape:
+        try:
+            fits = jnp.broadcast_shapes(result.shape, grad.shape) == grad.shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise ValueError(
+                f"Hook {callable_name(hook)} returned a gradient of shape {result.shape}, but expected is shape {grad.shape}."
+            )
+    return _fit(result, grad)
+
+
+def _fit(result, grad):
+    if result._node is not None and result._node.live():
+        return result.astype(grad.dtype).broadcast_to(grad.shape)
+    return wrap(jnp.broadcast_to(result._value.astype(grad._value.dtype), grad.shape))

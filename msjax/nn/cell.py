@@ -1,0 +1,471 @@
+"""Cell: the base of layers and networks, a stateful object over flax's nnx.Module."""
+
+import warnings
+
+from flax import nnx
+
+from msjax.common import dtype as mstype
+from msjax.common.buffer import Buffer
+from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.common.tensor import Tensor
+from msjax.context import SETTINGS
+from msjax.errors import cell_path, check_callable, describe
+from msjax.hooks import table as hook_table
+from msjax.hooks.handle import RemovableHandle
+from msjax.hooks.nodes import CellBackward, cell_argument
+from msjax.hooks.returns import forward_pre_result
+from msjax.nn.cell_state import CellState
+from msjax.nn.cell_tree import CellTree
+from msjax.nn.custom_bprop import call_with_bprop
+from msjax.state import STATE
+
+_MEMBERS = (Parameter, ParameterTuple)
+
+
+class Cell(CellTree, CellState, nnx.Module, pytree=False):
+    """The base class of layers and networks.
+
+    A subclass makes its layers and Parameters in ``__init__`` and computes in ``construct``. Calling the cell
+    runs its hooks around ``construct``. A cell is a flax ``nnx.Module``, too.
+
+    Args:
+        auto_prefix (bool): whether Parameters of child cells get the child's name in front of theirs.
+        flags: kept for MindSpore's programs.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> class Net(nn.Cell):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.fc = nn.Dense(2, 1, weight_init="ones", bias_init="zeros")
+        ...     def construct(self, x):
+        ...         return self.fc(x) * 2
+        >>> net = Net()
+        >>> print(net(ms.Tensor([[1.0, 2.0]])))
+        [[6.]]
+        >>> [p.name for p in net.trainable_params()]
+        ['fc.weight', 'fc.bias']
+    """
+
+    # Defaults of the class; an instance has an entry of its own only for what was changed.
+    training = False
+    requires_grad = False
+    _hooks = hook_table.EMPTY
+    _special = False  # the call needs more than construct: hooks, mixed precision, recomputation
+    _to_float = None
+    _recompute = False
+    _param_prefix = ""
+    _flags = None
+    bprop = None
+
+    def __init_subclass__(cls, **kwargs):
+        # Not inherited in flax: each class has to say that it is no pytree.
+        kwargs.setdefault("pytree", False)
+        super().__init_subclass__(**kwargs)
+        if cls.bprop is not None and "bprop" in cls.__dict__:
+            cls._special = True
+
+    def __init__(self, auto_prefix=True, flags=None):
+        self.__dict__["_auto_prefix"] = bool(auto_prefix)
+        if flags:
+            self.add_flags(**flags)
+
+    # ---- calling
+
+    def construct(self, *args, **kwargs):
+        """What the cell computes; defined by subclasses."""
+        raise AttributeError(f"{type(self).__name__} defines no method 'construct', and so can't be called.")
+
+    def __call__(self, *args, **kwargs):
+        if self._special or SETTINGS.mode == 0:
+            return self._call_with_hooks(args, kwargs)
+        cells = STATE.cells
+        cells.append(self)
+        try:
+            return self.construct(*args, **kwargs)
+        except Exception as error:
+            _name_cell(error, cells)
+            raise
+        finally:
+            cells.pop()
+
+    def _call_with_hooks(self, args, kwargs):
+        cells = STATE.cells
+        cells.append(self)
+        try:
+            for hook in self._hooks.forward_pre:
+                cell = cell_argument(self)
+                result = hook.fn(cell, args, kwargs) if hook.with_kwargs else hook.fn(cell, args)
+                args, kwargs = forward_pre_result(hook, result, args, kwargs)
+            table = self._hooks
+            backward = CellBackward(self) if table.backward or table.backward_pre else None
+            given = args
+            if backward is not None and table.backward:
+                given = backward.on_inputs(args)
+            out, pending = None, list(table.forward)
+            try:
+                out = self._run_construct(given, kwargs)
+                keep = backward is not None and table.backward
+                if keep and SETTINGS.hook_dialect != "mindspore-2.10":
+                    out = backward.on_outputs(out)
+                while pending:
+                    hook = pending.pop(0)
+                    out = self._run_forward_hook(hook, args, kwargs, out)
+                if keep and SETTINGS.hook_dialect == "mindspore-2.10":
+                    out = backward.on_outputs(out)
+            except Exception:
+                self._run_always_called(pending, args, kwargs, out)
+                raise
+            if backward is not None and table.backward_pre:
+                out = backward.pre_on_outputs(out)
+            return out
+        except Exception as error:
+            _name_cell(error, cells)
+            raise
+        finally:
+            cells.pop()
+
+    def _run_forward_hook(self, hook, args, kwargs, out):
+        cell = cell_argument(self)
+        result = hook.fn(cell, args, kwargs, out) if hook.with_kwargs else hook.fn(cell, args, out)
+        return out if result is None else result
+
+    def _run_always_called(self, pending, args, kwargs, out):
+        """Run the hooks that want to run even now that the call has failed."""
+        for hook in pending:
+            if hook.always_call:
+                try:
+                    self._run_forward_hook(hook, args, kwargs, out)
+                except Exception as error:
+                    warnings.warn(
+                        f"The forward hook {hook.name} (always_call=True) of cell {cell_path()} raised {error!r}, after the "
+                        "call had failed already.",
+                        stacklevel=4,
+                    )
+
+    def _run_construct(self, args, kwargs):
+        if self._to_float is not None:
+            args = self.cast_inputs(args, self._to_float)
+        if self.bprop is not None:
+            return call_with_bprop(self, args, kwargs)
+        return self.construct(*args, **kwargs)
+
+    # ---- hooks
+
+    def _set_hooks(self, table):
+        self.__dict__["_hooks"] = table
+        self._refresh_special()
+
+    def _refresh_special(self):
+        special = self._hooks.in_calls or self._to_float is not None or self._recompute or type(self).bprop is not None
+        self.__dict__["_special"] = bool(special)
+
+    def register_forward_pre_hook(self, hook_fn, *, prepend=False, with_kwargs=False) -> RemovableHandle:
+        """Register a hook that runs before ``construct``.
+
+        The hook is called as ``hook_fn(cell, args)`` with the tuple of positional arguments. None keeps them; a tuple
+        replaces them, and anything else becomes their only one. Operators that the hook applies to the arguments are
+        differentiated; what it makes anew cuts the gradient.
+
+        Args:
+            hook_fn (callable): the hook.
+            prepend (bool): True puts it before the hooks that are there.
+            with_kwargs (bool): True for ``hook_fn(cell, args, kwargs)``, which returns None or ``(new_args, new_kwargs)``.
+
+        Returns:
+            A handle; ``handle.remove()`` takes the hook away.
+
+        Raises:
+            TypeError: `hook_fn` is not callable.
+
+        Example:
+            >>> import msjax as ms
+            >>> from msjax import nn
+            >>> relu = nn.ReLU()
+            >>> handle = relu.register_forward_pre_hook(lambda cell, args: args[0] * 10)
+            >>> print(relu(ms.Tensor(2.0)))
+            20.0
+        """
+        check_callable(hook_fn, "register_forward_pre_hook")
+        return hook_table.register(self, "forward_pre", hook_fn, prepend, with_kwargs=bool(with_kwargs))
+
+    def register_forward_hook(self, hook_fn, *, prepend=False, with_kwargs=False, always_call=False) -> RemovableHandle:
+        """Register a hook that runs after ``construct``.
+
+        The hook is called as ``hook_fn(cell, args, output)`` with the positional arguments, as the forward pre hooks
+        left them, and the output. None keeps the output; anything else replaces it.
+
+        Args:
+            hook_fn (callable): the hook.
+            prepend (bool): True puts it before the hooks that are there.
+            with_kwargs (bool): True for ``hook_fn(cell, args, kwargs, output)``.
+            always_call (bool): True runs the hook even if ``construct`` or a hook raised; it then gets the output so
+                far, or None.
+
+        Returns:
+            A handle; ``handle.remove()`` takes the hook away.
+
+        Raises:
+            TypeError: `hook_fn` is not callable.
+
+        Example:
+            >>> import msjax as ms
+            >>> from msjax import nn
+            >>> relu = nn.ReLU()
+            >>> handle = relu.register_forward_hook(lambda cell, args, output: print("output:", output))
+            >>> _ = relu(ms.Tensor([-1.0, 2.0]))
+            output: [0. 2.]
+        """
+        check_callable(hook_fn, "register_forward_hook")
+        return hook_table.register(
+            self, "forward", hook_fn, prepend, with_kwargs=bool(with_kwargs), always_call=bool(always_call)
+        )
+
+    def register_backward_pre_hook(self, hook_fn) -> RemovableHandle:
+        """Register a hook that runs, in the backward pass, before the cell's own.
+
+        The hook is called as ``hook_fn(cell, grad_output)`` with a tuple of one gradient for each output, None where
+        none arrives. None keeps them; a tuple of as many Tensors of the same shapes and dtypes (for one output, a
+        Tensor) replaces them, for the cell's weights, too.
+
+        Args:
+            hook_fn (callable): the hook.
+
+        Returns:
+            A handle; ``handle.remove()`` takes the hook away.
+
+        Raises:
+            TypeError: `hook_fn` is not callable.
+
+        Example:
+            >>> import msjax as ms
+            >>> from msjax import nn
+            >>> relu = nn.ReLU()
+            >>> handle = relu.register_backward_pre_hook(lambda cell, grad_output: grad_output[0] * 10)
+            >>> print(ms.grad(relu)(ms.Tensor(2.0)))
+            10.0
+        """
+        check_callable(hook_fn, "register_backward_pre_hook")
+        return hook_table.register(self, "backward_pre", hook_fn)
+
+    def register_backward_hook(self, hook_fn) -> RemovableHandle:
+        """Register a hook that runs, in the backward pass, after the cell's own.
+
+        The hook is called as ``hook_fn(cell, grad_input, grad_output)``: a tuple of the gradients with respect to the
+        Tensors among the positional arguments, None for one that carries none, and the tuple of those that arrived at
+        the outputs. None keeps them; a tuple of as many Tensors as there are inputs (for one input, a Tensor) replaces
+        the gradients of the inputs.
+
+        Args:
+            hook_fn (callable): the hook.
+
+        Returns:
+            A handle; ``handle.remove()`` takes the hook away.
+
+        Raises:
+            TypeError: `hook_fn` is not callable.
+
+        Example:
+            >>> import msjax as ms
+            >>> from msjax import nn
+            >>> relu = nn.ReLU()
+            >>> handle = relu.register_backward_hook(lambda cell, grad_input, grad_output: print(grad_input[0], grad_output[0]))
+            >>> _ = ms.grad(lambda x: relu(x) * 3)(ms.Tensor([-1.0, 2.0]))
+            [0. 3.] [3. 3.]
+        """
+        check_callable(hook_fn, "register_backward_hook")
+        return hook_table.register(self, "backward", hook_fn)
+
+    # ---- members
+
+    def __setattr__(self, name, value):
+        if isinstance(value, Cell):
+            self._check_initialized(name, value)
+            object.__setattr__(self, name, value)
+            self._adopt(name, value)
+            self._structure_changed()
+        elif isinstance(value, _MEMBERS):
+            self._check_initialized(name, value)
+            if isinstance(value, Parameter) and not value.is_named:
+                value.name = name
+            object.__setattr__(self, name, value)
+            self._structure_changed()
+        elif isinstance(value, Tensor) and isinstance(current := self.__dict__.get(name), (Parameter, Buffer)):
+            self._assign_tensor(name, current, value)
+        elif hasattr(type(value), "metadata") and "nnx_value" in getattr(value, "metadata", ()):
+            # nnx.data(...) and nnx.static(...) are flax's to unpack.
+            nnx.Module.__setattr__(self, name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+    def __delattr__(self, name):
+        object.__delattr__(self, name)
+        self._structure_changed()
+
+    def __getattr__(self, name):
+        raise AttributeError(f"The cell {type(self).__name__} has no attribute {name!r}.")
+
+    def _check_initialized(self, name, value):
+        if "_auto_prefix" not in self.__dict__:
+            raise AttributeError(
+                f"{type(self).__name__}.__init__ should call super().__init__() before it assigns {type(value).__name__} {name!r}."
+            )
+
+    def _assign_tensor(self, name, current, value):
+        if isinstance(current, Parameter):
+            current.set_data(value)
+            return
+        raise TypeError(
+            f"{name!r} of cell {type(self).__name__} is a buffer; write to it in place, as in "
+            f"ops.assign(self.{name}, value), or register_buffer({name!r}, value) anew."
+        )
+
+    def register_buffer(self, name, tensor, persistent=True):
+        """Keep a Tensor that is part of the cell's state, but no Parameter.
+
+        Args:
+            name (str): its attribute.
+            tensor (Tensor or None): its value.
+            persistent (bool): whether it is part of ``state_dict()``.
+
+        Raises:
+            TypeError: `name` is no str, or `tensor` no Tensor.
+            KeyError: the name is empty, dotted, or in use.
+        """
+        self._check_member_name("register_buffer", name)
+        if name in self.__dict__ and not isinstance(self.__dict__[name], Buffer) and name not in self._empty_buffers():
+            raise KeyError(f"For 'register_buffer', cell {type(self).__name__} has an attribute {name!r} already.")
+        if tensor is None:
+            self.__dict__.setdefault("_none_buffers", ())
+            self.__dict__["_none_buffers"] += (name,)
+            object.__setattr__(self, name, None)
+            return
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"For 'register_buffer', {name!r} should be a Tensor or None, but got {describe(tensor)}.")
+        object.__setattr__(self, name, Buffer(tensor, persistent=bool(persistent)))
+        self._structure_changed()
+
+    def _empty_buffers(self):
+        return self.__dict__.get("_none_buffers", ())
+
+    def _check_member_name(self, who, name):
+        if not isinstance(name, str):
+            raise TypeError(f"For '{who}', the name should be a str, but got {describe(name)}.")
+        if not name or "." in name:
+            raise KeyError(f"For '{who}', the name should be non-empty and without dots, but got {name!r}.")
+
+    def insert_child_to_cell(self, child_name, child_cell):
+        """Make a cell a child under a name; one that has the name is replaced.
+
+        Raises:
+            KeyError: the name is empty, dotted, or that of an attribute that is no cell.
+            TypeError: a wrong type of name or cell.
+        """
+        self._check_member_name("insert_child_to_cell", child_name)
+        if child_name in self.__dict__ and not isinstance(self.__dict__[child_name], Cell):
+            raise KeyError(f"For 'insert_child_to_cell', cell {type(self).__name__} has an attribute {child_name!r} already.")
+        if not isinstance(child_cell, Cell):
+            raise TypeError(f"For 'insert_child_to_cell', the child {child_name!r} should be a Cell, but got {describe(child_cell)}.")
+        setattr(self, child_name, child_cell)
+
+    def insert_param_to_cell(self, param_name, param, check_name_contain_dot=True):
+        """Make a Parameter one of the cell's under a name.
+
+        Raises:
+            KeyError: the name is empty, dotted, or that of another attribute.
+            TypeError: a wrong type of name or Parameter.
+        """
+        if check_name_contain_dot or not isinstance(param_name, str) or not param_name:
+            self._check_member_name("insert_param_to_cell", param_name)
+        if param_name in self.__dict__ and not isinstance(self.__dict__[param_name], Parameter):
+            raise KeyError(f"For 'insert_param_to_cell', cell {type(self).__name__} has an attribute {param_name!r} already.")
+        if not isinstance(param, Parameter):
+            raise TypeError(f"For 'insert_param_to_cell', {param_name!r} should be a Parameter, but got {describe(param)}.")
+        setattr(self, param_name, param)
+
+    # ---- settings
+
+    def set_train(self, mode=True) -> "Cell":
+        """Set the cell and all in it to training (True) or inference (False); returns the cell."""
+        for _, cell in self.cells_and_names():
+            object.__setattr__(cell, "training", bool(mode))
+        return self
+
+    def set_grad(self, requires_grad=True) -> "Cell":
+        """Say whether the cell is to be differentiated; gradients are taken either way. Returns the cell."""
+        object.__setattr__(self, "requires_grad", bool(requires_grad))
+        return self
+
+    def to_float(self, dst_type) -> "Cell":
+        """Compute the cell, and all in it, in another floating type: its float inputs are cast, and weights where used.
+
+        Args:
+            dst_type: ms.float16, ms.bfloat16 or ms.float32.
+
+        Raises:
+            ValueError: another type.
+        """
+        if dst_type not in (mstype.float16, mstype.bfloat16, mstype.float32):
+            raise ValueError(f"For 'to_float', the type should be ms.float16, ms.bfloat16 or ms.float32, but got {dst_type!r}.")
+        for _, cell in self.cells_and_names():
+            cell.__dict__["_to_float"] = dst_type
+            cell._refresh_special()
+        return self
+
+    def cast_inputs(self, inputs, dst_type):
+        """Floating Tensors among the inputs cast to a type; everything else as it is."""
+        return tuple(
+            x.astype(dst_type) if isinstance(x, Tensor) and x.is_floating_point() and x.dtype != dst_type else x for x in inputs
+        )
+
+    def add_flags(self, **flags) -> "Cell":
+        """Keep settings on the cell, readable with `get_flags`; returns the cell."""
+        self.__dict__["_flags"] = {**(self._flags or {}), **flags}
+        return self
+
+    def add_flags_recursive(self, **flags) -> "Cell":
+        """Keep settings on the cell and all in it; returns the cell."""
+        for _, cell in self.cells_and_names():
+            cell.add_flags(**flags)
+        return self
+
+    def get_flags(self) -> dict:
+        """The settings kept with `add_flags`."""
+        return dict(self._flags or {})
+
+    @property
+    def cls_name(self) -> str:
+        """The name of the class."""
+        return type(self).__name__
+
+    # ---- text
+
+    def extend_repr(self) -> str:
+        """What a layer shows of its settings in ``repr``; overridden by layers."""
+        return ""
+
+    def __repr__(self):
+        extra = self.extend_repr()
+        children = [f"({name}): " + repr(cell).replace("\n", "\n  ") for name, cell in self.name_cells().items()]
+        if not children:
+            return f"{type(self).__name__}({extra})"
+        lines = ([extra] if extra else []) + children
+        return f"{type(self).__name__}(\n  " + "\n  ".join(lines) + "\n)"
+
+    __str__ = __repr__
+
+    def __iter__(self):
+        raise TypeError(f"The cell {type(self).__name__} can't be iterated; use its cells() or cells_and_names().")
+
+
+def _name_cell(error, cells):
+    """Add to an exception that leaves a cell in which cell it was raised, once."""
+    if not getattr(error, "_msjax_named", False):
+        try:
+            error._msjax_named = True
+        except AttributeError:
+            return
+        error.add_note(f"in cell {cell_path(cells)}")
+
+

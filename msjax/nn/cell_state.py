@@ -1,0 +1,154 @@
+"""The state of a Cell as a dict: state_dict, load_state_dict and their hooks."""
+
+from collections import OrderedDict, namedtuple
+
+from msjax.common.tensor import Tensor
+from msjax.errors import check_callable, describe
+from msjax.hooks import table as hook_table
+from msjax.hooks.handle import RemovableHandle
+
+
+class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+    """What `Cell.load_state_dict` found: the lists of missing and of unexpected keys."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return super().__repr__()
+
+    __str__ = __repr__
+
+
+class CellState:
+    """The part of Cell that reads and writes state dicts."""
+
+    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+        """The Parameters and persistent buffers of the cell and all in it, by path.
+
+        Args:
+            destination (dict, optional): a dict to add to.
+            prefix (str): put in front of all paths.
+            keep_vars (bool): handed to hooks; the values are the Parameters themselves either way.
+
+        Returns:
+            An ordered dict with an attribute `_metadata`.
+
+        Raises:
+            RuntimeError: a post hook returned something.
+        """
+        for name, value in zip(("destination", "prefix", "keep_vars"), args):
+            if name == "destination":
+                destination = value
+            elif name == "prefix":
+                prefix = value
+            else:
+                keep_vars = value
+        if destination is None:
+            destination = OrderedDict()
+            destination._metadata = OrderedDict()
+        metadata = {"version": 1}
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]] = metadata
+        for hook in self._hooks.state_dict_pre:
+            hook.fn(self, prefix, keep_vars)
+        for name, value in self._own_state():
+            destination[prefix + name] = value
+        for name, cell in self.name_cells().items():
+            cell.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for hook in self._hooks.state_dict_post:
+            result = hook.fn(self, destination, prefix, metadata)
+            if result is not None:
+                raise RuntimeError(f"A state_dict post hook should change the dict and return None, but {hook.name} returned {describe(result)}.")
+        return destination
+
+    def _own_state(self):
+        yield from self._own_parameters()
+        for name, buffer in self.named_buffers(recurse=False):
+            if buffer.persistent:
+                yield name, buffer
+
+    def load_state_dict(self, state_dict, strict=True):
+        """Set Parameters and buffers from a dict.
+
+        Args:
+            state_dict (dict): Tensors or arrays by path, as `state_dict` returns them.
+            strict (bool): whether missing and unexpected keys are errors.
+
+        Returns:
+            A named tuple of the lists `missing_keys` and `unexpected_keys`.
+
+        Raises:
+            TypeError: `state_dict` is no dict.
+            RuntimeError: a shape does not fit, or, if strict, keys do not. Nothing is loaded then.
+        """
+        if not isinstance(state_dict, dict):
+            raise TypeError(f"For 'load_state_dict', the state should be a dict, but got {describe(state_dict)}.")
+        state = OrderedDict(state_dict)
+        metadata = getattr(state_dict, "_metadata", None)
+        missing, unexpected, errors, writes = [], [], [], []
+        self._plan_load(state, "", metadata, strict, missing, unexpected, errors, writes)
+        keys = IncompatibleKeys(missing, unexpected)
+        for prefix, cell in reversed(list(self.cells_and_names())):
+            for hook in cell._hooks.load_state_dict_post:
+                if hook.fn(cell, keys) is not None:
+                    raise RuntimeError(f"A load_state_dict post hook should return None, but {hook.name} (of cell {prefix!r}) did not.")
+        if strict:
+            if unexpected:
+                errors.insert(0, f"unexpected key(s): {', '.join(map(repr, unexpected))}")
+            if missing:
+                errors.insert(0, f"missing key(s): {', '.join(map(repr, missing))}")
+        if errors:
+            raise RuntimeError(f"For 'load_state_dict' of {type(self).__name__}: " + "; ".join(errors) + ".")
+        for target, value in writes:
+            target._value = Tensor(value)._value.astype(target._value.dtype)
+        return keys
+
+    def _plan_load(self, state, prefix, metadata, strict, missing, unexpected, errors, writes):
+        local = {} if metadata is None else metadata.get(prefix[:-1], {})
+        for hook in self._hooks.load_state_dict_pre:
+            hook.fn(self, state, prefix, local, strict, missing, unexpected, errors)
+        own = dict(self._own_state())
+        for name, target in own.items():
+            key = prefix + name
+            if key not in state:
+                missing.append(key)
+                continue
+            value = state[key]
+            if not hasattr(value, "shape"):
+                errors.append(f"{key!r} should be a Tensor or array, but is {describe(value)}")
+            elif tuple(value.shape) != target.shape:
+                errors.append(f"{key!r} has shape {tuple(value.shape)}, but expected is {target.shape}")
+            else:
+                writes.append((target, value))
+        children = self.name_cells()
+        for key in state:
+            if key.startswith(prefix):
+                first, _, rest = key[len(prefix) :].partition(".")
+                if first not in own and (first not in children or not rest):
+                    unexpected.append(key)
+        for name, cell in children.items():
+            cell._plan_load(state, f"{prefix}{name}.", metadata, strict, missing, unexpected, errors, writes)
+
+    def register_state_dict_pre_hook(self, hook) -> RemovableHandle:
+        """Register ``hook(cell, prefix, keep_vars)``, called before the cell adds its state in `state_dict`."""
+        check_callable(hook, "register_state_dict_pre_hook")
+        return hook_table.register(self, "state_dict_pre", hook)
+
+    def register_state_dict_post_hook(self, hook) -> RemovableHandle:
+        """Register ``hook(cell, state_dict, prefix, local_metadata)``, called after; it may change the dict."""
+        check_callable(hook, "register_state_dict_post_hook")
+        return hook_table.register(self, "state_dict_post", hook)
+
+    def register_load_state_dict_pre_hook(self, hook) -> RemovableHandle:
+        """Register ``hook(cell, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``."""
+        check_callable(hook, "register_load_state_dict_pre_hook")
+        return hook_table.register(self, "load_state_dict_pre", hook)
+
+    def register_load_state_dict_post_hook(self, hook) -> RemovableHandle:
+        """Register ``hook(cell, incompatible_keys)``, called at the end; it may change the lists of keys."""
+        check_callable(hook, "register_load_state_dict_post_hook")
+        return hook_table.register(self, "load_state_dict_post", hook)
+
+

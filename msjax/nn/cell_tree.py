@@ -1,0 +1,168 @@
+"""Walking a Cell: its children, its parameters and their names."""
+
+import itertools
+
+from msjax.common.buffer import Buffer
+from msjax.common.parameter import Parameter, ParameterTuple
+
+_VERSIONS = itertools.count(1)
+
+
+class CellTree:
+    """The part of Cell that knows its members; they are plain attributes, in the order of their creation."""
+
+    _structure_version = 0
+
+    def _structure_changed(self):
+        """Members came or went: whoever remembers them by this number looks again."""
+        CellTree._structure_version = next(_VERSIONS)
+
+    def _adopt(self, name, child):
+        """Give the Parameters of a new child their names in this cell."""
+        if self._auto_prefix:
+            child.update_parameters_name(f"{name}.")
+
+    # ---- cells
+
+    def name_cells(self) -> dict:
+        """The child cells by name; one that stands under two names is listed under the first."""
+        found, seen = {}, set()
+        for name, value in self.__dict__.items():
+            if isinstance(value, CellTree) and id(value) not in seen:
+                seen.add(id(value))
+                found[name] = value
+        return found
+
+    def cells(self):
+        """The child cells."""
+        return self.name_cells().values()
+
+    def cells_and_names(self, cells=None, name_prefix=""):
+        """(path, cell) of this cell, whose path is empty, and of all in it, parents first.
+
+        Args:
+            cells: a set of cells to leave out; it grows.
+            name_prefix (str): put in front of all paths.
+
+        Example:
+            >>> from msjax import nn
+            >>> [name for name, _ in nn.SequentialCell(nn.ReLU(), nn.Tanh()).cells_and_names()]
+            ['', '0', '1']
+        """
+        seen = set() if cells is None else cells
+        if self in seen:
+            return
+        seen.add(self)
+        yield name_prefix, self
+        for name, cell in self.name_cells().items():
+            yield from cell.cells_and_names(seen, f"{name_prefix}.{name}" if name_prefix else name)
+
+    def get_sub_cell(self, target: str):
+        """The cell at a path such as "block.0.conv"; the empty path is this cell.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        cell = self
+        for part in target.split(".") if target else ():
+            cell = cell.__dict__.get(part)
+            if not isinstance(cell, CellTree):
+                raise AttributeError(f"{type(self).__name__} has no cell {target!r}.")
+        return cell
+
+    def apply(self, fn):
+        """Call ``fn(cell)`` for all cells in this one, children first, and for this one; returns the cell."""
+        for cell in self.cells():
+            cell.apply(fn)
+        fn(self)
+        return self
+
+    # ---- parameters
+
+    def _own_parameters(self):
+        for name, value in self.__dict__.items():
+            if isinstance(value, Parameter):
+                yield name, value
+            elif isinstance(value, ParameterTuple):
+                for parameter in value:
+                    yield parameter.name, parameter
+
+    def parameters_and_names(self, name_prefix="", expand=True):
+        """(path, Parameter), own ones before those of children; a shared one once.
+
+        Args:
+            name_prefix (str): put in front of all paths.
+            expand (bool): False for this cell's own only.
+        """
+        seen = set()
+        cells = self.cells_and_names(name_prefix=name_prefix) if expand else [(name_prefix, self)]
+        for prefix, cell in cells:
+            for name, parameter in cell._own_parameters():
+                if id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    yield (f"{prefix}.{name}" if prefix else name), parameter
+
+    def get_parameters(self, expand=True):
+        """The Parameters, own ones before those of children."""
+        for _, parameter in self.parameters_and_names(expand=expand):
+            yield parameter
+
+    def trainable_params(self, recurse=True) -> list:
+        """The Parameters that require a gradient."""
+        return [p for p in self.get_parameters(expand=recurse) if p.requires_grad]
+
+    def untrainable_params(self, recurse=True) -> list:
+        """The Parameters that require no gradient."""
+        return [p for p in self.get_parameters(expand=recurse) if not p.requires_grad]
+
+    def parameters_dict(self, recurse=True) -> dict:
+        """The Parameters by their names."""
+        return {p.name: p for p in self.get_parameters(expand=recurse)}
+
+    def update_parameters_name(self, prefix="", recurse=True):
+        """Name each Parameter by its path in this cell, with a prefix in front."""
+        if prefix:
+            for path, parameter in self.parameters_and_names(expand=recurse):
+                parameter.name = prefix + path
+
+    def check_names(self):
+        """ValueError if two Parameters have the same name."""
+        names = set()
+        for parameter in self.get_parameters():
+            if parameter.name in names:
+                raise ValueError(f"Two Parameters of {type(self).__name__} have the name {parameter.name!r}.")
+            names.add(parameter.name)
+
+    def init_parameters_data(self, auto_parallel_mode=False) -> dict:
+        """The Parameters, each mapped to itself: their data is there from the start."""
+        return {p: p for p in self.get_parameters()}
+
+    # ---- buffers
+
+    def named_buffers(self, name_prefix="", recurse=True):
+        """(path, Tensor) of the buffers; those set to None are left out."""
+        seen = set()
+        cells = self.cells_and_names(name_prefix=name_prefix) if recurse else [(name_prefix, self)]
+        for prefix, cell in cells:
+            for name, value in cell.__dict__.items():
+                if isinstance(value, Buffer) and id(value) not in seen:
+                    seen.add(id(value))
+                    yield (f"{prefix}.{name}" if prefix else name), value
+
+    def buffers(self, recurse=True):
+        """The buffers; those set to None are left out."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    def get_buffer(self, target: str):
+        """The buffer at a path such as "bn.mean".
+
+        Raises:
+            AttributeError: there is none.
+        """
+        path, _, name = target.rpartition(".")
+        cell = self.get_sub_cell(path)
+        value = cell.__dict__.get(name)
+        if not isinstance(value, Buffer):
+            raise AttributeError(f"{type(self).__name__} has no buffer {target!r}.")
+        return value

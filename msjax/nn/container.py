@@ -1,0 +1,246 @@
+"""Containers of cells: SequentialCell, CellList, CellDict."""
+
+from collections import OrderedDict
+
+from msjax.errors import describe
+from msjax.nn.cell import Cell
+
+
+def _check_cell(cell, who):
+    if not isinstance(cell, Cell):
+        raise TypeError(f"For '{who}', every member should be a Cell, but got {describe(cell)}.")
+    return cell
+
+
+class _Numbered(Cell):
+    """Cells as the attributes "0", "1", ... of one cell."""
+
+    def _members(self) -> list:
+        return list(self.name_cells_all().values())
+
+    def name_cells_all(self) -> dict:
+        """The members by name; unlike in `name_cells`, one that stands twice is listed twice."""
+        return {name: value for name, value in self.__dict__.items() if isinstance(value, Cell)}
+
+    def _replace_members(self, named):
+        for name in self.name_cells_all():
+            object.__delattr__(self, name)
+        for name, cell in named:
+            setattr(self, name, cell)
+        self._structure_changed()
+
+    def _number(self, cells):
+        self._replace_members((str(i), cell) for i, cell in enumerate(cells))
+
+    def _at(self, index):
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"For '{type(self).__name__}', an index should be an int or a slice, but got {describe(index)}.")
+        n = len(self)
+        if not -n <= index < n:
+            raise IndexError(f"For '{type(self).__name__}', index {index} is out of range for {n} cells.")
+        return index % n
+
+    def __len__(self):
+        return len(self.name_cells_all())
+
+    def __bool__(self):
+        return True
+
+    def __iter__(self):
+        return iter(self._members())
+
+    def __getitem__(self, index):
+        members = self._members()
+        return self._sliced(index) if isinstance(index, slice) else members[self._at(index)]
+
+    def __setitem__(self, index, cell):
+        name = list(self.name_cells_all())[self._at(index)]
+        setattr(self, name, _check_cell(cell, type(self).__name__))
+
+    def append(self, cell):
+        """Add a cell at the end; returns the container."""
+        setattr(self, str(len(self)), _check_cell(cell, type(self).__name__))
+        return self
+
+
+class SequentialCell(_Numbered):
+    """Cells called one after the other, each with the result of the one before.
+
+    Args:
+        *args: the cells; or one list of them; or one ordered dict, whose keys are their names.
+
+    Raises:
+        TypeError: a member is no Cell.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.SequentialCell(nn.ReLU(), nn.Flatten())
+        >>> print(net(ms.Tensor([[-1.0, 2.0]])))
+        [[0. 2.]]
+    """
+
+    def __init__(self, *args):
+        super().__init__()
+        if len(args) == 1 and isinstance(args[0], (list, tuple)):
+            args = args[0]
+        if len(args) == 1 and isinstance(args[0], dict):
+            for name, cell in args[0].items():
+                setattr(self, name, _check_cell(cell, "SequentialCell"))
+        else:
+            for i, cell in enumerate(args):
+                setattr(self, str(i), _check_cell(cell, "SequentialCell"))
+
+    def _sliced(self, index):
+        named = list(self.name_cells_all().items())[index]
+        return type(self)(OrderedDict(named))
+
+    def __delitem__(self, index):
+        members = list(self.name_cells_all().items())
+        if isinstance(index, slice):
+            del members[index]
+        else:
+            del members[self._at(index)]
+        numbered = all(name.isdigit() for name, _ in members)
+        self._replace_members([(str(i) if numbered else name, cell) for i, (name, cell) in enumerate(members)])
+
+    def construct(self, x):
+        for cell in self._members():
+            x = cell(x)
+        return x
+
+
+class CellList(_Numbered):
+    """A list of cells, whose Parameters are the network's. The list itself can't be called.
+
+    Args:
+        *args: the cells, or one list of them.
+
+    Example:
+        >>> from msjax import nn
+        >>> cells = nn.CellList([nn.ReLU(), nn.Tanh()])
+        >>> len(cells), cells[1]
+        (2, Tanh())
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(auto_prefix=kwargs.get("auto_prefix", True))
+        self.extend(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, CellList)) else list(args))
+
+    def _sliced(self, index):
+        return type(self)(self._members()[index])
+
+    def __delitem__(self, index):
+        members = self._members()
+        if isinstance(index, slice):
+            del members[index]
+        else:
+            del members[self._at(index)]
+        self._number(members)
+
+    def insert(self, index, cell):
+        """Add a cell in front of the one at `index`."""
+        members = self._members()
+        members.insert(index, _check_cell(cell, "CellList"))
+        self._number(members)
+
+    def extend(self, cells):
+        """Add several cells at the end; returns the list."""
+        if not isinstance(cells, (list, tuple, CellList)):
+            raise TypeError(f"For 'CellList', 'cells' should be a list of Cells, but got {describe(cells)}.")
+        for cell in cells:
+            self.append(cell)
+        return self
+
+    def construct(self, *inputs):
+        raise NotImplementedError("A CellList can't be called; call its members.")
+
+
+class CellDict(Cell):
+    """A dict of cells, whose Parameters are the network's. The dict itself can't be called.
+
+    Args:
+        *args: a dict, CellDict or iterable of (name, cell).
+
+    Example:
+        >>> from msjax import nn
+        >>> cells = nn.CellDict({"act": nn.ReLU()})
+        >>> list(cells.keys())
+        ['act']
+    """
+
+    def __init__(self, *args):
+        super().__init__()
+        if len(args) > 1:
+            raise TypeError(f"For 'CellDict', one argument is expected, but got {len(args)}.")
+        if args:
+            self.update(args[0])
+
+    def _members(self) -> dict:
+        return {name: value for name, value in self.__dict__.items() if isinstance(value, Cell)}
+
+    def __getitem__(self, key):
+        return self._members()[key]
+
+    def __setitem__(self, key, cell):
+        if not isinstance(key, str):
+            raise TypeError(f"For 'CellDict', a key should be a str, but got {describe(key)}.")
+        if not key or "." in key or (key not in self._members() and hasattr(self, key)):
+            raise KeyError(f"For 'CellDict', a key should be non-empty, without dots and no name of the class, but got {key!r}.")
+        setattr(self, key, _check_cell(cell, "CellDict"))
+
+    def __delitem__(self, key):
+        if key not in self._members():
+            raise KeyError(key)
+        delattr(self, key)
+
+    def __len__(self):
+        return len(self._members())
+
+    def __bool__(self):
+        return True
+
+    def __iter__(self):
+        return iter(self._members())
+
+    def __contains__(self, key):
+        return key in self._members()
+
+    def keys(self):
+        """The names."""
+        return self._members().keys()
+
+    def values(self):
+        """The cells."""
+        return self._members().values()
+
+    def items(self):
+        """(name, cell) pairs."""
+        return self._members().items()
+
+    def pop(self, key):
+        """Take a cell out and return it."""
+        cell = self[key]
+        del self[key]
+        return cell
+
+    def clear(self):
+        """Take all cells out."""
+        for key in list(self._members()):
+            del self[key]
+
+    def update(self, cells):
+        """Add the cells of a dict, CellDict or iterable of (name, cell)."""
+        if isinstance(cells, (dict, CellDict)):
+            pairs = list(cells.items())
+        elif hasattr(cells, "__iter__") and not isinstance(cells, str):
+            pairs = list(cells)
+        else:
+            raise TypeError(f"For 'CellDict', the cells should be a dict or an iterable of pairs, but got {describe(cells)}.")
+        for pair in pairs:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise ValueError(f"For 'CellDict', every item should be a (name, cell) pair, but got {describe(pair)}.")
+            self[pair[0]] = pair[1]
+
+    def construct(self, *inputs):
+        raise NotImplementedError("A CellDict can't be called; call its members.")

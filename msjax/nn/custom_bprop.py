@@ -1,0 +1,77 @@
+"""Cells that define their own way back: ``bprop(self, *inputs, out, dout)``."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.autograd.op import snapshot
+from msjax.common.node import FunctionNode, place_on_tape
+from msjax.common.tensor import Tensor, wrap
+from msjax.errors import cell_path, describe
+from msjax.hooks.nodes import is_tensor
+from msjax.state import STATE
+
+
+def call_with_bprop(cell, args, kwargs):
+    """Run `construct` unrecorded; its gradient is what `bprop` returns."""
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    edges, base = place_on_tape(tensors)
+    if base is None:
+        return cell.construct(*args, **kwargs)
+    recording = STATE.recording
+    STATE.recording = False
+    try:
+        out = cell.construct(*args, **kwargs)
+    finally:
+        STATE.recording = recording
+    leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
+    at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+    cells = tuple(STATE.cells)
+    plain = [wrap(leaves[i]._value) for i in at]
+    saved = tuple(snapshot(a) for a in args)
+
+    def back(grads):
+        # bprop gets a gradient for every output: zeros where none arrived.
+        grads = [_zeros(o) if g is None else g for g, o in zip(grads, plain)]
+        given = _unflatten(treedef, leaves, at, plain), _unflatten(treedef, leaves, at, grads)
+        return _checked(cell.bprop(*saved, *given), saved, cells)
+
+    node = FunctionNode(base, edges, len(at), back, f"bprop of {type(cell).__name__}")
+    outputs = []
+    for i, tensor in enumerate(plain):
+        tensor = wrap(tensor._value)
+        if tensor.is_floating_point() or tensor.dtype.kind in "iuc":
+            tensor._node, tensor._oidx = node, i
+        outputs.append(tensor)
+    return _unflatten(treedef, leaves, at, outputs)
+
+
+def _zeros(tensor):
+    return wrap(jnp.zeros(tensor.shape, tensor._value.dtype))
+
+
+def _unflatten(treedef, leaves, at, tensors):
+    leaves = list(leaves)
+    for i, tensor in zip(at, tensors):
+        leaves[i] = tensor
+    return jax.tree.unflatten(treedef, leaves)
+
+
+def _checked(result, args, cells):
+    """One gradient for each Tensor among the arguments, of what bprop returned for all arguments."""
+    path = cell_path(cells)
+    if isinstance(result, Tensor):
+        result = (result,)
+    if not isinstance(result, (tuple, list)):
+        raise TypeError(f"The bprop of cell {path} should return a tuple of {len(args)} gradient(s), but returned {describe(result)}.")
+    if len(result) < len(args):
+        raise RuntimeError(f"The bprop of cell {path} should return {len(args)} gradients, one for each input, but returned {len(result)}.")
+    grads = []
+    for i, (arg, grad) in enumerate(zip(args, result)):
+        if not isinstance(arg, Tensor):
+            continue
+        if not isinstance(grad, Tensor):
+            raise TypeError(f"The bprop of cell {path} should return a Tensor for input {i}, but returned {describe(grad)}.")
+        if grad.shape != arg.shape:
+            raise ValueError(f"The bprop of cell {path} returned a gradient of shape {grad.shape} for input {i} of shape {arg.shape}.")
+        grads.append(grad if grad.dtype == arg.dtype else grad.astype(arg.dtype))
+    return grads

@@ -1,0 +1,11 @@
+"""Operators made of others, under MindSpore's older name ``ops.composite``."""
+
+from msjax import ops
+
+
+def __getattr__(name):
+    return getattr(ops, name)
+
+
+def __dir__():
+    return dir(ops)

@@ -1,0 +1,124 @@
+"""From a function of jax arrays to a function of Tensors.
+
+`operator` turns a kernel into an operator with the kernel's own signature: its first parameters are
+operands (Tensors, numbers, arrays), the others static values that programs are compiled for.
+"""
+
+import inspect
+
+import numpy as np
+
+from msjax.autograd.op import Op, apply
+from msjax.common.dtype import Type, as_dtype
+from msjax.common.tensor import Tensor
+
+_PLAIN = (type(None), bool, int, str, Type)
+
+
+class _WholeFloat(float):
+    """A float such as 1.0 as a part of a cache key: unlike a float, it does not equal the int."""
+
+    def __eq__(self, other):
+        return type(other) is _WholeFloat and float.__eq__(self, other)
+
+    def __ne__(self, other):
+        return not self == other
+
+    def __hash__(self):
+        return hash((_WholeFloat, float(self)))
+
+
+def freeze(value):
+    """A hashable equal of a static argument: lists become tuples, Tensors and arrays their numbers."""
+    if value.__class__ in _PLAIN:
+        return value
+    if isinstance(value, float):
+        return _WholeFloat(value) if value == int(value if abs(value) < 2**53 else 0) else float(value)
+    if isinstance(value, (tuple, list)):
+        return tuple([freeze(v) for v in value])
+    if isinstance(value, Tensor):
+        return freeze(value.tolist())
+    if isinstance(value, np.ndarray):
+        return freeze(value.tolist())
+    if isinstance(value, np.generic):
+        return freeze(value.item())
+    if isinstance(value, (np.dtype, type)):
+        return as_dtype(value)
+    return value
+
+
+def operator(operands=1, *, name=None, int_grad=False, differentiable=True, shape_error=ValueError):
+    """Decorator: make a kernel an operator.
+
+    Args:
+        operands: how many of the kernel's first parameters are operands.
+        name: as messages show it; by default the kernel's name.
+        int_grad, differentiable, shape_error: see `msjax.autograd.op.Op`.
+
+    Returns:
+        A function with the kernel's signature, on Tensors. Its attribute `op` is the `Op`.
+    """
+
+    def decorate(kernel):
+        signature = inspect.signature(kernel)
+        parameters = list(signature.parameters.values())
+        names = [p.name for p in parameters]
+        defaults = [p.default for p in parameters]
+        keyword_only = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+        positional = len(parameters) - len(keyword_only)
+        index = {n: i for i, n in enumerate(names)}
+        total = len(names)
+        required = sum(1 for d in defaults if d is inspect.Parameter.empty)
+        fn = kernel if not keyword_only else _positional(kernel, positional, names)
+        op = Op(name or kernel.__name__.rstrip("_"), fn, int_grad=int_grad, differentiable=differentiable, shape_error=shape_error)
+        frozen_defaults = tuple(None if d is inspect.Parameter.empty else freeze(d) for d in defaults[operands:])
+
+        def bind(args, kwargs):
+            if len(args) > positional:
+                raise TypeError(f"{op.name}() takes {positional} positional arguments but {len(args)} were given.")
+            values = [*args, *defaults[len(args) :]]
+            for key, value in kwargs.items():
+                i = index.get(key)
+                if i is None:
+                    raise TypeError(f"{op.name}() got an unexpected keyword argument {key!r}; it takes {', '.join(names)}.")
+                if i < len(args):
+                    raise TypeError(f"{op.name}() got two values for argument {key!r}.")
+                values[i] = value
+            for key, value in zip(names, values):
+                if value is inspect.Parameter.empty:
+                    raise TypeError(f"{op.name}() misses its argument {key!r}.")
+            return values
+
+        if required == operands:
+
+            def call(*args, **kwargs):
+                if not kwargs and len(args) == operands:
+                    return apply(op, args, frozen_defaults)
+                values = bind(args, kwargs)
+                return apply(op, values[:operands], tuple([freeze(v) for v in values[operands:]]))
+
+        else:
+
+            def call(*args, **kwargs):
+                values = bind(args, kwargs) if kwargs or len(args) != total else args
+                return apply(op, values[:operands], tuple([freeze(v) for v in values[operands:]]))
+
+        call.__name__ = kernel.__name__
+        call.__qualname__ = kernel.__qualname__
+        call.__module__ = kernel.__module__
+        call.__doc__ = kernel.__doc__
+        call.__signature__ = signature
+        call.op = op
+        return call
+
+    return decorate
+
+
+def _positional(kernel, positional, names):
+    """The kernel with its keyword-only parameters taken by position."""
+
+    def fn(*args):
+        return kernel(*args[:positional], **dict(zip(names[positional:], args[positional:])))
+
+    fn.__name__ = kernel.__name__
+    return fn

@@ -1,0 +1,65 @@
+"""from_jax: any function of jax arrays as an operator on Tensors."""
+
+import functools
+
+import jax
+
+from msjax.autograd.op import Op, apply
+from msjax.common.tensor import Tensor
+from msjax.errors import callable_name, check_callable
+
+
+def from_jax(fn, *, static_argnums=(), static_argnames=()):
+    """Lift a function of jax arrays to one of Tensors, differentiable and hookable like any operator.
+
+    Args:
+        fn (callable): from jax arrays, in any pytrees, to jax arrays, in any pytree. It must be pure.
+        static_argnums (int or tuple of int): positions of arguments that are not arrays; they must be hashable.
+        static_argnames (str or tuple of str): names of keyword arguments that are not arrays.
+
+    Returns:
+        A function that takes Tensors (and arrays and numbers) where `fn` takes arrays, and returns Tensors.
+
+    Raises:
+        TypeError: `fn` is not callable.
+
+    Example:
+        >>> import jax
+        >>> import msjax as ms
+        >>> softplus = ms.from_jax(jax.nn.softplus)
+        >>> print(ms.grad(softplus)(ms.Tensor(0.0)))
+        0.5
+    """
+    check_callable(fn, "from_jax")
+    numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    names = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+    out_trees = {}
+
+    def flat(*operands):
+        *leaves, treedef, static_args, static_kwargs, key = operands
+        args, kwargs = jax.tree.unflatten(treedef, leaves)
+        args = list(args)
+        for i, value in static_args:
+            args.insert(i, value)
+        out, tree = jax.tree.flatten(fn(*args, **kwargs, **dict(static_kwargs)))
+        out_trees[key] = tree
+        return tuple(out)
+
+    op = Op(getattr(fn, "__name__", type(fn).__name__), flat, int_grad=False)
+
+    @functools.wraps(fn, updated=())
+    def lifted(*args, **kwargs):
+        static_args = tuple((i, args[i]) for i in numbers if i < len(args))
+        static_kwargs = tuple((k, kwargs.pop(k)) for k in names if k in kwargs)
+        dynamic = tuple(a for i, a in enumerate(args) if i not in numbers)
+        leaves, treedef = jax.tree.flatten((dynamic, kwargs), is_leaf=lambda v: isinstance(v, Tensor))
+        shapes = tuple((leaf.shape, str(leaf.dtype)) if hasattr(leaf, "shape") else type(leaf) for leaf in leaves)
+        key = (treedef, static_args, static_kwargs, shapes)
+        out = apply(op, leaves, (treedef, static_args, static_kwargs, key))
+        if key not in out_trees:
+            raise RuntimeError(f"The function {callable_name(fn)} left no trace of what it returns.")
+        return jax.tree.unflatten(out_trees[key], list(out))
+
+    return lifted
+
+

@@ -1,0 +1,112 @@
+"""Operators about gradients: stopping, hooking and inserting them."""
+
+from msjax.common.tensor import Tensor, wrap
+from msjax.errors import check_callable, describe, where
+from msjax.hooks.nodes import hook_gradients
+from msjax.hooks.returns import gradients_result
+from msjax.ops.primitive import Primitive
+
+
+def stop_gradient(value):
+    """The same value, through which no gradient flows.
+
+    Args:
+        value: a Tensor, or nested tuples, lists and dicts of Tensors.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ms.grad(lambda x: x * ops.stop_gradient(x))(ms.Tensor(3.0)))
+        3.0
+    """
+    if isinstance(value, Tensor):
+        import jax
+
+        stopped = wrap(jax.lax.stop_gradient(value._value))
+        stopped._stopped = True
+        return stopped
+    if isinstance(value, (tuple, list)):
+        return type(value)(stop_gradient(v) for v in value)
+    if isinstance(value, dict):
+        return {k: stop_gradient(v) for k, v in value.items()}
+    return value
+
+
+class HookBackward(Primitive):
+    """An operator that returns its inputs and calls a hook with the gradients that flow back through it.
+
+    Args:
+        hook_fn (callable): called as ``hook_fn(grads)`` with a tuple of one gradient for each input. None keeps the
+            gradients; a Tensor (for one input) or a tuple of Tensors of the same shapes and dtypes replaces them.
+        cell_id (str): kept for MindSpore's programs, without effect.
+
+    Inputs:
+        - **inputs** (Tensor) - one or more Tensors of any shape and dtype.
+
+    Outputs:
+        The input, or the tuple of several inputs.
+
+    Raises:
+        TypeError: `hook_fn` is not callable, an input is no Tensor, or the hook returned something else.
+        ValueError: the hook returned a gradient of another shape or dtype.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> hook = ops.HookBackward(lambda grads: print("hook:", grads[0]))
+        >>> print(ms.grad(lambda x, y: hook(x * y) * y)(ms.Tensor(1.0), ms.Tensor(2.0)))
+        hook: 2.0
+        4.0
+    """
+
+    def __init__(self, hook_fn, cell_id=""):
+        super().__init__("HookBackward")
+        check_callable(hook_fn, "HookBackward")
+        self.hook_fn = hook_fn
+        self.cell_id = cell_id
+
+    def __call__(self, *inputs):
+        for value in inputs:
+            if not isinstance(value, Tensor):
+                raise TypeError(f"For 'HookBackward'{where()}, every input should be a Tensor, but got {describe(value)}.")
+        out = hook_gradients(inputs, self._run, "HookBackward")
+        return out[0] if len(out) == 1 else tuple(out)
+
+    def _run(self, grads):
+        grads = tuple(grads)
+        return list(gradients_result(self.hook_fn, "HookBackward hook", self.hook_fn(grads), grads))
+
+
+class InsertGradientOf(Primitive):
+    """An operator that returns its input and applies a function to the gradient that flows back through it.
+
+    Args:
+        f (callable): from the gradient, a Tensor, to another one of the same shape and dtype.
+
+    Inputs:
+        - **x** (Tensor) - of any shape and dtype.
+
+    Outputs:
+        The input.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> halve = ops.InsertGradientOf(lambda grad: grad / 2)
+        >>> print(ms.grad(lambda x: halve(x * x))(ms.Tensor(3.0)))
+        3.0
+    """
+
+    def __init__(self, f):
+        super().__init__("InsertGradientOf")
+        self.f = f
+
+    def __call__(self, x):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"For 'InsertGradientOf'{where()}, the input should be a Tensor, but got {describe(x)}.")
+        return hook_gradients([x], self._run, "InsertGradientOf")[0]
+
+    def _run(self, grads):
+        check_callable(self.f, "InsertGradientOf")
+        result = self.f(grads[0])
+        return list(gradients_result(self.f, "InsertGradientOf function", result, tuple(grads)))

@@ -1,0 +1,253 @@
+"""Reading and writing parts of Tensors by index.
+
+Integers and the starts of slices are operands of the compiled program, not part of it: a loop over
+rows or batches compiles once.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.autograd.op import Op, apply
+from msjax.common.tensor import Tensor, known_value
+
+# The parts of a parsed index, each for one axis of the Tensor (NEW: for none):
+ALL, POINT, SPAN, STRIDED, NEW, ARRAY = "all", "point", "span", "strided", "new", "array"
+
+
+class _Index:
+    """An index, parsed against a shape.
+
+    Attributes:
+        parts: (kind, static numbers...) in order.
+        starts: the dynamic integers: one for each POINT and SPAN.
+        arrays: integer arrays, as operands, one for each ARRAY.
+        dynamic: True if it picks one block, whose start is an operand. Beside arrays and steps, slices are static.
+    """
+
+    def __init__(self, index, shape):
+        self.parts, self.starts, self.arrays = [], [], []
+        items = list(index) if isinstance(index, tuple) else [index]
+        items = [_normal(i) for i in items]
+        self.dynamic = all(
+            i is None or i is Ellipsis or isinstance(i, int) or (isinstance(i, slice) and i.step in (None, 1)) for i in items
+        )
+        used = sum(_axes_used(i) for i in items)
+        ellipses = sum(1 for i in items if i is Ellipsis)
+        if ellipses > 1:
+            raise IndexError("An index can have one ellipsis (...) only.")
+        if used > len(shape):
+            raise IndexError(f"Too many indices: a Tensor of {len(shape)} axes (shape {tuple(shape)}) was indexed with {used}.")
+        if not ellipses:
+            items.append(Ellipsis)
+        axis = 0
+        for item in items:
+            if item is Ellipsis:
+                for _ in range(len(shape) - used):
+                    self.parts.append((ALL,))
+                    axis += 1
+            elif item is None:
+                self.parts.append((NEW,))
+            elif isinstance(item, slice):
+                self._slice(item, shape[axis])
+                axis += 1
+            elif isinstance(item, int):
+                self.parts.append((POINT,))
+                self.starts.append(_checked(item, shape[axis], axis))
+                axis += 1
+            else:
+                axis += self._array(item, shape, axis)
+
+    def _slice(self, item, size):
+        start, stop, step = (v if v is None else _as_int(v) for v in (item.start, item.stop, item.step))
+        if step == 0:
+            raise ValueError("The step of a slice can't be 0.")
+        start, stop, step = slice(start, stop, step).indices(size)
+        length = len(range(start, stop, step))
+        if step == 1 and length == size:
+            self.parts.append((ALL,))
+        elif self.dynamic:
+            self.parts.append((SPAN, length))
+            self.starts.append(min(start, size - length))
+        else:
+            self.parts.append((STRIDED, start, stop if stop >= 0 else None, step) if length else (STRIDED, 0, 0, 1))
+
+    def _array(self, item, shape, axis):
+        """Add an array; returns the number of axes that it takes."""
+        array = item._value if isinstance(item, Tensor) else item
+        if array.dtype == bool:
+            if tuple(array.shape) != tuple(shape[axis : axis + array.ndim]):
+                raise IndexError(f"A Bool index of shape {tuple(array.shape)} does not fit axes of shape {tuple(shape[axis : axis + array.ndim])}.")
+            known = known_value(array)
+            if known is None:
+                raise IndexError(
+                    "A Bool Tensor as an index picks a number of elements that is not known while the program is "
+                    "compiled; use ops.where(mask, x, other), or index in PyNative mode."
+                )
+            for positions in np.nonzero(np.asarray(known)):
+                self._add_array(positions.astype(np.int32))
+            return array.ndim
+        known = known_value(array)
+        if known is not None:
+            size = shape[axis]
+            numbers = np.asarray(known)
+            if numbers.size and (numbers.min() < -size or numbers.max() >= size):
+                worst = numbers.max() if numbers.max() >= size else numbers.min()
+                raise IndexError(f"Index {worst} is out of range for axis {axis} of size {size}.")
+        self._add_array(array)
+        return 1
+
+    def _add_array(self, array):
+        self.parts.append((ARRAY,))
+        self.arrays.append(array)
+
+    @property
+    def key(self):
+        return tuple(self.parts), self.dynamic
+
+    @property
+    def operands(self):
+        return (np.array(self.starts, np.int32), *self.arrays)
+
+
+def _axes_used(item) -> int:
+    if item is None or item is Ellipsis:
+        return 0
+    if isinstance(item, (slice, int)):
+        return 1
+    return item.ndim if item.dtype == bool else 1
+
+
+def _normal(item):
+    """An entry of an index as None, Ellipsis, int, slice, an integer or Bool array, or such a Tensor."""
+    if item is None or item is Ellipsis or isinstance(item, slice):
+        return item
+    if isinstance(item, (bool, np.bool_)):
+        return np.asarray(item)
+    if isinstance(item, (int, np.integer)):
+        return int(item)
+    if isinstance(item, Tensor):
+        if item.dtype.kind not in "iub":
+            raise IndexError(f"A Tensor used as an index should be of integers or Bools, but is {item.dtype}.")
+        return item if item.dtype.kind != "b" else item._value
+    if isinstance(item, (list, tuple, range)):
+        item = np.asarray([_plain(v) for v in item])
+        if item.size == 0:
+            return item.astype(np.int32)
+    if isinstance(item, (np.ndarray, jax.Array)):
+        if item.dtype.kind in "iub":
+            return item if item.dtype.kind != "u" else item.astype(np.int32)
+        raise IndexError(f"An array used as an index should be of integers or Bools, but is {item.dtype}.")
+    raise IndexError(
+        f"An index should be made of ints, slices, None, ..., lists and Tensors of integers or Bools, but got {type(item).__name__} {item!r}."
+    )
+
+
+def _plain(value):
+    if isinstance(value, Tensor):
+        return value.tolist()
+    return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value
+
+
+def _as_int(value):
+    try:
+        return value.__index__()
+    except (AttributeError, TypeError) as error:
+        raise IndexError(f"The bounds of a slice should be ints, but got {value!r}.") from error
+
+
+def _checked(i, size, axis):
+    if not -size <= i < size:
+        raise IndexError(f"Index {i} is out of range for axis {axis} of size {size}.")
+    return i + size if i < 0 else i
+
+
+def _block(x, parts, starts):
+    """(start, size) of each axis of the block that an index of points and spans picks, and its shape."""
+    numbers = iter(range(starts.shape[0]))
+    first, size, shape = [], [], []
+    axes = iter(x.shape)
+    for kind, *length in parts:
+        if kind == NEW:
+            shape.append(1)
+            continue
+        n = next(axes)
+        first.append(starts[next(numbers)] if kind in (POINT, SPAN) else jnp.int32(0))
+        size.append(1 if kind == POINT else length[0] if kind == SPAN else n)
+        if kind != POINT:
+            shape.append(size[-1])
+    return first, size, shape
+
+
+def _jax_index(parts, starts, arrays):
+    numbers, arrays = iter(range(starts.shape[0])), iter(arrays)
+    index = []
+    for kind, *bounds in parts:
+        if kind == POINT:
+            index.append(starts[next(numbers)])
+        elif kind == ARRAY:
+            index.append(next(arrays))
+        else:
+            index.append(slice(*bounds) if kind == STRIDED else None if kind == NEW else slice(None))
+    return tuple(index)
+
+
+def _get(x, starts, *rest):
+    *arrays, parts, dynamic = rest
+    if not dynamic:
+        return x[_jax_index(parts, starts, arrays)]
+    first, size, shape = _block(x, parts, starts)
+    return jax.lax.dynamic_slice(x, first, size).reshape(shape)
+
+
+def _set(x, value, starts, *rest):
+    *arrays, parts, dynamic = rest
+    value = jnp.asarray(value).astype(x.dtype)
+    if not dynamic:
+        return x.at[_jax_index(parts, starts, arrays)].set(value)
+    first, size, shape = _block(x, parts, starts)
+    while value.ndim > len(shape) and value.shape[0] == 1:
+        value = value[0]
+    return jax.lax.dynamic_update_slice(x, jnp.broadcast_to(value, shape).reshape(size), first)
+
+
+_GETITEM = Op("getitem", _get, int_grad=(0,))
+_SETITEM = Op("setitem", _set, int_grad=(0, 1))
+_SET_MASKED = Op("setitem", lambda x, mask, value: jnp.where(_widen(mask, x), jnp.asarray(value).astype(x.dtype), x), int_grad=(0, 2))
+
+
+def _widen(mask, x):
+    return mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
+
+
+def getitem(self, index):
+    """Part of a Tensor: ints, slices, None, ..., lists, integer and Bool Tensors, as in numpy."""
+    parsed = _Index(index, self._value.shape)
+    return apply(_GETITEM, (self, *parsed.operands), parsed.key)
+
+
+def setitem(self, index, value):
+    """Write into part of a Tensor: it gets a new value with that part replaced."""
+    if isinstance(value, (list, tuple)):
+        value = Tensor(value)
+    if isinstance(index, Tensor) and index._value.dtype == bool and _scalar(value):
+        if tuple(index.shape) != self.shape[: index.ndim]:
+            raise IndexError(f"A Bool index of shape {index.shape} does not fit a Tensor of shape {self.shape}.")
+        new = apply(_SET_MASKED, (self, index, value))
+    else:
+        parsed = _Index(index, self._value.shape)
+        new = apply(_SETITEM, (self, value, *parsed.operands), parsed.key)
+    rebind(self, new)
+
+
+def _scalar(value):
+    return not getattr(value, "shape", ())
+
+
+def rebind(tensor, new):
+    """Give a Tensor what another one holds, place on the tape included: the end of every in-place operation."""
+    if new._value.shape != tensor._value.shape and not tensor._value.shape == ():
+        raise ValueError(f"An in-place operation should keep the shape {tensor.shape}, but gave {new.shape}.")
+    tensor._value = new._value
+    tensor._node, tensor._oidx = new._node, new._oidx
+    tensor._hooks = None

@@ -1,0 +1,59 @@
+"""Primitive: the class form of operators, ``ops.Add()(x, y)``."""
+
+
+class Primitive:
+    """An operator as an object: made once with its attributes, then called on Tensors.
+
+    Args:
+        name (str): the operator's name.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> add = ops.Add()
+        >>> print(add.name, add(ms.Tensor(1.0), ms.Tensor(2.0)))
+        Add 3.0
+    """
+
+    def __init__(self, name=None):
+        self.name = name or type(self).__name__
+        self.attrs = {}
+
+    def add_prim_attr(self, name, value):
+        """Keep an attribute; returns the operator itself."""
+        self.attrs[name] = value
+        return self
+
+    def set_device(self, device_target):
+        """Kept as an attribute, without effect; returns the operator itself."""
+        return self.add_prim_attr("primitive_target", device_target)
+
+    def shard(self, *strategies):
+        """Without effect here: shardings are given to jax, on a functionalized network; returns the operator itself."""
+        return self.add_prim_attr("strategies", strategies)
+
+    def recompute(self, mode=True):
+        """Kept as an attribute, without effect; returns the operator itself."""
+        return self.add_prim_attr("recompute", mode)
+
+    def __call__(self, *args):
+        raise NotImplementedError(f"Primitive {self.name} has no function of its own.")
+
+    def __repr__(self):
+        return f"Prim[{self.name}]" + (f"<{', '.join(f'{k}={v}' for k, v in self.attrs.items())}>" if self.attrs else "")
+
+
+def plain_primitives(functions: dict) -> dict:
+    """Primitive classes without attributes, from {name: function}."""
+    return {name: _plain(name, function) for name, function in functions.items()}
+
+
+def _plain(name, function):
+    def __init__(self):
+        Primitive.__init__(self, name)
+
+    def __call__(self, *args, **kwargs):
+        return function(*args, **kwargs)
+
+    doc = f"{(function.__doc__ or name).strip()}\n\n    The class form of an operator: ``ops.{name}()(...)``."
+    return type(name, (Primitive,), {"__init__": __init__, "__call__": __call__, "__doc__": doc, "__module__": "msjax.ops.operations"})

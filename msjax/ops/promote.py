@@ -1,0 +1,71 @@
+"""MindSpore's rules for the data type of a result."""
+
+import jax.numpy as jnp
+
+from msjax.common import dtype as mstype
+
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def kind_of(dtype) -> str:
+    """'b', 'u', 'i', 'f' or 'c' of a numpy dtype; bfloat16 is an 'f'."""
+    return mstype.from_np(dtype).kind
+
+
+def is_number(value) -> bool:
+    """True for a Python number, also when jax traces it (then it is a weakly typed scalar)."""
+    return isinstance(value, (bool, int, float, complex)) or getattr(value, "weak_type", False)
+
+
+def number_kind(value) -> str:
+    if isinstance(value, bool):
+        return "b"
+    if isinstance(value, int):
+        return "i"
+    if isinstance(value, float):
+        return "f"
+    return "c" if isinstance(value, complex) else kind_of(value.dtype)
+
+
+def with_number(dtype, kind: str):
+    """The dtype of a tensor of `dtype` combined with a Python number of a kind: the number counts only if its kind is higher."""
+    own = kind_of(dtype)
+    if _RANK[kind] <= _RANK[own]:
+        return dtype
+    if kind == "i":
+        return mstype.to_jax(mstype.int64)
+    if kind == "f":
+        return mstype.to_jax(mstype.float32)
+    return mstype.to_jax(mstype.complex128 if dtype == jnp.float64 else mstype.complex64)
+
+
+def result_dtype(x, y, scalar_tensors_yield=False):
+    """The dtype that two operands are computed in.
+
+    Args:
+        scalar_tensors_yield: multiplication and division's rule: a 0-d tensor does not widen an n-d one of its kind.
+    """
+    x_number, y_number = is_number(x), is_number(y)
+    if x_number and y_number:
+        return jnp.result_type(x, y)
+    if y_number:
+        return with_number(x.dtype, number_kind(y))
+    if x_number:
+        return with_number(y.dtype, number_kind(x))
+    if scalar_tensors_yield and (x.ndim == 0) != (y.ndim == 0):
+        array, scalar = (y, x) if x.ndim == 0 else (x, y)
+        if _RANK[kind_of(scalar.dtype)] <= _RANK[kind_of(array.dtype)]:
+            return array.dtype
+    return jnp.promote_types(x.dtype, y.dtype)
+
+
+def promote(x, y, scalar_tensors_yield=False):
+    """Both operands as arrays of their common dtype."""
+    dtype = result_dtype(x, y, scalar_tensors_yield)
+    return jnp.asarray(x, dtype), jnp.asarray(y, dtype)
+
+
+def to_float(x):
+    """Integers and bools as float32; floats as they are."""
+    x = jnp.asarray(x)
+    return x if kind_of(x.dtype) in "fc" else x.astype(jnp.float32)

@@ -1,0 +1,46 @@
+"""What is going on in this thread: which cells run, and whether gradients are recorded."""
+
+import threading
+
+
+class Scope:
+    """One run of a gradient function, or the program around all of them.
+
+    Attributes:
+        depth: 0 for the program itself, then one more a nested gradient function.
+        parent: the scope around this one; None for the outermost.
+        root: the outermost one; the program, or a function that is being compiled.
+        open: False once the gradient function has returned; what it recorded counts no longer.
+        nested: True once something here depends on what an outer scope differentiates, so that
+            this scope's backward sweep has to be recorded too.
+    """
+
+    __slots__ = ("depth", "parent", "root", "open", "nested")
+
+    def __init__(self, parent: "Scope | None"):
+        self.parent = parent
+        self.root = self if parent is None else parent.root
+        self.depth = 0 if parent is None else parent.depth + 1
+        self.open = True
+        self.nested = False
+
+
+ROOT = Scope(None)
+
+
+class State(threading.local):
+    """Per-thread state.
+
+    Attributes:
+        scope: the innermost gradient function that runs, ROOT outside of all.
+        recording: False under ``ms.no_grad()`` and while hooks run in a backward sweep.
+        cells: the cells whose call is under way, outermost first.
+    """
+
+    def __init__(self):
+        self.scope = ROOT
+        self.recording = True
+        self.cells = []
+
+
+STATE = State()

@@ -1,0 +1,1 @@
+"""Training: MindSpore's ``train``."""
