@@ -13,7 +13,7 @@ from msjax import common, context, nn, ops
 from msjax.autograd.grad import get_grad, grad, value_and_grad
 from msjax.autograd.vjp import jvp, vjp
 from msjax.common import dtype
-from msjax.common.dtype import *  # noqa: F403
+from msjax.common.dtype import *
 from msjax.common.initializer import Initializer, initializer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.random import Generator, default_generator, get_seed, manual_seed, set_seed

@@ -98,10 +98,14 @@ def get_grad(gradients, identifier):
     elif isinstance(identifier, int) and not isinstance(identifier, bool):
         key = identifier
     else:
-        raise TypeError(f"For 'get_grad', 'identifier' should be a position (int) or a Parameter, but got {describe(identifier)}.")
+        raise TypeError(
+            f"For 'get_grad', 'identifier' should be a position (int) or a Parameter, but got {describe(identifier)}."
+        )
     found = _lookup(gradients, key)
     if found is None:
-        raise RuntimeError(f"For 'get_grad', there is no gradient for {key!r}; there are {', '.join(map(repr, _keys(gradients)))}.")
+        raise RuntimeError(
+            f"For 'get_grad', there is no gradient for {key!r}; there are {', '.join(map(repr, _keys(gradients)))}."
+        )
     return found
 
 
@@ -184,7 +188,7 @@ class GradOperation:
             found = recording.backward(outputs, ones_like(outputs) if sens is None else _sens(sens, outputs, fn))
             by_position = [found.gradient(place) for place in places]
             if position == "all":
-                by_position = tuple(g for g in by_position if g != ())
+                by_position = tuple(g for g in by_position if not _is_empty(g))
             elif position == 0:
                 by_position = by_position[0]
             if not weights:
@@ -229,7 +233,9 @@ class _Request:
         self.by_position = position is not None
         for p in self.positions:
             if not isinstance(p, int):
-                raise TypeError(f"For '{who}', 'grad_position' should be an int or a tuple of ints, but got {describe(position)}.")
+                raise TypeError(
+                    f"For '{who}', 'grad_position' should be an int or a tuple of ints, but got {describe(position)}."
+                )
             if p < 0:
                 raise ValueError(f"For '{who}', 'grad_position' should not be negative, but got {p}.")
         self.weights = None if weights is None else _Weights(weights, who)
@@ -247,7 +253,9 @@ class _Request:
         differentiated, aux = out, ()
         if self.has_aux:
             if not isinstance(out, (tuple, list)) or len(out) < 2:
-                raise ValueError(f"For '{self.who}', has_aux=True needs a function of at least two outputs, but it returned {describe(out)}.")
+                raise ValueError(
+                    f"For '{self.who}', has_aux=True needs a function of at least two outputs, but it returned {describe(out)}."
+                )
             differentiated, aux = out[0], tuple(out[1:])
         outputs = flatten_tensors(differentiated, fn)
         found = recording.backward(outputs, ones_like(outputs), also=aux)
@@ -270,19 +278,26 @@ class _Request:
 def _check_range(positions, args, who):
     for p in positions:
         if p >= len(args):
-            raise RuntimeError(f"For '{who}', 'grad_position' {p} is out of range: the function was called with {len(args)} arguments.")
+            raise RuntimeError(
+                f"For '{who}', 'grad_position' {p} is out of range: the function was called with {len(args)} arguments."
+            )
+
+
+def _is_empty(gradient) -> bool:
+    """True for what stands for the gradient of an argument that is no Tensor."""
+    return isinstance(gradient, tuple) and not gradient
 
 
 def _sens(sens, outputs, fn):
     given = list(sens) if isinstance(sens, (tuple, list)) else [sens]
     if len(given) != len(outputs):
-        raise ValueError(f"For 'GradOperation', sens_param=True needs one gradient for each of {len(outputs)} outputs, but got {len(given)}.")
+        raise ValueError(
+            f"For 'GradOperation', sens_param=True needs one gradient for each of {len(outputs)} outputs, but got {len(given)}."
+        )
     for s, out in zip(given, outputs):
         if isinstance(s, Tensor) and s.shape != out.shape:
             raise ValueError(f"For 'GradOperation', the sens value has shape {s.shape}, but the output has shape {out.shape}.")
-    return [
-        s if isinstance(s, Tensor) else Tensor(jnp.full(out.shape, s, out._value.dtype)) for s, out in zip(given, outputs)
-    ]
+    return [s if isinstance(s, Tensor) else Tensor(jnp.full(out.shape, s, out._value.dtype)) for s, out in zip(given, outputs)]
 
 
 def _named(fn, verb):

@@ -9,9 +9,9 @@ import functools
 
 import jax
 
-from msjax.common.node import Node, wrap
 from msjax.autograd.pieces import Pull, compile_forward
 from msjax.common import dtype as mstype
+from msjax.common.node import Node, wrap
 from msjax.common.tensor import CONCRETE, Tensor, TracedValueError, as_array, is_tracer
 from msjax.context import SETTINGS
 from msjax.errors import describe, where
@@ -242,7 +242,9 @@ class OpNode(Node):
         elif self.residuals is not None:
             spec = self.residuals.spec
             key = ("back", spec, given, need)
-            gradient = self.op.derived(key, lambda: Op("gradient of " + self.op.name, spec.backward_fn(given, need), int_grad=True))
+            gradient = self.op.derived(
+                key, lambda: Op("gradient of " + self.op.name, spec.backward_fn(given, need), int_grad=True)
+            )
             grads = apply(gradient, [*self._residuals(spec), *cts])
         else:
             way_back = self.way_back

@@ -4,8 +4,8 @@ from contextlib import contextmanager
 
 import jax
 
-from msjax.common.node import Leaf, ParameterLeaf
 from msjax.autograd.op import Op, apply
+from msjax.common.node import Leaf, ParameterLeaf
 from msjax.common.tensor import Tensor, wrap
 from msjax.state import STATE
 

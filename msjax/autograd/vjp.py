@@ -91,7 +91,9 @@ def jvp(fn, inputs, v, has_aux=False):
     _check_tensors(inputs, "jvp")
     _check_tensors(v, "jvp")
     if [x.shape for x in inputs] != [d.shape for d in v]:
-        raise ValueError(f"For 'jvp', inputs and direction should have equal shapes, but got {describe(inputs)} and {describe(v)}.")
+        raise ValueError(
+            f"For 'jvp', inputs and direction should have equal shapes, but got {describe(inputs)} and {describe(v)}."
+        )
     if place_on_tape([*inputs, *v])[1] is not None:
         raise NotImplementedError(
             "For 'jvp', inputs whose gradient is being recorded are not offered; use ms.vjp, or jax.jvp of a function "
@@ -109,7 +111,9 @@ def jvp(fn, inputs, v, has_aux=False):
         main, aux = (out[0], tuple(out[1:])) if has_aux else (out, ())
         leaves, treedef = jax.tree.flatten(main, is_leaf=lambda t: isinstance(t, Tensor))
         tree[:] = [treedef]
-        return tuple(_value(leaf, fn) for leaf in leaves), jax.tree.map(lambda t: _value(t, fn), aux, is_leaf=lambda t: isinstance(t, Tensor))
+        return tuple(_value(leaf, fn) for leaf in leaves), jax.tree.map(
+            lambda t: _value(t, fn), aux, is_leaf=lambda t: isinstance(t, Tensor)
+        )
 
     primals = tuple(x._value for x in inputs)
     tangents = tuple(d._value.astype(x._value.dtype) for x, d in zip(inputs, v))
@@ -121,7 +125,9 @@ def jvp(fn, inputs, v, has_aux=False):
 
 def _value(leaf, fn):
     if not isinstance(leaf, Tensor):
-        raise TypeError(f"For 'jvp', the function should return Tensors, but {getattr(fn, '__name__', fn)} returned {describe(leaf)}.")
+        raise TypeError(
+            f"For 'jvp', the function should return Tensors, but {getattr(fn, '__name__', fn)} returned {describe(leaf)}."
+        )
     return leaf._value
 
 

@@ -1,7 +1,7 @@
 """What everything is made of: Tensor, Parameter, data types, initializers. MindSpore's ``common``."""
 
 from msjax.common import dtype
-from msjax.common.dtype import *  # noqa: F403
+from msjax.common.dtype import *
 from msjax.common.initializer import Initializer, initializer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.random import get_seed, set_seed

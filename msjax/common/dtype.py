@@ -190,7 +190,7 @@ def as_dtype(value, what: str = "dtype") -> Type:
 
 
 # The two answers differ only while jax's x64 flag does; a cached call costs less than asking jax each time.
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _canonical(np_dtype, x64: bool):
     return np.dtype(jax.dtypes.canonicalize_dtype(np_dtype))
 

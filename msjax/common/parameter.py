@@ -148,7 +148,9 @@ class Parameter(Tensor, nnx.Param):
         if isinstance(data, (bool, int, float)) or isinstance(data, Tensor):
             self._value = as_array(data, self.dtype)
             return self
-        raise TypeError(f"For 'set_data', the data of Parameter {self.name!r} should be a Tensor or a number, but got {type(data).__name__}.")
+        raise TypeError(
+            f"For 'set_data', the data of Parameter {self.name!r} should be a Tensor or a number, but got {type(data).__name__}."
+        )
 
     def init_data(self, *_args, **_kwargs) -> "Parameter":
         """The Parameter itself; its data is there from the start."""
@@ -220,7 +222,9 @@ class ParameterTuple(tuple):
         try:
             data = tuple(iterable)
         except TypeError as error:
-            raise TypeError(f"For 'ParameterTuple', the argument should hold Parameters, but got {type(iterable).__name__}.") from error
+            raise TypeError(
+                f"For 'ParameterTuple', the argument should hold Parameters, but got {type(iterable).__name__}."
+            ) from error
         for parameter in data:
             if not isinstance(parameter, Parameter):
                 raise TypeError(f"For 'ParameterTuple', every element should be a Parameter, but got {type(parameter).__name__}.")
@@ -236,5 +240,3 @@ class ParameterTuple(tuple):
             clone.name = f"{prefix}.{parameter.name}"
             clones.append(clone)
         return ParameterTuple(clones)
-
-

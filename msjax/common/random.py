@@ -93,5 +93,3 @@ def manual_seed(seed: int) -> Generator:
 def numpy_generator() -> np.random.Generator:
     """The generator that initializers draw from."""
     return default_generator.numpy
-
-

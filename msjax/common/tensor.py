@@ -262,7 +262,11 @@ class Tensor:
     def __getattr__(self, name):
         raise AttributeError(
             f"msjax's Tensor has no attribute {name!r}"
-            + ("." if name.startswith("_") else "; docs/api.md lists what it offers, and ms.from_jax(fn) makes an operator of any jax function.")
+            + (
+                "."
+                if name.startswith("_")
+                else "; docs/api.md lists what it offers, and ms.from_jax(fn) makes an operator of any jax function."
+            )
         )
 
     @staticmethod
@@ -387,9 +391,13 @@ def _from_nested(data):
     leaves = jax.tree.leaves(data, is_leaf=lambda v: v is None or isinstance(v, Tensor))
     if any(isinstance(v, Tensor) and known_value(v._value) is None for v in leaves):
         # Values that are not known yet can only be put together by jax.
-        array = jnp.asarray(jax.tree.map(lambda v: v._value if isinstance(v, Tensor) else v, data, is_leaf=lambda v: isinstance(v, Tensor)))
+        array = jnp.asarray(
+            jax.tree.map(lambda v: v._value if isinstance(v, Tensor) else v, data, is_leaf=lambda v: isinstance(v, Tensor))
+        )
         return array, array.dtype
-    plain = jax.tree.map(lambda v: np.asarray(v) if isinstance(v, Tensor) else v, data, is_leaf=lambda v: v is None or isinstance(v, Tensor))
+    plain = jax.tree.map(
+        lambda v: np.asarray(v) if isinstance(v, Tensor) else v, data, is_leaf=lambda v: v is None or isinstance(v, Tensor)
+    )
     try:
         array = np.array(plain)
     except ValueError as error:

@@ -65,7 +65,9 @@ class CellBackward:
         edges, base = place_on_tape(tensors)
         floating = [t.is_floating_point() or t.is_complex() for t in tensors]
         # Without an input on the tape the node still marks where the cell began.
-        self.inputs = FunctionNode(base or STATE.scope, edges, len(tensors), self._call_hooks, f"backward hooks of {type(self.cell).__name__}")
+        self.inputs = FunctionNode(
+            base or STATE.scope, edges, len(tensors), self._call_hooks, f"backward hooks of {type(self.cell).__name__}"
+        )
         if base is None:
             return args
         on_tape = [
@@ -120,7 +122,9 @@ class CellBackward:
         grads = tuple(grads)
         for hook in self.cell._hooks.backward:
             cell = cell_argument(self.cell)
-            result = hook.fn(cell, grad_output, grads) if SETTINGS.hook_dialect == "mindspore-1" else hook.fn(cell, grads, grad_output)
+            result = (
+                hook.fn(cell, grad_output, grads) if SETTINGS.hook_dialect == "mindspore-1" else hook.fn(cell, grads, grad_output)
+            )
             grads = gradients_result(hook.fn, "backward hook", result, grads, self.cells)
         return list(grads)
 

@@ -1,8 +1,8 @@
 """Activation layers."""
 
 from msjax.nn.cell import Cell
-from msjax.ops import activation as ops
-from msjax.ops import math
+from msjax.ops import activations as ops
+from msjax.ops import elementwise
 
 
 class ReLU(Cell):
@@ -36,7 +36,7 @@ class Tanh(Cell):
     """The hyperbolic tangent, elementwise."""
 
     def construct(self, x):
-        return math.tanh(x)
+        return elementwise.tanh(x)
 
 
 class Softmax(Cell):

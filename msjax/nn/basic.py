@@ -10,7 +10,7 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.activation import get_activation
 from msjax.nn.cell import Cell
-from msjax.ops import linalg, random, shape
+from msjax.ops import arrange, linear, sampling
 from msjax.ops.dispatch import operator
 
 
@@ -75,7 +75,7 @@ class Dense(Cell):
         self.activation_flag = self.activation is not None
 
     def construct(self, x):
-        x = apply(linalg.dense.op, (x, self.weight, self.bias))
+        x = apply(linear.dense.op, (x, self.weight, self.bias))
         return self.activation(x) if self.activation_flag else x
 
     def extend_repr(self):
@@ -108,7 +108,7 @@ class Flatten(Cell):
         self.end_dim = end_dim
 
     def construct(self, x):
-        return shape.flatten(x, start_dim=self.start_dim, end_dim=self.end_dim)
+        return arrange.flatten(x, start_dim=self.start_dim, end_dim=self.end_dim)
 
 
 class Dropout(Cell):
@@ -135,7 +135,7 @@ class Dropout(Cell):
         self.keep_prob = keep_prob
 
     def construct(self, x):
-        return random.dropout(x, 1 - self.keep_prob if self.p is None else self.p, self.training)
+        return sampling.dropout(x, 1 - self.keep_prob if self.p is None else self.p, self.training)
 
     def extend_repr(self):
         return f"keep_prob={self.keep_prob}" if self.p is None else f"p={self.p}"

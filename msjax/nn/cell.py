@@ -366,7 +366,9 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
         if child_name in self.__dict__ and not isinstance(self.__dict__[child_name], Cell):
             raise KeyError(f"For 'insert_child_to_cell', cell {type(self).__name__} has an attribute {child_name!r} already.")
         if not isinstance(child_cell, Cell):
-            raise TypeError(f"For 'insert_child_to_cell', the child {child_name!r} should be a Cell, but got {describe(child_cell)}.")
+            raise TypeError(
+                f"For 'insert_child_to_cell', the child {child_name!r} should be a Cell, but got {describe(child_cell)}."
+            )
         setattr(self, child_name, child_cell)
 
     def insert_param_to_cell(self, param_name, param, check_name_contain_dot=True):
@@ -467,5 +469,3 @@ def _name_cell(error, cells):
         except AttributeError:
             return
         error.add_note(f"in cell {cell_path(cells)}")
-
-

@@ -60,7 +60,9 @@ class CellState:
         for hook in self._hooks.state_dict_post:
             result = hook.fn(self, destination, prefix, metadata)
             if result is not None:
-                raise RuntimeError(f"A state_dict post hook should change the dict and return None, but {hook.name} returned {describe(result)}.")
+                raise RuntimeError(
+                    f"A state_dict post hook should change the dict and return None, but {hook.name} returned {describe(result)}."
+                )
         return destination
 
     def _own_state(self):
@@ -93,7 +95,9 @@ class CellState:
         for prefix, cell in reversed(list(self.cells_and_names())):
             for hook in cell._hooks.load_state_dict_post:
                 if hook.fn(cell, keys) is not None:
-                    raise RuntimeError(f"A load_state_dict post hook should return None, but {hook.name} (of cell {prefix!r}) did not.")
+                    raise RuntimeError(
+                        f"A load_state_dict post hook should return None, but {hook.name} (of cell {prefix!r}) did not."
+                    )
         if strict:
             if unexpected:
                 errors.insert(0, f"unexpected key(s): {', '.join(map(repr, unexpected))}")
@@ -150,5 +154,3 @@ class CellState:
         """Register ``hook(cell, incompatible_keys)``, called at the end; it may change the lists of keys."""
         check_callable(hook, "register_load_state_dict_post_hook")
         return hook_table.register(self, "load_state_dict_post", hook)
-
-

@@ -9,7 +9,7 @@ from msjax.common.parameter import Parameter
 from msjax.errors import describe
 from msjax.nn.basic import positive_int
 from msjax.nn.cell import Cell
-from msjax.ops.conv import CONV, same_padding
+from msjax.ops.convolution import CONV, same_padding
 
 
 def n_ints(value, n, name, who, lowest=1):
@@ -72,7 +72,9 @@ class _Conv(Cell):
         self.bias = None
         if has_bias:
             limit = 1 / math.sqrt(math.prod(weight_shape[1:]))
-            self.bias = Parameter(initializer(Uniform(limit) if bias_init is None else bias_init, (out_channels,), dtype), name="bias")
+            self.bias = Parameter(
+                initializer(Uniform(limit) if bias_init is None else bias_init, (out_channels,), dtype), name="bias"
+            )
 
     def _padding_for(self, spatial):
         if self.pad_mode == "pad":

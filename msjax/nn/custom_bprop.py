@@ -62,9 +62,13 @@ def _checked(result, args, cells):
     if isinstance(result, Tensor):
         result = (result,)
     if not isinstance(result, (tuple, list)):
-        raise TypeError(f"The bprop of cell {path} should return a tuple of {len(args)} gradient(s), but returned {describe(result)}.")
+        raise TypeError(
+            f"The bprop of cell {path} should return a tuple of {len(args)} gradient(s), but returned {describe(result)}."
+        )
     if len(result) < len(args):
-        raise RuntimeError(f"The bprop of cell {path} should return {len(args)} gradients, one for each input, but returned {len(result)}.")
+        raise RuntimeError(
+            f"The bprop of cell {path} should return {len(args)} gradients, one for each input, but returned {len(result)}."
+        )
     grads = []
     for i, (arg, grad) in enumerate(zip(args, result)):
         if not isinstance(arg, Tensor):
@@ -72,6 +76,8 @@ def _checked(result, args, cells):
         if not isinstance(grad, Tensor):
             raise TypeError(f"The bprop of cell {path} should return a Tensor for input {i}, but returned {describe(grad)}.")
         if grad.shape != arg.shape:
-            raise ValueError(f"The bprop of cell {path} returned a gradient of shape {grad.shape} for input {i} of shape {arg.shape}.")
+            raise ValueError(
+                f"The bprop of cell {path} returned a gradient of shape {grad.shape} for input {i} of shape {arg.shape}."
+            )
         grads.append(grad if grad.dtype == arg.dtype else grad.astype(arg.dtype))
     return grads

@@ -2,8 +2,8 @@
 
 from msjax.errors import describe
 from msjax.nn.cell import Cell
-from msjax.ops import loss as ops
-from msjax.ops import math, reduce
+from msjax.ops import elementwise, reduction
+from msjax.ops import losses as ops
 
 
 class LossBase(Cell):
@@ -19,7 +19,9 @@ class LossBase(Cell):
     def __init__(self, reduction="mean"):
         super().__init__()
         if reduction not in ("mean", "sum", "none"):
-            raise ValueError(f"For '{type(self).__name__}', 'reduction' should be 'mean', 'sum' or 'none', but got {describe(reduction)}.")
+            raise ValueError(
+                f"For '{type(self).__name__}', 'reduction' should be 'mean', 'sum' or 'none', but got {describe(reduction)}."
+            )
         self.reduction = reduction
 
     def get_axis(self, x):
@@ -28,10 +30,10 @@ class LossBase(Cell):
 
     def get_loss(self, x, weights=1.0):
         """Elementwise losses weighted and reduced."""
-        x = math.mul(x, weights)
+        x = elementwise.mul(x, weights)
         if self.reduction == "mean":
-            return reduce.mean(x)
-        return reduce.sum(x) if self.reduction == "sum" else x
+            return reduction.mean(x)
+        return reduction.sum(x) if self.reduction == "sum" else x
 
     def construct(self, logits, labels):
         raise NotImplementedError(f"{type(self).__name__} defines no 'construct'.")

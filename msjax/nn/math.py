@@ -1,7 +1,7 @@
 """Mathematical layers."""
 
 from msjax.nn.cell import Cell
-from msjax.ops import linalg, shape
+from msjax.ops import arrange, linear
 
 
 class MatMul(Cell):
@@ -24,7 +24,7 @@ class MatMul(Cell):
 
     def construct(self, x1, x2):
         if self.transpose_x1:
-            x1 = shape.swapaxes(x1, -1, -2)
+            x1 = arrange.swapaxes(x1, -1, -2)
         if self.transpose_x2:
-            x2 = shape.swapaxes(x2, -1, -2)
-        return linalg.matmul(x1, x2)
+            x2 = arrange.swapaxes(x2, -1, -2)
+        return linear.matmul(x1, x2)

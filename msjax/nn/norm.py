@@ -6,7 +6,7 @@ from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
 from msjax.nn.basic import positive_int
 from msjax.nn.cell import Cell
-from msjax.ops.norm import BATCH_NORM_EVAL, BATCH_NORM_TRAIN, LAYER_NORM
+from msjax.ops.normalization import BATCH_NORM_EVAL, BATCH_NORM_TRAIN, LAYER_NORM
 
 
 class _BatchNorm(Cell):
@@ -124,7 +124,9 @@ class LayerNorm(Cell):
     ):
         super().__init__()
         if not isinstance(normalized_shape, (tuple, list)) or not normalized_shape:
-            raise TypeError(f"For 'LayerNorm', 'normalized_shape' should be a non-empty tuple or list, but got {normalized_shape!r}.")
+            raise TypeError(
+                f"For 'LayerNorm', 'normalized_shape' should be a non-empty tuple or list, but got {normalized_shape!r}."
+            )
         self.normalized_shape = tuple(normalized_shape)
         self.begin_norm_axis = begin_norm_axis
         self.begin_params_axis = begin_params_axis

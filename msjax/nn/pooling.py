@@ -3,7 +3,7 @@
 from msjax.autograd.op import apply
 from msjax.nn.cell import Cell
 from msjax.nn.conv import n_ints
-from msjax.ops.conv import same_padding
+from msjax.ops.convolution import same_padding
 from msjax.ops.pooling import AVG_POOL, MAX_POOL
 
 

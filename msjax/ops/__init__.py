@@ -2,18 +2,18 @@
 
 from msjax.autograd.grad import GradOperation, get_grad, grad, value_and_grad
 from msjax.autograd.vjp import jvp, vjp
-from msjax.ops.activation import *  # noqa: F403
-from msjax.ops.create import *  # noqa: F403
+from msjax.offers import missing_name
+from msjax.ops.activations import *
+from msjax.ops.arrange import *
+from msjax.ops.creation import *
+from msjax.ops.elementwise import *
+from msjax.ops.elementwise import true_divide as div
 from msjax.ops.from_jax import from_jax
 from msjax.ops.gradient import stop_gradient
-from msjax.ops.linalg import *  # noqa: F403
-from msjax.ops.loss import *  # noqa: F403
-from msjax.ops.math import *  # noqa: F403
-from msjax.ops.math import true_divide as div
-from msjax.ops.operations import *  # noqa: F403
-from msjax.ops.random import *  # noqa: F403
-from msjax.ops.reduce import *  # noqa: F403
-from msjax.ops.shape import *  # noqa: F403
-from msjax.offers import missing_name
+from msjax.ops.linear import *
+from msjax.ops.losses import *
+from msjax.ops.operations import *
+from msjax.ops.reduction import *
+from msjax.ops.sampling import *
 
 __getattr__ = missing_name(__name__)

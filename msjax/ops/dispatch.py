@@ -70,7 +70,9 @@ def operator(operands=1, *, name=None, int_grad=False, differentiable=True, shap
         total = len(names)
         required = sum(1 for d in defaults if d is inspect.Parameter.empty)
         fn = kernel if not keyword_only else _positional(kernel, positional, names)
-        op = Op(name or kernel.__name__.rstrip("_"), fn, int_grad=int_grad, differentiable=differentiable, shape_error=shape_error)
+        op = Op(
+            name or kernel.__name__.rstrip("_"), fn, int_grad=int_grad, differentiable=differentiable, shape_error=shape_error
+        )
         frozen_defaults = tuple(None if d is inspect.Parameter.empty else freeze(d) for d in defaults[operands:])
 
         def bind(args, kwargs):

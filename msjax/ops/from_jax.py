@@ -61,5 +61,3 @@ def from_jax(fn, *, static_argnums=(), static_argnames=()):
         return jax.tree.unflatten(out_trees[key], list(out))
 
     return lifted
-
-

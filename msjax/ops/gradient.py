@@ -1,5 +1,8 @@
 """Operators about gradients: stopping, hooking and inserting them."""
 
+import jax
+import jax.numpy as jnp
+
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import check_callable, describe, where
 from msjax.hooks.nodes import hook_gradients
@@ -20,8 +23,6 @@ def stop_gradient(value):
         3.0
     """
     if isinstance(value, Tensor):
-        import jax
-
         stopped = wrap(jax.lax.stop_gradient(value._value))
         stopped._stopped = True
         return stopped
@@ -69,12 +70,15 @@ class HookBackward(Primitive):
         for value in inputs:
             if not isinstance(value, Tensor):
                 raise TypeError(f"For 'HookBackward'{where()}, every input should be a Tensor, but got {describe(value)}.")
-        out = hook_gradients(inputs, self._run, "HookBackward")
-        return out[0] if len(out) == 1 else tuple(out)
+        avals = [(v._value.shape, v._value.dtype) for v in inputs]
 
-    def _run(self, grads):
-        grads = tuple(grads)
-        return list(gradients_result(self.hook_fn, "HookBackward hook", self.hook_fn(grads), grads))
+        def run(grads):
+            # An output that was not used has a gradient of zeros, as in MindSpore.
+            grads = tuple(wrap(jnp.zeros(*aval)) if g is None else g for g, aval in zip(grads, avals))
+            return list(gradients_result(self.hook_fn, "HookBackward hook", self.hook_fn(grads), grads))
+
+        out = hook_gradients(inputs, run, "HookBackward")
+        return out[0] if len(out) == 1 else tuple(out)
 
 
 class InsertGradientOf(Primitive):

@@ -1,6 +1,6 @@
 """Operators as classes: MindSpore's ``ops.operations``."""
 
-from msjax.ops import activation, linalg, math, reduce, shape
+from msjax.ops import activations, arrange, elementwise, linear, reduction
 from msjax.ops.gradient import HookBackward, InsertGradientOf
 from msjax.ops.primitive import Primitive, plain_primitives
 
@@ -8,41 +8,41 @@ __all__ = ["HookBackward", "InsertGradientOf", "Primitive"]
 
 _PLAIN = plain_primitives(
     {
-        "Add": math.add,
-        "Sub": math.sub,
-        "Mul": math.mul,
-        "Div": math.true_divide,
-        "RealDiv": math.true_divide,
-        "FloorDiv": math.floor_divide,
-        "FloorMod": math.floor_mod,
-        "Mod": math.floor_mod,
-        "Pow": math.pow,
-        "Maximum": math.maximum,
-        "Minimum": math.minimum,
-        "Neg": math.neg,
-        "Abs": math.abs,
-        "Square": math.square,
-        "Exp": math.exp,
-        "Log": math.log,
-        "Sqrt": math.sqrt,
-        "Rsqrt": math.rsqrt,
-        "Sin": math.sin,
-        "Cos": math.cos,
-        "Tanh": math.tanh,
-        "Erf": math.erf,
-        "Equal": math.equal,
-        "NotEqual": math.not_equal,
-        "Greater": math.greater,
-        "GreaterEqual": math.greater_equal,
-        "Less": math.less,
-        "LessEqual": math.less_equal,
-        "ReLU": activation.relu,
-        "Sigmoid": activation.sigmoid,
-        "Reshape": shape.reshape,
-        "Transpose": shape.transpose,
-        "ExpandDims": shape.expand_dims,
-        "Cast": shape.cast,
-        "Select": shape.where,
+        "Add": elementwise.add,
+        "Sub": elementwise.sub,
+        "Mul": elementwise.mul,
+        "Div": elementwise.true_divide,
+        "RealDiv": elementwise.true_divide,
+        "FloorDiv": elementwise.floor_divide,
+        "FloorMod": elementwise.floor_mod,
+        "Mod": elementwise.floor_mod,
+        "Pow": elementwise.pow,
+        "Maximum": elementwise.maximum,
+        "Minimum": elementwise.minimum,
+        "Neg": elementwise.neg,
+        "Abs": elementwise.abs,
+        "Square": elementwise.square,
+        "Exp": elementwise.exp,
+        "Log": elementwise.log,
+        "Sqrt": elementwise.sqrt,
+        "Rsqrt": elementwise.rsqrt,
+        "Sin": elementwise.sin,
+        "Cos": elementwise.cos,
+        "Tanh": elementwise.tanh,
+        "Erf": elementwise.erf,
+        "Equal": elementwise.equal,
+        "NotEqual": elementwise.not_equal,
+        "Greater": elementwise.greater,
+        "GreaterEqual": elementwise.greater_equal,
+        "Less": elementwise.less,
+        "LessEqual": elementwise.less_equal,
+        "ReLU": activations.relu,
+        "Sigmoid": activations.sigmoid,
+        "Reshape": arrange.reshape,
+        "Transpose": arrange.transpose,
+        "ExpandDims": arrange.expand_dims,
+        "Cast": arrange.cast,
+        "Select": arrange.where,
     }
 )
 globals().update(_PLAIN)
@@ -63,10 +63,10 @@ class MatMul(Primitive):
 
     def __call__(self, x, y):
         if self.transpose_a:
-            x = shape.swapaxes(x, -1, -2)
+            x = arrange.swapaxes(x, -1, -2)
         if self.transpose_b:
-            y = shape.swapaxes(y, -1, -2)
-        return linalg.matmul(x, y)
+            y = arrange.swapaxes(y, -1, -2)
+        return linear.matmul(x, y)
 
 
 def _reduction(name, function):
@@ -82,13 +82,13 @@ def _reduction(name, function):
 
 
 _REDUCTIONS = {
-    "ReduceSum": reduce.sum,
-    "ReduceMean": reduce.mean,
-    "ReduceMax": reduce.amax,
-    "ReduceMin": reduce.amin,
-    "ReduceProd": reduce.prod,
-    "ReduceAll": reduce.all,
-    "ReduceAny": reduce.any,
+    "ReduceSum": reduction.sum,
+    "ReduceMean": reduction.mean,
+    "ReduceMax": reduction.amax,
+    "ReduceMin": reduction.amin,
+    "ReduceProd": reduction.prod,
+    "ReduceAll": reduction.all,
+    "ReduceAny": reduction.any,
 }
 for _name, _function in _REDUCTIONS.items():
     globals()[_name] = _reduction(_name, _function)
@@ -107,7 +107,7 @@ class Softmax(Primitive):
         self.axis = axis
 
     def __call__(self, x):
-        return activation.softmax(x, self.axis)
+        return activations.softmax(x, self.axis)
 
 
 class Concat(Primitive):
@@ -122,7 +122,7 @@ class Concat(Primitive):
         self.axis = axis
 
     def __call__(self, tensors):
-        return shape.concat(tensors, self.axis)
+        return arrange.concat(tensors, self.axis)
 
 
 class Stack(Primitive):
@@ -137,7 +137,7 @@ class Stack(Primitive):
         self.axis = axis
 
     def __call__(self, tensors):
-        return shape.stack(tensors, self.axis)
+        return arrange.stack(tensors, self.axis)
 
 
 __all__ += ["Concat", "MatMul", "Softmax", "Stack"]

@@ -56,4 +56,6 @@ def _plain(name, function):
         return function(*args, **kwargs)
 
     doc = f"{(function.__doc__ or name).strip()}\n\n    The class form of an operator: ``ops.{name}()(...)``."
-    return type(name, (Primitive,), {"__init__": __init__, "__call__": __call__, "__doc__": doc, "__module__": "msjax.ops.operations"})
+    return type(
+        name, (Primitive,), {"__init__": __init__, "__call__": __call__, "__doc__": doc, "__module__": "msjax.ops.operations"}
+    )

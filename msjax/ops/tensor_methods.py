@@ -8,7 +8,7 @@ import numpy as np
 from msjax.autograd.op import apply, raise_op_error
 from msjax.common.tensor import CONCRETE, Tensor
 from msjax.context import SETTINGS
-from msjax.ops import activation, index, linalg, math, reduce, shape
+from msjax.ops import activations, arrange, elementwise, indexing, linear, reduction
 from msjax.ops.gradient import stop_gradient
 
 _OPERANDS = (Tensor, numbers.Number, np.ndarray, np.generic, jax.Array, list, tuple)
@@ -46,22 +46,22 @@ def _reflected(function):
 
 
 _BINARY = {
-    "add": math.add,
-    "sub": math.sub,
-    "mul": math.mul,
-    "truediv": math.true_divide,
-    "floordiv": math.floor_divide,
-    "mod": math.floor_mod,
-    "pow": math.pow,
-    "matmul": linalg.matmul,
+    "add": elementwise.add,
+    "sub": elementwise.sub,
+    "mul": elementwise.mul,
+    "truediv": elementwise.true_divide,
+    "floordiv": elementwise.floor_divide,
+    "mod": elementwise.floor_mod,
+    "pow": elementwise.pow,
+    "matmul": linear.matmul,
 }
 _COMPARISONS = {
-    "eq": math.equal,
-    "ne": math.not_equal,
-    "gt": math.greater,
-    "ge": math.greater_equal,
-    "lt": math.less,
-    "le": math.less_equal,
+    "eq": elementwise.equal,
+    "ne": elementwise.not_equal,
+    "gt": elementwise.greater,
+    "ge": elementwise.greater_equal,
+    "lt": elementwise.less,
+    "le": elementwise.less_equal,
 }
 
 
@@ -77,33 +77,33 @@ def _shape_arguments(args):
 
 def _reshape(self, *shape_):
     """The same elements in another shape, given as ints or a tuple; one -1 is worked out."""
-    return shape.reshape(self, _shape_arguments(shape_))
+    return arrange.reshape(self, _shape_arguments(shape_))
 
 
 def _transpose(self, *axes):
     """The axes in another order, given as ints or a tuple; reversed by default."""
     axes = _shape_arguments(axes)
-    return shape.transpose(self, axes if axes or self.ndim == 0 else tuple(range(self.ndim))[::-1])
+    return arrange.transpose(self, axes if axes or self.ndim == 0 else tuple(range(self.ndim))[::-1])
 
 
 def _permute(self, *axis):
     """The axes in another order, given as ints or a tuple."""
-    return shape.permute(self, _shape_arguments(axis))
+    return arrange.permute(self, _shape_arguments(axis))
 
 
 def _astype(self, dtype, copy=True):
     """The elements converted to another data type, given as a type or its name."""
-    return shape.cast(self, dtype)
+    return arrange.cast(self, dtype)
 
 
 def _expand(self, *size):
     """The Tensor repeated to a larger shape; -1 keeps the size of an axis."""
-    return shape.broadcast_to(self, _shape_arguments(size))
+    return arrange.broadcast_to(self, _shape_arguments(size))
 
 
 def _caster(code):
     def method(self):
-        return shape.cast(self, code)
+        return arrange.cast(self, code)
 
     method.__doc__ = f"The elements converted to {code}."
     return method
@@ -126,21 +126,21 @@ def _sum(self, axis=None, dtype=None, keepdims=False, **kwargs):
     """The sum over axes (all by default); of Bools and integers as Int64."""
     axis = kwargs.pop("dim", axis)
     keepdims = kwargs.pop("keepdim", keepdims)
-    return reduce.sum(self, axis, keepdims, dtype=dtype, **kwargs)
+    return reduction.sum(self, axis, keepdims, dtype=dtype, **kwargs)
 
 
 def _max(self, axis=None, keepdims=False, **kwargs):
     """The largest value, or those over `axis`."""
-    return reduce.amax(self, kwargs.pop("dim", axis), kwargs.pop("keepdim", keepdims), **kwargs)
+    return reduction.amax(self, kwargs.pop("dim", axis), kwargs.pop("keepdim", keepdims), **kwargs)
 
 
 def _min(self, axis=None, keepdims=False, **kwargs):
     """The smallest value, or those over `axis`."""
-    return reduce.amin(self, kwargs.pop("dim", axis), kwargs.pop("keepdim", keepdims), **kwargs)
+    return reduction.amin(self, kwargs.pop("dim", axis), kwargs.pop("keepdim", keepdims), **kwargs)
 
 
 def _item_set(self, index_, value):
-    index.setitem(self, index_, value)
+    indexing.setitem(self, index_, value)
 
 
 def _T(self):
@@ -149,11 +149,11 @@ def _T(self):
 
 
 METHODS = {
-    "__neg__": math.neg,
-    "__pos__": math.positive,
-    "__abs__": math.abs,
-    "__invert__": math.bitwise_not,
-    "__getitem__": index.getitem,
+    "__neg__": elementwise.neg,
+    "__pos__": elementwise.positive,
+    "__abs__": elementwise.abs,
+    "__invert__": elementwise.bitwise_not,
+    "__getitem__": indexing.getitem,
     "__setitem__": _item_set,
     "__iter__": _iterate,
     "T": property(_T),
@@ -161,44 +161,66 @@ METHODS = {
     "view": _reshape,
     "transpose": _transpose,
     "permute": _permute,
-    "swapaxes": shape.swapaxes,
-    "expand_dims": shape.expand_dims,
-    "unsqueeze": shape.unsqueeze,
-    "squeeze": shape.squeeze,
-    "flatten": shape.flatten,
-    "ravel": lambda self: shape.reshape(self, (-1,)),
+    "swapaxes": arrange.swapaxes,
+    "expand_dims": arrange.expand_dims,
+    "unsqueeze": arrange.unsqueeze,
+    "squeeze": arrange.squeeze,
+    "flatten": lambda self, order="C", *, start_dim=0, end_dim=-1: arrange.flatten(
+        self, order, start_dim=start_dim, end_dim=end_dim
+    ),
+    "ravel": lambda self: arrange.reshape(self, (-1,)),
     "broadcast_to": _expand,
     "expand": _expand,
-    "tile": shape.tile,
-    "split": shape.split,
+    "tile": arrange.tile,
+    "split": arrange.split,
     "astype": _astype,
     "to": _astype,
-    "type_as": lambda self, other: shape.cast(self, other.dtype),
+    "type_as": lambda self, other: arrange.cast(self, other.dtype),
     "int": _caster("int32"),
     "long": _caster("int64"),
     "half": _caster("float16"),
     "float": _caster("float32"),
     "bool": _caster("bool"),
     "sum": _sum,
-    "mean": _aliased(reduce.mean, keepdims="keep_dims", keepdim="keep_dims", dim="axis"),
-    "prod": _aliased(reduce.prod, keepdims="keep_dims", keepdim="keep_dims", dim="axis"),
+    "mean": _aliased(reduction.mean, keepdims="keep_dims", keepdim="keep_dims", dim="axis"),
+    "prod": _aliased(reduction.prod, keepdims="keep_dims", keepdim="keep_dims", dim="axis"),
     "max": _max,
     "min": _min,
-    "argmax": _aliased(reduce.argmax, axis="dim", keepdims="keepdim"),
-    "argmin": _aliased(reduce.argmin, dim="axis", keepdim="keepdims"),
-    "any": _aliased(reduce.any, keepdims="keep_dims", keepdim="keep_dims", dim="axis"),
-    "all": _aliased(reduce.all, keepdims="keep_dims", keepdim="keep_dims", dim="axis"),
-    "std": _aliased(reduce.std, keepdim="keepdims", dim="axis"),
-    "var": _aliased(reduce.var, keepdim="keepdims", dim="axis"),
-    "cumsum": _aliased(reduce.cumsum, dim="axis"),
-    "norm": reduce.norm,
+    "argmax": _aliased(reduction.argmax, axis="dim", keepdims="keepdim"),
+    "argmin": _aliased(reduction.argmin, dim="axis", keepdim="keepdims"),
+    "any": _aliased(reduction.any, keepdims="keep_dims", keepdim="keep_dims", dim="axis"),
+    "all": _aliased(reduction.all, keepdims="keep_dims", keepdim="keep_dims", dim="axis"),
+    "std": _aliased(reduction.std, keepdim="keepdims", dim="axis"),
+    "var": _aliased(reduction.var, keepdim="keepdims", dim="axis"),
+    "cumsum": _aliased(reduction.cumsum, dim="axis"),
+    "norm": reduction.norm,
     "detach": stop_gradient,
 }
-for _name in ("add", "sub", "mul", "pow", "maximum", "minimum", "abs", "neg", "square", "exp", "log", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tanh", "erf", "logical_not"):
-    METHODS[_name] = getattr(math, _name)
-METHODS["div"] = math.true_divide
-METHODS["matmul"] = linalg.matmul
-METHODS["sigmoid"] = activation.sigmoid
+for _name in (
+    "add",
+    "sub",
+    "mul",
+    "pow",
+    "maximum",
+    "minimum",
+    "abs",
+    "neg",
+    "square",
+    "exp",
+    "log",
+    "sqrt",
+    "rsqrt",
+    "reciprocal",
+    "sin",
+    "cos",
+    "tanh",
+    "erf",
+    "logical_not",
+):
+    METHODS[_name] = getattr(elementwise, _name)
+METHODS["div"] = elementwise.true_divide
+METHODS["matmul"] = linear.matmul
+METHODS["sigmoid"] = activations.sigmoid
 
 
 def attach(cls):

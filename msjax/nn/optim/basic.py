@@ -56,7 +56,9 @@ class SGD(Optimizer):
 
     def __init__(self, params, learning_rate=0.1, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, loss_scale=1.0):
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError(f"For 'SGD', nesterov=True needs a momentum and no dampening, but got momentum={momentum}, dampening={dampening}.")
+            raise ValueError(
+                f"For 'SGD', nesterov=True needs a momentum and no dampening, but got momentum={momentum}, dampening={dampening}."
+            )
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.momentum = float(momentum)
         self.dampening = float(dampening)

@@ -34,7 +34,9 @@ class Optimizer(Cell):
         super().__init__(auto_prefix=False)
         groups = _groups(parameters)
         if not isinstance(loss_scale, (int, float)) or loss_scale <= 0:
-            raise ValueError(f"For '{type(self).__name__}', 'loss_scale' should be a positive number, but got {describe(loss_scale)}.")
+            raise ValueError(
+                f"For '{type(self).__name__}', 'loss_scale' should be a positive number, but got {describe(loss_scale)}."
+            )
         self.global_step = Parameter(wrap(jnp.zeros(1, jnp.int32)), name="global_step", requires_grad=False)
         self.loss_scale = float(loss_scale)
         decay, rates, ordered, order = [], [], [], None
@@ -42,7 +44,10 @@ class Optimizer(Cell):
             if "order_params" in group:
                 order = [id(p) for p in group["order_params"]]
                 continue
-            rate = self._rate("learning_rate" if group.get("lr") is None else f"learning_rate_{len(ordered)}", learning_rate if group.get("lr") is None else group["lr"])
+            rate = self._rate(
+                "learning_rate" if group.get("lr") is None else f"learning_rate_{len(ordered)}",
+                learning_rate if group.get("lr") is None else group["lr"],
+            )
             for parameter in group["params"]:
                 ordered.append(parameter)
                 rates.append(rate)
@@ -56,7 +61,7 @@ class Optimizer(Cell):
         self.parameters = ParameterTuple(ordered)
         self._rates = rates
         self._decays = tuple(decay)
-        self.is_group = len(groups) > 1 or isinstance(groups[0], dict) and set(groups[0]) - {"params"} != set()
+        self.is_group = len(groups) > 1 or (isinstance(groups[0], dict) and set(groups[0]) - {"params"} != set())
         for prefix, start in self.slots.items():
             setattr(self, prefix, ParameterTuple([
                 Parameter(wrap(start(p._value)), name=f"{prefix}.{p.name}", requires_grad=False) for p in ordered
@@ -68,7 +73,9 @@ class Optimizer(Cell):
             setattr(self, name, value)
             return value
         if isinstance(value, bool) or not isinstance(value, (int, float, Tensor, list, tuple)):
-            raise TypeError(f"For '{type(self).__name__}', the learning rate should be a number, Tensor, list or schedule, but got {describe(value)}.")
+            raise TypeError(
+                f"For '{type(self).__name__}', the learning rate should be a number, Tensor, list or schedule, but got {describe(value)}."
+            )
         if isinstance(value, (int, float)) and value < 0:
             raise ValueError(f"For '{type(self).__name__}', the learning rate should not be negative, but got {value}.")
         if name in self.__dict__:
@@ -115,7 +122,9 @@ class Optimizer(Cell):
 
     def construct(self, gradients):
         if len(gradients) != len(self.parameters):
-            raise ValueError(f"For '{type(self).__name__}', {len(self.parameters)} gradients are expected, but got {len(gradients)}.")
+            raise ValueError(
+                f"For '{type(self).__name__}', {len(self.parameters)} gradients are expected, but got {len(gradients)}."
+            )
         states = [self.__dict__[prefix] for prefix in self.slots]
         rates = {id(rate): self._rate_now(rate) for rate in self._rates}
         compiled = self.__dict__.get("_compiled_step")
@@ -143,10 +152,14 @@ def _groups(parameters):
     if all(isinstance(p, Parameter) for p in parameters):
         return [{"params": parameters}]
     if not all(isinstance(p, dict) for p in parameters):
-        raise TypeError("For an optimizer, 'params' should be Parameters or dicts of parameter groups, not " + describe(parameters[0]) + ".")
+        raise TypeError(
+            "For an optimizer, 'params' should be Parameters or dicts of parameter groups, not " + describe(parameters[0]) + "."
+        )
     for group in parameters:
         if "params" not in group and "order_params" not in group:
-            raise KeyError(f"For an optimizer, a parameter group should have 'params' or 'order_params', but has {sorted(group)}.")
+            raise KeyError(
+                f"For an optimizer, a parameter group should have 'params' or 'order_params', but has {sorted(group)}."
+            )
     return [{**g, "params": list(g["params"])} if "params" in g else g for g in parameters]
 
 

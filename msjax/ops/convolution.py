@@ -36,5 +36,3 @@ def same_padding(size, kernel, stride, dilation):
     out = -(-size // stride)
     total = max((out - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
     return total // 2, total - total // 2
-
-

@@ -77,7 +77,9 @@ class _Index:
         array = item._value if isinstance(item, Tensor) else item
         if array.dtype == bool:
             if tuple(array.shape) != tuple(shape[axis : axis + array.ndim]):
-                raise IndexError(f"A Bool index of shape {tuple(array.shape)} does not fit axes of shape {tuple(shape[axis : axis + array.ndim])}.")
+                raise IndexError(
+                    f"A Bool index of shape {tuple(array.shape)} does not fit axes of shape {tuple(shape[axis : axis + array.ndim])}."
+                )
             known = known_value(array)
             if known is None:
                 raise IndexError(
@@ -213,7 +215,9 @@ def _set(x, value, starts, *rest):
 
 _GETITEM = Op("getitem", _get, int_grad=(0,))
 _SETITEM = Op("setitem", _set, int_grad=(0, 1))
-_SET_MASKED = Op("setitem", lambda x, mask, value: jnp.where(_widen(mask, x), jnp.asarray(value).astype(x.dtype), x), int_grad=(0, 2))
+_SET_MASKED = Op(
+    "setitem", lambda x, mask, value: jnp.where(_widen(mask, x), jnp.asarray(value).astype(x.dtype), x), int_grad=(0, 2)
+)
 
 
 def _widen(mask, x):

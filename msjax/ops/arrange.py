@@ -111,14 +111,20 @@ def tile(input, dims):
 
 
 @operator(name="Cast", int_grad=True)
+def _cast(input, dtype):
+    return jnp.asarray(input).astype(mstype.to_jax(dtype))
+
+
 def cast(input, dtype):
     """The elements converted to another data type; the gradient is converted back."""
-    return jnp.asarray(input).astype(mstype.to_jax(dtype))
+    return _cast(input, mstype.as_dtype(dtype))
 
 
 def _tensors(values, who):
     if isinstance(values, Tensor) or not isinstance(values, (tuple, list)) or not values:
-        raise TypeError(f"For '{who}', the first argument should be a non-empty tuple or list of Tensors, but got {describe(values)}.")
+        raise TypeError(
+            f"For '{who}', the first argument should be a non-empty tuple or list of Tensors, but got {describe(values)}."
+        )
     return values
 
 
