@@ -274,7 +274,10 @@ def raise_op_error(error, op, operands):
     if isinstance(error, (TracedValueError, IndexError, NotImplementedError, OpError)) or not isinstance(error, _EXPECTED):
         raise error
     bad = [o for o in operands if not (o is None or isinstance(o, (Tensor, bool, int, float, complex)) or hasattr(o, "dtype"))]
-    kind = TypeError if bad else op.shape_error if isinstance(error, (TypeError, ValueError)) else RuntimeError
+    if _raised_here(error):
+        kind = next(k for k in _EXPECTED if isinstance(error, k))
+    else:
+        kind = TypeError if bad else op.shape_error if isinstance(error, (TypeError, ValueError)) else RuntimeError
     came = ", ".join(describe(o) for o in operands)
     made = _error_class(kind)(f"For '{op.name}'{where()}: {_first_lines(error)}\n  The operands were: {came}")
     raise made from error
@@ -290,6 +293,14 @@ def _error_class(kind):
 
 
 _EXPECTED = (TypeError, ValueError, RuntimeError, OverflowError, ZeroDivisionError, AssertionError)
+
+
+def _raised_here(error) -> bool:
+    """True if a kernel of ours raised, and so chose the exception; False if jax did."""
+    traceback = error.__traceback__
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback.tb_frame.f_globals.get("__name__", "").startswith("msjax.ops")
 
 
 def _first_lines(error) -> str:

@@ -1,0 +1,28 @@
+"""Settings of all tests: 64-bit types as MindSpore has them, two CPU devices, fixed seeds, a clean program state."""
+
+import os
+
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+os.environ.setdefault("JAX_ENABLE_X64", "1")
+
+import hypothesis
+import numpy as np
+import pytest
+
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
+hypothesis.settings.load_profile("ci")
+
+
+@pytest.fixture(autouse=True)
+def clean_state():
+    """Every test starts in PyNative mode, with the default dialect and seeds set, and leaves no scope open."""
+    import msjax as ms
+    from msjax.context import SETTINGS
+    from msjax.state import ROOT, STATE
+
+    np.random.seed(0)
+    ms.set_seed(0)
+    SETTINGS.mode, SETTINGS.hook_dialect, SETTINGS.pynative_synchronize = ms.PYNATIVE_MODE, "tutorial", False
+    yield
+    assert STATE.scope is ROOT and STATE.recording and not STATE.cells
+    SETTINGS.mode, SETTINGS.hook_dialect, SETTINGS.pynative_synchronize = ms.PYNATIVE_MODE, "tutorial", False
