@@ -4,6 +4,8 @@ from msjax.nn.cell import Cell
 from msjax.ops import activations as ops
 from msjax.ops import elementwise
 
+__all__ = ["GELU", "LeakyReLU", "LogSoftmax", "ReLU", "Sigmoid", "Softmax", "Tanh", "get_activation"]
+
 
 class ReLU(Cell):
     """max(x, 0), elementwise; its gradient at 0 is 0.

@@ -13,6 +13,8 @@ from msjax.nn.cell import Cell
 from msjax.ops import arrange, linear, sampling
 from msjax.ops.dispatch import operator
 
+__all__ = ["Dense", "Dropout", "Embedding", "Flatten", "Identity"]
+
 
 def positive_int(value, name, who):
     """The value, if it is a positive int; TypeError or ValueError that names layer and argument otherwise."""

@@ -11,6 +11,8 @@ from msjax.nn.basic import positive_int
 from msjax.nn.cell import Cell
 from msjax.ops.convolution import CONV, same_padding
 
+__all__ = ["Conv2d"]
+
 
 def n_ints(value, n, name, who, lowest=1):
     """A tuple of n ints, from one int or n of them."""

@@ -2,6 +2,8 @@
 
 from msjax.nn.cell import Cell
 
+__all__ = ["LearningRateSchedule"]
+
 
 class LearningRateSchedule(Cell):
     """Base of schedules: ``construct(global_step)`` returns the learning rate as a 0-d Tensor."""

@@ -5,6 +5,8 @@ from msjax.nn.cell import Cell
 from msjax.ops import elementwise, reduction
 from msjax.ops import losses as ops
 
+__all__ = ["L1Loss", "LossBase", "MSELoss", "SoftmaxCrossEntropyWithLogits"]
+
 
 class LossBase(Cell):
     """Base of losses: reduces elementwise losses with `get_loss`.

@@ -3,6 +3,8 @@
 from msjax.nn.cell import Cell
 from msjax.ops import arrange, linear
 
+__all__ = ["MatMul"]
+
 
 class MatMul(Cell):
     """The matrix product of two Tensors; of two vectors, their dot product.

@@ -8,6 +8,8 @@ from msjax.nn.basic import positive_int
 from msjax.nn.cell import Cell
 from msjax.ops.normalization import BATCH_NORM_EVAL, BATCH_NORM_TRAIN, LAYER_NORM
 
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LayerNorm"]
+
 
 class _BatchNorm(Cell):
     """What batch normalizations of inputs of 2 or 3, 4 and 5 axes share; `ndims` is set by each."""

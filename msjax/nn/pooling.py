@@ -6,6 +6,8 @@ from msjax.nn.conv import n_ints
 from msjax.ops.convolution import same_padding
 from msjax.ops.pooling import AVG_POOL, MAX_POOL
 
+__all__ = ["AvgPool2d", "MaxPool2d"]
+
 
 class _Pool(Cell):
     """What pooling layers of two axes share."""

@@ -4,6 +4,8 @@ from msjax.autograd.grad import value_and_grad
 from msjax.common.parameter import ParameterTuple
 from msjax.nn.cell import Cell
 
+__all__ = ["TrainOneStepCell", "WithLossCell"]
+
 
 class WithLossCell(Cell):
     """A network and its loss: returns loss_fn(backbone(data), label).

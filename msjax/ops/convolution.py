@@ -4,6 +4,8 @@ import jax
 
 from msjax.autograd.op import Op
 
+__all__ = []
+
 _LAYOUT = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}
 
 

@@ -11,6 +11,8 @@ import numpy as np
 from msjax.autograd.op import Op, apply
 from msjax.common.tensor import Tensor, known_value
 
+__all__ = []
+
 # The parts of a parsed index, each for one axis of the Tensor (NEW: for none):
 ALL, POINT, SPAN, STRIDED, NEW, ARRAY = "all", "point", "span", "strided", "new", "array"
 

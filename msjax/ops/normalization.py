@@ -5,6 +5,8 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op
 
+__all__ = []
+
 
 def _per_channel(v, x):
     return v.reshape((1, -1) + (1,) * (x.ndim - 2))

@@ -5,6 +5,8 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op
 
+__all__ = []
+
 
 def _windows(x, kernel, stride, padding):
     lead = x.ndim - len(kernel)

@@ -59,3 +59,16 @@ def _plain(name, function):
     return type(
         name, (Primitive,), {"__init__": __init__, "__call__": __call__, "__doc__": doc, "__module__": "msjax.ops.operations"}
     )
+
+
+def method_of(function, **renamed):
+    """A method that takes some arguments under MindSpore's method's names, too."""
+
+    def method(self, *args, **kwargs):
+        for name, own in renamed.items():
+            if name in kwargs:
+                kwargs[own] = kwargs.pop(name)
+        return function(self, *args, **kwargs)
+
+    method.__doc__ = function.__doc__
+    return method

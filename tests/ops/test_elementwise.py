@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.ops.harness import Case, check_gradient, check_value
 
 from msjax import ops
+from tests.ops.harness import Case, check_gradient, check_value
 
 X = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]], np.float32)
 Y = np.array([[1.5, 0.5, -2.5], [0.75, 1.25, 2.0]], np.float32)

@@ -1,0 +1,3 @@
+"""Learning rates as lists, one for each step."""
+
+__all__ = []

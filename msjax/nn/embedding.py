@@ -1,0 +1,3 @@
+"""Embedding layers."""
+
+__all__ = []

@@ -1,0 +1,3 @@
+"""Layers for images: resizing, rearranging of pixels."""
+
+__all__ = []

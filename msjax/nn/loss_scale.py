@@ -1,0 +1,3 @@
+"""Loss scaling for training in mixed precision."""
+
+__all__ = []

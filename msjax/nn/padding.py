@@ -1,0 +1,3 @@
+"""Layers that pad."""
+
+__all__ = []

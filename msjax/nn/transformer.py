@@ -1,0 +1,3 @@
+"""Attention and transformer layers."""
+
+__all__ = []

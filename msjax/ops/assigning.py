@@ -1,0 +1,3 @@
+"""Operators that write to Parameters."""
+
+__all__ = []

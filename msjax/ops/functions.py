@@ -1,0 +1,3 @@
+"""Functions of functions: vmap, map, control flow."""
+
+__all__ = []

@@ -1,0 +1,3 @@
+"""Operators that pick elements out and put them in by index."""
+
+__all__ = []

@@ -1,0 +1,3 @@
+"""Operators on images: resizing, sampling, rearranging of pixels."""
+
+__all__ = []

@@ -1,0 +1,3 @@
+"""Operator classes of neural networks: convolution, pooling, normalization, losses, optimizer steps."""
+
+__all__ = []

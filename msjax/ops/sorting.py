@@ -1,0 +1,3 @@
+"""Operators that sort, search and count."""
+
+__all__ = []

@@ -1,0 +1,3 @@
+"""Special functions."""
+
+__all__ = []
