@@ -5,6 +5,7 @@ Use it under its own name (``import msjax as ms``), or run a MindSpore script as
 """
 
 import importlib
+import sys
 
 # Each of these attaches methods to Tensor.
 import msjax.autograd.tensor_api
@@ -30,12 +31,17 @@ from msjax.context import (
     set_context,
     set_device,
 )
+from msjax.offers import missing
 from msjax.ops.from_jax import from_jax
 from msjax.version import __version__
 
 # Imported when first used: `import msjax` stays light.
-_SUBMODULES = ("alias", "cli", "train", "tools", "hooks", "numpy")
+_SUBMODULES = ("alias", "amp", "cli", "hooks", "mint", "numpy", "scipy", "serialization", "tools", "train")
 _LATER = {"install_as_mindspore": "msjax.alias"}
+_LATER |= dict.fromkeys(
+    ("save_checkpoint", "load_checkpoint", "load_param_into_net", "load_checkpoint_async"), "msjax.serialization"
+)
+_LATER |= dict.fromkeys(("Model", "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager"), "msjax.train")
 
 
 def __getattr__(name):
@@ -43,7 +49,7 @@ def __getattr__(name):
         return getattr(importlib.import_module(_LATER[name]), name)
     if name in _SUBMODULES:
         return importlib.import_module(f"msjax.{name}")
-    raise AttributeError(f"msjax doesn't offer {name!r}.")
+    raise missing(f"mindspore.{name}", sys._getframe(1))
 
 
 def __dir__():

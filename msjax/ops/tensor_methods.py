@@ -20,7 +20,7 @@ def _binary(function):
     jit = None if op is None else op.jit
 
     def method(self, other):
-        if jit is not None and other.__class__ is Tensor and self._node is None and other._node is None:
+        if jit is not None and other.__class__ is Tensor is self.__class__ and self._node is None and other._node is None:
             a, b = self._value, other._value
             if a.__class__ in CONCRETE and b.__class__ in CONCRETE and not SETTINGS.pynative_synchronize:
                 try:
