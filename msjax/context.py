@@ -7,6 +7,8 @@ import logging
 import os
 import warnings
 
+from msjax.state import VERSION
+
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
 
@@ -64,6 +66,8 @@ class _Settings:
         self.forced_mode = None  # `msjax run --mode`: stands against what the script asks for
         self.device_target = None
         self.pynative_synchronize = False
+        self.traces = 0  # programs being compiled at this moment, in any thread
+        self.careful = False  # operators look twice: they wait for results, or a program is being compiled
         self.hook_dialect = os.environ.get("MSJAX_HOOK_DIALECT", "tutorial")
         if self.hook_dialect not in DIALECTS:
             raise ValueError(
@@ -134,6 +138,12 @@ def get_current_device() -> str:
     return get_context("device_target")
 
 
+def tracing(change: int):
+    """Count a program that begins (1) or ends (-1) to be compiled."""
+    SETTINGS.traces += change
+    SETTINGS.careful = SETTINGS.traces > 0 or SETTINGS.pynative_synchronize
+
+
 def force_mode(mode: int | None):
     """Fix the mode against what the program sets later (``msjax run --mode``); None lets it choose again."""
     SETTINGS.forced_mode = mode
@@ -153,12 +163,14 @@ def _set_synchronize(value):
     if not isinstance(value, bool):
         raise TypeError(f"For 'set_context', 'pynative_synchronize' should be a bool, but got {value!r}.")
     SETTINGS.pynative_synchronize = value
+    SETTINGS.careful = value or SETTINGS.traces > 0
 
 
 def _set_dialect(value):
     if value not in DIALECTS:
         raise ValueError(f"For 'set_context', 'hook_dialect' should be one of {', '.join(DIALECTS)}, but got {value!r}.")
     SETTINGS.hook_dialect = value
+    VERSION.n += 1
 
 
 def _set_device_target(value, device_id: int = 0):

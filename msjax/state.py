@@ -35,12 +35,31 @@ class State(threading.local):
         scope: the innermost gradient function that runs, ROOT outside of all.
         recording: False under ``ms.no_grad()`` and while hooks run in a backward sweep.
         cells: the cells whose call is under way, outermost first.
+        trace: the program that msjax is compiling (msjax.compile.trace.Trace), or None.
+        foreign: True while a functionalized network runs under whatever transformation its caller uses.
     """
 
     def __init__(self):
         self.scope = ROOT
         self.recording = True
         self.cells = []
+        self.trace = None
+        self.foreign = False
 
 
 STATE = State()
+
+
+class Version:
+    """Counts the changes of anything that compiled programs were made for: members, settings, hooks.
+
+    A compiled function whose last look was at the present count need not look again.
+    """
+
+    __slots__ = ("n",)
+
+    def __init__(self):
+        self.n = 0
+
+
+VERSION = Version()

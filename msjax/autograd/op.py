@@ -96,6 +96,8 @@ def apply(op: Op, operands, static=()):
     Returns:
         A Tensor, or a tuple of Tensors.
     """
+    if SETTINGS.careful and STATE.trace is not None:
+        STATE.trace.see(operands)
     values = []
     on_tape = False
     traced = False

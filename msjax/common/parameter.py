@@ -8,6 +8,7 @@ from flax import nnx
 from msjax.common.node import ParameterLeaf
 from msjax.common.tensor import Tensor, as_array, wrap
 from msjax.flax_slots import METADATA, RAW_VALUE
+from msjax.state import VERSION
 
 _ANONYMOUS = itertools.count(1)
 
@@ -97,6 +98,7 @@ class Parameter(Tensor, nnx.Param):
         if not isinstance(value, bool):
             raise TypeError(f"'requires_grad' should be a bool, but got {value!r}.")
         self._metadata["requires_grad"] = value
+        VERSION.n += 1
         self.__dict__.pop("_node", None)
 
     @property

@@ -12,6 +12,7 @@ import numpy as np
 from msjax.common import _format
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
+from msjax.state import STATE
 
 # Classes of values that were seen and are no tracers. Looking one up costs a third of isinstance, and ops look often.
 CONCRETE = set()
@@ -240,13 +241,13 @@ class Tensor:
         return id(self)
 
     def __format__(self, spec):
-        return format(self.item(), spec) if spec else str(self)
+        return text_of(self, "format", spec) if spec else str(self)
 
     def __str__(self):
-        return TEXT.str(self)
+        return text_of(self, "str")
 
     def __repr__(self):
-        return TEXT.repr(self)
+        return text_of(self, "repr")
 
     # ---- copies
 
@@ -284,22 +285,30 @@ _ESCAPES = """A Tensor of shape {shape} and dtype {dtype}, whose gradient is bei
   3. where no gradient is wanted, say so: ops.stop_gradient(x), or `with ms.no_grad():` around the computation."""
 
 
-class _Text:
-    """How Tensors become text; msjax.compile puts in its own for values that are not known yet."""
+def text_of(tensor, kind: str, spec: str = "") -> str:
+    """The Tensor as text.
 
-    def str(self, tensor) -> str:
-        known = known_value(tensor._value)
-        return self.unknown(tensor) if known is None else _format.format_str(np.asarray(known))
+    Args:
+        kind: "str" or "repr", or "format" for its only element in the format `spec`.
 
-    def repr(self, tensor) -> str:
-        known = known_value(tensor._value)
-        return self.unknown(tensor) if known is None else _format.format_repr(np.asarray(known), tensor.dtype.name)
+    While a program is compiled, the text of a value that is not known yet is a mark; the value takes its place when
+    the program has run.
+    """
+    known = known_value(tensor._value)
+    if known is not None:
+        return value_text(known, kind, spec)
+    if STATE.trace is not None and STATE.trace.takes(tensor):
+        return STATE.trace.mark(tensor, kind, spec)
+    return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
 
-    def unknown(self, tensor) -> str:
-        return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
 
-
-TEXT = _Text()
+def value_text(value, kind: str, spec: str = "") -> str:
+    """A concrete array as the text of a Tensor; see `text_of`."""
+    if kind == "str":
+        return _format.format_str(np.asarray(value))
+    if kind == "repr":
+        return _format.format_repr(np.asarray(value), mstype.from_np(value.dtype).name)
+    return format(wrap(value).item(), spec)
 
 
 def wrap(value, _new=object.__new__) -> Tensor:
@@ -335,23 +344,15 @@ def concrete(tensor: Tensor, what: str):
     """
     known = known_value(tensor._value)
     if known is None:
-        TRACED_VALUE_NEEDED(tensor, what)
+        raise TracedValueError(
+            f"{what} needs the value of a Tensor (shape {tensor.shape}, dtype {tensor.dtype}) while the program is being "
+            "compiled, when values are not known yet. Compute with Tensors instead, or run this part in PyNative mode."
+        )
     return known
-
-
-def _no_value(tensor, what):
-    raise TracedValueError(
-        f"{what} needs the value of a Tensor (shape {tensor.shape}, dtype {tensor.dtype}) while the program is being "
-        "compiled, when values are not known yet. Compute with Tensors instead, or run this part in PyNative mode."
-    )
 
 
 class TracedValueError(TypeError):
     """Code asked for the value of a Tensor while the program was being compiled."""
-
-
-# Replaceable, so that msjax.compile can tell a hook that needs values from other code that does.
-TRACED_VALUE_NEEDED = _no_value
 
 
 def as_array(data, dtype: Type | None = None):

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import callable_name, describe
 from msjax.hooks.handle import RemovableHandle, new_hook_id
+from msjax.state import VERSION
 
 
 class HookList:
@@ -22,6 +23,7 @@ class HookList:
         """Register `hook(grad)`; it runs after those that are there."""
         handle = RemovableHandle(self, _remove, new_hook_id())
         self.hooks[handle.id] = hook
+        VERSION.n += 1
         return handle
 
     def run(self, grad: Tensor) -> Tensor:
@@ -35,6 +37,7 @@ class HookList:
 
 def _remove(hook_list, id):
     hook_list.hooks.pop(id, None)
+    VERSION.n += 1
 
 
 def replacement(hook, result, grad: Tensor) -> Tensor:

@@ -17,7 +17,7 @@ from msjax.hooks.returns import forward_pre_result
 from msjax.nn.cell_state import CellState
 from msjax.nn.cell_tree import CellTree
 from msjax.nn.custom_bprop import call_with_bprop
-from msjax.state import STATE
+from msjax.state import STATE, VERSION
 
 _MEMBERS = (Parameter, ParameterTuple)
 
@@ -155,9 +155,11 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
 
     def _set_hooks(self, table):
         self.__dict__["_hooks"] = table
+        VERSION.n += 1
         self._refresh_special()
 
     def _refresh_special(self):
+        VERSION.n += 1
         special = self._hooks.in_calls or self._to_float is not None or self._recompute or type(self).bprop is not None
         self.__dict__["_special"] = bool(special)
 
@@ -280,6 +282,7 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
     # ---- members
 
     def __setattr__(self, name, value):
+        VERSION.n += 1
         if isinstance(value, Cell):
             self._check_initialized(name, value)
             object.__setattr__(self, name, value)
@@ -301,6 +304,7 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
 
     def __delattr__(self, name):
         object.__delattr__(self, name)
+        VERSION.n += 1
         self._structure_changed()
 
     def __getattr__(self, name):
@@ -392,6 +396,7 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
         """Set the cell and all in it to training (True) or inference (False); returns the cell."""
         for _, cell in self.cells_and_names():
             object.__setattr__(cell, "training", bool(mode))
+        VERSION.n += 1
         return self
 
     def set_grad(self, requires_grad=True) -> "Cell":

@@ -4,6 +4,7 @@ import itertools
 
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.state import VERSION
 
 _VERSIONS = itertools.count(1)
 
@@ -16,6 +17,7 @@ class CellTree:
     def _structure_changed(self):
         """Members came or went: whoever remembers them by this number looks again."""
         CellTree._structure_version = next(_VERSIONS)
+        VERSION.n += 1
 
     def _adopt(self, name, child):
         """Give the Parameters of a new child their names in this cell."""
