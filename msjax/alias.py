@@ -1,35 +1,68 @@
-"""msjax under the name ``mindspore``, so that MindSpore programs run unchanged."""
+"""msjax under the name ``mindspore``, so that MindSpore programs run unchanged.
+
+``mindspore.x.y`` is the very module ``msjax.x.y``. Where MindSpore has split its files in another way, a
+stand-in under MindSpore's name passes on what the module here offers.
+"""
 
 import importlib
 import importlib.abc
 import importlib.util
 import sys
+import types
+
+from msjax.offers import missing
 
 _NAME = "mindspore"
 
-# Modules of MindSpore whose names stand elsewhere here.
-_MOVED = {
-    "mindspore.common.api": "msjax.compile",
-    "mindspore.nn.layer": "msjax.nn",
-    "mindspore.nn.layer.activation": "msjax.nn.activation",
-    "mindspore.nn.layer.basic": "msjax.nn.basic",
-    "mindspore.nn.layer.container": "msjax.nn.container",
-    "mindspore.nn.layer.conv": "msjax.nn.conv",
-    "mindspore.nn.layer.math": "msjax.nn.math",
-    "mindspore.nn.layer.normalization": "msjax.nn.norm",
-    "mindspore.nn.layer.pooling": "msjax.nn.pooling",
-    "mindspore.nn.loss.loss": "msjax.nn.loss",
-    "mindspore.nn.optim.momentum": "msjax.nn.optim",
-    "mindspore.nn.optim.adam": "msjax.nn.optim",
-    "mindspore.nn.optim.sgd": "msjax.nn.optim",
-    "mindspore.nn.wrap.cell_wrapper": "msjax.nn.wrap",
-    "mindspore.ops.primitive": "msjax.ops.primitive",
-    "mindspore.ops.function": "msjax.ops",
+# What msjax offers -> the modules of MindSpore that offer it: a package, and files in it.
+_ELSEWHERE = {
+    "msjax.compile": {"mindspore.common": "api"},
+    "msjax.common.random": {"mindspore.common": "seed generator"},
+    "msjax.nn": {
+        "mindspore.nn": "layer",
+        "mindspore.nn.layer": (
+            "activation basic channel_shuffle combined container conv dense embedding image math normalization padding "
+            "pooling rnn_cells rnns timedistributed transformer"
+        ),
+        "mindspore.nn.loss": "loss",
+        "mindspore.nn.wrap": "cell_wrapper grad_reducer loss_scale",
+    },
+    "msjax.nn.optim": {
+        "mindspore.nn.optim": (
+            "ada_grad adadelta adafactor adam adamax adasum asgd ftrl lamb lars lazyadam momentum optimizer proximal_ada_grad "
+            "rmsprop rprop sgd thor"
+        )
+    },
+    "msjax.ops": {
+        "mindspore.ops": "function auto_generate",
+        "mindspore.ops.function": (
+            "array_func clip_func debug_func fft_func image_func linalg_func math_func nn_func other_func parameter_func "
+            "random_func sparse_func spectral_func vmap_func"
+        ),
+        "mindspore.ops.composite": "base math_ops",
+    },
+    "msjax.ops.operations": {
+        "mindspore.ops.operations": (
+            "array_ops control_ops custom_ops debug_ops image_ops inner_ops linalg_ops math_ops nn_ops other_ops random_ops "
+            "sparse_ops spectral_ops _inner_ops _grad_ops"
+        )
+    },
+    "msjax.serialization": {"mindspore.train": "serialization"},
+    "msjax.train": {"mindspore.train": "model loss_scale_manager"},
+    "msjax.amp": {"mindspore.train": "amp"},
+    "msjax.numpy": {"mindspore.numpy": "array_creations array_ops logic_ops math_ops"},
 }
+_STAND_INS = {
+    f"{package}.{name}": real
+    for real, packages in _ELSEWHERE.items()
+    for package, names in packages.items()
+    for name in names.split()
+}
+_WITH_PARTS = frozenset(name.rpartition(".")[0] for name in _STAND_INS)
 
 
-class _Loader(importlib.abc.Loader):
-    """Loads ``mindspore[.x.y]`` as the very module ``msjax[.x.y]``."""
+class _Same(importlib.abc.Loader):
+    """Loads ``mindspore.x.y`` as the very module ``msjax.x.y``."""
 
     def __init__(self, real):
         self.real = real
@@ -44,18 +77,43 @@ class _Loader(importlib.abc.Loader):
         module.__spec__ = self.spec
 
 
+class _StandIn(importlib.abc.Loader):
+    """Loads a module that passes on the names of another one."""
+
+    def __init__(self, real):
+        self.real = real
+
+    def create_module(self, spec):
+        return types.ModuleType(spec.name, f"{spec.name}, as {self.real} offers it.")
+
+    def exec_module(self, module):
+        real = importlib.import_module(self.real)
+
+        def __getattr__(name):
+            try:
+                return getattr(real, name)
+            except AttributeError:
+                raise missing(f"{module.__name__}.{name}", sys._getframe(1)) from None
+
+        module.__getattr__ = __getattr__
+        module.__dir__ = lambda: dir(real)
+        module.__all__ = list(getattr(real, "__all__", None) or (name for name in vars(real) if not name.startswith("_")))
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         if fullname != _NAME and not fullname.startswith(_NAME + "."):
             return None
-        real = _MOVED.get(fullname, "msjax" + fullname[len(_NAME) :])
+        real = _STAND_INS.get(fullname, "msjax" + fullname[len(_NAME) :])
         try:
-            importlib.import_module(real)
+            module = importlib.import_module(real)
         except ModuleNotFoundError as error:
             if error.name is not None and (real == error.name or real.startswith(error.name + ".")):
-                raise ModuleNotFoundError(f"msjax doesn't offer the module {fullname}.", name=fullname) from None
+                raise ModuleNotFoundError(f"msjax doesn't offer {fullname}.", name=fullname) from None
             raise
-        return importlib.util.spec_from_loader(fullname, _Loader(real), is_package=True)
+        loader = _StandIn(real) if fullname in _STAND_INS else _Same(real)
+        is_package = fullname in _WITH_PARTS or (isinstance(loader, _Same) and hasattr(module, "__path__"))
+        return importlib.util.spec_from_loader(fullname, loader, is_package=is_package)
 
 
 def install_as_mindspore(x64: bool = True):

@@ -5,76 +5,126 @@ import os
 import runpy
 import sys
 
-_MODES = {"pynative": 1, "graph": 0}
+from msjax.context import DIALECTS, GRAPH_MODE, PYNATIVE_MODE
+from msjax.version import __version__
+
+_MODES = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}
 
 
 def main(argv=None) -> int:
-    """Run the command line; returns the exit status."""
+    """Run the command line.
+
+    Args:
+        argv (list[str], optional): the arguments; those of the process by default.
+
+    Returns:
+        int, the exit status: 0, 1 where the script raised an exception, 2 for a wrong command line.
+    """
+    options = _parser().parse_args(argv)
+    return options.function(options)
+
+
+def _parser():
     parser = argparse.ArgumentParser(prog="msjax", description="MindSpore's hooks and PyNative debugging, on JAX.")
-    commands = parser.add_subparsers(dest="command", required=True)
+    parser.add_argument("--version", action="version", version=f"msjax {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
     run = commands.add_parser("run", help="run a MindSpore script or module, with msjax in the place of mindspore")
-    run.add_argument("--dialect", choices=("tutorial", "mindspore-2.10", "mindspore-1"), help="where hooks sit and what they get")
+    run.add_argument("--dialect", choices=DIALECTS, help="where hooks sit and what they get (default: tutorial)")
     run.add_argument("--mode", choices=tuple(_MODES), help="the execution mode, whatever the script sets")
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module")
-    run.add_argument("script", help="the script, or with -m the module")
-    run.add_argument("args", nargs=argparse.REMAINDER, help="its arguments")
-    demo = commands.add_parser("demo", help="train LeNet-5 on real digits and show the hooks at work")
-    demo.add_argument("--epochs", type=int, default=3, help="passes over the training images (default: 3)")
-    demo.add_argument("--picture", default="msjax-demo.png", help="where the picture goes, if matplotlib is there")
-    commands.add_parser("info", help="versions, devices and settings")
-    options = parser.parse_args(argv)
-    if options.command == "run":
-        return _run(options)
-    if options.command == "demo":
-        from msjax.demo import run_demo
+    run.add_argument("script", metavar="SCRIPT", help="the script, or with -m the module")
+    run.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
+    run.set_defaults(function=_run)
 
-        return run_demo(options.epochs, options.picture)
-    return _info()
+    demo = commands.add_parser("demo", help="train LeNet-5 on real digits and show the hooks at work")
+    demo.add_argument("--epochs", type=int, default=12, help="passes over the training images (default: 12)")
+    demo.add_argument("--seed", type=int, default=0, help="of weights and order of images (default: 0)")
+    demo.add_argument(
+        "--picture", metavar="PATH", help="where the picture goes (default: msjax-demo.png, if matplotlib is installed)"
+    )
+    demo.set_defaults(function=_demo)
+
+    info = commands.add_parser("info", help="versions, devices and settings")
+    info.set_defaults(function=_info)
+    return parser
 
 
 def _run(options) -> int:
     from msjax import context
     from msjax.alias import install_as_mindspore
 
+    script = options.script
+    if not options.module and not os.path.exists(script):
+        return _wrong("run", f"there is no script {script!r}")
     install_as_mindspore()
     if options.dialect:
         context.set_context(hook_dialect=options.dialect)
     if options.mode:
         context.force_mode(_MODES[options.mode])
-    sys.argv = [options.script, *options.args]
-    if options.module:
-        sys.path.insert(0, os.getcwd())
-        runpy.run_module(options.script, run_name="__main__", alter_sys=True)
-        return 0
-    if not os.path.exists(options.script):
-        print(f"msjax: there is no script {options.script!r}", file=sys.stderr)
-        return 2
-    # As python does: the script's folder comes first on the path.
-    sys.path.insert(0, os.path.dirname(os.path.abspath(options.script)))
-    runpy.run_path(options.script, run_name="__main__")
+    sys.argv = [script, *options.args]
+    # As python does: what can be imported starts with the script's folder, or for a module with the working folder.
+    sys.path.insert(0, os.getcwd() if options.module else os.path.dirname(os.path.abspath(script)))
+    try:
+        if options.module:
+            runpy.run_module(script, run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(os.path.abspath(script), run_name="__main__")
+    except Exception as error:
+        inner = _inner(error.__traceback__)
+        if options.module and inner is None and isinstance(error, ImportError):
+            return _wrong("run", str(error))
+        # What stands above the script in the traceback is this command's own, and says nothing about the script.
+        sys.excepthook(type(error), error.with_traceback(inner), inner)
+        return 1
     return 0
 
 
-def _info() -> int:
+def _inner(traceback):
+    """The part of a traceback that begins in the script; None if nothing of the script ran."""
+    own = {__file__, runpy.__file__, "<frozen runpy>"}
+    while traceback is not None and traceback.tb_frame.f_code.co_filename in own:
+        traceback = traceback.tb_next
+    return traceback
+
+
+def _demo(options) -> int:
+    from msjax.demo import DemoError, run_demo
+
+    try:
+        run_demo(options.epochs, options.seed, options.picture)
+    except DemoError as error:
+        return _wrong("demo", str(error))
+    return 0
+
+
+def _info(options) -> int:
     import platform
 
     import flax
     import jax
     import numpy
+    import optax
 
     import msjax
 
     rows = {
-        "msjax": msjax.__version__,
+        "msjax": __version__,
         "jax": jax.__version__,
         "flax": flax.__version__,
+        "optax": optax.__version__,
         "numpy": numpy.__version__,
         "python": platform.python_version(),
         "devices": ", ".join(f"{d.platform}:{d.id} ({d.device_kind})" for d in jax.devices()),
-        "mode": {0: "graph", 1: "pynative"}[msjax.get_context("mode")],
+        "mode": {code: name for name, code in _MODES.items()}[msjax.get_context("mode")],
         "hook dialect": msjax.get_context("hook_dialect"),
         "64-bit types": "on" if jax.config.jax_enable_x64 else "off (`msjax run` switches them on)",
     }
     for name, value in rows.items():
         print(f"{name:13} {value}")
     return 0
+
+
+def _wrong(command, reason) -> int:
+    print(f"msjax {command}: error: {reason}", file=sys.stderr)
+    return 2

@@ -1,0 +1,96 @@
+"""msjax under the name mindspore, inside a program."""
+
+import importlib
+import sys
+
+import pytest
+
+import msjax
+from msjax import alias
+
+
+@pytest.fixture
+def mindspore():
+    """mindspore, as install_as_mindspore makes it; gone after the test."""
+    modules, finders = dict(sys.modules), list(sys.meta_path)
+    msjax.install_as_mindspore(x64=False)
+    yield importlib.import_module("mindspore")
+    sys.meta_path[:] = finders
+    for name in [name for name in sys.modules if name == "mindspore" or name.startswith("mindspore.")]:
+        if name not in modules:
+            del sys.modules[name]
+
+
+def test_the_same_modules_and_objects(mindspore):
+    assert mindspore is msjax
+    import mindspore.common.dtype
+    import mindspore.context as context
+    import mindspore.nn as nn
+    from mindspore import Parameter, Tensor, ops
+    from mindspore.common.initializer import Normal
+    from mindspore.common.tensor import Tensor as Again
+
+    assert nn is msjax.nn and ops is msjax.ops and context is msjax.context
+    assert mindspore.common.dtype is msjax.common.dtype
+    assert Tensor is Again is msjax.Tensor and Parameter is msjax.Parameter
+    assert Normal is msjax.common.initializer.Normal
+
+
+@pytest.mark.parametrize(
+    "module, name, real",
+    [
+        ("mindspore.nn.layer.conv", "Conv2d", "msjax.nn"),
+        ("mindspore.nn.layer", "ReLU", "msjax.nn"),
+        ("mindspore.nn.loss.loss", "L1Loss", "msjax.nn"),
+        ("mindspore.nn.optim.momentum", "Momentum", "msjax.nn"),
+        ("mindspore.nn.wrap.cell_wrapper", "WithLossCell", "msjax.nn"),
+        ("mindspore.ops.operations.nn_ops", "HookBackward", "msjax.ops"),
+        ("mindspore.ops.function.math_func", "matmul", "msjax.ops"),
+        ("mindspore.ops.composite", "GradOperation", "msjax.ops"),
+        ("mindspore.ops.functional", "stop_gradient", "msjax.ops"),
+        ("mindspore.common.seed", "set_seed", "msjax"),
+    ],
+)
+def test_modules_whose_place_is_elsewhere(mindspore, module, name, real):
+    found = getattr(importlib.import_module(module), name)
+    assert found is getattr(importlib.import_module(real), name)
+
+
+def test_stand_ins_leave_the_real_modules_alone(mindspore):
+    conv = sys.modules["msjax.nn.conv"]
+    importlib.import_module("mindspore.nn.layer.conv")
+    assert msjax.nn.conv is conv and conv.__name__ == "msjax.nn.conv" and conv.__spec__.name == "msjax.nn.conv"
+    assert not hasattr(conv, "__path__")
+
+
+def test_every_stand_in_has_a_module_behind_it(mindspore):
+    assert alias._STAND_INS["mindspore.nn.layer.math"] == "msjax.nn"
+    for name, real in alias._STAND_INS.items():
+        if importlib.util.find_spec(real) is not None:
+            importlib.import_module(name)
+
+
+def test_star_imports(mindspore):
+    namespace = {}
+    exec("from mindspore.nn.layer.activation import *", namespace)
+    assert namespace["ReLU"] is msjax.nn.ReLU
+
+
+def test_what_is_not_offered(mindspore):
+    with pytest.raises(ModuleNotFoundError, match=r"msjax doesn't offer mindspore\.hub\."):
+        importlib.import_module("mindspore.hub")
+    with pytest.raises(ImportError, match=r"msjax doesn't offer mindspore\.nn\.layer\.conv\.Nothing\."):
+        exec("from mindspore.nn.layer.conv import Nothing")
+    with pytest.raises(AttributeError, match=r"msjax doesn't offer mindspore\.Nothing\."):
+        mindspore.Nothing  # noqa: B018
+
+
+def test_twice_is_once(mindspore):
+    msjax.install_as_mindspore(x64=False)
+    assert sum(isinstance(finder, alias._Finder) for finder in sys.meta_path) == 1
+
+
+def test_the_real_one_may_not_be_there_already(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mindspore", object())
+    with pytest.raises(ImportError, match="has to come first"):
+        msjax.install_as_mindspore()

@@ -1,0 +1,216 @@
+"""The command line: scripts and modules run with msjax under the name mindspore."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from msjax.cli import main
+
+HOOKED = """
+import numpy as np
+import mindspore as ms
+from mindspore import nn
+
+ms.set_context(mode=ms.PYNATIVE_MODE)
+
+def double(cell, inputs, output):
+    return output + output
+
+def show(cell, first, second):
+    print(type(cell).__name__, first[0], second[0])
+
+net = nn.ReLU()
+net.register_forward_hook(double)
+net.register_backward_hook(show)
+print(ms.grad(net)(ms.Tensor(np.ones([1]).astype(np.float32))))
+print(ms.get_context("mode"), ms.Tensor(3).dtype)
+"""
+
+
+def run(*arguments, cwd, **environment):
+    """`python -m msjax` in a process of its own."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("MSJAX_", "JAX_", "XLA_"))}
+    command = [sys.executable, "-m", "msjax", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, env=clean | environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, text) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "dialect, cell, first, second",
+    [
+        # The node on the outputs stands before the forward hook, so that both gradients are within it.
+        (None, "ReLU", "2.0", "2.0"),
+        ("tutorial", "ReLU", "2.0", "2.0"),
+        # It stands after the forward hook: what arrives there is the gradient of the result.
+        ("mindspore-2.10", "ReLU", "2.0", "1.0"),
+        # A text for the cell; the gradient that arrives comes first.
+        ("mindspore-1", "str", "2.0", "2.0"),
+    ],
+)
+def test_dialects(write, tmp_path, dialect, cell, first, second):
+    script = write("hooked.py", HOOKED.replace("first[0], second[0]", "float(first[0]), float(second[0])"))
+    result = run("run", *(("--dialect", dialect) if dialect else ()), script, cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.splitlines() == [f"{cell} {first} {second}", "[2.]", "1 Int64"]
+
+
+def test_the_dialect_from_the_environment(write, tmp_path):
+    script = write("dialect.py", "import mindspore as ms\nprint(ms.get_context('hook_dialect'))\n")
+    assert run("run", script, cwd=tmp_path, MSJAX_HOOK_DIALECT="mindspore-1").stdout == "mindspore-1\n"
+    failed = run("run", script, cwd=tmp_path, MSJAX_HOOK_DIALECT="pytorch")
+    assert failed.returncode == 1
+    assert "MSJAX_HOOK_DIALECT should be one of tutorial, mindspore-2.10, mindspore-1, but is 'pytorch'" in failed.stderr
+
+
+def test_mode_stands_against_what_the_script_sets(write, tmp_path):
+    script = write("mode.py", "import mindspore as ms\nms.set_context(mode=ms.PYNATIVE_MODE)\nprint(ms.get_context('mode'))\n")
+    assert run("run", "--mode", "graph", script, cwd=tmp_path).stdout == "0\n"
+    assert run("run", script, cwd=tmp_path).stdout == "1\n"
+
+
+SHOW = """
+    import sys, os
+    import neighbour
+    print(__name__, os.path.basename(__file__), neighbour.VALUE, *sys.argv[1:])
+    print(sys.argv[0])
+"""
+
+
+def test_a_script_gets_its_arguments_and_its_folder(write, tmp_path):
+    write("inner/neighbour.py", "VALUE = 7")
+    path = write("inner/show.py", SHOW)
+    result = run("run", "inner/show.py", "--mode", "x", "-h", cwd=tmp_path)
+    assert result.stdout.splitlines() == ["__main__ show.py 7 --mode x -h", str(path)], result.stderr
+
+
+def test_a_module_is_found_from_the_working_folder(write, tmp_path):
+    write("neighbour.py", "VALUE = 8")
+    write("package/__init__.py", "")
+    path = write("package/show.py", SHOW)
+    result = run("run", "-m", "package.show", "-m", "y", cwd=tmp_path)
+    assert result.stdout.splitlines() == ["__main__ show.py 8 -m y", str(path)], result.stderr
+
+
+def test_a_traceback_begins_in_the_script(write, tmp_path):
+    script = write(
+        "broken.py",
+        """
+        from mindspore import Tensor, nn
+
+        class Net(nn.Cell):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Dense(3, 2)
+
+            def construct(self, x):
+                return self.fc(x)
+
+        Net()(Tensor([[1.0, 2.0]]))
+        """,
+    )
+    result = run("run", script, cwd=tmp_path)
+    # Above it stands the traceback of the cause, jax's error.
+    lines = result.stderr.rpartition("Traceback (most recent call last):\n")[2].splitlines()
+    assert result.returncode == 1 and result.stdout == ""
+    assert lines[0] == f'  File "{script}", line 12, in <module>'
+    assert "runpy" not in result.stderr and "cli.py" not in result.stderr
+    assert lines[-1] == "in cell Net.fc (Dense)"
+
+
+def test_how_a_script_ends_is_how_the_command_ends(write, tmp_path):
+    assert run("run", write("leaves.py", "import sys\nsys.exit(7)"), cwd=tmp_path).returncode == 7
+    result = run("run", write("wrong.py", "x = = 1"), cwd=tmp_path)
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[0].endswith('wrong.py", line 1') and "runpy" not in result.stderr
+
+
+def test_missing_names_say_so(write, tmp_path):
+    script = write(
+        "missing.py",
+        """
+        import mindspore as ms
+
+        for line in (
+            "import mindspore.hub",
+            "from mindspore import hub",
+            "from mindspore import NoSuchThing",
+            "from mindspore.nn import NoSuchThing",
+            "from mindspore.nn.layer.conv import NoSuchThing",
+            "ms.ops.no_such_op",
+        ):
+            try:
+                exec(line)
+            except (ImportError, AttributeError) as error:
+                print(type(error).__name__, error)
+        import mindspore.hub
+        """,
+    )
+    result = run("run", script, cwd=tmp_path)
+    assert result.stdout.splitlines() == [
+        "ModuleNotFoundError msjax doesn't offer mindspore.hub.",
+        "ImportError msjax doesn't offer mindspore.hub.",
+        "ImportError msjax doesn't offer mindspore.NoSuchThing.",
+        "ImportError msjax doesn't offer mindspore.nn.NoSuchThing.",
+        "ImportError msjax doesn't offer mindspore.nn.layer.conv.NoSuchThing.",
+        "AttributeError msjax doesn't offer mindspore.ops.no_such_op.",
+    ]
+    assert result.returncode == 1
+    assert result.stderr.splitlines()[-1] == "ModuleNotFoundError: msjax doesn't offer mindspore.hub."
+
+
+def test_info(tmp_path):
+    lines = run("info", cwd=tmp_path).stdout.splitlines()
+    rows = {line[:13].strip(): line[14:] for line in lines}
+    assert rows["mode"] == "pynative" and rows["hook dialect"] == "tutorial" and rows["64-bit types"].startswith("off")
+    assert rows["devices"].startswith("cpu:0")
+    assert {"msjax", "jax", "flax", "optax", "numpy", "python"} <= set(rows)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["run", "no_such_script.py"], "msjax run: error: there is no script 'no_such_script.py'"),
+        (["demo", "--epochs", "0"], "msjax demo: error: the number of epochs should be at least 1, but is 0"),
+        (["demo", "--seed", "-1"], "msjax demo: error: the seed should be from 0 to 2**32 - 1, but is -1"),
+    ],
+)
+def test_what_cannot_be_done(arguments, message, capsys):
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.strip() == message
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ([], "the following arguments are required: COMMAND"),
+        (["run"], "the following arguments are required: SCRIPT, ARGS"),
+        (["fly"], "invalid choice: 'fly'"),
+        (["run", "--dialect", "pytorch", "x.py"], "argument --dialect: invalid choice: 'pytorch'"),
+        (["run", "--mode", "eager", "x.py"], "argument --mode: invalid choice: 'eager'"),
+        (["demo", "--epochs", "many"], "argument --epochs: invalid int value: 'many'"),
+    ],
+)
+def test_wrong_command_lines(arguments, message, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_module_that_is_not_there(tmp_path):
+    result = run("run", "-m", "no_such_module", cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (2, "msjax run: error: No module named no_such_module\n")
