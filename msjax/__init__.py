@@ -8,6 +8,7 @@ import importlib
 import sys
 
 # Each of these attaches methods to Tensor.
+import msjax.autograd.imperative
 import msjax.autograd.tensor_api
 import msjax.ops.tensor_methods
 from msjax import common, context, nn, ops
@@ -41,6 +42,7 @@ _LATER = {"install_as_mindspore": "msjax.alias"}
 _LATER |= dict.fromkeys(
     ("save_checkpoint", "load_checkpoint", "load_param_into_net", "load_checkpoint_async"), "msjax.serialization"
 )
+_LATER |= dict.fromkeys(("enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"), "msjax.autograd.modes")
 _LATER |= dict.fromkeys(("Model", "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager"), "msjax.train")
 
 

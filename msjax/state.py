@@ -9,7 +9,8 @@ class Scope:
     Attributes:
         depth: 0 for the program itself, then one more a nested gradient function.
         parent: the scope around this one; None for the outermost.
-        root: the outermost one; the program, or a function that is being compiled.
+        root: the outermost gradient function, or a function that is being compiled; the program for itself. What was
+            recorded under another root counts as a plain value.
         open: False once the gradient function has returned; what it recorded counts no longer.
         nested: True once something here depends on what an outer scope differentiates, so that
             this scope's backward sweep has to be recorded too.
@@ -19,7 +20,7 @@ class Scope:
 
     def __init__(self, parent: "Scope | None"):
         self.parent = parent
-        self.root = self if parent is None else parent.root
+        self.root = self if parent is None or parent is ROOT else parent.root
         self.depth = 0 if parent is None else parent.depth + 1
         self.open = True
         self.nested = False
@@ -35,6 +36,8 @@ class State(threading.local):
         scope: the innermost gradient function that runs, ROOT outside of all.
         recording: False under ``ms.no_grad()`` and while hooks run in a backward sweep.
         cells: the cells whose call is under way, outermost first.
+        saving: what becomes of the values that recorded operators keep for their backward (msjax.autograd.saved), or
+            None: they are kept as they are.
         trace: the program that msjax is compiling (msjax.compile.trace.Trace), or None.
         foreign: True while a functionalized network runs under whatever transformation its caller uses.
     """
@@ -43,6 +46,7 @@ class State(threading.local):
         self.scope = ROOT
         self.recording = True
         self.cells = []
+        self.saving = None
         self.trace = None
         self.foreign = False
 

@@ -15,7 +15,7 @@ from msjax.common.node import Node, wrap
 from msjax.common.tensor import CONCRETE, Tensor, TracedValueError, as_array, is_tracer
 from msjax.context import SETTINGS
 from msjax.errors import describe, where
-from msjax.state import STATE
+from msjax.state import ROOT, STATE
 
 
 class Op:
@@ -28,9 +28,12 @@ class Op:
             positions of the operands for which that holds.
         differentiable: False if no gradient ever flows through it.
         shape_error: the exception that MindSpore raises where shapes don't fit.
+
+    Attributes:
+        handing: the order of operands in which `Tensor.backward()` hands gradients on, where PyTorch's is not theirs.
     """
 
-    __slots__ = ("name", "fn", "int_grad", "differentiable", "shape_error", "_plain", "_forward", "_derived", "jit")
+    __slots__ = ("name", "fn", "int_grad", "differentiable", "shape_error", "handing", "_plain", "_forward", "_derived", "jit")
 
     def __init__(self, name, fn, *, int_grad=False, differentiable=True, shape_error=ValueError):
         self.name = name
@@ -38,6 +41,7 @@ class Op:
         self.int_grad = int_grad
         self.differentiable = differentiable
         self.shape_error = shape_error
+        self.handing = None
         self.jit = jax.jit(fn)
         self._plain = {(): self.jit}
         self._forward = {}
@@ -157,10 +161,16 @@ def _record(op, operands, values, static, traced):
         node = OpNode(base, edges, op, static, pull, residuals)
         if base is not scope:
             scope.nested = True
-            node.inputs = [snapshot(o, v) for o, v in zip(operands, values)]
-        if residuals is not None and residuals.spec.needs_values:
+        if (base is not scope or base is ROOT) and (residuals is None or residuals.spec.sources):
+            # At ROOT, backward(create_graph=True) may be called.
+            node.again = True
             node.values = values
-            node.out = out
+        if residuals is not None:
+            if residuals.spec.needs_values:
+                node.values = values
+                node.out = out
+            if STATE.saving is not None and residuals.spec.sources:
+                STATE.saving.save(node, operands, values)
         for i, tensor in enumerate(tensors):
             if pull.carries[i]:
                 tensor._node = node
@@ -184,10 +194,11 @@ class OpNode(Node):
     Attributes:
         residuals: what the compiled forward left; None if the step was traced, when `pull` has it all.
         values, out: operand values and results, where the backward needs them.
-        inputs: the operands as Tensors, where the backward itself may have to be differentiated.
+        again: True if the backward itself may have to be differentiated, with respect to the operands.
+        saved: where values, results and residuals are instead (see msjax.autograd.saved), or None.
     """
 
-    __slots__ = ("op", "static", "way_back", "residuals", "values", "out", "inputs")
+    __slots__ = ("op", "static", "way_back", "residuals", "values", "out", "again", "saved")
 
     def __init__(self, base, edges, op, static, way_back, residuals):
         Node.__init__(self, base, edges, len(way_back.carries))
@@ -195,11 +206,20 @@ class OpNode(Node):
         self.static = static
         self.way_back = way_back
         self.residuals = residuals
-        self.values = self.out = self.inputs = None
+        self.values = self.out = self.saved = None
+        self.again = False
 
     @property
     def name(self) -> str:
         return self.op.name
+
+    @property
+    def handing(self):
+        order = self.op.handing
+        if order is None:
+            return None
+        slots = self.way_back.slots
+        return [slots.index(i) for i in order if i in slots]
 
     def pull(self, cts, need):
         if self.residuals is None:
@@ -218,19 +238,27 @@ class OpNode(Node):
         return [next(found) if n else None for n in need]
 
     def _residuals(self, spec):
+        if self.saved is not None:
+            return self.saved.residuals(self)
         kept = self.residuals.leaves
-        if not spec.needs_values:
-            return kept
-        of = {"kept": kept, "in": self.values, "out": self.out}
-        return [of[kind][i] for kind, i in spec.sources]
+        return gather(spec, kept, self.values, self.out) if spec.needs_values else kept
+
+    def _inputs(self):
+        """The operands as they were, those on the tape as Tensors."""
+        inputs = list(self.values if self.saved is None else self.saved.operands(self))
+        for slot, (node, i) in zip(self.way_back.slots, self.edges):
+            tensor = inputs[slot] = wrap(inputs[slot])
+            tensor._node, tensor._oidx = node, i
+        return inputs
 
     def pull_recorded(self, cts, need):
         """As `pull`, on Tensors and by operators, so that an outer scope can differentiate it."""
         given = tuple([c is not None for c in cts])
         cts = [c for c in cts if c is not None]
-        if self.inputs is not None:
+        if self.again:
             # The way back depends on the inputs, which an outer scope may differentiate: do it again from them.
-            n, slots, fn, int_grad = len(self.inputs), self.way_back.slots, self.op.bind(self.static), self.op.int_grad
+            inputs = self._inputs()
+            n, slots, fn, int_grad = len(inputs), self.way_back.slots, self.op.bind(self.static), self.op.int_grad
 
             def again(*args):
                 rest = iter(args[n:])
@@ -240,7 +268,7 @@ class OpNode(Node):
 
             key = ("again", self.static, slots, given, need, n)
             gradient = self.op.derived(key, lambda: Op("gradient of " + self.op.name, again, int_grad=int_grad))
-            grads = apply(gradient, [*self.inputs, *cts])
+            grads = apply(gradient, [*inputs, *cts])
         elif self.residuals is not None:
             spec = self.residuals.spec
             key = ("back", spec, given, need)
@@ -261,7 +289,15 @@ class OpNode(Node):
         return [next(found) if n else None for n in need]
 
     def release(self):
-        self.edges = self.residuals = self.values = self.out = self.inputs = self.way_back = None
+        if self.base is ROOT and self.residuals is not None and not self.residuals.spec.sources:
+            return  # nothing to free: as in PyTorch, graphs that share such a step can each go back through it
+        self.edges = self.residuals = self.values = self.out = self.saved = self.way_back = None
+
+
+def gather(spec, kept, values, out):
+    """The residuals in their order, from those that were kept, the operands and the results."""
+    of = {"kept": kept, "in": values, "out": out}
+    return [of[kind][i] for kind, i in spec.sources]
 
 
 def _wait(out, op):

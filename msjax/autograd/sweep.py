@@ -1,11 +1,12 @@
 """The backward sweep over recorded nodes, from the last created to the first."""
 
 from contextlib import contextmanager
+from operator import attrgetter
 
 import jax
 
 from msjax.autograd.op import Op, apply
-from msjax.common.node import Leaf, ParameterLeaf
+from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, wrap
 from msjax.state import STATE
 
@@ -13,78 +14,91 @@ _ADD = Op("add gradients", lambda a, b: a + b, int_grad=True)
 _add_arrays = jax.jit(lambda a, b: a + b)
 
 
-def sweep(roots, targets, *, recorded=False, keep=False):
+def sweep(roots, targets, *, recorded=False, keep=False, deliver=None):
     """Send gradients back from `roots`.
 
     Args:
         roots: (node, output number, gradient) triples; gradients are arrays, or Tensors if `recorded`.
         targets: the leaves whose gradients are wanted; only what lies between them and the roots runs. None: all
-            leaves.
+            RootLeaves.
         recorded: True puts the sweep itself on the tape of the surrounding scope.
         keep: True leaves the graph as it is, for another sweep.
+        deliver: called with (leaf, gradient) as soon as a leaf's gradient is complete, its hooks included; gradients are
+            then handed on from the first operand to the last, as in PyTorch, and not as in MindSpore.
 
     Returns:
-        {leaf: gradient} of the leaves that were reached.
+        {leaf: gradient} of the leaves that were reached; empty with `deliver`.
 
     Raises:
         RuntimeError: an earlier sweep has freed the graph.
     """
-    order, wanted, pending = _plan([node for node, _, _ in roots], targets)
+    order, needs, partners, pending = _plan([node for node, _, _ in roots], targets)
     grads = {}
     add = _add_recorded if recorded else _add_arrays
     for node, i, grad in roots:
-        if node in wanted:
+        if node in needs:
             _accumulate(grads, node, i, grad, add)
     found = {}
+
+    def complete(leaf, cts):
+        grad = _through_leaf_hooks(leaf, cts[0], recorded)
+        if deliver is None:
+            found[leaf] = grad
+        else:
+            deliver(leaf, grad)
+
     with _recording(recorded):
-        for node in order:
-            if node in found or (node not in wanted and node not in wanted.partners):
-                continue
+        for node in reversed(order):
             cts = grads.pop(node, None)
-            if cts is None:
-                if node not in wanted.partners:
-                    continue
-                cts = [None] * node.nout
-            if isinstance(node, (Leaf, ParameterLeaf)) and wanted.is_target(node):
-                found[node] = _through_leaf_hooks(node, cts[0], recorded)
+            if node in pending:
+                if cts is not None:
+                    complete(node, cts)
                 continue
+            need = needs.get(node)
+            if cts is None or need is None:
+                if node not in partners:
+                    continue
+                if cts is None:
+                    cts = [None] * node.nout
+                if need is None:
+                    need = (False,) * len(node.edges)
             if node.hooks is not None:
                 cts = _through_hooks(node, cts, recorded)
-            need = tuple([e is not None and e[0] in wanted for e in node.edges])
             edges = node.edges
             back = (node.pull_recorded if recorded else node.pull)(cts, need)
-            # Last operand first, as MindSpore does: a bias reports before its weight.
-            for edge, grad, needed in zip(reversed(edges), reversed(back), reversed(need)):
+            if deliver is None:
+                handed = zip(reversed(edges), reversed(back), reversed(need))
+            elif node.handing is None:
+                handed = zip(edges, back, need)
+            else:
+                handed = [(edges[i], back[i], need[i]) for i in node.handing]
+            for edge, grad, needed in handed:
                 if not needed:
                     continue
                 target, i = edge
                 if grad is not None:
-                    _accumulate(grads, target, i, grad, add)
+                    there = grads.get(target)
+                    if there is None:
+                        there = grads[target] = [None] * target.nout
+                    there[i] = grad if there[i] is None else add(there[i], grad)
                 if target in pending:
                     pending[target] -= 1
                     if not pending[target] and target in grads:
                         # A leaf's hooks run as soon as its gradient is complete.
-                        found[target] = _through_leaf_hooks(target, grads.pop(target)[0], recorded)
-            if not keep and node.base is not None and not isinstance(node, (Leaf, ParameterLeaf)) and not recorded:
+                        complete(target, grads.pop(target))
+            if not keep and not recorded:
                 node.release()
     return found
 
 
-class _Wanted(set):
-    """The nodes that gradients have to pass; `partners` are those that run in any case, when their partner has."""
-
-    def __init__(self, targets):
-        super().__init__()
-        self.partners = set()
-        self.targets = targets
-
-    def is_target(self, node) -> bool:
-        return node in self.targets if self.targets is not None else not node.edges
-
-
 def _plan(roots, targets):
-    """(nodes from last to first, those that have to run, {leaf with hooks: edges that lead to it})."""
-    reached, stack = set(), list(roots)
+    """What a sweep does.
+
+    Returns:
+        (nodes from first to last; {node that has to run: for each edge, whether a gradient is wanted there}; nodes that
+        run when their partner has; {target leaf: number of edges that lead to it}).
+    """
+    reached, stack = set(), roots
     while stack:
         node = stack.pop()
         if node in reached:
@@ -92,34 +106,34 @@ def _plan(roots, targets):
         reached.add(node)
         if targets is not None and node in targets:
             continue
-        if node.edges is None:
+        edges = node.edges
+        if edges is None:
             raise RuntimeError(_FREED.format(name=node.name))
-        for edge in node.edges:
+        for edge in edges:
             if edge is not None and edge[0] not in reached:
                 stack.append(edge[0])
         if node.partner is not None:
             stack.append(node.partner)
     order = sorted(reached, key=_seq)
-    wanted = _Wanted(targets)
+    needs, partners, pending = {}, set(), {}
     for node in order:
-        is_leaf = isinstance(node, (Leaf, ParameterLeaf))
-        if (is_leaf and wanted.is_target(node)) or any(e is not None and e[0] in wanted for e in node.edges):
-            wanted.add(node)
-    order.reverse()
-    for node in order:
-        if node in wanted and node.partner is not None:
-            wanted.partners.add(node.partner)
-    pending = {}
-    for node in order:
-        if node in wanted and not (targets is not None and node in targets):
-            for edge in node.edges:
-                if edge is not None and isinstance(edge[0], (Leaf, ParameterLeaf)) and wanted.is_target(edge[0]):
-                    pending[edge[0]] = pending.get(edge[0], 0) + 1
-    return order, wanted, pending
+        if node.is_leaf and (node.__class__ is RootLeaf if targets is None else node in targets):
+            needs[node] = ()
+            pending[node] = 0
+            continue
+        need = tuple([edge is not None and edge[0] in needs for edge in node.edges])
+        if True not in need:
+            continue
+        needs[node] = need
+        for edge in node.edges:
+            if edge is not None and edge[0] in pending:
+                pending[edge[0]] += 1
+        if node.partner is not None:
+            partners.add(node.partner)
+    return order, needs, partners, pending
 
 
-def _seq(node):
-    return node.seq
+_seq = attrgetter("seq")
 
 
 def _add_recorded(a, b):
@@ -143,7 +157,7 @@ def _through_hooks(node, cts, recorded):
 
 def _through_leaf_hooks(leaf, grad, recorded):
     tensor = leaf.tensor
-    hooks = None if tensor is None else tensor._hooks
+    hooks = leaf.hooks if tensor is None else tensor._hooks
     return _run_tensor_hooks(hooks, grad, recorded) if hooks else grad
 
 

@@ -1,6 +1,6 @@
 """What Tensors can do about gradients: hooks of their own."""
 
-from msjax.common.node import Leaf, ParameterLeaf
+from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor
 from msjax.errors import check_callable
 from msjax.hooks.handle import RemovableHandle
@@ -41,18 +41,27 @@ def register_hook(self, hook) -> RemovableHandle:
             "register_hook was called on the result of ops.stop_gradient, through which no gradient flows; "
             "register it on the Tensor before stop_gradient."
         )
-    hooks = self._hooks
+    return register_hook_list(self).add(hook)
+
+
+def register_hook_list(tensor) -> HookList:
+    """The hooks of a Tensor, which its place on the tape knows, too."""
+    hooks = tensor._hooks
     if hooks is None:
-        hooks = self._hooks = HookList()
-    node = self._node
-    if node is not None and not isinstance(node, (Leaf, ParameterLeaf)) and node.live():
+        hooks = tensor._hooks = HookList()
+    node = tensor._node
+    if node is None:
+        return hooks
+    if node.__class__ is RootLeaf:
+        node.hooks = hooks
+    elif not node.is_leaf and node.live():
         if node.hooks is None:
             node.hooks = {}
         # Two Tensors may stand for one output (an alias); hooks of either see its gradient.
-        known = node.hooks.setdefault(self._oidx, hooks)
+        known = node.hooks.setdefault(tensor._oidx, hooks)
         if known is not hooks:
-            hooks = self._hooks = known
-    return hooks.add(hook)
+            hooks = tensor._hooks = known
+    return hooks
 
 
 def hooks(self) -> list:

@@ -34,6 +34,9 @@ class Node:
 
     __slots__ = ("seq", "base", "edges", "nout", "hooks", "partner", "__weakref__")
 
+    is_leaf = False
+    handing = None  # the order in which `backward()` hands gradients to the edges, where it is not theirs
+
     def __init__(self, base, edges, nout=1):
         self.seq = next(_SEQUENCE)
         self.base = base
@@ -71,6 +74,8 @@ class Leaf(Node):
 
     __slots__ = ("tensor", "requested")
 
+    is_leaf = True
+
     def __init__(self, tensor, scope, requested: bool):
         outer = tensor._node
         alive = outer is not None and outer.live()
@@ -85,22 +90,32 @@ class Leaf(Node):
 
     pull_recorded = pull
 
+    def release(self):
+        """Nothing: a leaf keeps no values."""
 
-class ParameterLeaf(Node):
-    """The leaf of a Parameter outside of gradient functions, where `backward()` may ask for its gradient."""
+
+class RootLeaf(Node):
+    """The leaf of a Parameter, or of a Tensor that requires a gradient, outside of gradient functions.
+
+    `backward()` adds to the `grad` of its Tensor. The Tensor owns its leaf, not the other way round; `hooks` is the
+    Tensor's HookList, for the case that the Tensor is gone when its gradient arrives.
+    """
 
     __slots__ = ("ref",)
 
+    is_leaf = True
+
     def __init__(self, tensor):
         super().__init__(ROOT, [])
-        self.ref = weakref.ref(tensor)  # the Parameter owns its leaf, not the other way round
+        self.ref = weakref.ref(tensor)
+        self.hooks = tensor._hooks
 
     @property
     def tensor(self):
         return self.ref()
 
     def live(self) -> bool:
-        # Inside a gradient function only those weights count that were asked for.
+        # Inside a gradient function only what was asked for counts.
         return STATE.scope is ROOT and STATE.recording
 
     def pull(self, cts, need):
@@ -108,20 +123,25 @@ class ParameterLeaf(Node):
 
     pull_recorded = pull
 
+    def release(self):
+        """Nothing: the leaf is the Tensor's, and takes part in other graphs."""
+
 
 class FunctionNode(Node):
     """A step whose way back is a Python function of Tensors: hooks, custom bprop.
 
     Args:
         function: takes a list with one gradient (Tensor or None) per output, returns a list with one per edge.
+        keeps: True if the function keeps values of the forward, which a sweep frees.
     """
 
-    __slots__ = ("function", "label")
+    __slots__ = ("function", "label", "keeps")
 
-    def __init__(self, base, edges, nout, function, label):
+    def __init__(self, base, edges, nout, function, label, keeps=False):
         super().__init__(base, edges, nout)
         self.function = function
         self.label = label
+        self.keeps = keeps
 
     @property
     def name(self) -> str:
@@ -135,7 +155,8 @@ class FunctionNode(Node):
         return self.function(list(cts))
 
     def release(self):
-        self.edges = self.function = None
+        if self.keeps or self.base is not ROOT:
+            self.edges = self.function = None
 
 
 def place_on_tape(tensors):

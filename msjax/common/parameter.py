@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from flax import nnx
 
-from msjax.common.node import ParameterLeaf
+from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, as_array, wrap
 from msjax.flax_slots import METADATA, RAW_VALUE
 from msjax.state import VERSION
@@ -19,7 +19,7 @@ class _LazyLeaf:
     def __get__(self, parameter, owner):
         if parameter is None:
             return None
-        node = ParameterLeaf(parameter) if parameter.requires_grad else None
+        node = RootLeaf(parameter) if parameter.requires_grad else None
         parameter.__dict__["_node"] = node
         return node
 

@@ -9,15 +9,20 @@ from msjax.state import VERSION
 
 
 class HookList:
-    """The hooks of one Tensor value, in the order of registration."""
+    """The hooks of one Tensor value, in the order of registration.
 
-    __slots__ = ("hooks", "__weakref__")
+    Attributes:
+        after: functions that get the gradient in the end.
+    """
+
+    __slots__ = ("hooks", "after", "__weakref__")
 
     def __init__(self):
         self.hooks = {}
+        self.after = []
 
     def __bool__(self):
-        return bool(self.hooks)
+        return bool(self.hooks or self.after)
 
     def add(self, hook) -> RemovableHandle:
         """Register `hook(grad)`; it runs after those that are there."""
@@ -32,6 +37,8 @@ class HookList:
             result = hook(grad)
             if result is not None:
                 grad = replacement(hook, result, grad)
+        for function in self.after:
+            function(grad)
         return grad
 
 

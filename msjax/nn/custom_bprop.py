@@ -35,7 +35,7 @@ def call_with_bprop(cell, args, kwargs):
         given = _unflatten(treedef, leaves, at, plain), _unflatten(treedef, leaves, at, grads)
         return _checked(cell.bprop(*saved, *given), saved, cells)
 
-    node = FunctionNode(base, edges, len(at), back, f"bprop of {type(cell).__name__}")
+    node = FunctionNode(base, edges, len(at), back, f"bprop of {type(cell).__name__}", keeps=True)
     outputs = []
     for i, tensor in enumerate(plain):
         tensor = wrap(tensor._value)

@@ -1,0 +1,306 @@
+"""Gradients in PyTorch's manner: Tensors that require one, `backward()` and what it adds to `grad`."""
+
+import warnings
+import weakref
+
+import jax
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.autograd.sweep import sweep
+from msjax.autograd.tensor_api import register_hook_list
+from msjax.common.node import RootLeaf
+from msjax.common.tensor import Tensor, is_tracer, wrap
+from msjax.errors import check_callable, describe
+from msjax.hooks.handle import RemovableHandle
+from msjax.hooks.tensor_hooks import HookList
+from msjax.state import ROOT, STATE
+
+_ADD = Op("add gradients", lambda a, b: a + b, int_grad=True)
+_add_arrays = jax.jit(lambda a, b: a + b)
+
+
+# ---- what requires a gradient
+
+
+def _requires_grad(self) -> bool:
+    """Whether a gradient is computed for this Tensor: True for leaves for which it was set, and for what comes of them.
+
+    Example:
+        >>> import msjax as ms
+        >>> x = ms.Tensor([1.0, 2.0])
+        >>> x.requires_grad = True
+        >>> y = (x * x).sum()
+        >>> y.backward()
+        >>> print(y.requires_grad, x.grad)
+        True [2. 4.]
+    """
+    node = self._node
+    return node is not None and (node.__class__ is RootLeaf or node.live())
+
+
+def _set_requires_grad(self, value):
+    if not isinstance(value, bool):
+        raise TypeError(f"'requires_grad' should be a bool, but got {describe(value)}.")
+    node = self._node
+    if node is not None and not node.is_leaf and node.live():
+        if value:
+            return
+        raise RuntimeError(
+            "'requires_grad' can be switched off for leaves only, but this Tensor was computed from Tensors that require a "
+            "gradient; x.detach() gives one that does not."
+        )
+    if not value:
+        if node is None or node.__class__ is RootLeaf:
+            self._node = None
+            return
+        raise RuntimeError("'requires_grad' can't be switched off for an argument of the function that is being differentiated.")
+    if node is not None and node.is_leaf and (node.__class__ is RootLeaf or node.live()):
+        return
+    if not jnp.issubdtype(self._value.dtype, jnp.inexact):
+        raise RuntimeError(f"Only floating-point and complex Tensors can require a gradient, but this one is {self.dtype}.")
+    if STATE.scope is not ROOT:
+        raise RuntimeError(
+            "'requires_grad' can't be set in a function that ms.grad or the like differentiates; name the Tensor among its "
+            "arguments and in grad_position instead."
+        )
+    self._stopped = False
+    self._node, self._oidx = RootLeaf(self), 0
+
+
+def requires_grad_(self, requires_grad=True) -> Tensor:
+    """Set `requires_grad`; returns the Tensor itself.
+
+    Args:
+        requires_grad (bool): Default: True.
+
+    Raises:
+        RuntimeError: the Tensor holds integers or Bools, or it is no leaf and `requires_grad` is False.
+
+    Example:
+        >>> import msjax as ms
+        >>> x = ms.Tensor(3.0).requires_grad_()
+        >>> (x * x).backward()
+        >>> print(x.grad)
+        6.0
+    """
+    self.requires_grad = requires_grad
+    return self
+
+
+def _is_leaf(self) -> bool:
+    """True unless the Tensor was computed from Tensors that require a gradient."""
+    node = self._node
+    return node is None or node.is_leaf or not node.live()
+
+
+def _grad_fn(self):
+    """The recorded step that computed the Tensor; None for a leaf."""
+    return None if _is_leaf(self) else self._node
+
+
+# ---- gradients
+
+
+def _grad(self):
+    """The gradients that `backward()` has added up here, a Tensor of the same shape and dtype; None if there is none.
+
+    Only leaves keep one, and Tensors for which `retain_grad()` was called. Set it to None to start anew.
+    """
+    if self._grad is None and not self._retains and not _is_leaf(self):
+        warnings.warn(
+            "The grad of a Tensor that is no leaf was read; backward() leaves one there only after retain_grad().", stacklevel=2
+        )
+    return self._grad
+
+
+def _set_grad(self, value):
+    if value is not None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"'grad' should be a Tensor or None, but got {describe(value)}.")
+        if value.shape != self.shape or value._value.dtype != self._value.dtype:
+            raise RuntimeError(
+                f"'grad' should have the Tensor's shape {self.shape} and dtype {self.dtype}, but got {describe(value)}."
+            )
+    self._grad = value
+
+
+def retain_grad(self):
+    """Let `backward()` keep the gradient of this Tensor in its `grad`, although it is no leaf.
+
+    It is the gradient after all hooks of the Tensor.
+
+    Raises:
+        RuntimeError: the Tensor requires no gradient.
+
+    Example:
+        >>> import msjax as ms
+        >>> a = ms.Tensor([1.0, 1.0]).requires_grad_()
+        >>> b = a * 2
+        >>> b.retain_grad()
+        >>> b.mean().backward()
+        >>> print(a.grad, b.grad)
+        [1. 1.] [0.5 0.5]
+    """
+    if not _requires_grad(self):
+        raise RuntimeError("retain_grad() was called on a Tensor that requires no gradient.")
+    if self._retains or _is_leaf(self):
+        return
+    self._retains = True
+    register_hook_list(self).after.append(_Keeper(self))
+
+
+class _Keeper:
+    """Adds the gradients that arrive to a Tensor's `grad`, as long as it stands for the same step of the tape."""
+
+    __slots__ = ("ref", "node")
+
+    def __init__(self, tensor):
+        self.ref = weakref.ref(tensor)
+        self.node = weakref.ref(tensor._node)
+
+    def __call__(self, grad):
+        tensor = self.ref()
+        if tensor is not None and tensor._node is self.node():
+            add_grad(tensor, grad)
+
+
+def add_grad(tensor, grad):
+    """Add a gradient, a Tensor, to the `grad` of a Tensor."""
+    there = tensor._grad
+    if there is None:
+        kept = wrap(grad._value)
+        kept._node, kept._oidx = grad._node, grad._oidx
+        tensor._grad = kept
+    elif grad._node is None and there._node is None:
+        there._value = _add_arrays(there._value, grad._value)
+    else:
+        tensor._grad = apply(_ADD, (there, grad))
+
+
+def register_post_accumulate_grad_hook(self, hook) -> RemovableHandle:
+    """Register ``hook(tensor)``, called when `backward()` has added to the `grad` of this leaf.
+
+    Args:
+        hook (callable): the function; what it returns does not count.
+
+    Returns:
+        A handle; ``handle.remove()`` takes the hook away.
+
+    Raises:
+        TypeError: `hook` is not callable.
+        RuntimeError: the Tensor is no leaf, or requires no gradient.
+
+    Example:
+        >>> import msjax as ms
+        >>> x = ms.Tensor(3.0).requires_grad_()
+        >>> handle = x.register_post_accumulate_grad_hook(lambda tensor: print("grad:", tensor.grad))
+        >>> (x * x).backward()
+        grad: 6.0
+    """
+    check_callable(hook, "register_post_accumulate_grad_hook")
+    if not self.requires_grad or not _is_leaf(self):
+        raise RuntimeError(
+            "register_post_accumulate_grad_hook is for leaves that require a gradient; for others, use register_hook."
+        )
+    if self._post_hooks is None:
+        self._post_hooks = HookList()
+    return self._post_hooks.add(hook)
+
+
+def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    """Compute the gradients of this Tensor with respect to all leaves that require one, and add them to their `grad`.
+
+    Hooks run on the way: those of Tensors, Parameters and cells.
+
+    Args:
+        gradient (Tensor, optional): what this Tensor's gradient is taken to be; of its shape. By default one, for a
+            Tensor of one element.
+        retain_graph (bool): True keeps the graph for another backward. Default: that of `create_graph`.
+        create_graph (bool): True records the backward itself, so that gradients can be differentiated. Default: False.
+        inputs (Tensor or list, optional): the leaves that get a gradient. By default all.
+
+    Raises:
+        RuntimeError: the Tensor requires no gradient; it has several elements and no `gradient` was given; the
+            gradient's shape is another; the graph was freed by an earlier backward; the program is being compiled, or the
+            call is in a function that `ms.grad` or the like differentiates.
+        TypeError: `gradient` is no Tensor.
+
+    Example:
+        >>> import msjax as ms
+        >>> x = ms.Tensor([1.0, 2.0]).requires_grad_()
+        >>> (x * x).backward(ms.Tensor([1.0, 10.0]))
+        >>> print(x.grad)
+        [ 2. 40.]
+    """
+    if is_tracer(self._value) or STATE.scope is not ROOT:
+        raise RuntimeError(_NOT_HERE.format(where="compiled" if is_tracer(self._value) else "differentiated"))
+    node = self._node
+    if node is None or not (node.base is ROOT):
+        raise RuntimeError(_NO_GRADIENT)
+    if gradient is None:
+        if self._value.size != 1:
+            raise RuntimeError(
+                f"backward() of a Tensor of shape {self.shape}: only a Tensor of one element has a gradient to start from; "
+                "give one of this shape, as in y.backward(ops.ones_like(y)), or reduce it first, as in y.sum().backward()."
+            )
+        gradient = wrap(_one(self._value.shape, self._value.dtype))
+    elif not isinstance(gradient, Tensor):
+        raise TypeError(f"For 'backward', 'gradient' should be a Tensor or None, but got {describe(gradient)}.")
+    elif gradient.shape != self.shape:
+        raise RuntimeError(f"For 'backward', 'gradient' has shape {gradient.shape}, but the Tensor has shape {self.shape}.")
+    elif gradient._value.dtype != self._value.dtype:
+        gradient = gradient.astype(self.dtype)
+    targets = None if inputs is None else _leaves(inputs)
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    start = gradient if create_graph else gradient._value
+    sweep([(node, self._oidx, start)], targets, recorded=bool(create_graph), keep=keep, deliver=_deliver)
+
+
+def _one(shape, dtype, _made={}):  # noqa: B006 - arrays don't change, and making one costs ten times a look-up
+    key = shape, dtype
+    if key not in _made:
+        _made[key] = jnp.ones(shape, dtype)
+    return _made[key]
+
+
+def _leaves(inputs):
+    inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    for tensor in inputs:
+        if not isinstance(tensor, Tensor) or not tensor.requires_grad or not _is_leaf(tensor):
+            raise RuntimeError(f"For 'backward', 'inputs' should be leaves that require a gradient, but got {describe(tensor)}.")
+    if not inputs:
+        raise RuntimeError("For 'backward', 'inputs' should not be empty.")
+    return {tensor._node for tensor in inputs}
+
+
+def _deliver(leaf, grad):
+    tensor = leaf.tensor
+    if tensor is None or not tensor.requires_grad:
+        return
+    there = tensor._grad
+    if there is None and not isinstance(grad, Tensor):
+        tensor._grad = wrap(grad)
+    else:
+        add_grad(tensor, grad if isinstance(grad, Tensor) else wrap(grad))
+    if tensor._post_hooks is not None:
+        for hook in tuple(tensor._post_hooks.hooks.values()):
+            hook(tensor)
+
+
+_NO_GRADIENT = (
+    "backward() was called on a Tensor that requires no gradient: neither it nor anything it was computed from has "
+    "requires_grad=True, or it was computed under ms.no_grad() or by a gradient function such as ms.grad."
+)
+_NOT_HERE = (
+    "backward() was called in a function that is being {where}. There, gradients are values: use ms.grad, ms.value_and_grad "
+    "or ms.vjp; or call backward() outside, in PyNative mode."
+)
+
+Tensor._post_hooks = None
+Tensor.requires_grad = property(_requires_grad, _set_requires_grad)
+Tensor.is_leaf = property(_is_leaf)
+Tensor.grad_fn = property(_grad_fn)
+Tensor.grad = property(_grad, _set_grad)
+for _method in (requires_grad_, retain_grad, register_post_accumulate_grad_hook, backward):
+    setattr(Tensor, _method.__name__, _method)

@@ -1,0 +1,141 @@
+"""Whether operators are recorded: no_grad, enable_grad and set_grad_enabled."""
+
+import functools
+import inspect
+
+from msjax.state import STATE
+
+__all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+
+
+class _Recording:
+    """A context manager and decorator that sets whether operators are recorded, in this thread."""
+
+    def __init__(self, recording):
+        self._recording = recording
+        self._before = []
+
+    def __enter__(self):
+        self._before.append(STATE.recording)
+        STATE.recording = self._recording
+        return self
+
+    def __exit__(self, *_exception):
+        STATE.recording = self._before.pop()
+
+    def __call__(self, fn):
+        """`fn` with this setting in force whenever it runs."""
+        if not callable(fn):
+            raise TypeError(f"{type(self).__name__} decorates a function, but got {fn!r}.")
+        if inspect.isgeneratorfunction(fn):
+
+            @functools.wraps(fn)
+            def steps(*args, **kwargs):
+                # The setting holds while the generator runs, not while its user does.
+                generator, value = fn(*args, **kwargs), None
+                while True:
+                    try:
+                        with type(self)(*self._arguments()):
+                            given = generator.send(value)
+                    except StopIteration as stop:
+                        return stop.value
+                    value = yield given
+
+            return steps
+
+        @functools.wraps(fn)
+        def call(*args, **kwargs):
+            with type(self)(*self._arguments()):
+                return fn(*args, **kwargs)
+
+        return call
+
+    def _arguments(self):
+        return ()
+
+
+class no_grad(_Recording):
+    """Within it, operators are not recorded: results need no gradient, and no memory for one.
+
+    A context manager and a decorator. Gradient functions such as `ms.grad` record within it all the same.
+
+    Example:
+        >>> import msjax as ms
+        >>> x = ms.Tensor([1.0, 2.0]).requires_grad_()
+        >>> with ms.no_grad():
+        ...     y = x * 2
+        >>> y.requires_grad
+        False
+    """
+
+    def __new__(cls, fn=None):
+        # `@ms.no_grad` without parentheses decorates, too.
+        made = super().__new__(cls)
+        if fn is None:
+            return made
+        made.__init__()
+        return made(fn)
+
+    def __init__(self):
+        super().__init__(False)
+
+
+class enable_grad(_Recording):
+    """Within it, operators are recorded, also inside of `no_grad`. A context manager and a decorator.
+
+    Example:
+        >>> import msjax as ms
+        >>> x = ms.Tensor([1.0, 2.0]).requires_grad_()
+        >>> with ms.no_grad(), ms.enable_grad():
+        ...     y = x * 2
+        >>> y.requires_grad
+        True
+    """
+
+    def __init__(self):
+        super().__init__(True)
+
+
+class set_grad_enabled(_Recording):
+    """Says whether operators are recorded from here on; as a context manager, until its end.
+
+    Args:
+        mode (bool): True to record.
+
+    Example:
+        >>> import msjax as ms
+        >>> x = ms.Tensor(1.0).requires_grad_()
+        >>> with ms.set_grad_enabled(False):
+        ...     y = x * 2
+        >>> y.requires_grad, ms.is_grad_enabled()
+        (False, True)
+    """
+
+    def __init__(self, mode):
+        super().__init__(bool(mode))
+        self._at_once = STATE.recording
+        STATE.recording = self._recording
+
+    def __enter__(self):
+        # In force since __init__; what was in force before that comes back at the end.
+        self._before.append(self._at_once)
+        STATE.recording = self._recording
+        return self
+
+    def __call__(self, fn):
+        STATE.recording = self._at_once
+        return super().__call__(fn)
+
+    def _arguments(self):
+        return (self._recording,)
+
+
+def is_grad_enabled() -> bool:
+    """True unless operators go unrecorded, as under `no_grad` or in the hooks of a backward pass.
+
+    Example:
+        >>> import msjax as ms
+        >>> ms.is_grad_enabled()
+        True
+    """
+    return STATE.recording
