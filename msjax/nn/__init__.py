@@ -5,6 +5,7 @@ from msjax.nn.basic import *
 from msjax.nn.cell import Cell
 from msjax.nn.container import CellDict, CellList, SequentialCell
 from msjax.nn.conv import *
+from msjax.nn.dropout import *
 from msjax.nn.dynamic_lr import *
 from msjax.nn.embedding import *
 from msjax.nn.image import *
@@ -12,6 +13,7 @@ from msjax.nn.learning_rate_schedule import *
 from msjax.nn.loss import *
 from msjax.nn.loss_scale import *
 from msjax.nn.math import *
+from msjax.nn.matrix import *
 from msjax.nn.norm import *
 from msjax.nn.optim import *
 from msjax.nn.padding import *
