@@ -1,3 +1,194 @@
 """Learning rates as lists, one for each step."""
 
-__all__ = []
+import math
+
+from msjax.errors import describe
+from msjax.nn.optim_checks import count, flag, not_negative, positive
+
+__all__ = [
+    "cosine_decay_lr",
+    "exponential_decay_lr",
+    "inverse_decay_lr",
+    "natural_exp_decay_lr",
+    "piecewise_constant_lr",
+    "polynomial_decay_lr",
+    "warmup_lr",
+]
+
+
+def piecewise_constant_lr(milestone, learning_rates) -> list:
+    """A learning rate that stays the same between milestones.
+
+    Args:
+        milestone (list or tuple of int): the steps at which each learning rate ends, growing.
+        learning_rates (list or tuple of float): one for each milestone.
+
+    Raises:
+        TypeError: an argument or element of a wrong type.
+        ValueError: different lengths, or milestones that don't grow.
+
+    Example:
+        >>> from msjax import nn
+        >>> nn.piecewise_constant_lr([2, 5], [0.1, 0.05])
+        [0.1, 0.1, 0.05, 0.05, 0.05]
+    """
+    for name, given in (("milestone", milestone), ("learning_rates", learning_rates)):
+        if not isinstance(given, (list, tuple)):
+            raise TypeError(f"For 'piecewise_constant_lr', '{name}' should be a list or tuple, but got {describe(given)}.")
+    if len(milestone) != len(learning_rates):
+        raise ValueError(
+            f"For 'piecewise_constant_lr', there should be one learning rate for each milestone, but got {len(learning_rates)} "
+            f"for {len(milestone)}."
+        )
+    rates, last = [], 0
+    for i, (end, rate) in enumerate(zip(milestone, learning_rates)):
+        count(end, f"milestone[{i}]", "piecewise_constant_lr")
+        if end < last:
+            raise ValueError(f"For 'piecewise_constant_lr', milestones should grow, but {end} follows {last}.")
+        if not isinstance(rate, float):
+            raise TypeError(f"For 'piecewise_constant_lr', 'learning_rates[{i}]' should be a float, but got {describe(rate)}.")
+        rates += [rate] * (end - last)
+        last = end
+    return rates
+
+
+def _epochs(who, total_step, step_per_epoch, per):
+    """The epoch of each step."""
+    count(total_step, "total_step", who)
+    count(step_per_epoch, "step_per_epoch", who)
+    count(per[1], per[0], who)
+    return [i // step_per_epoch for i in range(total_step)]
+
+
+def _decayed(who, learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair, formula):
+    positive(learning_rate, "learning_rate", who)
+    positive(decay_rate, "decay_rate", who)
+    flag(is_stair, "is_stair", who)
+    epochs = _epochs(who, total_step, step_per_epoch, ("decay_epoch", decay_epoch))
+    return [formula(epoch // decay_epoch if is_stair else epoch / decay_epoch) for epoch in epochs]
+
+
+def exponential_decay_lr(learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair=False) -> list:
+    """learning_rate * decay_rate ** (epoch / decay_epoch) for each step.
+
+    Args:
+        learning_rate (float): positive.
+        decay_rate (float): positive.
+        total_step (int): the number of steps.
+        step_per_epoch (int): the number of steps in an epoch.
+        decay_epoch (int): positive.
+        is_stair (bool): whether epoch / decay_epoch is rounded down. Default: False.
+
+    Example:
+        >>> from msjax import nn
+        >>> nn.exponential_decay_lr(0.1, 0.5, 4, 2, 1)
+        [0.1, 0.1, 0.05, 0.05]
+    """
+    return _decayed(
+        "exponential_decay_lr", learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair,
+        lambda p: learning_rate * decay_rate**p,
+    )  # fmt: skip
+
+
+def natural_exp_decay_lr(learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair=False) -> list:
+    """learning_rate * exp(-decay_rate * epoch) for each step; with `is_stair`, of the last multiple of `decay_epoch`.
+
+    Args:
+        learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair: as in `exponential_decay_lr`.
+
+    Example:
+        >>> from msjax import nn
+        >>> nn.natural_exp_decay_lr(0.1, 0.9, 2, 2, 1)
+        [0.1, 0.1]
+    """
+    return _decayed(
+        "natural_exp_decay_lr", learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair,
+        lambda p: learning_rate * math.exp(-decay_rate * p * decay_epoch),
+    )  # fmt: skip
+
+
+def inverse_decay_lr(learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair=False) -> list:
+    """learning_rate / (1 + decay_rate * epoch / decay_epoch) for each step.
+
+    Args:
+        learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair: as in `exponential_decay_lr`.
+
+    Example:
+        >>> from msjax import nn
+        >>> nn.inverse_decay_lr(0.1, 1.0, 2, 1, 1)
+        [0.1, 0.05]
+    """
+    return _decayed(
+        "inverse_decay_lr", learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair,
+        lambda p: learning_rate / (1 + decay_rate * p),
+    )  # fmt: skip
+
+
+def cosine_decay_lr(min_lr, max_lr, total_step, step_per_epoch, decay_epoch) -> list:
+    """From `max_lr` down to `min_lr` in `decay_epoch` epochs, along a half wave of the cosine.
+
+    Args:
+        min_lr (float): not negative.
+        max_lr (float): greater than `min_lr`.
+        total_step, step_per_epoch, decay_epoch (int): as in `exponential_decay_lr`.
+
+    Example:
+        >>> from msjax import nn
+        >>> nn.cosine_decay_lr(0.0, 0.5, 3, 1, 2)
+        [0.5, 0.25, 0.0]
+    """
+    not_negative(min_lr, "min_lr", "cosine_decay_lr")
+    positive(max_lr, "max_lr", "cosine_decay_lr")
+    if min_lr >= max_lr:
+        raise ValueError(f"For 'cosine_decay_lr', 'max_lr' should be greater than 'min_lr', but got {max_lr} and {min_lr}.")
+    epochs = _epochs("cosine_decay_lr", total_step, step_per_epoch, ("decay_epoch", decay_epoch))
+    half = 0.5 * (max_lr - min_lr)
+    return [min_lr + half * (1 + math.cos(math.pi * min(epoch, decay_epoch) / decay_epoch)) for epoch in epochs]
+
+
+def polynomial_decay_lr(
+    learning_rate, end_learning_rate, total_step, step_per_epoch, decay_epoch, power, update_decay_epoch=False
+) -> list:
+    """From `learning_rate` to `end_learning_rate` in `decay_epoch` epochs, along a polynomial.
+
+    Args:
+        learning_rate (float): positive.
+        end_learning_rate (float): not negative.
+        total_step, step_per_epoch, decay_epoch (int): as in `exponential_decay_lr`.
+        power (float): positive.
+        update_decay_epoch (bool): whether `decay_epoch` is taken times the smallest number that makes it reach the epoch.
+            Default: False.
+
+    Example:
+        >>> from msjax import nn
+        >>> nn.polynomial_decay_lr(0.5, 0.0, 3, 1, 2, 1.0)
+        [0.5, 0.25, 0.0]
+    """
+    who = "polynomial_decay_lr"
+    positive(learning_rate, "learning_rate", who)
+    not_negative(end_learning_rate, "end_learning_rate", who)
+    positive(power, "power", who)
+    flag(update_decay_epoch, "update_decay_epoch", who)
+    rates = []
+    for epoch in _epochs(who, total_step, step_per_epoch, ("decay_epoch", decay_epoch)):
+        length = decay_epoch * max(math.ceil(epoch / decay_epoch), 1) if update_decay_epoch else decay_epoch
+        share = 1 - min(epoch, length) / length
+        rates.append((learning_rate - end_learning_rate) * share**power + end_learning_rate)
+    return rates
+
+
+def warmup_lr(learning_rate, total_step, step_per_epoch, warmup_epoch) -> list:
+    """Up to `learning_rate` in `warmup_epoch` equal steps, an epoch each.
+
+    Args:
+        learning_rate (float): not negative.
+        total_step, step_per_epoch, warmup_epoch (int): positive.
+
+    Example:
+        >>> from msjax import nn
+        >>> nn.warmup_lr(0.5, 4, 2, 2)
+        [0.0, 0.0, 0.25, 0.25]
+    """
+    not_negative(learning_rate, "learning_rate", "warmup_lr")
+    epochs = _epochs("warmup_lr", total_step, step_per_epoch, ("warmup_epoch", warmup_epoch))
+    return [learning_rate * min(epoch, warmup_epoch) / warmup_epoch for epoch in epochs]

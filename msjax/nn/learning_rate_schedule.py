@@ -1,12 +1,239 @@
 """Learning rates that follow from the number of the step."""
 
-from msjax.nn.cell import Cell
+import math
 
-__all__ = ["LearningRateSchedule"]
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.nn.cell import Cell
+from msjax.nn.optim_checks import count, flag, not_negative, positive
+
+__all__ = [
+    "CosineDecayLR",
+    "ExponentialDecayLR",
+    "InverseDecayLR",
+    "LearningRateSchedule",
+    "NaturalExpDecayLR",
+    "PolynomialDecayLR",
+    "WarmUpLR",
+]
 
 
 class LearningRateSchedule(Cell):
-    """Base of schedules: ``construct(global_step)`` returns the learning rate as a 0-d Tensor."""
+    """Base of schedules: ``construct(global_step)`` returns the learning rate as a 0-d Tensor.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> class Halving(nn.LearningRateSchedule):
+        ...     def construct(self, global_step):
+        ...         return 0.1 * 0.5 ** global_step.astype(ms.float32)
+        >>> print(Halving()(ms.Tensor(1)))
+        0.05
+    """
 
     def construct(self, global_step):
         raise NotImplementedError(f"{type(self).__name__} defines no 'construct'.")
+
+
+def _float_step(step):
+    return jnp.asarray(step).astype(jnp.float32)
+
+
+def _exponential(step, rate, decay, steps, stairs):
+    p = _float_step(step) / steps
+    return rate * decay ** (jnp.floor(p) if stairs else p)
+
+
+def _natural_exponential(step, rate, decay, steps, stairs):
+    p = _float_step(step)
+    return rate * jnp.exp(-decay * (jnp.floor(p / steps) * steps if stairs else p))
+
+
+def _inverse(step, rate, decay, steps, stairs):
+    p = _float_step(step) / steps
+    return rate / (1 + decay * (jnp.floor(p) if stairs else p))
+
+
+def _cosine(step, low, high, steps):
+    p = jnp.minimum(_float_step(step), steps) / steps
+    return low + 0.5 * (high - low) * (1 + jnp.cos(math.pi * p))
+
+
+def _polynomial(step, rate, end, steps, power, longer):
+    p = _float_step(step)
+    if longer:
+        steps = steps * jnp.maximum(jnp.ceil(p / steps), 1)
+    p = jnp.minimum(p, steps) / steps
+    return (rate - end) * (1 - p) ** power + end
+
+
+def _warm_up(step, rate, steps):
+    return rate * jnp.minimum(_float_step(step), steps) / steps
+
+
+_OPS = {
+    f.__name__: Op(f.__name__.strip("_"), f)
+    for f in (_exponential, _natural_exponential, _inverse, _cosine, _polynomial, _warm_up)
+}
+
+
+def _rate(formula, step, *settings):
+    if not isinstance(step, (Tensor, int)):
+        raise TypeError(f"A learning rate schedule takes the step as a Tensor or int, but got {describe(step)}.")
+    return apply(_OPS[formula.__name__], (step,), settings)
+
+
+class _Decay(LearningRateSchedule):
+    _formula = None
+
+    def __init__(self, learning_rate, decay_rate, decay_steps, is_stair=False):
+        super().__init__()
+        who = type(self).__name__
+        self.learning_rate = positive(learning_rate, "learning_rate", who)
+        self.decay_rate = positive(decay_rate, "decay_rate", who)
+        self.decay_steps = count(decay_steps, "decay_steps", who)
+        self.is_stair = flag(is_stair, "is_stair", who)
+
+    def construct(self, global_step):
+        return _rate(type(self)._formula, global_step, self.learning_rate, self.decay_rate, self.decay_steps, self.is_stair)
+
+
+class ExponentialDecayLR(_Decay):
+    """learning_rate * decay_rate ** (step / decay_steps).
+
+    Args:
+        learning_rate (float): positive.
+        decay_rate (float): positive.
+        decay_steps (int): positive.
+        is_stair (bool): whether step / decay_steps is rounded down. Default: False.
+
+    Inputs:
+        - **global_step** (Tensor) - the number of the step.
+
+    Outputs:
+        Tensor, the learning rate.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.ExponentialDecayLR(0.1, 0.5, 4)(ms.Tensor(4)))
+        0.05
+    """
+
+    _formula = staticmethod(_exponential)
+
+
+class NaturalExpDecayLR(_Decay):
+    """learning_rate * exp(-decay_rate * step); with `is_stair`, of the last multiple of `decay_steps`.
+
+    Args:
+        learning_rate, decay_rate, decay_steps, is_stair: as in `ExponentialDecayLR`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.NaturalExpDecayLR(0.1, 0.5, 4)(ms.Tensor(0)))
+        0.1
+    """
+
+    _formula = staticmethod(_natural_exponential)
+
+
+class InverseDecayLR(_Decay):
+    """learning_rate / (1 + decay_rate * step / decay_steps).
+
+    Args:
+        learning_rate, decay_rate, decay_steps, is_stair: as in `ExponentialDecayLR`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.InverseDecayLR(0.1, 1.0, 4)(ms.Tensor(4)))
+        0.05
+    """
+
+    _formula = staticmethod(_inverse)
+
+
+class CosineDecayLR(LearningRateSchedule):
+    """From `max_lr` down to `min_lr` in `decay_steps`, along a half wave of the cosine.
+
+    Args:
+        min_lr (float): not negative.
+        max_lr (float): greater than `min_lr`.
+        decay_steps (int): positive.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.CosineDecayLR(0.0, 0.1, 4)(ms.Tensor(2)))
+        0.05
+    """
+
+    def __init__(self, min_lr, max_lr, decay_steps):
+        super().__init__()
+        self.min_lr = not_negative(min_lr, "min_lr", "CosineDecayLR")
+        self.max_lr = positive(max_lr, "max_lr", "CosineDecayLR")
+        self.decay_steps = count(decay_steps, "decay_steps", "CosineDecayLR")
+        if min_lr >= max_lr:
+            raise ValueError(f"For 'CosineDecayLR', 'max_lr' should be greater than 'min_lr', but got {max_lr} and {min_lr}.")
+
+    def construct(self, global_step):
+        return _rate(_cosine, global_step, self.min_lr, self.max_lr, self.decay_steps)
+
+
+class PolynomialDecayLR(LearningRateSchedule):
+    """From `learning_rate` to `end_learning_rate` in `decay_steps`: (learning_rate - end) * (1 - step / decay_steps) ** power + end.
+
+    Args:
+        learning_rate (float): positive.
+        end_learning_rate (float): not negative.
+        decay_steps (int): positive.
+        power (float): positive.
+        update_decay_steps (bool): whether `decay_steps` is taken times the smallest number that makes it reach the step.
+            Default: False.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.PolynomialDecayLR(0.1, 0.0, 4, 1.0)(ms.Tensor(2)))
+        0.05
+    """
+
+    def __init__(self, learning_rate, end_learning_rate, decay_steps, power, update_decay_steps=False):
+        super().__init__()
+        self.learning_rate = positive(learning_rate, "learning_rate", "PolynomialDecayLR")
+        self.end_learning_rate = not_negative(end_learning_rate, "end_learning_rate", "PolynomialDecayLR")
+        self.decay_steps = count(decay_steps, "decay_steps", "PolynomialDecayLR")
+        self.power = positive(power, "power", "PolynomialDecayLR")
+        self.update_decay_steps = flag(update_decay_steps, "update_decay_steps", "PolynomialDecayLR")
+
+    def construct(self, global_step):
+        settings = self.learning_rate, self.end_learning_rate, self.decay_steps, self.power, self.update_decay_steps
+        return _rate(_polynomial, global_step, *settings)
+
+
+class WarmUpLR(LearningRateSchedule):
+    """Up to `learning_rate` in `warmup_steps` equal steps.
+
+    Args:
+        learning_rate (float): not negative.
+        warmup_steps (int): positive.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.WarmUpLR(0.1, 2)(ms.Tensor(1)))
+        0.05
+    """
+
+    def __init__(self, learning_rate, warmup_steps):
+        super().__init__()
+        self.learning_rate = not_negative(learning_rate, "learning_rate", "WarmUpLR")
+        self.warmup_steps = count(warmup_steps, "warmup_steps", "WarmUpLR")
+
+    def construct(self, global_step):
+        return _rate(_warm_up, global_step, self.learning_rate, self.warmup_steps)

@@ -1,171 +1,409 @@
 """Optimizer: the base of optimizers. One compiled program updates all Parameters at once."""
 
+import functools
+import types
+
 import jax
 import jax.numpy as jnp
 
-from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.nn.cell import Cell
+from msjax.nn.container import CellList
 from msjax.nn.learning_rate_schedule import LearningRateSchedule
+from msjax.nn.optim import rates as rate_kinds
+from msjax.nn.optim.groups import members
+from msjax.nn.optim_checks import not_negative, positive
+from msjax.ops.dispatch import freeze
+
+
+def map_tuples(fn, *sequences):
+    """fn on the elements of tuples or lists side by side, also nested ones; a tuple of the results."""
+    if isinstance(sequences[0], (tuple, list)):
+        return tuple(map_tuples(fn, *parts) for parts in zip(*sequences, strict=True))
+    return fn(*sequences)
 
 
 class Optimizer(Cell):
     """Base of optimizers.
 
-    A subclass names its state in `slots` and defines `update`, which moves one Parameter.
+    An optimizer is called with the gradients of its Parameters, in their order. A subclass either defines
+    ``construct(gradients)``, as in MindSpore, or makes its state with `add_shared` and `add_state`, names in
+    `constants` what its formula reads, and defines the formula: `begin` and `update`. Then all Parameters are updated
+    by one compiled program.
 
     Args:
         learning_rate: a number; a Tensor or list with one for each step; or a LearningRateSchedule.
-        parameters: Parameters, or dicts of parameter groups: {"params": [...], "lr": ..., "weight_decay": ...}, and
-            {"order_params": [...]} for the order of all.
-        weight_decay (float): this share of a Parameter is added to its gradient. Default: 0.0.
+        parameters: a list of Parameters, or of dicts of parameter groups: {"params": [...], "lr": ...,
+            "weight_decay": ..., "grad_centralization": bool}, and {"order_params": [...]} for the order of all.
+        weight_decay (float or Cell): this share of a Parameter is added to its gradient. Without groups, Parameters with
+            "beta" or "gamma" in their name are left out. Default: 0.0.
         loss_scale (float): gradients are divided by it. Default: 1.0.
 
     Raises:
-        TypeError, ValueError: an argument of a wrong type or value.
+        TypeError, ValueError, KeyError, RuntimeError: an argument of a wrong type or value.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> class Signed(nn.Optimizer):
+        ...     def construct(self, gradients):
+        ...         for p, g in zip(self.parameters, self.decay_weight(gradients)):
+        ...             p.set_data(p - self.get_lr() * ms.ops.sign(g))
+        ...         return True
+        >>> w = ms.Parameter(ms.Tensor([1.0, 2.0]), name="w")
+        >>> _ = Signed(0.5, [w])((ms.Tensor([3.0, -4.0]),))
+        >>> print(w.value())
+        [0.5 2.5]
     """
 
-    # {prefix of the state's Parameter names: how each starts, a function of the Parameter's value}
-    slots: dict = {}
+    # Names of attributes that the formula reads, and that programs are compiled for.
+    constants: tuple = ()
+    # Whether weight decay is added to the gradients; False where the formula has its own.
+    decays_gradient = True
 
     def __init__(self, learning_rate, parameters, weight_decay=0.0, loss_scale=1.0):
         super().__init__(auto_prefix=False)
-        groups = _groups(parameters)
-        if not isinstance(loss_scale, (int, float)) or loss_scale <= 0:
-            raise ValueError(
-                f"For '{type(self).__name__}', 'loss_scale' should be a positive number, but got {describe(loss_scale)}."
-            )
-        self.global_step = Parameter(wrap(jnp.zeros(1, jnp.int32)), name="global_step", requires_grad=False)
-        self.loss_scale = float(loss_scale)
-        decay, rates, ordered, order = [], [], [], None
-        for group in groups:
-            if "order_params" in group:
-                order = [id(p) for p in group["order_params"]]
-                continue
-            rate = self._rate(
-                "learning_rate" if group.get("lr") is None else f"learning_rate_{len(ordered)}",
-                learning_rate if group.get("lr") is None else group["lr"],
-            )
-            for parameter in group["params"]:
-                ordered.append(parameter)
-                rates.append(rate)
-                decay.append(_decay(group.get("weight_decay", weight_decay), type(self).__name__))
-        if order is not None:
-            by = {id(p): i for i, p in enumerate(ordered)}
-            at = [by[i] for i in order]
-            ordered, rates, decay = ([each[i] for i in at] for each in (ordered, rates, decay))
-        if not ordered:
-            raise ValueError(f"For '{type(self).__name__}', there are no parameters to optimize.")
-        self.parameters = ParameterTuple(ordered)
-        self._rates = rates
-        self._decays = tuple(decay)
-        self.is_group = len(groups) > 1 or (isinstance(groups[0], dict) and set(groups[0]) - {"params"} != set())
-        for prefix, start in self.slots.items():
-            setattr(self, prefix, ParameterTuple([
-                Parameter(wrap(start(p._value)), name=f"{prefix}.{p.name}", requires_grad=False) for p in ordered
-            ]))  # fmt: skip
+        who = type(self).__name__
+        found = members(parameters)
+        self.loss_scale = positive(loss_scale, "loss_scale", who, ints=True)
+        self.reciprocal_scale = 1.0 / self.loss_scale
+        self.is_group = found[0].group is not None
+        self.is_group_lr = any(m.lr is not None for m in found)
+        self.global_step = Parameter(wrap(jnp.zeros(1, jnp.int32)), name="global_step")
+        self.global_step_increase_tensor = Tensor([1], self.global_step.dtype)
+        self.map_ = self.hyper_map = map_tuples
+        self._unique = True
+        self._set_rates(found, learning_rate, who)
+        self._set_decays(found, weight_decay, who)
+        self._centralized = tuple(m.centralize for m in found)
+        self.grad_centralization_flags = self._centralized
+        self.parameters = ParameterTuple([m.parameter for m in found])
+        self.__dict__["_parameters"] = self.parameters
+        self.param_length = len(found)
+        self._shared, self._states = (), ()
 
-    def _rate(self, name, value):
-        """A learning rate as a Parameter, a table or a schedule."""
-        if isinstance(value, LearningRateSchedule):
-            setattr(self, name, value)
-            return value
-        if isinstance(value, bool) or not isinstance(value, (int, float, Tensor, list, tuple)):
-            raise TypeError(
-                f"For '{type(self).__name__}', the learning rate should be a number, Tensor, list or schedule, but got {describe(value)}."
-            )
-        if isinstance(value, (int, float)) and value < 0:
-            raise ValueError(f"For '{type(self).__name__}', the learning rate should not be negative, but got {value}.")
-        if name in self.__dict__:
-            return self.__dict__[name]
-        setattr(self, name, Parameter(Tensor(value, mstype.float32), name=name))
-        return self.__dict__[name]
+    def _set_rates(self, found, learning_rate, who):
+        """Make the Parameters and schedules of the learning rates; `_rates` has one for each Parameter."""
+        groups = {m.group: rate_kinds.as_rate(m.lr, who) for m in found if m.lr is not None}
+        base = rate_kinds.as_rate(learning_rate, who)
+        used = [groups.get(m.group, base) for m in found]
+        self.dynamic_lr = any(rate_kinds.changes(rate) for rate in used)
+        kept = {}
+        for m in found:
+            key = m.group if m.group in groups else None
+            if key not in kept:
+                rate, name = (base, "learning_rate") if key is None else (groups[key], f"learning_rate_group_{key}")
+                kept[key] = rate_kinds.keep(rate, name, as_schedule=self.is_group_lr and self.dynamic_lr)
+        self._rates = tuple(kept[m.group if m.group in groups else None] for m in found)
+        if not self.is_group_lr:
+            self.learning_rate = self._rates[0]
+        elif self.dynamic_lr:
+            self.learning_rate = CellList(list(kept.values()), auto_prefix=False)
+        else:
+            self.learning_rate = ParameterTuple(self._rates)
 
-    def _rate_now(self, rate):
-        if isinstance(rate, LearningRateSchedule):
-            return rate(self.global_step)._value.reshape(())
-        value = rate._value
-        return value if value.ndim == 0 else value[jnp.minimum(self.global_step._value[0], value.shape[0] - 1)]
+    def _set_decays(self, found, weight_decay, who):
+        """`_decays` has a float or a Cell for each Parameter."""
+        base = _as_decay(weight_decay, who)
+        if self.is_group:
+            decays = [base if m.weight_decay is None else _as_decay(m.weight_decay, who) for m in found]
+        else:
+            plain = [not ("beta" in m.parameter.name or "gamma" in m.parameter.name) for m in found]
+            decays = [base if yes else 0.0 for yes in plain]
+        self.weight_decay = tuple(decays) if self.is_group else base
+        self._decays = tuple(decays)
+        self.decay_flags = tuple(isinstance(d, Cell) or d > 0 for d in decays)
+        self.dynamic_weight_decay = any(isinstance(d, Cell) for d in decays)
+        self.exec_weight_decay = any(self.decay_flags)
+        cells = _distinct(d for d in decays if isinstance(d, Cell))
+        if cells:
+            self._decay_cells = CellList(cells, auto_prefix=False)
 
-    def get_lr(self):
-        """The learning rate of the next step: a Tensor, or a tuple of one for each Parameter if they are in groups."""
-        rates = tuple(wrap(self._rate_now(rate)) for rate in self._rates)
-        return rates if self.is_group else rates[0]
+    # ---- state
 
-    def update(self, value, grad, slots, rate, step):
-        """One Parameter's step, on jax arrays.
+    def add_shared(self, name, value):
+        """Make a Parameter of the optimizer that the formula reads and may change, such as a power of beta.
 
         Args:
-            value: the Parameter's.
-            grad: its gradient, decay and scale included.
-            slots: its state, a tuple in the order of `slots`.
-            rate: the learning rate, 0-d.
+            name (str): its name and attribute; `begin` finds its value under this name.
+            value: a number or Tensor.
+        """
+        setattr(self, name, Parameter(value if isinstance(value, Tensor) else Tensor(value), name=name))
+        self._shared += (name,)
+
+    def add_state(self, prefix, start=jnp.zeros_like, form="{}.{}", attribute=None):
+        """Make a Parameter of state for each Parameter.
+
+        Args:
+            prefix (str): the first part of their names, and the attribute that holds them.
+            start (callable): from a Parameter's value, a jax array, to the state at the beginning.
+            form (str): how a name is put together of the prefix and the Parameter's name.
+        """
+        self.__dict__[attribute or prefix] = None
+        made = [Parameter(wrap(start(p._value)), name=form.format(prefix, p.name)) for p in self.parameters]
+        setattr(self, attribute or prefix, ParameterTuple(made))
+        self._states += (attribute or prefix,)
+
+    # ---- the formula
+
+    @staticmethod
+    def begin(c, shared, step):
+        """What a step has in common for all Parameters, on jax arrays.
+
+        Args:
+            c: has the `constants` as attributes.
+            shared (dict): the values made with `add_shared`.
             step: the number of this step, from 1, 0-d.
 
         Returns:
-            (new value, new state).
+            (anything that `update` wants, dict of the new values of changed ones of `shared`).
         """
-        raise NotImplementedError(f"{type(self).__name__} defines no 'update'.")
+        return step, {}
 
-    def _step(self, values, grads, states, rates, step):
-        new_values, new_states = [], []
-        for value, grad, slots, rate, decay in zip(values, grads, states, rates, self._decays):
-            grad = grad.astype(value.dtype) / self.loss_scale if self.loss_scale != 1.0 else grad.astype(value.dtype)
-            if decay:
-                grad = grad + decay * value
-            new, slots = self.update(value, grad, slots, rate.astype(value.dtype), step)
-            new_values.append(new.astype(value.dtype))
-            new_states.append(slots)
-        return new_values, new_states
+    @staticmethod
+    def update(c, value, grad, slots, rate, decay, context):
+        """One Parameter's step, on jax arrays.
+
+        Args:
+            c: has the `constants` as attributes.
+            value: the Parameter's.
+            grad: its gradient; the decay is in it unless `decays_gradient` is False.
+            slots: its state, a tuple in the order of `add_state`.
+            rate: the learning rate, 0-d.
+            decay: the weight decay, a float or 0-d array.
+            context: what `begin` made.
+
+        Returns:
+            (new value, tuple of the new state).
+        """
+        raise NotImplementedError("The optimizer defines neither 'construct' nor 'update'.")
 
     def construct(self, gradients):
-        if len(gradients) != len(self.parameters):
+        """One step.
+
+        Args:
+            gradients (tuple or list of Tensor): one for each of `parameters`, in their order.
+        """
+        parameters = self.parameters
+        if not isinstance(gradients, (tuple, list)) or len(gradients) != len(parameters):
             raise ValueError(
-                f"For '{type(self).__name__}', {len(self.parameters)} gradients are expected, but got {len(gradients)}."
+                f"For '{type(self).__name__}', a tuple of {len(parameters)} gradients is expected, but got "
+                f"{len(gradients) if isinstance(gradients, (tuple, list)) else describe(gradients)}."
             )
-        states = [self.__dict__[prefix] for prefix in self.slots]
-        rates = {id(rate): self._rate_now(rate) for rate in self._rates}
-        compiled = self.__dict__.get("_compiled_step")
-        if compiled is None:
-            compiled = self.__dict__["_compiled_step"] = jax.jit(self._step)
-        values, new_states = compiled(
-            [p._value for p in self.parameters],
-            [g._value for g in gradients],
-            [tuple(slot[i]._value for slot in states) for i in range(len(self.parameters))],
-            [rates[id(rate)] for rate in self._rates],
-            self.global_step._value[0] + 1,
+        grads = [g._value if isinstance(g, Tensor) else _no_tensor(g, self) for g in gradients]
+        program, rates, decays, states, shared = self.__dict__.get("_prepared") or self._prepare()
+        step = self.global_step
+        values, new_states, new_shared, now = program(
+            [p._value for p in parameters],
+            grads,
+            [[s._value for s in state] for state in states],
+            [_rate_now(rate, step) for rate in rates],
+            [d(step)._value for d in decays],
+            [p._value for p in shared],
+            step._value,
         )
-        for i, (parameter, value) in enumerate(zip(self.parameters, values)):
-            parameter._value = value
-            for slot, new in zip(states, new_states[i]):
-                slot[i]._value = new
-        self.global_step._value = self.global_step._value + 1
-        return True
+        for p, value in zip(parameters, values):
+            p._value = value
+        for state, new in zip(states, new_states):
+            for s, value in zip(state, new):
+                s._value = value
+        for p, value in zip(shared, new_shared):
+            p._value = value
+        step._value = now
+        return (True,) * len(parameters)
 
+    def __setattr__(self, name, value):
+        # What the compiled program is made for may have changed.
+        self.__dict__.pop("_prepared", None)
+        super().__setattr__(name, value)
 
-def _groups(parameters):
-    parameters = [parameters] if isinstance(parameters, Parameter) else list(parameters)
-    if not parameters:
-        raise ValueError("For an optimizer, there are no parameters to optimize.")
-    if all(isinstance(p, Parameter) for p in parameters):
-        return [{"params": parameters}]
-    if not all(isinstance(p, dict) for p in parameters):
-        raise TypeError(
-            "For an optimizer, 'params' should be Parameters or dicts of parameter groups, not " + describe(parameters[0]) + "."
+    def _prepare(self):
+        """(program, learning rates, decay cells, states, shared Parameters): what a step needs, found once."""
+        rates = _distinct(self._rates)
+        cells = _distinct(d for d in self._decays if isinstance(d, Cell))
+        at = {id(member): i for each in (rates, cells) for i, member in enumerate(each)}
+        plan = _Plan(
+            rates=tuple(at[id(r)] for r in self._rates),
+            decays=tuple(("cell", at[id(d)]) if isinstance(d, Cell) else ("number", d) for d in self._decays),
+            centralized=self._centralized,
+            loss_scale=self.loss_scale,
+            shared=self._shared,
         )
-    for group in parameters:
-        if "params" not in group and "order_params" not in group:
-            raise KeyError(
-                f"For an optimizer, a parameter group should have 'params' or 'order_params', but has {sorted(group)}."
+        constants = tuple((name, freeze(getattr(self, name))) for name in self.constants)
+        states = list(zip(*(getattr(self, name) for name in self._states))) or [()] * len(self.parameters)
+        shared = [getattr(self, name) for name in self._shared]
+        prepared = _program(type(self), constants, plan), rates, cells, states, shared
+        self.__dict__["_prepared"] = prepared
+        return prepared
+
+    # ---- for optimizers that define `construct`
+
+    def get_lr(self):
+        """The learning rate of the next step: a Tensor, or a tuple of one for each Parameter if groups have their own."""
+        if not self.is_group_lr:
+            return self._lr(self._rates[0])
+        return tuple(self._lr(rate) for rate in self._rates)
+
+    def _lr(self, rate):
+        return rate(self.global_step) if isinstance(rate, LearningRateSchedule) else rate
+
+    def get_lr_parameter(self, param):
+        """The learning rate's Parameter, or schedule, of a Parameter or a list of them.
+
+        Raises:
+            TypeError: `param` is neither.
+            ValueError: a Parameter isn't optimized here.
+        """
+        if not isinstance(param, (Parameter, list)):
+            raise TypeError(f"For 'get_lr_parameter', 'param' should be a Parameter or a list, but got {describe(param)}.")
+        by = {id(p): rate for p, rate in zip(self.parameters, self._rates)}
+        found = []
+        for p in [param] if isinstance(param, Parameter) else param:
+            if id(p) not in by:
+                raise ValueError(f"For 'get_lr_parameter', {getattr(p, 'name', p)!r} is not optimized here.")
+            rate = by[id(p)]
+            kept = isinstance(rate, (rate_kinds.RateTable, rate_kinds.ConstantRate))
+            found.append(rate.learning_rate if kept else rate)
+        return found[0] if isinstance(param, Parameter) else found
+
+    def get_weight_decay(self):
+        """The weight decay of the next step: a number or Tensor; with groups, a tuple of one for each Parameter."""
+        if self.is_group:
+            return tuple(self._decay(d) for d in self._decays)
+        return self._decay(self.weight_decay)
+
+    def _decay(self, decay):
+        return decay(self.global_step) if isinstance(decay, Cell) else Tensor(decay)
+
+    def decay_weight(self, gradients):
+        """The gradients with the weight decay added."""
+        if not self.exec_weight_decay:
+            return gradients
+        return tuple(
+            g + p * self._decay(d) if decays else g
+            for g, p, d, decays in zip(gradients, self.parameters, self._decays, self.decay_flags)
+        )
+
+    def scale_grad(self, gradients):
+        """The gradients divided by the loss scale."""
+        return gradients if self.loss_scale == 1.0 else tuple(g * self.reciprocal_scale for g in gradients)
+
+    def gradients_centralization(self, gradients):
+        """The gradients, those of groups with "grad_centralization" less their mean over all but the first axis.
+
+        As in MindSpore, that goes for gradients whose second axis is a multiple of 16 long; others stay as they are.
+        """
+        if True not in self._centralized:
+            return gradients
+        return tuple(wrap(_centralize(g._value)) if yes else g for g, yes in zip(gradients, self._centralized))
+
+    def flatten_gradients(self, gradients):
+        """The gradients as they are: they aren't kept in one chunk here."""
+        return gradients
+
+    def assignadd(self, parameter, value):
+        """Add to a Parameter; returns its new value."""
+        parameter.set_data(parameter + value)
+        return parameter.value()
+
+    def broadcast_params(self, optim_result):
+        """What it is given; jax shards arrays by itself."""
+        return optim_result
+
+    @property
+    def unique(self) -> bool:
+        """Kept for MindSpore's programs, without effect: gradients are dense."""
+        return self._unique
+
+    @unique.setter
+    def unique(self, value):
+        if not isinstance(value, bool):
+            raise TypeError(f"For '{type(self).__name__}', 'unique' should be a bool, but got {describe(value)}.")
+        self.__dict__["_unique"] = value
+
+    @property
+    def target(self) -> str:
+        """Kept for MindSpore's programs, without effect: the update runs where the Parameters are."""
+        return self.__dict__.get("_target", "CPU")
+
+    @target.setter
+    def target(self, value):
+        if value not in ("CPU", "Ascend", "GPU"):
+            raise ValueError(
+                f"For '{type(self).__name__}', 'target' should be 'CPU', 'GPU' or 'Ascend', but got {describe(value)}."
             )
-    return [{**g, "params": list(g["params"])} if "params" in g else g for g in parameters]
+        self.__dict__["_target"] = value
 
 
-def _decay(value, who):
+class _Plan(types.SimpleNamespace):
+    """What a program is compiled for beside the formula's constants; hashable, so that optimizers alike share programs."""
+
+    def __hash__(self):
+        return hash(tuple(self.__dict__.values()))
+
+
+@functools.lru_cache(maxsize=256)
+def _program(cls, constants, plan):
+    """The compiled step of an optimizer class; optimizers with the same constants and plan share it."""
+    c = types.SimpleNamespace(**{name: float(v) if isinstance(v, float) else v for name, v in constants})
+
+    def step(values, grads, states, rates, decays, shared, global_step):
+        number = global_step.reshape(-1)[0] + 1
+        context, changed = cls.begin(c, dict(zip(plan.shared, shared)), number)
+        new_values, new_states = [], []
+        for i, (value, grad, slots) in enumerate(zip(values, grads, states)):
+            if grad.shape != value.shape:
+                raise ValueError(
+                    f"For '{cls.__name__}', gradient {i} has shape {grad.shape}, but its Parameter has shape {value.shape}."
+                )
+            kind = jnp.promote_types(value.dtype, jnp.float32)
+            wide = value.astype(kind)
+            grad = grad.astype(kind)
+            if plan.loss_scale != 1.0:
+                grad = grad * (1.0 / plan.loss_scale)
+            which, decay = plan.decays[i]
+            if which == "cell":
+                decay = decays[decay].reshape(()).astype(kind)
+            if cls.decays_gradient and (which == "cell" or decay > 0):
+                grad = grad + decay * wide
+            if plan.centralized[i]:
+                grad = _centralize(grad)
+            rate = rates[plan.rates[i]].astype(kind)
+            new, slots_now = cls.update(c, wide, grad, tuple(s.astype(kind) for s in slots), rate, decay, context)
+            new_values.append(new.astype(value.dtype))
+            new_states.append([n.astype(s.dtype) for n, s in zip(slots_now, slots)])
+        new_shared = [changed[name].astype(s.dtype) if name in changed else s for name, s in zip(plan.shared, shared)]
+        return new_values, new_states, new_shared, global_step + 1
+
+    step.__name__ = f"{cls.__name__}_step"
+    return jax.jit(step, inline=True)
+
+
+def _distinct(members):
+    """The members without repetition, by identity: Parameters compare element by element."""
+    return list({id(m): m for m in members}.values())
+
+
+def _rate_now(rate, step):
+    return rate(step)._value.reshape(()) if isinstance(rate, LearningRateSchedule) else rate._value
+
+
+def _centralize(grad):
+    """The gradient less its mean over all but the first axis, where MindSpore does so: the second axis a multiple of 16."""
+    if grad.ndim < 2 or grad.shape[1] % 16:
+        return grad
+    return grad - jnp.mean(grad, axis=tuple(range(1, grad.ndim)), keepdims=True)
+
+
+def _no_tensor(grad, optimizer):
+    raise TypeError(f"For '{type(optimizer).__name__}', every gradient should be a Tensor, but got {describe(grad)}.")
+
+
+def _as_decay(value, who):
+    if isinstance(value, Cell):
+        return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"For '{who}', 'weight_decay' should be a number, but got {describe(value)}.")
-    if value < 0:
-        raise ValueError(f"For '{who}', 'weight_decay' should not be negative, but got {value}.")
-    return float(value)
+        raise TypeError(f"For '{who}', 'weight_decay' should be a number or a Cell, but got {describe(value)}.")
+    return not_negative(value, "weight_decay", who, ints=True)

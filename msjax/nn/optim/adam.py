@@ -1,0 +1,175 @@
+"""Adam and its kin."""
+
+import jax.numpy as jnp
+
+from msjax.common.tensor import Tensor
+from msjax.nn.optim.optimizer import Optimizer
+from msjax.nn.optim_checks import flag, fraction, positive
+
+__all__ = ["AdaMax", "Adam", "AdamOffload", "AdamWeightDecay", "LazyAdam"]
+
+
+def _moments(c, grad, m, v):
+    return c.beta1 * m + (1 - c.beta1) * grad, c.beta2 * v + (1 - c.beta2) * jnp.square(grad)
+
+
+class _BiasCorrected(Optimizer):
+    """The formula that Adam, LazyAdam and AdamOffload share: the correction of the bias is in the learning rate."""
+
+    constants = ("beta1", "beta2", "eps", "use_nesterov", "use_amsgrad")
+    use_amsgrad = False
+
+    def _make(self, beta1, beta2, eps, use_locking, use_nesterov, power):
+        who = type(self).__name__
+        self.beta1, self.beta2 = fraction(beta1, "beta1", who), fraction(beta2, "beta2", who)
+        self.eps = positive(eps, "eps", who)
+        self.use_locking = flag(use_locking, "use_locking", who)
+        self.use_nesterov = flag(use_nesterov, "use_nesterov", who)
+        self.add_shared("beta1_power", Tensor(power))
+        self.add_shared("beta2_power", Tensor(power))
+        self.add_state("moment1")
+        self.add_state("moment2")
+
+    @staticmethod
+    def begin(c, shared, step):
+        powers = {"beta1_power": shared["beta1_power"] * c.beta1, "beta2_power": shared["beta2_power"] * c.beta2}
+        first, second = (p.reshape(()) for p in powers.values())
+        return jnp.sqrt(1 - second) / (1 - first), powers
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, decay, correction):
+        m, v = _moments(c, grad, *slots[:2])
+        top = c.beta1 * m + (1 - c.beta1) * grad if c.use_nesterov else m
+        largest = (jnp.maximum(slots[2], v),) if c.use_amsgrad else ()
+        below = jnp.sqrt(largest[0] if c.use_amsgrad else v) + c.eps
+        return value - rate * correction.astype(value.dtype) * top / below, (m, v, *largest)
+
+
+class Adam(_BiasCorrected):
+    """Adaptive moment estimation, with the correction of the bias in the learning rate.
+
+    Args:
+        params: Parameters or parameter groups.
+        learning_rate: a number, table or schedule. Default: 1e-3.
+        beta1 (float): how much of the mean of gradients is kept. Default: 0.9.
+        beta2 (float): how much of the mean of their squares is kept. Default: 0.999.
+        eps (float): Default: 1e-8.
+        use_locking (bool): without effect.
+        use_nesterov (bool): Nesterov's variant. Default: False.
+        weight_decay (float or Cell): Default: 0.0.
+        loss_scale (float): Default: 1.0.
+        use_amsgrad (bool): the AMSGrad variant. Default: False.
+        use_lazy, use_offload (bool): kept for MindSpore's programs; the numbers are the same.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> w = ms.Parameter(ms.Tensor([1.0]), name="w")
+        >>> _ = nn.Adam([w], 0.1)((ms.Tensor([2.0]),))
+        >>> print(w.value())
+        [0.9]
+    """
+
+    def __init__(
+        self, params, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, use_locking=False, use_nesterov=False,
+        weight_decay=0.0, loss_scale=1.0, use_amsgrad=False, **kwargs,
+    ):  # fmt: skip
+        wrong = set(kwargs) - {"use_lazy", "use_offload"}
+        if wrong:
+            raise KeyError(f"For 'Adam', there are no arguments {sorted(wrong)}; further ones are 'use_lazy' and 'use_offload'.")
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        self.use_lazy = flag(kwargs.get("use_lazy", False), "use_lazy", "Adam")
+        self.use_offload = flag(kwargs.get("use_offload", False), "use_offload", "Adam")
+        self.use_amsgrad = flag(use_amsgrad, "use_amsgrad", "Adam")
+        if self.use_lazy and self.use_offload:
+            raise ValueError("For 'Adam', 'use_lazy' and 'use_offload' can't both be True.")
+        if use_amsgrad and (self.use_lazy or self.use_offload):
+            raise ValueError("For 'Adam', 'use_amsgrad' can't be combined with 'use_lazy' or 'use_offload'.")
+        self._make(beta1, beta2, eps, use_locking, use_nesterov, 1.0)
+        if use_amsgrad:
+            self.add_state("vhat")
+
+
+class LazyAdam(_BiasCorrected):
+    """Adam; gradients are dense here, so that the rows without a gradient are updated, too.
+
+    Args:
+        params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay, loss_scale: as in `Adam`.
+    """
+
+    def __init__(
+        self, params, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, use_locking=False, use_nesterov=False,
+        weight_decay=0.0, loss_scale=1.0,
+    ):  # fmt: skip
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        self._make(beta1, beta2, eps, use_locking, use_nesterov, [1.0])
+
+
+class AdamOffload(LazyAdam):
+    """Adam, whose update runs where the Parameters are; kept for MindSpore's programs.
+
+    Args:
+        params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay, loss_scale: as in `Adam`.
+    """
+
+
+class AdamWeightDecay(Optimizer):
+    """Adam without the correction of the bias, and with the decay of weights apart from their gradient.
+
+    Args:
+        params: Parameters or parameter groups.
+        learning_rate: a number, table or schedule. Default: 1e-3.
+        beta1, beta2 (float): Default: 0.9, 0.999.
+        eps (float): Default: 1e-6.
+        weight_decay (float or Cell): Default: 0.0.
+    """
+
+    constants = ("beta1", "beta2", "eps")
+    decays_gradient = False
+
+    def __init__(self, params, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-6, weight_decay=0.0):
+        super().__init__(learning_rate, params, weight_decay)
+        who = type(self).__name__
+        self.beta1, self.beta2 = fraction(beta1, "beta1", who), fraction(beta2, "beta2", who)
+        self.eps = positive(eps, "eps", who)
+        self.add_state("adam_m")
+        self.add_state("adam_v")
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, decay, step):
+        m, v = _moments(c, grad, *slots)
+        return value - rate * (m / (jnp.sqrt(v) + c.eps) + decay * value), (m, v)
+
+
+class AdaMax(Optimizer):
+    """Adam with the largest gradient, decaying, in the place of the root of the mean square.
+
+    Args:
+        params: Parameters or parameter groups.
+        learning_rate: a number, table or schedule. Default: 1e-3.
+        beta1, beta2 (float): Default: 0.9, 0.999.
+        eps (float): Default: 1e-8.
+        weight_decay (float or Cell): Default: 0.0.
+        loss_scale (float): Default: 1.0.
+    """
+
+    constants = ("beta1", "beta2", "eps")
+
+    def __init__(self, params, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0, loss_scale=1.0):
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        self.beta1, self.beta2 = fraction(beta1, "beta1", "AdaMax"), fraction(beta2, "beta2", "AdaMax")
+        self.eps = positive(eps, "eps", "AdaMax")
+        self.add_shared("beta1_power", Tensor([1.0]))
+        self.add_state("moment1")
+        self.add_state("moment2")
+
+    @staticmethod
+    def begin(c, shared, step):
+        power = shared["beta1_power"] * c.beta1
+        return power.reshape(()), {"beta1_power": power}
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, decay, power):
+        m = c.beta1 * slots[0] + (1 - c.beta1) * grad
+        v = jnp.maximum(c.beta2 * slots[1], jnp.abs(grad))
+        return value - rate / (1 - power.astype(value.dtype)) * m / (v + c.eps), (m, v)

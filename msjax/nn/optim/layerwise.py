@@ -1,0 +1,212 @@
+"""Optimizers that look at a Parameter as a whole: Lamb, LARS, AdaFactor."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.autograd.op import Op, apply
+from msjax.common import dtype as mstype
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.nn.optim.optimizer import Optimizer
+from msjax.nn.optim_checks import flag, fraction, positive, real
+
+__all__ = ["AdaFactor", "LARS", "Lamb"]
+
+
+def _norm(x):
+    return jnp.sqrt(jnp.sum(jnp.square(x)))
+
+
+def _rms(x):
+    return jnp.sqrt(jnp.mean(jnp.square(x)))
+
+
+class Lamb(Optimizer):
+    """Adam with the decay of weights apart, each Parameter's move scaled to its norm.
+
+    Args:
+        params: Parameters or parameter groups.
+        learning_rate: a number, table or schedule.
+        beta1, beta2 (float): Default: 0.9, 0.999.
+        eps (float): Default: 1e-6.
+        weight_decay (float or Cell): Default: 0.0.
+    """
+
+    constants = ("beta1", "beta2", "eps")
+    decays_gradient = False
+
+    def __init__(self, params, learning_rate, beta1=0.9, beta2=0.999, eps=1e-6, weight_decay=0.0):
+        super().__init__(learning_rate, params, weight_decay)
+        self.beta1, self.beta2 = fraction(beta1, "beta1", "Lamb"), fraction(beta2, "beta2", "Lamb")
+        self.eps = positive(eps, "eps", "Lamb")
+        self.add_state("lamb_m", attribute="moments1")
+        self.add_state("lamb_v", attribute="moments2")
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, decay, step):
+        t = step.astype(value.dtype)
+        m = c.beta1 * slots[0] + (1 - c.beta1) * grad
+        v = c.beta2 * slots[1] + (1 - c.beta2) * jnp.square(grad)
+        move = (m / (1 - c.beta1**t)) / (jnp.sqrt(v / (1 - c.beta2**t)) + c.eps) + decay * value
+        size, move_size = _norm(value), _norm(move)
+        trust = jnp.where((size > 0) & (move_size > 0), size / jnp.where(move_size > 0, move_size, 1), 1)
+        return value - rate * trust * move, (m, v)
+
+
+class LARS(Optimizer):
+    """Scales the gradient of each Parameter to its norm, and lets another optimizer make the step.
+
+    The factor is coefficient * |w| / (|g| + decay * |w| + epsilon). The decay is that of the wrapped optimizer, which
+    leaves it to this one.
+
+    Args:
+        optimizer (Optimizer): the optimizer that makes the step.
+        epsilon (float): Default: 1e-5.
+        coefficient (float): Default: 0.001.
+        use_clip (bool): whether the factor times learning rate is kept below the learning rate. Default: False.
+        lars_filter (callable): says of a Parameter whether its gradient is scaled. By default those whose names have
+            neither "LayerNorm" nor "bias".
+    """
+
+    def __init__(
+        self, optimizer, epsilon=1e-5, coefficient=0.001, use_clip=False,
+        lars_filter=lambda x: "LayerNorm" not in x.name and "bias" not in x.name,
+    ):  # fmt: skip
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"For 'LARS', 'optimizer' should be an optimizer, but got {describe(optimizer)}.")
+        super().__init__(0.0, [Parameter(Tensor(0.0), name="fake_param")])
+        self.epsilon = real(epsilon, "epsilon", "LARS")
+        self.coefficient = real(coefficient, "coefficient", "LARS")
+        self.use_clip = flag(use_clip, "use_clip", "LARS")
+        if use_clip and optimizer.is_group_lr and optimizer.dynamic_lr:
+            raise ValueError("For 'LARS', use_clip=True can't go with learning rates that groups have and that change.")
+        self.opt = optimizer
+        self.learning_rate.name = "fake_lr"
+        self.parameters = optimizer.parameters
+        self.is_group = optimizer.is_group
+        self.lars_flag = tuple(bool(lars_filter(p)) for p in optimizer.parameters)
+        self._rates, self._decays, self._states, self._shared = optimizer._rates, optimizer._decays, (), ()
+        self._centralized = optimizer._centralized
+        self.loss_scale, self.reciprocal_scale = optimizer.loss_scale, optimizer.reciprocal_scale
+        self.decay_flags, self.dynamic_weight_decay = optimizer.decay_flags, optimizer.dynamic_weight_decay
+        # The decay and the loss scale are counted here, and so no more in the wrapped optimizer.
+        optimizer._decays = (0.0,) * len(optimizer.parameters)
+        optimizer.decay_flags = (False,) * len(optimizer.parameters)
+        optimizer.dynamic_weight_decay = optimizer.exec_weight_decay = False
+        optimizer.loss_scale = optimizer.reciprocal_scale = 1.0
+
+    def construct(self, gradients):
+        if len(gradients) != len(self.parameters):
+            raise ValueError(f"For 'LARS', {len(self.parameters)} gradients are expected, but got {len(gradients)}.")
+        self.global_step.set_data(self.opt.global_step)
+        scaled = [self._scale(i, g) if self.lars_flag[i] else g * self.reciprocal_scale for i, g in enumerate(gradients)]
+        return self.opt(tuple(scaled))
+
+    def _scale(self, i, grad):
+        parameter = self.parameters[i]
+        decay = self._decay(self._decays[i]) if self.decay_flags[i] else Tensor(0.0)
+        rate = self._lr(self._rates[i]) if self.use_clip else None
+        return apply(_LARS, (parameter, grad, decay, rate), (self.reciprocal_scale, self.epsilon, self.coefficient))
+
+    def get_lr(self):
+        """The wrapped optimizer's."""
+        return self.opt.get_lr()
+
+
+class AdaFactor(Optimizer):
+    """Adam whose mean squares of a matrix are kept as those of its rows and columns.
+
+    Args:
+        params: Parameters or parameter groups.
+        learning_rate: a number, table or schedule; None with `relative_step`.
+        eps (tuple of float): added to squares, and the smallest scale of a Parameter. Default: (1e-30, 1e-3).
+        clip_threshold (float): the largest root mean square of a move. Default: 1.0.
+        decay_rate (float): the power in which means come to keep more. Default: 0.8.
+        beta1 (float): how much of the mean of moves is kept; 0.0 for no such mean. Default: 0.9.
+        weight_decay (float): Default: 0.0.
+        scale_parameter (bool): whether the learning rate is scaled by a Parameter's root mean square. Default: True.
+        relative_step (bool): whether the learning rate follows from the step. Default: True.
+        warmup_init (bool): whether it then grows at first. Default: False.
+        compression (bool): whether the mean squares of vectors are kept in float16. Default: False.
+        loss_scale (float): Default: 1.0.
+    """
+
+    constants = ("eps", "clip_threshold", "decay_rate", "beta1", "scale_parameter", "relative_step", "warmup_init")
+    decays_gradient = False
+
+    def __init__(
+        self, params, learning_rate=None, eps=(1e-30, 1e-3), clip_threshold=1.0, decay_rate=0.8, beta1=0.9, weight_decay=0.0,
+        scale_parameter=True, relative_step=True, warmup_init=False, compression=False, loss_scale=1.0,
+    ):  # fmt: skip
+        if learning_rate is not None and relative_step:
+            raise ValueError("For 'AdaFactor', a learning rate needs relative_step=False.")
+        if warmup_init and not relative_step:
+            raise ValueError("For 'AdaFactor', warmup_init=True needs relative_step=True.")
+        super().__init__(0.0 if learning_rate is None else learning_rate, params, weight_decay, loss_scale)
+        if not isinstance(eps, (list, tuple)) or len(eps) != 2:
+            raise ValueError(f"For 'AdaFactor', 'eps' should be a tuple of two floats, but got {describe(eps)}.")
+        for name, value in (
+            ("scale_parameter", scale_parameter), ("relative_step", relative_step), ("warmup_init", warmup_init),
+            ("compression", compression),
+        ):  # fmt: skip
+            flag(value, name, "AdaFactor")
+        if not self.is_group:
+            # Unlike in the other optimizers, the decay is for all Parameters, whatever their names.
+            self._decays = (self.weight_decay,) * len(self.parameters)
+        self.eps = tuple(float(e) for e in eps)
+        self.clip_threshold = positive(clip_threshold, "clip_threshold", "AdaFactor", ints=True)
+        self.decay_rate = real(decay_rate, "decay_rate", "AdaFactor", low=0.0)
+        self.beta1 = real(0.0 if beta1 is None else beta1, "beta1", "AdaFactor", low=0.0, high=1.0)
+        self.scale_parameter, self.relative_step, self.warmup_init = scale_parameter, relative_step, warmup_init
+        if self.beta1:
+            self.add_state("exp_avg")
+        self.add_state("exp_avg_sq_row", lambda x: jnp.zeros(x.shape[:-1] if x.ndim >= 2 else 1, x.dtype), form="{}_{}")
+        self.add_state(
+            "exp_avg_sq_col", lambda x: jnp.zeros(x.shape[:-2] + x.shape[-1:] if x.ndim >= 2 else 1, x.dtype), form="{}_{}"
+        )
+        small = jnp.float16 if compression else None
+        self.add_state("exp_avg_sq", lambda x: jnp.zeros(1, x.dtype) if x.ndim >= 2 else jnp.zeros_like(x, small), form="{}_{}")
+        self.add_shared("afactor_step", Tensor(np.zeros(1), mstype.float32))
+
+    @staticmethod
+    def begin(c, shared, step):
+        t = shared["afactor_step"].reshape(()) + 1
+        return t, {"afactor_step": t.reshape(1)}
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, decay, t):
+        *mean, rows, columns, squares = slots
+        t = t.astype(value.dtype)
+        if c.relative_step:
+            rate = jnp.minimum(1e-6 * t if c.warmup_init else 1e-2, 1 / jnp.sqrt(t)).astype(value.dtype)
+        if c.scale_parameter:
+            rate = rate * jnp.maximum(c.eps[1], _rms(value))
+        kept = 1 - t**-c.decay_rate
+        square = jnp.square(grad) + c.eps[0]
+        if grad.ndim >= 2:
+            rows = kept * rows + (1 - kept) * jnp.mean(square, -1)
+            columns = kept * columns + (1 - kept) * jnp.mean(square, -2)
+            row_share = rows / jnp.mean(rows, -1, keepdims=True)
+            move = grad / jnp.sqrt(row_share[..., :, None] * columns[..., None, :])
+        else:
+            squares = kept * squares + (1 - kept) * square
+            move = grad / jnp.sqrt(squares)
+        move = move / jnp.maximum(1, _rms(move) / c.clip_threshold) * rate
+        if c.beta1:
+            move = c.beta1 * mean[0] + (1 - c.beta1) * move
+            mean = [move]
+        return value * (1 - decay * rate) - move, (*mean, rows, columns, squares)
+
+
+def _lars_kernel(value, grad, decay, rate, scale, epsilon, coefficient):
+    grad = grad * scale
+    size, grad_size = _norm(value), _norm(grad)
+    trust = coefficient * size / (grad_size + decay * size + epsilon)
+    trust = jnp.where((size > 0) & (grad_size > 0), trust, 1)
+    if rate is not None:
+        trust = jnp.minimum(trust / rate, 1)
+    return ((grad + decay * value) * trust).astype(value.dtype)
+
+
+_LARS = Op("LARSUpdate", _lars_kernel)

@@ -1,0 +1,102 @@
+"""Gradient descent, with and without momentum."""
+
+import jax.numpy as jnp
+
+from msjax.errors import describe
+from msjax.nn.optim.optimizer import Optimizer
+from msjax.nn.optim_checks import flag, not_negative
+
+__all__ = ["Momentum", "SGD"]
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, with momentum and dampening if asked for.
+
+    Args:
+        params: Parameters or parameter groups.
+        learning_rate: a number, table or schedule. Default: 0.1.
+        momentum (float): Default: 0.0.
+        dampening (float): from the second step on, the gradient enters the momentum as (1 - dampening) * gradient.
+            Default: 0.0.
+        weight_decay (float or Cell): Default: 0.0.
+        nesterov (bool): whether the gradient is looked at ahead; needs momentum and no dampening. Default: False.
+        loss_scale (float): Default: 1.0.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> w = ms.Parameter(ms.Tensor([1.0]), name="w")
+        >>> _ = nn.SGD([w], 0.1)((ms.Tensor([2.0]),))
+        >>> print(w.value())
+        [0.8]
+    """
+
+    constants = ("dampening", "nesterov", "_plain")
+
+    def __init__(self, params, learning_rate=0.1, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, loss_scale=1.0):
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        momentum = not_negative(momentum, "momentum", "SGD", ints=True)
+        self.dampening = not_negative(dampening, "dampening", "SGD", ints=True)
+        self.nesterov = flag(nesterov, "nesterov", "SGD")
+        if nesterov and (momentum == 0 or dampening != 0):
+            raise ValueError(
+                f"For 'SGD', nesterov=True needs a momentum and no dampening, but got momentum={momentum}, dampening={dampening}."
+            )
+        self._plain = momentum == 0
+        self.add_shared("momentum", momentum)
+        self.add_state("accum")
+        self.add_state("stat", jnp.ones_like)
+
+    @staticmethod
+    def begin(c, shared, step):
+        return shared["momentum"], {}
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, decay, momentum):
+        if c._plain:
+            return value - rate * grad, slots
+        accum, first = slots
+        momentum = momentum.astype(value.dtype)
+        accum = jnp.where(first > 0, grad, momentum * accum + (1 - c.dampening) * grad)
+        return value - rate * (grad + momentum * accum if c.nesterov else accum), (accum, jnp.zeros_like(first))
+
+
+class Momentum(Optimizer):
+    """v = momentum * v + gradient; the Parameter moves by -lr * v, with Nesterov by -lr * (gradient + momentum * v).
+
+    Args:
+        params: Parameters or parameter groups.
+        learning_rate: a number, table or schedule.
+        momentum (float): not negative.
+        weight_decay (float or Cell): Default: 0.0.
+        loss_scale (float): Default: 1.0.
+        use_nesterov (bool): Default: False.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> w = ms.Parameter(ms.Tensor([1.0]), name="w")
+        >>> _ = nn.Momentum([w], 0.1, 0.9)((ms.Tensor([2.0]),))
+        >>> print(w.value())
+        [0.8]
+    """
+
+    constants = ("use_nesterov",)
+
+    def __init__(self, params, learning_rate, momentum, weight_decay=0.0, loss_scale=1.0, use_nesterov=False):
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        if not isinstance(momentum, float):
+            raise TypeError(f"For 'Momentum', 'momentum' should be a float, but got {describe(momentum)}.")
+        self.use_nesterov = flag(use_nesterov, "use_nesterov", "Momentum")
+        self.add_shared("momentum", not_negative(momentum, "momentum", "Momentum"))
+        self.add_state("moments")
+
+    @staticmethod
+    def begin(c, shared, step):
+        return shared["momentum"], {}
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, decay, momentum):
+        momentum = momentum.astype(value.dtype)
+        v = momentum * slots[0] + grad
+        return value - rate * (grad + momentum * v if c.use_nesterov else v), (v,)

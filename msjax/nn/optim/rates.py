@@ -1,0 +1,75 @@
+"""Learning rates as an optimizer keeps them: a Parameter, or a schedule."""
+
+from collections.abc import Iterable
+
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.common import dtype as mstype
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor, wrap
+from msjax.errors import describe
+from msjax.nn.learning_rate_schedule import LearningRateSchedule
+
+
+class RateTable(LearningRateSchedule):
+    """A learning rate for each step; after the last entry, that one goes on."""
+
+    def __init__(self, rates, name):
+        super().__init__(auto_prefix=False)
+        self.learning_rate = Parameter(Tensor(rates, mstype.float32), name=name)
+
+    def construct(self, global_step):
+        table = self.learning_rate._value
+        return wrap(table[jnp.clip(global_step._value.reshape(()), 0, table.shape[0] - 1)])
+
+
+class ConstantRate(LearningRateSchedule):
+    """One learning rate for all steps, where other groups have schedules."""
+
+    def __init__(self, rate, name):
+        super().__init__(auto_prefix=False)
+        self.learning_rate = Parameter(Tensor(rate, mstype.float32), name=name)
+
+    def construct(self, global_step):
+        return wrap(self.learning_rate._value)
+
+
+def as_rate(value, who):
+    """What a learning rate is: a float, an array of one for each step, or a LearningRateSchedule.
+
+    Raises:
+        TypeError, ValueError: it is none.
+    """
+    if isinstance(value, LearningRateSchedule):
+        return value
+    if isinstance(value, (bool, int, float)):
+        if not value >= 0:
+            raise ValueError(f"For '{who}', the learning rate should not be negative, but got {value}.")
+        return float(value)
+    if isinstance(value, (Tensor, np.ndarray)):
+        if value.ndim > 1:
+            raise ValueError(f"For '{who}', a learning rate should have 0 or 1 axes, but got {describe(value)}.")
+        return np.asarray(value, np.float32)
+    if isinstance(value, Iterable):
+        rates = [float(v) for v in value]
+        if not rates:
+            raise ValueError(f"For '{who}', the list of learning rates should not be empty.")
+        return np.asarray(rates, np.float32)
+    raise TypeError(
+        f"For '{who}', the learning rate should be a number, Tensor, list or LearningRateSchedule, but got {describe(value)}."
+    )
+
+
+def changes(rate) -> bool:
+    """True if a rate, as `as_rate` returns it, is not the same at all steps."""
+    return isinstance(rate, LearningRateSchedule) or np.ndim(rate) == 1
+
+
+def keep(rate, name, as_schedule=False):
+    """A rate as a member of an optimizer: a Parameter called `name`, or a schedule."""
+    if isinstance(rate, LearningRateSchedule):
+        return rate
+    if np.ndim(rate) == 1:
+        return RateTable(rate, name)
+    return ConstantRate(rate, name) if as_schedule else Parameter(Tensor(rate, mstype.float32), name=name)
