@@ -15,7 +15,16 @@ def format_str(array: np.ndarray) -> str:
         array = array.astype(np.float32)
     # Not numpy's print options of the moment: the text is MindSpore's whatever the program set.
     with np.printoptions(precision=8, threshold=_LONGEST, edgeitems=_EDGE, linewidth=75, suppress=False, legacy=False):
-        return str(array) if array.ndim else str(array[()])
+        return str(array) if array.ndim else _scalar(array[()])
+
+
+def _scalar(value) -> str:
+    """The text of a 0-d value: numpy 1's, which numpy 2 changed for large numbers of few digits."""
+    if not isinstance(value, np.floating) or not np.isfinite(value):
+        return str(value)
+    if value == 0 or 1e-4 <= abs(float(value)) < 1e16:
+        return np.format_float_positional(value, trim="0")
+    return np.format_float_scientific(value, trim="-")
 
 
 def format_repr(array: np.ndarray, dtype_name: str, head: str = "Tensor") -> str:

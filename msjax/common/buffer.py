@@ -2,7 +2,7 @@
 
 from flax import nnx
 
-from msjax.common.tensor import Tensor, as_array, wrap
+from msjax.common.tensor import Tensor, as_array, makes_a_tensor, wrap
 from msjax.flax_slots import METADATA, RAW_VALUE
 
 
@@ -30,6 +30,7 @@ class Buffer(Tensor, nnx.BatchStat):
         return wrap(self._value)
 
     __copy__ = copy
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = makes_a_tensor
     __repr__ = Tensor.__repr__
     __str__ = Tensor.__str__
     __getattr__ = Tensor.__getattr__

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 from flax import nnx
 
+from msjax.common import dtype as mstype
 from msjax.common.node import RootLeaf
-from msjax.common.tensor import Tensor, as_array, wrap
+from msjax.common.tensor import Tensor, as_array, makes_a_tensor, wrap
 from msjax.flax_slots import METADATA, RAW_VALUE
 from msjax.state import VERSION
 
@@ -30,13 +31,14 @@ class Parameter(Tensor, nnx.Param):
     It is a Tensor for operators and an ``nnx.Param`` for flax, so that nnx.state, nnx.Optimizer or orbax find it.
 
     Args:
-        default_input: a Tensor, number, list, numpy or jax array; the initial data.
+        default_input: a Tensor, number, list, numpy or jax array; the initial data. An int becomes Int32.
         name (str, optional): the name; by default that of the attribute the Parameter is assigned to.
         requires_grad (bool): whether it is trained.
         layerwise_parallel, parallel_optimizer: kept for MindSpore's programs, without effect.
 
     Raises:
-        TypeError: a wrong type of data or name.
+        TypeError: a wrong type of data.
+        ValueError: a name that is no str.
 
     Example:
         >>> import msjax as ms
@@ -56,14 +58,15 @@ class Parameter(Tensor, nnx.Param):
 
     def __init__(self, default_input, name=None, requires_grad=True, layerwise_parallel=False, parallel_optimizer=True, **_):
         if name is not None and not isinstance(name, str):
-            raise TypeError(f"For 'Parameter', 'name' should be a str, but got {name!r}.")
+            raise ValueError(f"For 'Parameter', 'name' should be a str, but got {name!r}.")
         if not isinstance(requires_grad, bool):
             raise TypeError(f"For 'Parameter', 'requires_grad' should be a bool, but got {requires_grad!r}.")
+        is_int = isinstance(default_input, int) and not isinstance(default_input, bool)
         nnx.Param.__init__(
             self,
-            as_array(default_input),
+            as_array(default_input, mstype.int32 if is_int else None),
             name=name or f"Parameter#{next(_ANONYMOUS)}",
-            named=name is not None,
+            named=bool(name),
             requires_grad=requires_grad,
             layerwise_parallel=layerwise_parallel,
             parallel_optimizer=parallel_optimizer,
@@ -78,10 +81,10 @@ class Parameter(Tensor, nnx.Param):
 
     @name.setter
     def name(self, value):
-        if not isinstance(value, str) or not value:
-            raise ValueError(f"The name of a Parameter should be a non-empty str, but got {value!r}.")
-        self._metadata["name"] = value
-        self._metadata["named"] = True
+        if value is not None and not isinstance(value, str):
+            raise ValueError(f"The name of a Parameter should be a str, but got {value!r}.")
+        self._metadata["name"] = value or f"Parameter#{next(_ANONYMOUS)}"
+        self._metadata["named"] = bool(value)
 
     @property
     def is_named(self) -> bool:
@@ -196,6 +199,7 @@ class Parameter(Tensor, nnx.Param):
         return f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad})"
 
     __repr__ = __str__
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = makes_a_tensor
     __getattr__ = Tensor.__getattr__
     __hash__ = Tensor.__hash__
 
@@ -212,6 +216,7 @@ class ParameterTuple(tuple):
 
     Raises:
         TypeError: something in it is no Parameter.
+        ValueError: two Parameters have the same name.
 
     Example:
         >>> import msjax as ms
@@ -230,6 +235,10 @@ class ParameterTuple(tuple):
         for parameter in data:
             if not isinstance(parameter, Parameter):
                 raise TypeError(f"For 'ParameterTuple', every element should be a Parameter, but got {type(parameter).__name__}.")
+        by_name = {}
+        for parameter in data:
+            if by_name.setdefault(parameter.name, parameter) is not parameter:
+                raise ValueError(f"For 'ParameterTuple', two different Parameters have the name {parameter.name!r}.")
         return super().__new__(cls, data)
 
     def clone(self, prefix: str, init="same") -> "ParameterTuple":

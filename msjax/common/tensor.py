@@ -26,7 +26,7 @@ class Tensor:
         dtype (ms.dtype, optional): the data type. By default that of the data; Python floats become Float32, ints
             Int64 and bools Bool.
         shape (tuple, optional): with `init` only, the shape.
-        init (Initializer, optional): makes the data, in the place of `input_data`.
+        init (Initializer or str, optional): makes the data, in the place of `input_data`.
 
     Raises:
         TypeError: the data is not numeric, ragged, or `dtype` is no data type.
@@ -285,6 +285,14 @@ _ESCAPES = """A Tensor of shape {shape} and dtype {dtype}, whose gradient is bei
   3. where no gradient is wanted, say so: ops.stop_gradient(x), or `with ms.no_grad():` around the computation."""
 
 
+def makes_a_tensor(self, _other):
+    """In-place operators of Parameters and buffers: ``p += 1`` makes a new Tensor, as ``p + 1`` does.
+
+    nnx.Variable, which they are, too, refuses them.
+    """
+    return NotImplemented
+
+
 def text_of(tensor, kind: str, spec: str = "") -> str:
     """The Tensor as text.
 
@@ -362,7 +370,7 @@ def as_array(data, dtype: Type | None = None):
         data = data._value
     if isinstance(data, jax.Array):
         return data if target is None or data.dtype == target else data.astype(target)
-    if isinstance(data, bool) or isinstance(data, (int, float, complex)):
+    if isinstance(data, (bool, int, float, complex)) and not isinstance(data, np.generic):
         return jnp.array(data, target or mstype.to_jax(_python_type(data)))
     if isinstance(data, (list, tuple)):
         data, inferred = _from_nested(data)
@@ -384,7 +392,7 @@ def _python_type(value) -> Type:
         return mstype.bool_
     if isinstance(value, int):
         return mstype.int64
-    return mstype.float32 if isinstance(value, float) else mstype.complex64
+    return mstype.float32 if isinstance(value, float) else mstype.complex128
 
 
 def _from_nested(data):
@@ -408,13 +416,15 @@ def _from_nested(data):
     typed = any(isinstance(v, (Tensor, np.ndarray, np.generic)) for v in leaves)
     if array.dtype.kind == "f" and not typed:
         return array, mstype.to_jax(mstype.float32)
-    if array.dtype.kind == "c" and not typed:
-        return array, mstype.to_jax(mstype.complex64)
     return array, mstype.to_jax(mstype.from_np(array.dtype))
 
 
 def _initialized(init, shape, dtype):
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if isinstance(init, str):
+        from msjax.common.initializer import initializer
+
+        return initializer(init, shape, dtype)
     return init.make(shape, dtype)
 
 
