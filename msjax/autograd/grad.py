@@ -15,7 +15,8 @@ def grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=False):
 
     Args:
         fn (callable): a function or Cell.
-        grad_position (int, tuple or None): the inputs to differentiate with respect to. None with `weights` only.
+        grad_position (int, tuple or None): the inputs to differentiate with respect to; keyword arguments count after
+            the others. None with `weights` only.
         weights (Parameter, list, tuple or ParameterTuple, optional): Parameters to differentiate with respect to.
         has_aux (bool): True if only the first output is differentiated and the others are handed back.
         return_ids (bool): True pairs each gradient with its position or Parameter's name.
@@ -26,9 +27,9 @@ def grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=False):
         `has_aux`, a pair of that and the tuple of the other outputs.
 
     Raises:
-        ValueError: neither position nor weights, or a negative position.
+        ValueError: neither position nor weights, a negative position, or one given twice.
         TypeError: a wrong type of an argument.
-        RuntimeError: a position beyond the arguments (when the function is called).
+        RuntimeError: no position at all, or one beyond the arguments (when the function is called).
 
     Example:
         >>> import msjax as ms
@@ -165,7 +166,7 @@ class GradOperation:
             if not hasattr(fn, "trainable_params"):
                 raise ValueError("For 'GradOperation', get_by_list=True needs 'weights' unless the function is a Cell.")
             weights = fn.trainable_params()
-        weights = _Weights(weights, "GradOperation") if self.get_by_list else None
+        weights = Weights(weights, "GradOperation") if self.get_by_list else None
         position = None if self.get_by_list and not self.get_all else ("all" if self.get_all else 0)
 
         @_named(fn, "gradient")
@@ -179,9 +180,10 @@ class GradOperation:
                 else:
                     raise TypeError("For 'GradOperation', sens_param=True needs the gradient of the output as the last argument.")
             with Recording() as recording:
-                positions = () if position is None else range(len(args)) if position == "all" else (0,)
-                _check_range(positions, args, "GradOperation")
-                args, places = recording.inputs(args, kwargs, positions)
+                n = len(args) + len(kwargs)
+                positions = () if position is None else range(n) if position == "all" else (0,)
+                _check_range(positions, n, "GradOperation")
+                args, kwargs, places = recording.inputs(args, kwargs, positions)
                 leaves = recording.weights(weights.parameters) if weights else []
                 out = fn(*args, **kwargs)
             outputs = flatten_tensors(out, fn)
@@ -199,7 +201,7 @@ class GradOperation:
         return gradient_of
 
 
-class _Weights:
+class Weights:
     """The Parameters that a gradient is asked for, and the form in which the gradients go back."""
 
     def __init__(self, weights, who):
@@ -238,7 +240,11 @@ class _Request:
                 )
             if p < 0:
                 raise ValueError(f"For '{who}', 'grad_position' should not be negative, but got {p}.")
-        self.weights = None if weights is None else _Weights(weights, who)
+        if len(set(self.positions)) < len(self.positions):
+            raise ValueError(f"For '{who}', 'grad_position' should name each position once, but got {position}.")
+        if position == ():
+            raise RuntimeError(f"For '{who}', 'grad_position' should name a position; it is an empty tuple.")
+        self.weights = None if weights is None else Weights(weights, who)
         self.has_aux = has_aux
         self.return_ids = return_ids
 
@@ -246,8 +252,8 @@ class _Request:
         """(value, gradients in the form asked for, auxiliary outputs) of one call."""
         fn = self.fn
         with Recording() as recording:
-            _check_range(self.positions, args, self.who)
-            args, places = recording.inputs(args, kwargs, self.positions)
+            _check_range(self.positions, len(args) + len(kwargs), self.who)
+            args, kwargs, places = recording.inputs(args, kwargs, self.positions)
             leaves = recording.weights(self.weights.parameters) if self.weights else []
             out = fn(*args, **kwargs)
         differentiated, aux = out, ()
@@ -275,12 +281,10 @@ class _Request:
         return (positions, weights) if self.by_position else weights
 
 
-def _check_range(positions, args, who):
+def _check_range(positions, n, who):
     for p in positions:
-        if p >= len(args):
-            raise RuntimeError(
-                f"For '{who}', 'grad_position' {p} is out of range: the function was called with {len(args)} arguments."
-            )
+        if p >= n:
+            raise RuntimeError(f"For '{who}', 'grad_position' {p} is out of range: the function was called with {n} arguments.")
 
 
 def _is_empty(gradient) -> bool:
@@ -291,12 +295,14 @@ def _is_empty(gradient) -> bool:
 def _sens(sens, outputs, fn):
     given = list(sens) if isinstance(sens, (tuple, list)) else [sens]
     if len(given) != len(outputs):
-        raise ValueError(
+        raise RuntimeError(
             f"For 'GradOperation', sens_param=True needs one gradient for each of {len(outputs)} outputs, but got {len(given)}."
         )
     for s, out in zip(given, outputs):
         if isinstance(s, Tensor) and s.shape != out.shape:
             raise ValueError(f"For 'GradOperation', the sens value has shape {s.shape}, but the output has shape {out.shape}.")
+        if isinstance(s, Tensor) and s.dtype != out.dtype:
+            raise TypeError(f"For 'GradOperation', the sens value has dtype {s.dtype}, but the output has dtype {out.dtype}.")
     return [s if isinstance(s, Tensor) else Tensor(jnp.full(out.shape, s, out._value.dtype)) for s, out in zip(given, outputs)]
 
 

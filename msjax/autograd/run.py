@@ -20,6 +20,7 @@ class Recording:
     def __init__(self):
         self.scope = None
         self._marked = []
+        self._ends = {}
         self._before = None
 
     def __enter__(self):
@@ -30,7 +31,8 @@ class Recording:
         return self
 
     def __exit__(self, *_exception):
-        for tensor, leaf, node, oidx in self._marked:
+        for tensor, leaf, node, oidx in reversed(self._marked):
+            self._ends.setdefault(id(tensor), (tensor._node, tensor._oidx))
             # Written to in place: what it holds now came from this run.
             if tensor._node is not leaf and not (tensor._node is not None and tensor._node.base is self.scope):
                 continue
@@ -39,13 +41,15 @@ class Recording:
         STATE.scope, STATE.recording = self._before
 
     def inputs(self, args, kwargs, positions):
-        """Mark the Tensors among the arguments.
+        """Mark the Tensors among the arguments; keyword arguments count after the others.
 
         Returns:
-            (arguments to call the function with, for each position the argument in which Tensors are replaced by
-            their leaves). One Tensor object at two positions becomes two, so that each has a gradient of its own.
+            (positional and keyword arguments to call the function with, for each position the argument in which Tensors
+            are replaced by their leaves). One Tensor object at two positions becomes two, so that each has a gradient of
+            its own.
         """
         positions = tuple(positions)
+        args, names, n = [*args, *kwargs.values()], list(kwargs), len(args)
         seen = set()
 
         def mark(tensor, requested):
@@ -66,9 +70,8 @@ class Recording:
         marked = {}
         for i in sorted(range(len(args)), key=lambda i: i not in positions):
             marked[i] = _map_tensors(lambda t, r=i in positions: mark(t, r), args[i])
-        for value in kwargs.values():
-            _map_tensors(lambda t: (t, mark(t, False)[1]) if id(t) not in seen else (t, None), value)
-        return tuple(marked[i][0] for i in range(len(args))), [marked[p][1] for p in positions]
+        values = [marked[i][0] for i in range(len(args))]
+        return tuple(values[:n]), dict(zip(names, values[n:])), [marked[p][1] for p in positions]
 
     def weights(self, parameters):
         """Mark Parameters; returns their leaves, one for each, the same for one that is named twice."""
@@ -104,16 +107,20 @@ class Recording:
             keep: True leaves the graph for another sweep.
         """
         recorded = self.scope.nested and self._before[1]
-        roots = [
-            (out._node, out._oidx, ct if recorded else ct._value)
-            for out, ct in zip(outputs, cts)
-            if out._node is not None and self._mine(out._node)
-        ]
+        roots = []
+        for out, ct in zip(outputs, cts):
+            node, i = self.place(out)
+            if node is not None and self._mine(node):
+                roots.append((node, i, ct if recorded else ct._value))
         targets = {leaf for _, leaf, _, _ in self._marked if leaf.requested}
         found = sweep(roots, targets, recorded=recorded, keep=keep)
         if not keep:
             self.forget([*outputs, *_tensors(also)])
         return Gradients(found, recorded)
+
+    def place(self, tensor):
+        """(node, output number) of a Tensor when the run ended; one of the inputs may be an output, too."""
+        return self._ends.get(id(tensor)) or (tensor._node, tensor._oidx)
 
     def _mine(self, node):
         return node.base is self.scope or node.base.open

@@ -2,6 +2,7 @@
 
 import jax
 
+from msjax.autograd.grad import Weights
 from msjax.autograd.run import Recording, check_function, flatten_tensors
 from msjax.common.node import place_on_tape
 from msjax.common.tensor import Tensor, wrap
@@ -15,17 +16,18 @@ def vjp(fn, *inputs, weights=None, has_aux=False):
     Args:
         fn (callable): a function or Cell.
         inputs (Tensor): what it is called with.
-        weights (ParameterTuple or list, optional): Parameters to differentiate with respect to, too.
+        weights (Parameter, list, tuple or ParameterTuple, optional): Parameters to differentiate with respect to, too.
         has_aux (bool): True if only the first output is differentiated.
 
     Returns:
-        (outputs, vjp_fn), with `has_aux` (outputs, vjp_fn, aux). ``vjp_fn(*gradients)`` takes a gradient for each
-        output and returns a tuple of one for each input; with weights, a pair of that and the weights' tuple. It may be
-        called again.
+        (outputs, vjp_fn), with `has_aux` (outputs, vjp_fn, aux), where several further outputs are a tuple.
+        ``vjp_fn(*gradients)`` takes a gradient for each output and returns a tuple of one for each input; with weights, a
+        pair of that and the gradients of the weights, in the form of `grad`. It may be called again.
 
     Raises:
-        TypeError: an input is no Tensor.
-        ValueError: vjp_fn got another number of gradients than there are outputs, or other shapes.
+        TypeError: an input is no Tensor, or vjp_fn got something else than Tensors.
+        RuntimeError: vjp_fn got another number of gradients than there are outputs.
+        ValueError: vjp_fn got a gradient of another shape.
 
     Example:
         >>> import msjax as ms
@@ -35,31 +37,32 @@ def vjp(fn, *inputs, weights=None, has_aux=False):
     """
     check_function(fn, "vjp")
     _check_tensors(inputs, "vjp")
+    weights = None if weights is None else Weights(weights, "vjp")
     with Recording() as recording:
-        args, places = recording.inputs(inputs, {}, range(len(inputs)))
-        leaves = recording.weights(weights) if weights is not None else []
+        args, _, places = recording.inputs(inputs, {}, range(len(inputs)))
+        leaves = [] if weights is None else recording.weights(weights.parameters)
         out = fn(*args)
     aux = ()
     if has_aux:
-        out, aux = out[0], tuple(out[1:])
+        out, aux = _main_and_aux(out, "vjp")
     outputs = flatten_tensors(out, fn)
     sources = [wrap(o._value) for o in outputs]
     for source, output in zip(sources, outputs):
-        source._node, source._oidx = output._node, output._oidx
+        source._node, source._oidx = recording.place(output)
 
     def vjp_fn(*gradients):
-        flat = flatten_tensors(gradients, vjp_fn)
+        flat = flatten_tensors(gradients, vjp_fn) if gradients else []
         if len(flat) != len(sources):
-            raise ValueError(f"vjp_fn needs a gradient for each of {len(sources)} outputs, but got {len(flat)}.")
+            raise RuntimeError(f"vjp_fn needs a gradient for each of {len(sources)} outputs, but got {len(flat)}.")
         for gradient, source in zip(flat, sources):
             if gradient.shape != source.shape:
                 raise ValueError(f"vjp_fn got a gradient of shape {gradient.shape} for an output of shape {source.shape}.")
         found = recording.backward(sources, flat, keep=True)
         by_input = tuple(found.gradient(place) for place in places)
-        return by_input if weights is None else (by_input, tuple(found.of(leaf) for leaf in leaves))
+        return by_input if weights is None else (by_input, weights.shape_like([found.of(leaf) for leaf in leaves]))
 
     recording.forget([*outputs, *flatten_optional(aux)])
-    return (out, vjp_fn, aux) if has_aux else (out, vjp_fn)
+    return (out, vjp_fn, _bare(aux)) if has_aux else (out, vjp_fn)
 
 
 def jvp(fn, inputs, v, has_aux=False):
@@ -74,11 +77,12 @@ def jvp(fn, inputs, v, has_aux=False):
         has_aux (bool): True if only the first output is differentiated.
 
     Returns:
-        (outputs, product), with `has_aux` (outputs, product, aux).
+        (outputs, product), with `has_aux` (outputs, product, aux), where several further outputs are a tuple.
 
     Raises:
         TypeError: an input is no Tensor.
         ValueError: the direction has other shapes.
+        NotImplementedError: a gradient is being recorded at an input.
 
     Example:
         >>> import msjax as ms
@@ -108,7 +112,7 @@ def jvp(fn, inputs, v, has_aux=False):
             out = fn(*(wrap(value) for value in values))
         finally:
             STATE.recording = recording
-        main, aux = (out[0], tuple(out[1:])) if has_aux else (out, ())
+        main, aux = _main_and_aux(out, "jvp") if has_aux else (out, ())
         leaves, treedef = jax.tree.flatten(main, is_leaf=lambda t: isinstance(t, Tensor))
         tree[:] = [treedef]
         return tuple(_value(leaf, fn) for leaf in leaves), jax.tree.map(
@@ -120,7 +124,17 @@ def jvp(fn, inputs, v, has_aux=False):
     values, products, aux = jax.jvp(pure, primals, tangents, has_aux=True)
     out = jax.tree.unflatten(tree[0], [wrap(o) for o in values])
     product = jax.tree.unflatten(tree[0], [wrap(p) for p in products])
-    return (out, product, jax.tree.map(wrap, aux)) if has_aux else (out, product)
+    return (out, product, _bare(jax.tree.map(wrap, aux))) if has_aux else (out, product)
+
+
+def _main_and_aux(out, who):
+    if not isinstance(out, (tuple, list)) or len(out) < 2:
+        raise ValueError(f"For '{who}', has_aux=True needs a function of at least two outputs, but it returned {describe(out)}.")
+    return out[0], tuple(out[1:])
+
+
+def _bare(aux):
+    return aux[0] if len(aux) == 1 else aux
 
 
 def _value(leaf, fn):
