@@ -3,16 +3,45 @@
 import jax
 import jax.numpy as jnp
 
+from msjax.autograd.op import Op, apply
+from msjax.common import dtype as mstype
+from msjax.common.random import default_generator
 from msjax.ops.dispatch import operator
-from msjax.ops.promote import to_float
+from msjax.ops.indexing import rebind
+from msjax.ops.promote import array, kind_of, promote, to_float
+from msjax.ops.tables import unary
 
 __all__ = [
+    "celu",
+    "elu",
+    "fast_gelu",
     "gelu",
+    "glu",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
     "leaky_relu",
     "log_softmax",
+    "logsigmoid",
+    "mish",
+    "prelu",
     "relu",
+    "relu6",
+    "rrelu",
+    "selu",
     "sigmoid",
+    "silu",
+    "soft_shrink",
     "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "swiglu",
+    "tanhshrink",
+    "threshold",
 ]
 
 
@@ -28,24 +57,266 @@ def _relu_jvp(primals, tangents):
     return out, jnp.where(out > 0, tangents[0], jnp.zeros_like(tangents[0]))
 
 
-@operator(int_grad=True)
-def relu(input):
-    """max(input, 0); its gradient at 0 is 0."""
-    return _relu(jnp.asarray(input))
+@operator(name="ReLU", int_grad=True)
+def _relu_op(input):
+    return _relu(array(input))
+
+
+def relu(input, inplace=False):
+    """max(input, 0); its gradient at 0 is 0.
+
+    Args:
+        input (Tensor): any shape and real dtype.
+        inplace (bool): whether `input` itself gets the result. Default: False.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.relu(ms.Tensor([-1.0, 2.0])))
+        [0. 2.]
+    """
+    out = _relu_op(input)
+    if not inplace:
+        return out
+    rebind(input, out)
+    return input
+
+
+relu.op = _relu_op.op
+
+
+def _relu6(x):
+    # The gradient at 6 is 1, at 0 it is 0.
+    return _relu(jnp.where(x > 6, 6, x).astype(x.dtype))
+
+
+def _fast_gelu(x):
+    return x * jax.nn.sigmoid(1.702 * x)
+
+
+def _hardsigmoid(x):
+    if kind_of(x.dtype) != "f":
+        return jnp.clip((x + 3) // 6, 0, 1)
+    return jnp.where(x <= -3, 0, jnp.where(x >= 3, 1, x / 6 + 0.5)).astype(x.dtype)
+
+
+def _hardswish(x):
+    return x * jnp.where(x < -3, 0, jnp.where(x > 3, 6, x + 3)).astype(x.dtype) / 6
+
+
+def _softsign(x):
+    return x / (1 + jnp.abs(x))
+
+
+_X = "ms.Tensor([-1.0, 0.0, 2.0])"
+
+sigmoid = unary(
+    "sigmoid", jax.nn.sigmoid, "1 / (1 + exp(-input)).", (f"ops.sigmoid({_X})", "[0.26894143 0.5        0.880797  ]"), floats=True
+)
+relu6 = unary("relu6", _relu6, "min(max(input, 0), 6).", ("ops.relu6(ms.Tensor([-1.0, 3.0, 8.0]))", "[0. 3. 6.]"))
+silu = unary(
+    "silu", jax.nn.silu, "input * sigmoid(input).", (f"ops.silu({_X})", "[-0.26894143  0.          1.761594  ]"), floats=True
+)
+mish = unary(
+    "mish",
+    jax.nn.mish,
+    "input * tanh(softplus(input)).",
+    (f"ops.mish({_X})", "[-0.30340144  0.          1.943959  ]"),
+    floats=True,
+)
+selu = unary(
+    "selu",
+    jax.nn.selu,
+    "scale * (input where positive, alpha * (exp(input) - 1) elsewhere), scale 1.0507, alpha 1.6733.",
+    (f"ops.selu({_X})", "[-1.1113307  0.         2.101402 ]"),
+    floats=True,
+)
+fast_gelu = unary(
+    "fast_gelu",
+    _fast_gelu,
+    "input * sigmoid(1.702 * input), which is close to gelu.",
+    (f"ops.fast_gelu({_X})", "[-0.15420423  0.          1.9355056 ]"),
+    floats=True,
+)
+hardsigmoid = unary(
+    "hardsigmoid",
+    _hardsigmoid,
+    "input / 6 + 0.5, limited to [0, 1].",
+    (f"ops.hardsigmoid({_X})", "[0.3333333 0.5       0.8333333]"),
+)
+hardswish = unary(
+    "hardswish",
+    _hardswish,
+    "input * hardsigmoid(input).",
+    (f"ops.hardswish({_X})", "[-0.33333334  0.          1.6666666 ]"),
+    floats=True,
+)
+logsigmoid = unary(
+    "logsigmoid",
+    jax.nn.log_sigmoid,
+    "log(sigmoid(input)), computed without overflow.",
+    (f"ops.logsigmoid({_X})", "[-1.3132617  -0.6931472  -0.12692805]"),
+    floats=True,
+)
+softsign = unary(
+    "softsign", _softsign, "input / (1 + |input|).", (f"ops.softsign({_X})", "[-0.5        0.         0.6666667]"), floats=True
+)
+tanhshrink = unary(
+    "tanhshrink",
+    lambda x: x - jnp.tanh(x),
+    "input - tanh(input).",
+    (f"ops.tanhshrink({_X})", "[-0.23840582  0.          1.0359724 ]"),
+    floats=True,
+)
 
 
 @operator()
-def sigmoid(input):
-    """1 / (1 + exp(-input))."""
-    return jax.nn.sigmoid(to_float(input))
+def gelu(input, approximate="none"):
+    """input * Phi(input), with Phi the normal distribution function.
+
+    Args:
+        input (Tensor): any shape, of floats.
+        approximate (str): "none" for the exact formula, "tanh" for the one with tanh. Default: "none".
+
+    Raises:
+        ValueError: another `approximate`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.gelu(ms.Tensor([-1.0, 0.0, 2.0])))
+        [-0.15865526  0.          1.9544997 ]
+    """
+    if approximate not in ("none", "tanh"):
+        raise ValueError(f"'approximate' should be 'none' or 'tanh', but got {approximate!r}.")
+    return jax.nn.gelu(to_float(input), approximate=approximate == "tanh")
+
+
+@operator()
+def leaky_relu(input, alpha=0.2):
+    """input where positive, alpha * input elsewhere."""
+    x = to_float(input)
+    return (jnp.maximum if alpha <= 1 else jnp.minimum)(x, jnp.asarray(alpha, x.dtype) * x)
+
+
+@operator()
+def elu(input_x, alpha=1.0):
+    """input_x where positive, alpha * (exp(input_x) - 1) elsewhere."""
+    return jax.nn.elu(to_float(input_x), alpha)
+
+
+@operator()
+def celu(x, alpha=1.0):
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)); `alpha` should not be 0."""
+    if alpha == 0:
+        raise ValueError("'alpha' should not be 0.")
+    return jax.nn.celu(to_float(x), alpha)
+
+
+@operator()
+def hardtanh(input, min_val=-1.0, max_val=1.0):
+    """input limited to [min_val, max_val]; the gradient is 1/2 at the limits."""
+    x = array(input)
+    return jnp.minimum(jnp.maximum(x, jnp.asarray(min_val, x.dtype)), jnp.asarray(max_val, x.dtype))
+
+
+@operator()
+def hardshrink(input, lambd=0.5):
+    """input where |input| > lambd, 0 elsewhere."""
+    x = to_float(input)
+    return jnp.where((x >= -lambd) & (x <= lambd), jnp.zeros_like(x), x)
+
+
+@operator()
+def softshrink(input, lambd=0.5):
+    """input moved towards 0 by lambd, and 0 where |input| <= lambd."""
+    x = to_float(input)
+    return jnp.where(x > lambd, x - lambd, jnp.where(x < -lambd, x + lambd, jnp.zeros_like(x)))
+
+
+soft_shrink = softshrink
+
+
+@operator()
+def softplus(input, beta=1, threshold=20):
+    """log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold."""
+    x = to_float(input)
+    scaled = x * beta
+    return jnp.where(scaled > threshold, x, jax.nn.softplus(scaled) / beta)
+
+
+@operator()
+def threshold(input, thr, value):
+    """input where it is larger than `thr`, `value` elsewhere."""
+    x = array(input)
+    return jnp.where(x > jnp.asarray(thr).astype(x.dtype), x, jnp.asarray(value).astype(x.dtype))
+
+
+@operator(2)
+def prelu(input, weight):
+    """input where positive, weight * input elsewhere; one weight for each channel (axis 1), or one for all.
+
+    Args:
+        input (Tensor): shape (N, C, ...), of floats.
+        weight (Tensor): shape (1,) or (C,).
+    """
+    x, w = promote(input, weight)
+    if w.ndim > 1:
+        raise ValueError(f"'weight' should have one axis, but its shape is {w.shape}.")
+    if w.size > 1:
+        if x.ndim < 2 or x.shape[1] != w.size:
+            raise ValueError(f"'weight' should have one element or one for each channel of {x.shape}, but has {w.size}.")
+        w = w.reshape((-1,) + (1,) * (x.ndim - 2))
+    return jnp.where(x > 0, x, w * x)
+
+
+def _rrelu(x, key, lower, upper):
+    x = to_float(x)
+    if lower == upper:
+        slope = jnp.asarray(lower, x.dtype)
+    else:
+        slope = jax.random.uniform(jax.random.wrap_key_data(key), x.shape, x.dtype, lower, upper)
+    return jnp.where(x >= 0, x, slope * x)
+
+
+_RRELU = Op("rrelu", _rrelu)
+
+
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3):
+    """input where positive, elsewhere multiplied by a slope drawn anew for each element.
+
+    Args:
+        input (Tensor): any shape, of floats.
+        lower, upper (float): slopes are drawn uniformly from [lower, upper). Default: 1/8 and 1/3.
+
+    Raises:
+        ValueError: lower > upper.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.rrelu(ms.Tensor([-1.0, 2.0]), 0.5, 0.5))
+        [-0.5  2. ]
+    """
+    if lower > upper:
+        raise ValueError(f"For 'rrelu', 'lower' should not be above 'upper', but got {lower} and {upper}.")
+    return apply(_RRELU, (input, default_generator.next_key()), (float(lower), float(upper)))
+
+
+def _typed(x, dtype):
+    return to_float(x if dtype is None else array(x).astype(mstype.to_jax(dtype)))
 
 
 @operator()
 def softmax(input, axis=-1, *, dtype=None):
     """exp(input) / sum(exp(input)) along `axis`."""
-    from msjax.common import dtype as mstype
+    return jax.nn.softmax(_typed(input, dtype), axis)
 
-    return jax.nn.softmax(to_float(input if dtype is None else input.astype(mstype.to_jax(dtype))), axis)
+
+@operator()
+def softmin(x, axis=-1, *, dtype=None):
+    """softmax(-x) along `axis`."""
+    return jax.nn.softmax(-_typed(x, dtype), axis)
 
 
 @operator()
@@ -54,13 +325,60 @@ def log_softmax(logits, axis=-1):
     return jax.nn.log_softmax(to_float(logits), axis)
 
 
-@operator()
-def gelu(input, approximate="none"):
-    """input * Phi(input); approximate="tanh" for the tanh formula."""
-    return jax.nn.gelu(to_float(input), approximate=approximate == "tanh")
+def _halves(x, axis):
+    if x.shape[axis] % 2:
+        raise ValueError(f"axis {axis} should have an even size to be halved, but the shape is {x.shape}.")
+    return jnp.split(x, 2, axis)
 
 
-@operator()
-def leaky_relu(input, alpha=0.2):
-    """input where positive, alpha * input elsewhere."""
-    return jnp.where(input > 0, input, jnp.asarray(alpha, input.dtype) * input)
+@operator(name="GLU")
+def glu(x, axis=-1):
+    """The first half along `axis` times the sigmoid of the second half."""
+    first, second = _halves(to_float(x), axis)
+    return first * jax.nn.sigmoid(second)
+
+
+@operator(name="Swiglu")
+def swiglu(input, dim=-1):
+    """The silu of the first half along `dim` times the second half."""
+    first, second = _halves(to_float(input), dim)
+    return jax.nn.silu(first) * second
+
+
+def _gumbel_softmax(logits, key, tau, hard, dim):
+    logits = to_float(logits)
+    noise = jax.random.gumbel(jax.random.wrap_key_data(key), logits.shape, logits.dtype)
+    soft = jax.nn.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    picked = jax.nn.one_hot(jnp.argmax(soft, dim), soft.shape[dim], dtype=soft.dtype, axis=dim)
+    # One-hot forward, with the gradient of the soft sample.
+    return jax.lax.stop_gradient(picked - soft) + soft
+
+
+_GUMBEL_SOFTMAX = Op("gumbel_softmax", _gumbel_softmax)
+
+
+def gumbel_softmax(logits, tau=1.0, hard=False, dim=-1):
+    """A random, differentiable choice: softmax((logits + Gumbel noise) / tau) along `dim`.
+
+    Args:
+        logits (Tensor): unnormalized log probabilities, of floats.
+        tau (float): the temperature, above 0. Default: 1.0.
+        hard (bool): whether the result is one-hot, with the gradient of the soft one. Default: False.
+        dim (int): the axis of choices. Default: -1.
+
+    Raises:
+        ValueError: `tau` is not positive.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.gumbel_softmax(ms.Tensor([[1.0, 2.0, 3.0]]), hard=True).sum())
+        1.0
+    """
+    if tau <= 0:
+        raise ValueError(f"For 'gumbel_softmax', 'tau' should be positive, but got {tau}.")
+    if not -logits.ndim <= dim < logits.ndim:
+        raise ValueError(f"For 'gumbel_softmax', 'dim' {dim} is out of range for {logits.ndim} axes.")
+    return apply(_GUMBEL_SOFTMAX, (logits, default_generator.next_key()), (float(tau), bool(hard), dim % logits.ndim))

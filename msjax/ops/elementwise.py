@@ -1,45 +1,92 @@
-"""Elementwise operators: arithmetic, comparison, logic and elementary functions."""
+"""Elementwise operators of two operands: arithmetic, comparison, limits. The other elementwise topics are joined in here."""
+
+import builtins
 
 import jax
 import jax.numpy as jnp
 
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.ops import complexes, elementary, logic
+from msjax.ops.complexes import *
 from msjax.ops.dispatch import operator
-from msjax.ops.promote import kind_of, promote, to_float
+from msjax.ops.elementary import *
+from msjax.ops.logic import *
+from msjax.ops.promote import array, kind_of, promote, to_float
+from msjax.ops.tables import binary, comparison
 
 __all__ = [
-    "abs",
+    "accumulate_n",
     "add",
+    "addcdiv",
+    "addcmul",
+    "addn",
+    "atan2",
+    "arctan2",
     "clamp",
+    "clip",
     "clip_by_value",
-    "bitwise_not",
-    "cos",
+    "copysign",
+    "div",
+    "divide",
+    "eq",
     "equal",
-    "erf",
-    "exp",
+    "float_power",
+    "float_power_ext",
+    "floor_div",
     "floor_divide",
     "floor_mod",
+    "floordiv",
+    "floormod",
+    "fmax",
+    "fmin",
+    "fmod",
+    "ge",
     "greater",
     "greater_equal",
+    "gt",
+    "heaviside",
+    "hypot",
+    "isclose",
+    "approximate_equal",
+    "ldexp",
+    "le",
+    "lerp",
     "less",
     "less_equal",
-    "log",
-    "logical_not",
+    "logaddexp",
+    "logaddexp2",
+    "lt",
     "maximum",
     "minimum",
     "mul",
-    "neg",
+    "multiply",
+    "ne",
+    "nextafter",
     "not_equal",
-    "positive",
     "pow",
-    "reciprocal",
-    "rsqrt",
-    "sin",
-    "sqrt",
-    "square",
+    "pows",
+    "remainder",
     "sub",
-    "tanh",
+    "subtract",
+    "tensor_add",
+    "tensor_div",
+    "tensor_floordiv",
+    "tensor_ge",
+    "tensor_gt",
+    "tensor_le",
+    "tensor_lt",
+    "tensor_mod",
+    "tensor_mul",
+    "tensor_muls",
+    "tensor_pow",
+    "tensor_sub",
     "true_divide",
+    "truncate_div",
+    "truncate_mod",
 ]
+__all__ += complexes.__all__ + elementary.__all__ + logic.__all__
 
 # ---- arithmetic of two operands
 
@@ -65,26 +112,100 @@ def mul(input, other):
     return x & y if x.dtype == jnp.bool_ else x * y
 
 
-@operator(2, name="Div", int_grad=True)
-def true_divide(input, other):
-    """input / other, elementwise with broadcasting; of integers a Float32."""
-    x, y = promote(input, other, scalar_tensors_yield=True)
-    return to_float(x) / to_float(y)
+def _toward_zero(x, y):
+    if kind_of(x.dtype) in "biu":
+        x, y = (x.astype(jnp.int32), y.astype(jnp.int32)) if x.dtype == jnp.bool_ else (x, y)
+        return jax.lax.stop_gradient(jax.lax.div(*jnp.broadcast_arrays(x, y)))
+    return jnp.trunc(x / y)
 
 
-@operator(2, name="FloorDiv", int_grad=False)
-def floor_divide(input, other):
-    """input / other rounded towards minus infinity, elementwise with broadcasting."""
-    x, y = promote(input, other, scalar_tensors_yield=True)
+def _downward(x, y):
     # No gradient flows through a step function; jax's own rule for floor_divide is not zero everywhere.
     return jax.lax.stop_gradient(jnp.floor_divide(x, y))
 
 
+@operator(2, name="Div", int_grad=True)
+def true_divide(input, other, *, rounding_mode=None):
+    """input / other, elementwise with broadcasting; of integers a Float32.
+
+    Args:
+        input, other (Tensor or number): the operands.
+        rounding_mode (str, optional): "floor" or "trunc", to round the result, of the operands' dtype then. Default: None.
+
+    Raises:
+        ValueError: another `rounding_mode`.
+    """
+    if rounding_mode is not None:
+        if rounding_mode not in ("floor", "trunc"):
+            raise ValueError(f"'rounding_mode' should be None, 'floor' or 'trunc', but got {rounding_mode!r}.")
+        return (_downward if rounding_mode == "floor" else _toward_zero)(*promote(input, other, scalar_tensors_yield=True))
+    x, y = promote(input, other, scalar_tensors_yield=True)
+    return to_float(x) / to_float(y)
+
+
+@operator(2, name="FloorDiv")
+def floor_divide(input, other):
+    """input / other rounded towards minus infinity, elementwise with broadcasting."""
+    return _downward(*promote(input, other))
+
+
 @operator(2, name="FloorMod", int_grad=True)
-def floor_mod(input, other):
+def floor_mod(x, y):
+    """The remainder of floor division, with the sign of `y`."""
+    return jnp.remainder(*promote(x, y))
+
+
+@operator(2, name="Remainder", int_grad=True)
+def remainder(input, other):
     """The remainder of floor division, with the sign of `other`."""
+    return jnp.remainder(*promote(input, other))
+
+
+@operator(2, name="Fmod", int_grad=True)
+def fmod(input, other):
+    """The remainder of division rounded towards zero, with the sign of `input`."""
+    return jnp.fmod(*promote(input, other, scalar_tensors_yield=True))
+
+
+@operator(2, name="TruncateMod", int_grad=True)
+def truncate_mod(x, y):
+    """The remainder of division rounded towards zero, with the sign of `x`."""
+    return jnp.fmod(*promote(x, y))
+
+
+@operator(2, name="TruncateDiv", int_grad=True)
+def truncate_div(x, y):
+    """x / y rounded towards zero, elementwise with broadcasting."""
+    return _toward_zero(*promote(x, y))
+
+
+@operator(2, name="RealDiv", int_grad=True)
+def tensor_div(x, y):
+    """x / y, elementwise with broadcasting; of integers an integer, rounded towards zero."""
+    x, y = promote(x, y)
+    return x / y if kind_of(x.dtype) in "fc" else _toward_zero(x, y)
+
+
+@operator(2, name="Sub", int_grad=True)
+def _sub_scaled(input, other, alpha=1):
     x, y = promote(input, other)
-    return jnp.remainder(x, y)
+    return x - jnp.asarray(alpha, y.dtype) * y
+
+
+def subtract(input, other, *, alpha=1):
+    """input - alpha * other, elementwise with broadcasting.
+
+    Args:
+        input, other (Tensor or number): the operands.
+        alpha (number): a factor of `other`. Default: 1.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.subtract(ms.Tensor([1.0, 2.0]), 1.0, alpha=2))
+        [-1.  0.]
+    """
+    return sub(input, other) if type(alpha) is int and alpha == 1 else _sub_scaled(input, other, alpha)
 
 
 @operator(2, name="Pow", int_grad=True)
@@ -100,7 +221,17 @@ def _pow_constant(input, exponent):
 
 
 def pow(input, exponent):
-    """input to the power of exponent, elementwise with broadcasting."""
+    """input to the power of exponent, elementwise with broadcasting.
+
+    Args:
+        input, exponent (Tensor or number): the operands.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.pow(ms.Tensor([1.0, 2.0, 3.0]), 2))
+        [1. 4. 9.]
+    """
     if type(exponent) is int and 0 <= exponent <= 64:
         # Compiled for this exponent: exact, and with a gradient that needs no logarithm.
         return _pow_constant(input, exponent)
@@ -122,71 +253,196 @@ def _float_power_jvp(primals, tangents):
     return out, by_x * dx + by_y * dy
 
 
-@operator(2, name="Maximum", int_grad=True)
-def maximum(input, other):
-    """The larger of two values, elementwise; equal values share the gradient."""
-    return jnp.maximum(*promote(input, other))
+def _wide_power(x, y):
+    wide = mstype.to_jax(mstype.complex128 if kind_of(x.dtype) == "c" else mstype.float64)
+    x, y = x.astype(wide), y.astype(wide)
+    return jnp.power(x, y) if kind_of(x.dtype) == "c" else _float_power(x, y)
 
 
-@operator(2, name="Minimum", int_grad=True)
-def minimum(input, other):
-    """The smaller of two values, elementwise; equal values share the gradient."""
-    return jnp.minimum(*promote(input, other))
+def _hypot(x, y):
+    return jnp.hypot(x, y) if kind_of(x.dtype) == "f" else jnp.hypot(to_float(x), to_float(y))
 
 
-def _compare(name, fn, doc):
-    def kernel(input, other):
-        return fn(*promote(input, other))
+_TWO = "ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 0.5])"
 
-    kernel.__name__ = kernel.__qualname__ = name
-    kernel.__doc__ = doc
-    return operator(2, differentiable=False)(kernel)
+maximum = binary(
+    "maximum",
+    jnp.maximum,
+    "The larger of two values, elementwise; equal values share the gradient.",
+    (f"ops.maximum({_TWO})", "[3. 2.]"),
+    int_grad=True,
+)
+minimum = binary(
+    "minimum",
+    jnp.minimum,
+    "The smaller of two values, elementwise; equal values share the gradient.",
+    (f"ops.minimum({_TWO})", "[1.  0.5]"),
+    int_grad=True,
+)
+fmax = binary(
+    "fmax",
+    jnp.fmax,
+    "The larger of two values, elementwise; where one is NaN, the other.",
+    ("ops.fmax(ms.Tensor([1.0, float('nan')]), ms.Tensor([2.0, 3.0]))", "[2. 3.]"),
+    int_grad=True,
+)
+fmin = binary(
+    "fmin",
+    jnp.fmin,
+    "The smaller of two values, elementwise; where one is NaN, the other.",
+    ("ops.fmin(ms.Tensor([1.0, float('nan')]), ms.Tensor([2.0, 3.0]))", "[1. 3.]"),
+    int_grad=True,
+)
+atan2 = binary(
+    "atan2",
+    jnp.arctan2,
+    "The angle of the point (other, input), in (-pi, pi].",
+    ("ops.atan2(ms.Tensor([0.0, 1.0]), ms.Tensor([1.0, 0.0]))", "[0.        1.5707964]"),
+    floats=True,
+)
+hypot = binary(
+    "hypot",
+    _hypot,
+    "sqrt(input**2 + other**2), elementwise, computed without overflow.",
+    ("ops.hypot(ms.Tensor([3.0, 5.0]), ms.Tensor([4.0, 12.0]))", "[ 5. 13.]"),
+)
+logaddexp = binary(
+    "logaddexp",
+    jnp.logaddexp,
+    "log(exp(input) + exp(other)), elementwise, computed without overflow.",
+    ("ops.logaddexp(ms.Tensor([0.0, 1000.0]), ms.Tensor([0.0, 0.0]))", "[6.931472e-01 1.000000e+03]"),
+    floats=True,
+)
+logaddexp2 = binary(
+    "logaddexp2",
+    jnp.logaddexp2,
+    "log2(2**input + 2**other), elementwise, computed without overflow.",
+    ("ops.logaddexp2(ms.Tensor([0.0, 1.0]), ms.Tensor([0.0, 1.0]))", "[1. 2.]"),
+    floats=True,
+)
+nextafter = binary(
+    "nextafter",
+    lambda x, y: jnp.nextafter(jax.lax.stop_gradient(x), y),
+    "The float next to `input` in the direction of `other`.",
+    ("ops.nextafter(ms.Tensor(0.0), ms.Tensor(1.0)) > 0", "True"),
+    floats=True,
+    differentiable=False,
+)
+float_power = binary(
+    "float_power",
+    _wide_power,
+    "input to the power of other, computed in Float64 (Complex128 for complex Tensors).",
+    ("ops.float_power(ms.Tensor([1, 2, 3]), 2)", "[1. 4. 9.]"),
+    int_grad=True,
+)
+float_power_ext = float_power
 
 
-equal = _compare("equal", jnp.equal, "input == other, elementwise, as Bool.")
-not_equal = _compare("not_equal", jnp.not_equal, "input != other, elementwise, as Bool.")
-greater = _compare("greater", jnp.greater, "input > other, elementwise, as Bool.")
-greater_equal = _compare("greater_equal", jnp.greater_equal, "input >= other, elementwise, as Bool.")
-less = _compare("less", jnp.less, "input < other, elementwise, as Bool.")
-less_equal = _compare("less_equal", jnp.less_equal, "input <= other, elementwise, as Bool.")
+@operator(2)
+def copysign(x, other):
+    """The magnitude of `x` with the sign of `other`, elementwise."""
+    x = to_float(x)
+    return jnp.copysign(x, jnp.asarray(other).astype(x.dtype))
 
 
-# ---- one operand
+@operator(2)
+def heaviside(input, values):
+    """0 where `input` is negative, 1 where it is positive and `values` where it is 0."""
+    x, y = promote(input, values)
+    return jnp.where(x == 0, y, (x > 0).astype(x.dtype))
 
 
-def _unary(name, fn, doc, *, floats=False, int_grad=False, differentiable=True):
-    """An elementwise operator; `floats`: integers are taken as Float32."""
-
-    def kernel(input):
-        return fn(to_float(input) if floats else jnp.asarray(input))
-
-    kernel.__name__ = kernel.__qualname__ = name
-    kernel.__doc__ = doc
-    return operator(1, int_grad=int_grad, differentiable=differentiable)(kernel)
+@operator(2)
+def ldexp(x, other):
+    """x * 2**other, elementwise."""
+    x, y = promote(x, other, scalar_tensors_yield=True)
+    return to_float(x) * jnp.exp2(to_float(y))
 
 
-neg = _unary("neg", jnp.negative, "-input.", int_grad=True)
-abs = _unary("abs", jnp.abs, "The absolute value; its gradient at 0 is 0.", int_grad=True)
-square = _unary("square", jnp.square, "input * input.", int_grad=True)
-positive = _unary("positive", jnp.positive, "input itself.", int_grad=True)
-exp = _unary("exp", jnp.exp, "e to the power of input.", floats=True)
-log = _unary("log", jnp.log, "The natural logarithm.", floats=True)
-sqrt = _unary("sqrt", jnp.sqrt, "The square root; its gradient at 0 is infinite.", floats=True)
-rsqrt = _unary("rsqrt", jax.lax.rsqrt, "1 / sqrt(input).", floats=True)
-reciprocal = _unary("reciprocal", jnp.reciprocal, "1 / input.", floats=True)
-sin = _unary("sin", jnp.sin, "The sine.", floats=True)
-cos = _unary("cos", jnp.cos, "The cosine.", floats=True)
-tanh = _unary("tanh", jnp.tanh, "The hyperbolic tangent.", floats=True)
-erf = _unary("erf", jax.lax.erf, "The error function.", floats=True)
-logical_not = _unary("logical_not", jnp.logical_not, "not input, elementwise, as Bool.", differentiable=False)
-bitwise_not = _unary("bitwise_not", jnp.bitwise_not, "The bits of integers, or Bools, inverted.", differentiable=False)
+@operator(3)
+def lerp(input, end, weight):
+    """input + weight * (end - input), elementwise; `weight` is a number or a Tensor."""
+    x, y = promote(input, end)
+    return x + jnp.asarray(weight).astype(x.dtype) * (y - x)
+
+
+@operator(4, int_grad=True)
+def addcmul(input, tensor1, tensor2, value=1):
+    """input + value * tensor1 * tensor2, elementwise with broadcasting."""
+    dtype = jnp.result_type(*(array(v).dtype for v in (input, tensor1, tensor2)))
+    x, y, z, v = (jnp.asarray(a).astype(dtype) for a in (input, tensor1, tensor2, value))
+    return x + v * y * z
+
+
+@operator(4)
+def addcdiv(input, tensor1, tensor2, value=1):
+    """input + value * tensor1 / tensor2, elementwise with broadcasting."""
+    dtype = jnp.result_type(*(to_float(v).dtype for v in (input, tensor1, tensor2)))
+    x, y, z, v = (jnp.asarray(a).astype(dtype) for a in (input, tensor1, tensor2, value))
+    return x + v * y / z
+
+
+def addn(x):
+    """The sum of Tensors of one shape and dtype, given as a tuple or list.
+
+    Args:
+        x (tuple or list of Tensor): the terms.
+
+    Raises:
+        TypeError: `x` is no tuple or list.
+        ValueError: it is empty.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addn([ms.Tensor([1.0]), ms.Tensor([2.0]), ms.Tensor([3.0])]))
+        [6.]
+    """
+    if isinstance(x, Tensor) or not isinstance(x, (tuple, list)):
+        raise TypeError(f"For 'AddN', the argument should be a tuple or list of Tensors, but got {describe(x)}.")
+    if not x:
+        raise ValueError("For 'AddN', the tuple or list of Tensors should not be empty.")
+    return builtins.sum(x[1:], start=x[0])
+
+
+accumulate_n = addn
+
+
+# ---- comparison
+
+equal = comparison("equal", jnp.equal, "input == other, elementwise, as Bool.", (f"ops.equal({_TWO})", "[False False]"))
+not_equal = comparison(
+    "not_equal", jnp.not_equal, "input != other, elementwise, as Bool.", (f"ops.not_equal({_TWO})", "[ True  True]")
+)
+greater = comparison("greater", jnp.greater, "input > other, elementwise, as Bool.", (f"ops.greater({_TWO})", "[False  True]"))
+greater_equal = comparison(
+    "greater_equal", jnp.greater_equal, "input >= other, elementwise, as Bool.", (f"ops.greater_equal({_TWO})", "[False  True]")
+)
+less = comparison("less", jnp.less, "input < other, elementwise, as Bool.", (f"ops.less({_TWO})", "[ True False]"))
+less_equal = comparison(
+    "less_equal", jnp.less_equal, "input <= other, elementwise, as Bool.", (f"ops.less_equal({_TWO})", "[ True False]")
+)
+
+
+@operator(2, differentiable=False)
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """True where |input - other| <= atol + rtol * |other|; of two NaN, `equal_nan`."""
+    return jnp.isclose(*promote(input, other), rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+@operator(2, differentiable=False)
+def approximate_equal(x, y, tolerance=1e-5):
+    """True where |x - y| < tolerance, elementwise."""
+    x, y = promote(x, y)
+    return jnp.abs(x - y) < tolerance
+
 
 # ---- limits
 
 
-@operator(3, int_grad=True)
+@operator(3, name="clamp", int_grad=True)
 def _clamp(input, min, max):
-    x = jnp.asarray(input)
+    x = array(input)
     if min is not None:
         x, low = promote(x, min)
         x = jnp.where(x < low, low, x)
@@ -197,12 +453,51 @@ def _clamp(input, min, max):
 
 
 def clamp(input, min=None, max=None):
-    """Values limited to [min, max], which may be numbers, Tensors or None; at the limits the gradient is 1."""
+    """Values limited to [min, max]; at the limits the gradient is 1.
+
+    Args:
+        input (Tensor): any shape. A list or tuple of Tensors gives a list or tuple.
+        min, max (Tensor, number or None): the limits; None for no limit. Not both None.
+
+    Raises:
+        ValueError: both limits are None.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.clamp(ms.Tensor([-3.0, 0.5, 3.0]), -1.0, 1.0))
+        [-1.   0.5  1. ]
+    """
     if min is None and max is None:
         raise ValueError("For 'clamp', 'min' and 'max' can't both be None.")
+    if isinstance(input, (tuple, list)):
+        return type(input)(_clamp(x, min, max) for x in input)
     return _clamp(input, min, max)
 
 
+def clip(input, min=None, max=None):
+    """Values limited to [min, max]; see `clamp`."""
+    return clamp(input, min, max)
+
+
 def clip_by_value(x, clip_value_min=None, clip_value_max=None):
-    """Values limited to [clip_value_min, clip_value_max]."""
+    """Values limited to [clip_value_min, clip_value_max]; see `clamp`."""
     return clamp(x, clip_value_min, clip_value_max)
+
+
+# ---- other names of the same functions
+
+div = divide = true_divide
+multiply = tensor_mul = tensor_muls = mul
+tensor_add = add
+tensor_sub = sub
+floor_div = floordiv = tensor_floordiv = floor_divide
+floormod = tensor_mod = floor_mod
+pows = tensor_pow = pow
+arctan2 = atan2
+eq = equal
+ne = not_equal
+gt = tensor_gt = greater
+ge = tensor_ge = greater_equal
+lt = tensor_lt = less
+le = tensor_le = less_equal

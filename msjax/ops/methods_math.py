@@ -60,7 +60,6 @@ for _name in (
     "sin",
     "cos",
     "tanh",
-    "erf",
     "logical_not",
 ):
     METHODS[_name] = getattr(elementwise, _name)

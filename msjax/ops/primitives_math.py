@@ -1,6 +1,6 @@
 """Operator classes of arithmetic, activations, reductions and linear algebra."""
 
-from msjax.ops import activations, arrange, elementwise, linear, reduction
+from msjax.ops import activations, arrange, elementwise, linear, reduction, special
 from msjax.ops.primitive import Primitive, plain_primitives
 
 __all__ = ["MatMul", "Softmax"]
@@ -28,7 +28,7 @@ _PLAIN = plain_primitives(
         "Sin": elementwise.sin,
         "Cos": elementwise.cos,
         "Tanh": elementwise.tanh,
-        "Erf": elementwise.erf,
+        "Erf": special.erf,
         "Equal": elementwise.equal,
         "NotEqual": elementwise.not_equal,
         "Greater": elementwise.greater,

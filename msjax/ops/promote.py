@@ -47,15 +47,15 @@ def result_dtype(x, y, scalar_tensors_yield=False):
     """
     x_number, y_number = is_number(x), is_number(y)
     if x_number and y_number:
-        return jnp.result_type(x, y)
+        return jnp.promote_types(array(x).dtype, array(y).dtype)
     if y_number:
         return with_number(x.dtype, number_kind(y))
     if x_number:
         return with_number(y.dtype, number_kind(x))
     if scalar_tensors_yield and (x.ndim == 0) != (y.ndim == 0):
-        array, scalar = (y, x) if x.ndim == 0 else (x, y)
-        if _RANK[kind_of(scalar.dtype)] <= _RANK[kind_of(array.dtype)]:
-            return array.dtype
+        tensor, scalar = (y, x) if x.ndim == 0 else (x, y)
+        if _RANK[kind_of(scalar.dtype)] <= _RANK[kind_of(tensor.dtype)]:
+            return tensor.dtype
     return jnp.promote_types(x.dtype, y.dtype)
 
 
@@ -65,7 +65,23 @@ def promote(x, y, scalar_tensors_yield=False):
     return jnp.asarray(x, dtype), jnp.asarray(y, dtype)
 
 
+def array(x):
+    """An operand as an array; Python floats as Float32, ints as Int64."""
+    if is_number(x):
+        return jnp.asarray(x, _OF_NUMBERS[number_kind(x)]())
+    return jnp.asarray(x)
+
+
+_OF_NUMBERS = {
+    "b": lambda: jnp.bool_,
+    "i": lambda: mstype.to_jax(mstype.int64),
+    "u": lambda: mstype.to_jax(mstype.int64),
+    "f": lambda: jnp.float32,
+    "c": lambda: jnp.complex64,
+}
+
+
 def to_float(x):
     """Integers and bools as float32; floats as they are."""
-    x = jnp.asarray(x)
+    x = array(x)
     return x if kind_of(x.dtype) in "fc" else x.astype(jnp.float32)

@@ -1,0 +1,153 @@
+"""Fourier transforms."""
+
+import jax.numpy as jnp
+
+from msjax.common import dtype as mstype
+from msjax.common.tensor import wrap
+from msjax.ops.dispatch import operator
+from msjax.ops.promote import array, kind_of, to_float
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "hfft2",
+    "hfftn",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "ihfft2",
+    "ihfftn",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+
+_NORMS = (None, "backward", "forward", "ortho")
+_NORM_TEXT = (
+    'norm (str, optional): "backward" scales the inverse by 1/n, "forward" the forward transform, "ortho" both by 1/sqrt(n).'
+)
+_OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+def _numbers(x):
+    """Integers as Float32; half floats too, which no FFT takes."""
+    x = to_float(x)
+    return x.astype(jnp.float32) if kind_of(x.dtype) == "f" and x.dtype.itemsize < 4 else x
+
+
+def _check_norm(norm):
+    if norm not in _NORMS:
+        raise ValueError(f"'norm' should be one of {_NORMS}, but got {norm!r}.")
+    return norm
+
+
+def _one(name, fn, doc):
+    def kernel(input, n=None, dim=-1, norm=None):
+        return fn(_numbers(input), n, dim, _check_norm(norm))
+
+    kernel.__name__ = kernel.__qualname__ = name
+    kernel.__doc__ = f"""{doc} along one axis.
+
+    Args:
+        input (Tensor): any shape.
+        n (int, optional): the length; the axis is cut or filled up with zeros. Default: None, for the axis's own.
+        dim (int): the axis. Default: -1.
+        {_NORM_TEXT} Default: None, for "backward".
+    """
+    return operator()(kernel)
+
+
+def _several(name, fn, doc, default):
+    def kernel(input, s=None, dim=default, norm=None):
+        return fn(_numbers(input), s, dim, _check_norm(norm))
+
+    kernel.__name__ = kernel.__qualname__ = name
+    kernel.__doc__ = f"""{doc} along {"two" if default else "several"} axes.
+
+    Args:
+        input (Tensor): any shape.
+        s (tuple of int, optional): the length along each axis. Default: None, for the axes' own.
+        dim (tuple of int, optional): the axes. Default: {default}{"" if default else ", for all, or the last ones if s is given"}.
+        {_NORM_TEXT} Default: None, for "backward".
+    """
+    return operator()(kernel)
+
+
+def _axes(x, s, dim):
+    if dim is not None:
+        return dim
+    return tuple(range(x.ndim)) if s is None else tuple(range(-len(s), 0))
+
+
+def _hfftn(x, s, dim, norm):
+    # An Hermitian transform is the inverse real one of the conjugate, scaled the other way.
+    return jnp.fft.irfftn(jnp.conj(x), s, _axes(x, s, dim), _OPPOSITE[norm])
+
+
+def _ihfftn(x, s, dim, norm):
+    return jnp.conj(jnp.fft.rfftn(x, s, _axes(x, s, dim), _OPPOSITE[norm]))
+
+
+_PAIR = (-2, -1)
+fft = _one("fft", jnp.fft.fft, "The discrete Fourier transform")
+ifft = _one("ifft", jnp.fft.ifft, "The inverse discrete Fourier transform")
+rfft = _one("rfft", jnp.fft.rfft, "The discrete Fourier transform of real numbers, its non-negative frequencies,")
+irfft = _one("irfft", jnp.fft.irfft, "The inverse of rfft")
+hfft = _one("hfft", jnp.fft.hfft, "The discrete Fourier transform of a signal that is Hermitian,")
+ihfft = _one("ihfft", jnp.fft.ihfft, "The inverse of hfft")
+fft2 = _several("fft2", jnp.fft.fftn, "The discrete Fourier transform", _PAIR)
+ifft2 = _several("ifft2", jnp.fft.ifftn, "The inverse discrete Fourier transform", _PAIR)
+rfft2 = _several("rfft2", jnp.fft.rfftn, "The discrete Fourier transform of real numbers", _PAIR)
+irfft2 = _several("irfft2", jnp.fft.irfftn, "The inverse of rfft2", _PAIR)
+hfft2 = _several("hfft2", _hfftn, "The discrete Fourier transform of a signal that is Hermitian in its last axis,", _PAIR)
+ihfft2 = _several("ihfft2", _ihfftn, "The inverse of hfft2", _PAIR)
+fftn = _several("fftn", jnp.fft.fftn, "The discrete Fourier transform", None)
+ifftn = _several("ifftn", jnp.fft.ifftn, "The inverse discrete Fourier transform", None)
+rfftn = _several("rfftn", jnp.fft.rfftn, "The discrete Fourier transform of real numbers", None)
+irfftn = _several("irfftn", jnp.fft.irfftn, "The inverse of rfftn", None)
+hfftn = _several("hfftn", _hfftn, "The discrete Fourier transform of a signal that is Hermitian in its last axis,", None)
+ihfftn = _several("ihfftn", _ihfftn, "The inverse of hfftn", None)
+
+
+@operator(int_grad=True)
+def fftshift(input, dim=None):
+    """Frequencies reordered so that 0 is in the middle of the axes `dim` (all by default)."""
+    return jnp.fft.fftshift(array(input), dim)
+
+
+@operator(int_grad=True)
+def ifftshift(input, dim=None):
+    """The inverse of fftshift."""
+    return jnp.fft.ifftshift(array(input), dim)
+
+
+def fftfreq(n, d=1.0, dtype=None):
+    """The frequencies of the results of fft of length n, for samples at a distance of d.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.fftfreq(4))
+        [ 0.    0.25 -0.5  -0.25]
+    """
+    return wrap(jnp.fft.fftfreq(n, d).astype(mstype.to_jax(mstype.float32 if dtype is None else dtype)))
+
+
+def rfftfreq(n, d=1.0, dtype=None):
+    """The frequencies of the results of rfft of length n, for samples at a distance of d.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.rfftfreq(4))
+        [0.   0.25 0.5 ]
+    """
+    return wrap(jnp.fft.rfftfreq(n, d).astype(mstype.to_jax(mstype.float32 if dtype is None else dtype)))
