@@ -2,9 +2,8 @@
 
 from msjax.autograd.op import apply
 from msjax.nn.cell import Cell
-from msjax.nn.conv import n_ints
-from msjax.ops.convolution import same_padding
 from msjax.ops.pooling import AVG_POOL, MAX_POOL
+from msjax.ops.sliding import n_ints, same_padding
 
 __all__ = ["AvgPool2d", "MaxPool2d"]
 
