@@ -43,6 +43,7 @@ _LATER |= dict.fromkeys(
     ("save_checkpoint", "load_checkpoint", "load_param_into_net", "load_checkpoint_async"), "msjax.serialization"
 )
 _LATER |= dict.fromkeys(("enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"), "msjax.autograd.modes")
+_LATER |= {"recompute": "msjax.autograd.recompute", "saved_tensors_hooks": "msjax.autograd.saved"}
 _LATER |= dict.fromkeys(("Model", "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager"), "msjax.train")
 
 

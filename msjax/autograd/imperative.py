@@ -236,7 +236,7 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
     if is_tracer(self._value) or STATE.scope is not ROOT:
         raise RuntimeError(_NOT_HERE.format(where="compiled" if is_tracer(self._value) else "differentiated"))
     node = self._node
-    if node is None or not (node.base is ROOT):
+    if node is None or node.base is not ROOT:
         raise RuntimeError(_NO_GRADIENT)
     if gradient is None:
         if self._value.size != 1:

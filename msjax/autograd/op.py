@@ -165,12 +165,11 @@ def _record(op, operands, values, static, traced):
             # At ROOT, backward(create_graph=True) may be called.
             node.again = True
             node.values = values
-        if residuals is not None:
-            if residuals.spec.needs_values:
-                node.values = values
-                node.out = out
-            if STATE.saving is not None and residuals.spec.sources:
-                STATE.saving.save(node, operands, values)
+        if residuals is not None and residuals.spec.needs_values:
+            node.values = values
+            node.out = out
+        if STATE.saving is not None:
+            STATE.saving.save(node, operands, values)
         for i, tensor in enumerate(tensors):
             if pull.carries[i]:
                 tensor._node = node

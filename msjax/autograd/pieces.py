@@ -90,6 +90,10 @@ class Residuals:
         self.spec = spec
         self.leaves = leaves
 
+    def emptied(self):
+        """The same without values."""
+        return Residuals(self.spec, ())
+
 
 jax.tree_util.register_pytree_node(Residuals, lambda r: (r.leaves, r.spec), Residuals)
 

@@ -7,6 +7,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
 from msjax.context import SETTINGS
 from msjax.hooks.returns import gradients_result
+from msjax.hooks.table import with_global
 from msjax.state import STATE
 
 
@@ -107,7 +108,7 @@ class CellBackward:
 
     def _call_pre_hooks(self, grads):
         grads = tuple(grads)
-        for hook in self.cell._hooks.backward_pre:
+        for hook in with_global(self.cell._hooks).backward_pre:
             result = hook.fn(cell_argument(self.cell), grads)
             grads = gradients_result(hook.fn, "backward pre hook", result, grads, self.cells)
         return list(grads)
@@ -120,7 +121,7 @@ class CellBackward:
         grad_output = self.grad_output or (None,) * self.n_outputs
         self.grad_output = None
         grads = tuple(grads)
-        for hook in self.cell._hooks.backward:
+        for hook in with_global(self.cell._hooks).backward:
             cell = cell_argument(self.cell)
             result = (
                 hook.fn(cell, grad_output, grads) if SETTINGS.hook_dialect == "mindspore-1" else hook.fn(cell, grads, grad_output)

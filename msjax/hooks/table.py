@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 
 from msjax.errors import callable_name
 from msjax.hooks.handle import RemovableHandle, new_hook_id
+from msjax.state import VERSION
 
 KINDS = (
     "forward_pre",
     "forward",
     "backward_pre",
     "backward",
+    "saved_tensors",
     "state_dict_pre",
     "state_dict_post",
     "load_state_dict_pre",
@@ -27,7 +29,7 @@ class Hook:
 
     Attributes:
         id: number of its handle.
-        fn: the function.
+        fn: the function; of the kind saved_tensors, the pair of functions.
         with_kwargs: it gets the keyword arguments of the call, too.
         always_call: a forward hook that runs even if the call fails.
         observe, traced: in compiled programs, what the user says the hook is: True, or None for not said.
@@ -53,6 +55,7 @@ class HookTable:
     forward: tuple = ()
     backward_pre: tuple = ()
     backward: tuple = ()
+    saved_tensors: tuple = ()
     state_dict_pre: tuple = ()
     state_dict_post: tuple = ()
     load_state_dict_pre: tuple = ()
@@ -64,7 +67,7 @@ class HookTable:
     @property
     def in_calls(self) -> bool:
         """True if there is a hook that runs when the Cell is called or differentiated."""
-        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward)
+        return bool(self.forward_pre or self.forward or self.backward_pre or self.backward or self.saved_tensors)
 
     def add(self, kind: str, hook: Hook, prepend=False) -> "HookTable":
         hooks = getattr(self, kind)
@@ -77,6 +80,47 @@ class HookTable:
 
 
 EMPTY = HookTable()
+
+
+class GlobalHooks:
+    """The owner of the hooks that run for all cells.
+
+    Attributes:
+        table: the HookTable, replaced as a whole.
+        changed: called after that with the new table.
+    """
+
+    def __init__(self):
+        self.table = EMPTY
+        self.changed = None
+
+    @property
+    def _hooks(self):
+        return self.table
+
+    def _set_hooks(self, table):
+        self.table = table
+        VERSION.n += 1
+        self.changed(table)
+
+
+GLOBAL = GlobalHooks()
+
+
+def with_global(own: HookTable) -> HookTable:
+    """The hooks that run when a cell is called: those of all cells, then its own."""
+    table = GLOBAL.table
+    if table is EMPTY:
+        return own
+    if own is EMPTY:
+        return table
+    return replace(
+        own,
+        forward_pre=table.forward_pre + own.forward_pre,
+        forward=table.forward + own.forward,
+        backward_pre=table.backward_pre + own.backward_pre,
+        backward=table.backward + own.backward,
+    )
 
 
 def register(owner, kind: str, fn, prepend=False, **options) -> RemovableHandle:

@@ -8,6 +8,7 @@ from msjax.nn.conv import *
 from msjax.nn.dropout import *
 from msjax.nn.dynamic_lr import *
 from msjax.nn.embedding import *
+from msjax.nn.global_hooks import *
 from msjax.nn.image import *
 from msjax.nn.learning_rate_schedule import *
 from msjax.nn.loss import *

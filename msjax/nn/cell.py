@@ -1,9 +1,12 @@
 """Cell: the base of layers and networks, a stateful object over flax's nnx.Module."""
 
 import warnings
+from contextlib import nullcontext
 
 from flax import nnx
 
+from msjax.autograd.recompute import call_recomputed
+from msjax.autograd.saved import saved_tensors_hooks
 from msjax.common import dtype as mstype
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
@@ -54,7 +57,7 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
     _hooks = hook_table.EMPTY
     _special = False  # the call needs more than construct: hooks, mixed precision, recomputation
     _to_float = None
-    _recompute = False
+    _recompute = None  # the settings of recompute()
     _param_prefix = ""
     _flags = None
     bprop = None
@@ -94,11 +97,11 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
         cells = STATE.cells
         cells.append(self)
         try:
-            for hook in self._hooks.forward_pre:
+            for hook in hook_table.with_global(self._hooks).forward_pre:
                 cell = cell_argument(self)
                 result = hook.fn(cell, args, kwargs) if hook.with_kwargs else hook.fn(cell, args)
                 args, kwargs = forward_pre_result(hook, result, args, kwargs)
-            table = self._hooks
+            table = hook_table.with_global(self._hooks)
             backward = CellBackward(self) if table.backward or table.backward_pre else None
             given = args
             if backward is not None and table.backward:
@@ -147,9 +150,21 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
     def _run_construct(self, args, kwargs):
         if self._to_float is not None:
             args = self.cast_inputs(args, self._to_float)
-        if self.bprop is not None:
-            return call_with_bprop(self, args, kwargs)
-        return self.construct(*args, **kwargs)
+        construct = self.construct if self.bprop is None else self._call_bprop
+        if self._recompute or self._hooks.saved_tensors:
+            return self._construct_saving(construct, args, kwargs)
+        return construct(*args, **kwargs)
+
+    def _construct_saving(self, construct, args, kwargs):
+        """Run construct where values kept for the backward are packed, or computed again."""
+        packing = self._hooks.saved_tensors
+        with saved_tensors_hooks(*packing[-1].fn) if packing else nullcontext():
+            if self._recompute:
+                return call_recomputed(construct, args, kwargs, self._recompute["context_fn"])
+            return construct(*args, **kwargs)
+
+    def _call_bprop(self, *args, **kwargs):
+        return call_with_bprop(self, args, kwargs)
 
     # ---- hooks
 
@@ -160,8 +175,10 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
 
     def _refresh_special(self):
         VERSION.n += 1
-        special = self._hooks.in_calls or self._to_float is not None or self._recompute or type(self).bprop is not None
-        self.__dict__["_special"] = bool(special)
+        if self._hooks.in_calls or self._to_float is not None or self._recompute:
+            self.__dict__["_special"] = True
+        else:
+            self.__dict__.pop("_special", None)
 
     def register_forward_pre_hook(self, hook_fn, *, prepend=False, with_kwargs=False) -> RemovableHandle:
         """Register a hook that runs before ``construct``.
@@ -224,7 +241,7 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
             self, "forward", hook_fn, prepend, with_kwargs=bool(with_kwargs), always_call=bool(always_call)
         )
 
-    def register_backward_pre_hook(self, hook_fn) -> RemovableHandle:
+    def register_backward_pre_hook(self, hook_fn, *, prepend=False) -> RemovableHandle:
         """Register a hook that runs, in the backward pass, before the cell's own.
 
         The hook is called as ``hook_fn(cell, grad_output)`` with a tuple of one gradient for each output, None where
@@ -233,6 +250,7 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
 
         Args:
             hook_fn (callable): the hook.
+            prepend (bool): True puts it before the hooks that are there.
 
         Returns:
             A handle; ``handle.remove()`` takes the hook away.
@@ -249,9 +267,9 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
             10.0
         """
         check_callable(hook_fn, "register_backward_pre_hook")
-        return hook_table.register(self, "backward_pre", hook_fn)
+        return hook_table.register(self, "backward_pre", hook_fn, prepend)
 
-    def register_backward_hook(self, hook_fn) -> RemovableHandle:
+    def register_backward_hook(self, hook_fn, *, prepend=False) -> RemovableHandle:
         """Register a hook that runs, in the backward pass, after the cell's own.
 
         The hook is called as ``hook_fn(cell, grad_input, grad_output)``: a tuple of the gradients with respect to the
@@ -261,6 +279,7 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
 
         Args:
             hook_fn (callable): the hook.
+            prepend (bool): True puts it before the hooks that are there.
 
         Returns:
             A handle; ``handle.remove()`` takes the hook away.
@@ -277,7 +296,54 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
             [0. 3.] [3. 3.]
         """
         check_callable(hook_fn, "register_backward_hook")
-        return hook_table.register(self, "backward", hook_fn)
+        return hook_table.register(self, "backward", hook_fn, prepend)
+
+    def register_saved_tensors_hooks(self, pack_hook, unpack_hook) -> RemovableHandle:
+        """Pack and unpack what operators keep for the backward while ``construct`` runs.
+
+        The functions are those of `ms.saved_tensors_hooks`. Where several were registered, the last one counts.
+
+        Args:
+            pack_hook (callable): from a Tensor to anything.
+            unpack_hook (callable): from that to a Tensor.
+
+        Returns:
+            A handle; ``handle.remove()`` takes the pair away.
+
+        Raises:
+            TypeError: one of them is not callable.
+
+        Example:
+            >>> import msjax as ms
+            >>> from msjax import nn
+            >>> net = nn.Tanh()
+            >>> handle = net.register_saved_tensors_hooks(lambda t: t.asnumpy(), lambda a: ms.Tensor(a))
+            >>> print(ms.grad(net)(ms.Tensor(0.0)))
+            1.0
+        """
+        check_callable(pack_hook, "register_saved_tensors_hooks")
+        check_callable(unpack_hook, "register_saved_tensors_hooks")
+        return hook_table.register(self, "saved_tensors", (pack_hook, unpack_hook))
+
+    def recompute(self, *, use_reentrant=True, output_recompute=False, early_stop=True, context_fn=None, **kwargs):
+        """Compute inner values of this cell again in the backward pass instead of keeping them; see `ms.recompute`.
+
+        The cell's own hooks run once; those of the cells in it, where they are forward hooks, again in the backward.
+
+        Args:
+            use_reentrant, output_recompute, early_stop, kwargs: kept for MindSpore's programs, without effect.
+            context_fn (callable, optional): returns two context managers, for the first and the second run.
+
+        Example:
+            >>> import msjax as ms
+            >>> from msjax import nn
+            >>> net = nn.SequentialCell(nn.Tanh(), nn.Tanh())
+            >>> net.recompute()
+            >>> print(ms.grad(net)(ms.Tensor(0.0)))
+            1.0
+        """
+        self.__dict__["_recompute"] = {"context_fn": context_fn}
+        self._refresh_special()
 
     # ---- members
 
@@ -464,6 +530,14 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
 
     def __iter__(self):
         raise TypeError(f"The cell {type(self).__name__} can't be iterated; use its cells() or cells_and_names().")
+
+
+def _global_hooks_changed(table):
+    # Cells that have an entry of their own need the long way in any case.
+    Cell._special = table is not hook_table.EMPTY
+
+
+hook_table.GLOBAL.changed = _global_hooks_changed
 
 
 def _name_cell(error, cells):

@@ -1,0 +1,114 @@
+"""Hooks that run for every cell of the program."""
+
+from msjax.errors import check_callable
+from msjax.hooks.handle import RemovableHandle
+from msjax.hooks.table import GLOBAL, register
+
+__all__ = [
+    "register_cell_backward_hook",
+    "register_cell_backward_pre_hook",
+    "register_cell_forward_hook",
+    "register_cell_forward_pre_hook",
+]
+
+
+def register_cell_forward_pre_hook(hook_fn, *, prepend=False, with_kwargs=False) -> RemovableHandle:
+    """Register a forward pre hook for all cells; it runs before the cell's own.
+
+    Args:
+        hook_fn (callable): as in `Cell.register_forward_pre_hook`.
+        prepend (bool): True puts it before the other hooks for all cells.
+        with_kwargs (bool): True for ``hook_fn(cell, args, kwargs)``.
+
+    Returns:
+        A handle; ``handle.remove()`` takes the hook away.
+
+    Raises:
+        TypeError: `hook_fn` is not callable.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.SequentialCell(nn.ReLU(), nn.Tanh())
+        >>> with nn.register_cell_forward_pre_hook(lambda cell, args: print(type(cell).__name__)):
+        ...     _ = net(ms.Tensor(1.0))
+        SequentialCell
+        ReLU
+        Tanh
+    """
+    check_callable(hook_fn, "register_cell_forward_pre_hook")
+    return register(GLOBAL, "forward_pre", hook_fn, prepend, with_kwargs=bool(with_kwargs))
+
+
+def register_cell_forward_hook(hook_fn, *, prepend=False, with_kwargs=False, always_call=False) -> RemovableHandle:
+    """Register a forward hook for all cells; it runs before the cell's own.
+
+    Args:
+        hook_fn (callable): as in `Cell.register_forward_hook`.
+        prepend (bool): True puts it before the other hooks for all cells.
+        with_kwargs (bool): True for ``hook_fn(cell, args, kwargs, output)``.
+        always_call (bool): True runs the hook even if the call fails.
+
+    Returns:
+        A handle; ``handle.remove()`` takes the hook away.
+
+    Raises:
+        TypeError: `hook_fn` is not callable.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> with nn.register_cell_forward_hook(lambda cell, args, output: print(type(cell).__name__, output)):
+        ...     _ = nn.ReLU()(ms.Tensor(-1.0))
+        ReLU 0.0
+    """
+    check_callable(hook_fn, "register_cell_forward_hook")
+    return register(GLOBAL, "forward", hook_fn, prepend, with_kwargs=bool(with_kwargs), always_call=bool(always_call))
+
+
+def register_cell_backward_pre_hook(hook_fn, *, prepend=False) -> RemovableHandle:
+    """Register a backward pre hook for all cells; it runs before the cell's own.
+
+    Args:
+        hook_fn (callable): as in `Cell.register_backward_pre_hook`.
+        prepend (bool): True puts it before the other hooks for all cells.
+
+    Returns:
+        A handle; ``handle.remove()`` takes the hook away.
+
+    Raises:
+        TypeError: `hook_fn` is not callable.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> with nn.register_cell_backward_pre_hook(lambda cell, grad_output: print(type(cell).__name__, grad_output[0])):
+        ...     _ = ms.grad(nn.ReLU())(ms.Tensor(2.0))
+        ReLU 1.0
+    """
+    check_callable(hook_fn, "register_cell_backward_pre_hook")
+    return register(GLOBAL, "backward_pre", hook_fn, prepend)
+
+
+def register_cell_backward_hook(hook_fn, *, prepend=False) -> RemovableHandle:
+    """Register a backward hook for all cells; it runs before the cell's own.
+
+    Args:
+        hook_fn (callable): as in `Cell.register_backward_hook`.
+        prepend (bool): True puts it before the other hooks for all cells.
+
+    Returns:
+        A handle; ``handle.remove()`` takes the hook away.
+
+    Raises:
+        TypeError: `hook_fn` is not callable.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> with nn.register_cell_backward_hook(lambda cell, grad_input, grad_output: print(type(cell).__name__, grad_input[0])):
+        ...     _ = ms.grad(nn.ReLU())(ms.Tensor(-2.0))
+        ReLU 0.0
+    """
+    check_callable(hook_fn, "register_cell_backward_hook")
+    return register(GLOBAL, "backward", hook_fn, prepend)
