@@ -5,10 +5,10 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
-from msjax.common.random import default_generator
 from msjax.ops.dispatch import operator
 from msjax.ops.indexing import rebind
 from msjax.ops.promote import array, kind_of, promote, to_float
+from msjax.ops.random_keys import next_key, wrap
 from msjax.ops.tables import unary
 
 __all__ = [
@@ -275,7 +275,7 @@ def _rrelu(x, key, lower, upper):
     if lower == upper:
         slope = jnp.asarray(lower, x.dtype)
     else:
-        slope = jax.random.uniform(jax.random.wrap_key_data(key), x.shape, x.dtype, lower, upper)
+        slope = jax.random.uniform(wrap(key), x.shape, x.dtype, lower, upper)
     return jnp.where(x >= 0, x, slope * x)
 
 
@@ -300,7 +300,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3):
     """
     if lower > upper:
         raise ValueError(f"For 'rrelu', 'lower' should not be above 'upper', but got {lower} and {upper}.")
-    return apply(_RRELU, (input, default_generator.next_key()), (float(lower), float(upper)))
+    return apply(_RRELU, (input, next_key()), (float(lower), float(upper)))
 
 
 def _typed(x, dtype):
@@ -347,7 +347,7 @@ def swiglu(input, dim=-1):
 
 def _gumbel_softmax(logits, key, tau, hard, dim):
     logits = to_float(logits)
-    noise = jax.random.gumbel(jax.random.wrap_key_data(key), logits.shape, logits.dtype)
+    noise = jax.random.gumbel(wrap(key), logits.shape, logits.dtype)
     soft = jax.nn.softmax((logits + noise) / tau, dim)
     if not hard:
         return soft
@@ -381,4 +381,4 @@ def gumbel_softmax(logits, tau=1.0, hard=False, dim=-1):
         raise ValueError(f"For 'gumbel_softmax', 'tau' should be positive, but got {tau}.")
     if not -logits.ndim <= dim < logits.ndim:
         raise ValueError(f"For 'gumbel_softmax', 'dim' {dim} is out of range for {logits.ndim} axes.")
-    return apply(_GUMBEL_SOFTMAX, (logits, default_generator.next_key()), (float(tau), bool(hard), dim % logits.ndim))
+    return apply(_GUMBEL_SOFTMAX, (logits, next_key()), (float(tau), bool(hard), dim % logits.ndim))

@@ -1,85 +1,112 @@
-"""What convolution and pooling share: windows that move over the last axes of a Tensor."""
+"""Window functions."""
 
-import jax
 import jax.numpy as jnp
 
-from msjax.errors import describe
+from msjax.common import dtype as mstype
+from msjax.common.tensor import wrap
 from msjax.ops.dispatch import freeze
 
-
-def on_cpu() -> bool:
-    """True if programs are compiled for CPUs, where XLA's own windows are many times slower than what is used instead."""
-    return jax.default_backend() == "cpu"
+__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
 
-def n_ints(value, n, name, who, lowest=1):
-    """A tuple of n ints, from one int or n of them.
+def _window(name, make, window_length, periodic, dtype):
+    n = freeze(window_length)
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise TypeError(f"For '{name}', 'window_length' should be an int, but got {window_length!r}.")
+    if n < 0:
+        raise ValueError(f"For '{name}', 'window_length' should not be negative, but got {n}.")
+    if n <= 1:
+        values = jnp.ones(n)
+    else:
+        values = make(n + 1)[:-1] if periodic else make(n)
+    return wrap(values.astype(mstype.to_jax(dtype)))
 
-    Raises:
-        TypeError: something else was given.
-        ValueError: there are not n, or one is less than `lowest`.
+
+def bartlett_window(window_length, periodic=True, *, dtype=None):
+    """The triangular window.
+
+    Args:
+        window_length (int or Tensor): the number of values.
+        periodic (bool): whether the window continues evenly when repeated; else it is symmetric. Default: True.
+        dtype (ms.dtype, optional): Default: None, for Float32.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.bartlett_window(4))
+        [0.  0.5 1.  0.5]
     """
-    values = freeze(value)
-    if type(values) is int:
-        values = (values,) * n
-    if not isinstance(values, tuple) or not all(type(v) is int for v in values):
-        raise TypeError(f"For '{who}', '{name}' should be an int or {n} ints, but got {describe(value)}.")
-    if len(values) == 1:
-        values *= n
-    if len(values) != n:
-        raise ValueError(f"For '{who}', '{name}' should be an int or {n} ints, but got {value}.")
-    if any(v < lowest for v in values):
-        raise ValueError(f"For '{who}', '{name}' should be at least {lowest}, but got {value}.")
-    return values
+    return _window("bartlett_window", jnp.bartlett, window_length, periodic, mstype.float32 if dtype is None else dtype)
 
 
-def same_padding(size, kernel, stride, dilation=1):
-    """Padding of one axis for MindSpore's pad_mode "same": the output has size ceil(size / stride)."""
-    out = -(-size // stride)
-    total = max((out - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
-    return total // 2, total - total // 2
+def blackman_window(window_length, periodic=True, *, dtype=None):
+    """Blackman's window.
+
+    Args:
+        window_length (int or Tensor): the number of values.
+        periodic (bool): whether the window continues evenly when repeated; else it is symmetric. Default: True.
+        dtype (ms.dtype, optional): Default: None, for Float32.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.blackman_window(4).max())
+        1.0
+    """
+    return _window("blackman_window", jnp.blackman, window_length, periodic, mstype.float32 if dtype is None else dtype)
 
 
-def same_pads(sizes, kernel, stride, dilation=None):
-    """`same_padding` of each axis."""
-    dilation = dilation or (1,) * len(kernel)
-    return tuple([same_padding(*each) for each in zip(sizes, kernel, stride, dilation)])
+def hann_window(window_length, periodic=True, *, dtype=None):
+    """Hann's window.
+
+    Args:
+        window_length (int): the number of values.
+        periodic (bool): whether the window continues evenly when repeated; else it is symmetric. Default: True.
+        dtype (ms.dtype, optional): Default: None, for Float64.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.hann_window(4))
+        [0.  0.5 1.  0.5]
+    """
+    return _window("hann_window", jnp.hanning, window_length, periodic, mstype.float64 if dtype is None else dtype)
 
 
-def ceil_pads(sizes, kernel, stride, pads, dilation=None):
-    """Pads with more at the end, so that the output's size is rounded up; no window begins in the added part."""
-    dilation = dilation or (1,) * len(kernel)
-    grown = []
-    for size, k, s, (before, after), d in zip(sizes, kernel, stride, pads, dilation):
-        span = (k - 1) * d + 1
-        out = -(-(size + before + after - span) // s) + 1
-        if (out - 1) * s >= size + before:
-            out -= 1
-        grown.append((before, max((out - 1) * s + span - size - before, after)))
-    return tuple(grown)
+def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None):
+    """Hamming's window, alpha - beta * cos.
+
+    Args:
+        window_length (int): the number of values.
+        periodic (bool): whether the window continues evenly when repeated; else it is symmetric. Default: True.
+        alpha, beta (float): Default: 0.54 and 0.46.
+        dtype (ms.dtype, optional): Default: None, for Float32.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.hamming_window(4))
+        [0.08 0.54 1.   0.54]
+    """
+
+    def make(n):
+        return alpha - beta * jnp.cos(2 * jnp.pi * jnp.arange(n) / (n - 1))
+
+    return _window("hamming_window", make, window_length, periodic, mstype.float32 if dtype is None else dtype)
 
 
-def out_size(size, kernel, stride, pads, dilation=1):
-    """How many windows fit on one axis."""
-    return (size + sum(pads) - (kernel - 1) * dilation - 1) // stride + 1
+def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None):
+    """Kaiser's window.
 
+    Args:
+        window_length (int): the number of values.
+        periodic (bool): whether the window continues evenly when repeated; else it is symmetric. Default: True.
+        beta (float): how narrow it is. Default: 12.0.
+        dtype (ms.dtype, optional): Default: None, for Float64.
 
-def out_sizes(sizes, kernel, stride, pads, dilation):
-    """`out_size` of each axis."""
-    return tuple([out_size(*each) for each in zip(sizes, kernel, stride, pads, dilation)])
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.kaiser_window(4).max())
+        1.0
+    """
 
+    def make(n):
+        return jnp.kaiser(n, beta)
 
-def pad_spatial(x, pads, first=2, fill=0):
-    """x with its axes from `first` on padded by pairs; negative ones cut off."""
-    if all(p == (0, 0) for p in pads):
-        return x
-    widths = [(0, 0, 0)] * first + [(*p, 0) for p in pads]
-    widths += [(0, 0, 0)] * (x.ndim - len(widths))
-    return jax.lax.pad(x, jnp.asarray(fill, x.dtype), widths)
-
-
-def steps(x, axis, kernel, stride, dilation=1):
-    """For each position in a window along `axis`, the elements that windows have there."""
-    count = (x.shape[axis] - (kernel - 1) * dilation - 1) // stride + 1
-    starts = [i * dilation for i in range(kernel)]
-    return [jax.lax.slice_in_dim(x, i, i + (count - 1) * stride + 1, stride, axis) for i in starts]
+    return _window("kaiser_window", make, window_length, periodic, mstype.float64 if dtype is None else dtype)

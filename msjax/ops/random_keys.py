@@ -1,0 +1,60 @@
+"""Where random operators take their keys from."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.common.random import Generator, default_generator
+from msjax.common.tensor import is_tracer
+
+
+class SeededKeys:
+    """A sequence of keys of its own seed: the same in every run of the program, different from call to call.
+
+    While a program is being compiled, the keys come from the default generator, with the seed mixed in: what
+    is counted in Python would stay the same in every run of the compiled program.
+    """
+
+    def __init__(self, seed: int):
+        self._seed = int(seed) % 2**31
+        self._count = 0
+        self._epoch = None
+
+    def next_key(self):
+        if is_tracer(default_generator.state._value):
+            return _mixed(default_generator.next_key(), self._seed)
+        # Seeding the default generator replaces its numpy generator, and starts this sequence anew.
+        if self._epoch is not default_generator.numpy:
+            self._epoch, self._count = default_generator.numpy, 0
+        self._count += 1
+        return _mixed(_root(self._seed), self._count)
+
+
+@jax.jit
+def _mixed(key, number):
+    return jax.random.key_data(jax.random.fold_in(jax.random.wrap_key_data(key), number))
+
+
+def _root(seed):
+    return jax.random.key_data(jax.random.key(seed))
+
+
+_SEQUENCES = {}
+
+
+def next_key(seed=None, generator: Generator | None = None):
+    """The data of a jax key: from a generator, from the sequence of a seed, or from the default generator."""
+    if generator is not None:
+        return generator.next_key()
+    if seed is None:
+        return default_generator.next_key()
+    sequence = _SEQUENCES.get(seed)
+    if sequence is None:
+        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+            raise ValueError(f"A seed should be an int that is not negative, but got {seed!r}.")
+        sequence = _SEQUENCES[seed] = SeededKeys(seed)
+    return sequence.next_key()
+
+
+def wrap(key):
+    """A jax key of its data."""
+    return jax.random.wrap_key_data(jnp.asarray(key))
