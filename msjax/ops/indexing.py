@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op, apply
+from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, known_value
 
 __all__ = []
@@ -29,7 +30,7 @@ class _Index:
 
     def __init__(self, index, shape):
         self.parts, self.starts, self.arrays = [], [], []
-        items = list(index) if isinstance(index, tuple) else [index]
+        items = list(index) if isinstance(index, tuple) or _is_sequence(index) else [index]
         items = [_normal(i) for i in items]
         self.dynamic = all(
             i is None or i is Ellipsis or isinstance(i, int) or (isinstance(i, slice) and i.step in (None, 1)) for i in items
@@ -112,6 +113,13 @@ class _Index:
     @property
     def operands(self):
         return (np.array(self.starts, np.int32), *self.arrays)
+
+
+def _is_sequence(index) -> bool:
+    """True for a list that stands for a tuple of indices, since it holds more than numbers."""
+    return isinstance(index, list) and any(
+        i is None or i is Ellipsis or isinstance(i, (slice, list, tuple)) or (isinstance(i, Tensor) and i.ndim) for i in index
+    )
 
 
 def _axes_used(item) -> int:
@@ -246,6 +254,36 @@ def setitem(self, index, value):
     rebind(self, new)
 
 
+def _put(x, value, *rest):
+    *arrays, count, accumulate = rest
+    index = tuple(arrays[:count])
+    place = x.at[index]
+    value = jnp.asarray(value).astype(x.dtype)
+    return place.add(value) if accumulate else place.set(value)
+
+
+_INDEX_PUT = Op("IndexPut", _put, int_grad=(0, 1))
+
+
+def index_put(x, indices, values, accumulate=False):
+    """A Tensor with values put in, or added, at indices.
+
+    Args:
+        x (Tensor): of any shape.
+        indices (tuple or list of Tensor): of integers or Bools, one for each of the first axes; shapes are broadcast.
+        values (Tensor): of a shape that broadcasts to that of the indexed part.
+        accumulate (bool): whether to add, also where an index comes twice. Default: False.
+
+    Raises:
+        TypeError: `indices` is no tuple or list.
+        IndexError: an index is out of range, or there are too many.
+    """
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"For 'index_put', 'indices' should be a tuple or list of Tensors, but got {type(indices).__name__}.")
+    parsed = _Index((*indices, Ellipsis), x._value.shape)
+    return apply(_INDEX_PUT, (x, values, *parsed.arrays), (len(parsed.arrays), bool(accumulate)))
+
+
 def _scalar(value):
     return not getattr(value, "shape", ())
 
@@ -255,5 +293,8 @@ def rebind(tensor, new):
     if new._value.shape != tensor._value.shape and not tensor._value.shape == ():
         raise ValueError(f"An in-place operation should keep the shape {tensor.shape}, but gave {new.shape}.")
     tensor._value = new._value
+    if isinstance(tensor, Parameter):
+        # It stays the leaf that gradients are asked for; what was written to it is a new start.
+        return
     tensor._node, tensor._oidx = new._node, new._oidx
     tensor._hooks = None

@@ -1,5 +1,7 @@
 """Primitive: the class form of operators, ``ops.Add()(x, y)``."""
 
+import inspect
+
 
 class Primitive:
     """An operator as an object: made once with its attributes, then called on Tensors.
@@ -41,6 +43,42 @@ class Primitive:
 
     def __repr__(self):
         return f"Prim[{self.name}]" + (f"<{', '.join(f'{k}={v}' for k, v in self.attrs.items())}>" if self.attrs else "")
+
+
+REQUIRED = inspect.Parameter.empty
+
+
+def primitive_class(name, attributes, call, doc):
+    """A Primitive class with attributes.
+
+    Args:
+        name (str): the operator's name.
+        attributes (dict): what its constructor takes, with defaults; `REQUIRED` for none.
+        call (callable): called as ``call(self, *inputs)``.
+        doc (str): the class's docstring.
+    """
+    signature = inspect.Signature(
+        [inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=value) for key, value in attributes.items()]
+    )
+
+    def __init__(self, *args, **kwargs):
+        Primitive.__init__(self, name)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"For '{name}': {error}; it takes {signature}.") from None
+        bound.apply_defaults()
+        for key, value in bound.arguments.items():
+            setattr(self, key, value)
+
+    def __call__(self, *args, **kwargs):
+        return call(self, *args, **kwargs)
+
+    __init__.__signature__ = signature.replace(
+        parameters=[inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *signature.parameters.values()]
+    )
+    body = {"__init__": __init__, "__call__": __call__, "__doc__": doc, "__module__": "msjax.ops.operations"}
+    return type(name, (Primitive,), body)
 
 
 def plain_primitives(functions: dict) -> dict:
