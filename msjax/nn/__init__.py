@@ -20,6 +20,8 @@ from msjax.nn.optim import *
 from msjax.nn.padding import *
 from msjax.nn.pooling import *
 from msjax.nn.rnn import *
+from msjax.nn.sparse import *
+from msjax.nn.time_distributed import *
 from msjax.nn.transformer import *
 from msjax.nn.wrap import *
 from msjax.offers import missing_name
