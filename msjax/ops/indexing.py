@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.autograd.inplace import rebind
 from msjax.autograd.op import Op, apply
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, known_value
@@ -286,15 +287,3 @@ def index_put(x, indices, values, accumulate=False):
 
 def _scalar(value):
     return not getattr(value, "shape", ())
-
-
-def rebind(tensor, new):
-    """Give a Tensor what another one holds, place on the tape included: the end of every in-place operation."""
-    if new._value.shape != tensor._value.shape and not tensor._value.shape == ():
-        raise ValueError(f"An in-place operation should keep the shape {tensor.shape}, but gave {new.shape}.")
-    tensor._value = new._value
-    if isinstance(tensor, Parameter):
-        # It stays the leaf that gradients are asked for; what was written to it is a new start.
-        return
-    tensor._node, tensor._oidx = new._node, new._oidx
-    tensor._hooks = None
