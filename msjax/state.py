@@ -38,6 +38,7 @@ class State(threading.local):
         cells: the cells whose call is under way, outermost first.
         saving: what becomes of the values that recorded operators keep for their backward (msjax.autograd.saved), or
             None: they are kept as they are.
+        cast: converts the operands of operators while a cell set with `to_float` runs (msjax.autograd.precision), or None.
         trace: the program that msjax is compiling (msjax.compile.trace.Trace), or None.
         foreign: True while a functionalized network runs under whatever transformation its caller uses.
     """
@@ -47,6 +48,7 @@ class State(threading.local):
         self.recording = True
         self.cells = []
         self.saving = None
+        self.cast = None
         self.trace = None
         self.foreign = False
 

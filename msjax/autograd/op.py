@@ -100,8 +100,11 @@ def apply(op: Op, operands, static=()):
     Returns:
         A Tensor, or a tuple of Tensors.
     """
-    if SETTINGS.careful and STATE.trace is not None:
-        STATE.trace.see(operands)
+    if SETTINGS.careful:
+        if STATE.trace is not None:
+            STATE.trace.see(operands)
+        if STATE.cast is not None:
+            operands = STATE.cast(op, operands)
     values = []
     on_tape = False
     traced = False
@@ -111,7 +114,7 @@ def apply(op: Op, operands, static=()):
                 on_tape = True
             operand = operand._value
         elif isinstance(operand, (list, tuple)):
-            operand = as_array(operand)
+            operand = _array_of_list(operand, op)
         values.append(operand)
         if operand.__class__ not in CONCRETE and is_tracer(operand):
             traced = True
@@ -128,6 +131,16 @@ def apply(op: Op, operands, static=()):
     if out.__class__ is tuple or out.__class__ is list:
         return tuple([wrap(o) for o in out])
     return wrap(out)
+
+
+def _array_of_list(operand, op):
+    for item in jax.tree.leaves(operand, is_leaf=lambda v: isinstance(v, Tensor)):
+        if isinstance(item, Tensor) and item._node is not None and item._node.live():
+            raise TypeError(
+                f"For '{op.name}'{where()}, an operand is a list with a Tensor whose gradient is being recorded and would be "
+                "cut; make one Tensor of the list with ops.stack."
+            )
+    return as_array(operand)
 
 
 def _record(op, operands, values, static, traced):

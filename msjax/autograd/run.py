@@ -55,9 +55,7 @@ class Recording:
         def mark(tensor, requested):
             if not isinstance(tensor, Tensor):
                 return tensor, None
-            kind = tensor._value.dtype
-            floating = jnp.issubdtype(kind, jnp.inexact)
-            if not floating and not (requested and jnp.issubdtype(kind, jnp.integer)):
+            if not requested and not jnp.issubdtype(tensor._value.dtype, jnp.inexact):
                 return tensor, None
             if id(tensor) in seen:
                 alias = wrap(tensor._value)

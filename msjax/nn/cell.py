@@ -5,6 +5,7 @@ from contextlib import nullcontext
 
 from flax import nnx
 
+from msjax.autograd.precision import computing_in
 from msjax.autograd.recompute import call_recomputed
 from msjax.autograd.saved import saved_tensors_hooks
 from msjax.common import dtype as mstype
@@ -23,6 +24,10 @@ from msjax.nn.custom_bprop import call_with_bprop
 from msjax.state import STATE, VERSION
 
 _MEMBERS = (Parameter, ParameterTuple)
+_BUFFER = (
+    "{name!r} of cell {cell} is a buffer; write to it in place, as in ops.assign(self.{name}, value), "
+    "or register_buffer({name!r}, value) anew."
+)
 
 
 class Cell(CellTree, CellState, nnx.Module, pytree=False):
@@ -82,7 +87,10 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
 
     def __call__(self, *args, **kwargs):
         if self._special or SETTINGS.mode == 0:
-            return self._call_with_hooks(args, kwargs)
+            if self._to_float is None:
+                return self._call_with_hooks(args, kwargs)
+            with computing_in(self._to_float):
+                return self._call_with_hooks(args, kwargs)
         cells = STATE.cells
         cells.append(self)
         try:
@@ -97,15 +105,21 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
         cells = STATE.cells
         cells.append(self)
         try:
-            for hook in hook_table.with_global(self._hooks).forward_pre:
-                cell = cell_argument(self)
-                result = hook.fn(cell, args, kwargs) if hook.with_kwargs else hook.fn(cell, args)
-                args, kwargs = forward_pre_result(hook, result, args, kwargs)
+            try:
+                for hook in hook_table.with_global(self._hooks).forward_pre:
+                    cell = cell_argument(self)
+                    result = hook.fn(cell, args, kwargs) if hook.with_kwargs else hook.fn(cell, args)
+                    args, kwargs = forward_pre_result(hook, result, args, kwargs)
+            except Exception:
+                self._run_always_called(hook_table.with_global(self._hooks).forward, args, kwargs, None)
+                raise
             table = hook_table.with_global(self._hooks)
             backward = CellBackward(self) if table.backward or table.backward_pre else None
             given = args
             if backward is not None and table.backward:
                 given = backward.on_inputs(args)
+                if SETTINGS.hook_dialect == "mindspore-2.10":
+                    args = given  # forward hooks are inside the scope of the backward hooks
             out, pending = None, list(table.forward)
             try:
                 out = self._run_construct(given, kwargs)
@@ -148,8 +162,6 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
                     )
 
     def _run_construct(self, args, kwargs):
-        if self._to_float is not None:
-            args = self.cast_inputs(args, self._to_float)
         construct = self.construct if self.bprop is None else self._call_bprop
         if self._recompute or self._hooks.saved_tensors:
             return self._construct_saving(construct, args, kwargs)
@@ -351,17 +363,26 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
         VERSION.n += 1
         if isinstance(value, Cell):
             self._check_initialized(name, value)
+            if isinstance(self.__dict__.get(name), (Parameter, Buffer)):
+                raise KeyError(f"{name!r} of cell {type(self).__name__} is a Parameter or buffer, which a cell can't replace.")
             object.__setattr__(self, name, value)
             self._adopt(name, value)
             self._structure_changed()
         elif isinstance(value, _MEMBERS):
             self._check_initialized(name, value)
-            if isinstance(value, Parameter) and not value.is_named:
+            if isinstance(value, ParameterTuple):
+                # Its Parameters are members under the names that they have now.
+                self.__dict__["_tuple_names"] = (*self._tuple_names, (name, tuple(p.name for p in value)))
+            elif isinstance(self.__dict__.get(name), Cell):
+                raise KeyError(f"{name!r} of cell {type(self).__name__} is a cell, which a Parameter can't replace.")
+            elif not value.is_named:
                 value.name = name
             object.__setattr__(self, name, value)
             self._structure_changed()
-        elif isinstance(value, Tensor) and isinstance(current := self.__dict__.get(name), (Parameter, Buffer)):
-            self._assign_tensor(name, current, value)
+        elif (current := self.__dict__.get(name)) is not None and isinstance(current, _OWNED):
+            self._replace_member(name, current, value)
+        elif isinstance(value, Tensor) and name in self._empty_buffers():
+            raise TypeError(_BUFFER.format(name=name, cell=type(self).__name__))
         elif hasattr(type(value), "metadata") and "nnx_value" in getattr(value, "metadata", ()):
             # nnx.data(...) and nnx.static(...) are flax's to unpack.
             nnx.Module.__setattr__(self, name, value)
@@ -382,14 +403,23 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
                 f"{type(self).__name__}.__init__ should call super().__init__() before it assigns {type(value).__name__} {name!r}."
             )
 
-    def _assign_tensor(self, name, current, value):
-        if isinstance(current, Parameter):
+    def _replace_member(self, name, current, value):
+        """What assigning to the name of a Parameter, buffer or cell does if the value is none of these."""
+        if isinstance(current, Parameter) and isinstance(value, Tensor):
             current.set_data(value)
-            return
-        raise TypeError(
-            f"{name!r} of cell {type(self).__name__} is a buffer; write to it in place, as in "
-            f"ops.assign(self.{name}, value), or register_buffer({name!r}, value) anew."
-        )
+        elif isinstance(current, Buffer) and isinstance(value, Buffer):
+            object.__setattr__(self, name, value)
+            self._structure_changed()
+        elif value is None:
+            object.__setattr__(self, name, None)
+            self._structure_changed()
+        elif isinstance(current, Buffer):
+            raise TypeError(_BUFFER.format(name=name, cell=type(self).__name__))
+        else:
+            kind = "Parameter" if isinstance(current, Parameter) else "cell"
+            raise TypeError(
+                f"{name!r} of cell {type(self).__name__} is a {kind}; assign None or another one to it, not {describe(value)}."
+            )
 
     def register_buffer(self, name, tensor, persistent=True):
         """Keep a Tensor that is part of the cell's state, but no Parameter.
@@ -404,8 +434,8 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
             KeyError: the name is empty, dotted, or in use.
         """
         self._check_member_name("register_buffer", name)
-        if name in self.__dict__ and not isinstance(self.__dict__[name], Buffer) and name not in self._empty_buffers():
-            raise KeyError(f"For 'register_buffer', cell {type(self).__name__} has an attribute {name!r} already.")
+        if name not in self._empty_buffers():
+            self._check_free("register_buffer", name, Buffer)
         if tensor is None:
             self.__dict__.setdefault("_none_buffers", ())
             self.__dict__["_none_buffers"] += (name,)
@@ -425,21 +455,29 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
         if not name or "." in name:
             raise KeyError(f"For '{who}', the name should be non-empty and without dots, but got {name!r}.")
 
+    def _check_free(self, who, name, kind):
+        if hasattr(self, name) and not isinstance(self.__dict__.get(name), kind):
+            raise KeyError(f"For '{who}', cell {type(self).__name__} has an attribute {name!r} already.")
+
     def insert_child_to_cell(self, child_name, child_cell):
         """Make a cell a child under a name; one that has the name is replaced.
+
+        Unlike those of a cell assigned to an attribute, its Parameters keep their names.
 
         Raises:
             KeyError: the name is empty, dotted, or that of an attribute that is no cell.
             TypeError: a wrong type of name or cell.
         """
         self._check_member_name("insert_child_to_cell", child_name)
-        if child_name in self.__dict__ and not isinstance(self.__dict__[child_name], Cell):
-            raise KeyError(f"For 'insert_child_to_cell', cell {type(self).__name__} has an attribute {child_name!r} already.")
-        if not isinstance(child_cell, Cell):
+        self._check_free("insert_child_to_cell", child_name, Cell)
+        if child_cell is not None and not isinstance(child_cell, Cell):
             raise TypeError(
                 f"For 'insert_child_to_cell', the child {child_name!r} should be a Cell, but got {describe(child_cell)}."
             )
-        setattr(self, child_name, child_cell)
+        self._check_initialized(child_name, child_cell)
+        VERSION.n += 1
+        object.__setattr__(self, child_name, child_cell)
+        self._structure_changed()
 
     def insert_param_to_cell(self, param_name, param, check_name_contain_dot=True):
         """Make a Parameter one of the cell's under a name.
@@ -450,9 +488,8 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
         """
         if check_name_contain_dot or not isinstance(param_name, str) or not param_name:
             self._check_member_name("insert_param_to_cell", param_name)
-        if param_name in self.__dict__ and not isinstance(self.__dict__[param_name], Parameter):
-            raise KeyError(f"For 'insert_param_to_cell', cell {type(self).__name__} has an attribute {param_name!r} already.")
-        if not isinstance(param, Parameter):
+        self._check_free("insert_param_to_cell", param_name, Parameter)
+        if param is not None and not isinstance(param, Parameter):
             raise TypeError(f"For 'insert_param_to_cell', {param_name!r} should be a Parameter, but got {describe(param)}.")
         setattr(self, param_name, param)
 
@@ -471,7 +508,10 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
         return self
 
     def to_float(self, dst_type) -> "Cell":
-        """Compute the cell, and all in it, in another floating type: its float inputs are cast, and weights where used.
+        """Compute the cell, and all in it, in another floating type: its operators convert their floating operands.
+
+        Parameters keep their type, and gradients are converted back to it. What converts a type itself (``x.astype``) and
+        indexing are left alone.
 
         Args:
             dst_type: ms.float16, ms.bfloat16 or ms.float32.
@@ -520,7 +560,7 @@ class Cell(CellTree, CellState, nnx.Module, pytree=False):
 
     def __repr__(self):
         extra = self.extend_repr()
-        children = [f"({name}): " + repr(cell).replace("\n", "\n  ") for name, cell in self.name_cells().items()]
+        children = [f"({name}): " + repr(cell).replace("\n", "\n  ") for name, cell in self._children()]
         if not children:
             return f"{type(self).__name__}({extra})"
         lines = ([extra] if extra else []) + children
@@ -538,6 +578,10 @@ def _global_hooks_changed(table):
 
 
 hook_table.GLOBAL.changed = _global_hooks_changed
+
+
+# What an attribute may be that only None or one of its kind replaces.
+_OWNED = (Cell, Parameter, Buffer)
 
 
 def _name_cell(error, cells):

@@ -8,7 +8,7 @@ from msjax.hooks import table as hook_table
 from msjax.hooks.handle import RemovableHandle
 
 
-class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     """What `Cell.load_state_dict` found: the lists of missing and of unexpected keys."""
 
     __slots__ = ()
@@ -55,7 +55,7 @@ class CellState:
             hook.fn(self, prefix, keep_vars)
         for name, value in self._own_state():
             destination[prefix + name] = value
-        for name, cell in self.name_cells().items():
+        for name, cell in self._children():
             cell.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook in self._hooks.state_dict_post:
             result = hook.fn(self, destination, prefix, metadata)
@@ -91,7 +91,7 @@ class CellState:
         metadata = getattr(state_dict, "_metadata", None)
         missing, unexpected, errors, writes = [], [], [], []
         self._plan_load(state, "", metadata, strict, missing, unexpected, errors, writes)
-        keys = IncompatibleKeys(missing, unexpected)
+        keys = _IncompatibleKeys(missing, unexpected)
         for prefix, cell in reversed(list(self.cells_and_names())):
             for hook in cell._hooks.load_state_dict_post:
                 if hook.fn(cell, keys) is not None:
@@ -126,7 +126,7 @@ class CellState:
                 errors.append(f"{key!r} has shape {tuple(value.shape)}, but expected is {target.shape}")
             else:
                 writes.append((target, value))
-        children = self.name_cells()
+        children = dict(self._children())
         for key in state:
             if key.startswith(prefix):
                 first, _, rest = key[len(prefix) :].partition(".")

@@ -13,6 +13,7 @@ class CellTree:
     """The part of Cell that knows its members; they are plain attributes, in the order of their creation."""
 
     _structure_version = 0
+    _tuple_names = ()  # (attribute, names of the Parameters) of each ParameterTuple
 
     def _structure_changed(self):
         """Members came or went: whoever remembers them by this number looks again."""
@@ -29,11 +30,15 @@ class CellTree:
     def name_cells(self) -> dict:
         """The child cells by name; one that stands under two names is listed under the first."""
         found, seen = {}, set()
-        for name, value in self.__dict__.items():
-            if isinstance(value, CellTree) and id(value) not in seen:
-                seen.add(id(value))
-                found[name] = value
+        for name, cell in self._children():
+            if id(cell) not in seen:
+                seen.add(id(cell))
+                found[name] = cell
         return found
+
+    def _children(self) -> list:
+        """(name, cell) of the child cells; one that stands under two names twice."""
+        return [(name, value) for name, value in self.__dict__.items() if isinstance(value, CellTree)]
 
     def cells(self):
         """The child cells."""
@@ -86,8 +91,7 @@ class CellTree:
             if isinstance(value, Parameter):
                 yield name, value
             elif isinstance(value, ParameterTuple):
-                for parameter in value:
-                    yield parameter.name, parameter
+                yield from zip(dict(self._tuple_names)[name], value)
 
     def parameters_and_names(self, name_prefix="", expand=True):
         """(path, Parameter), own ones before those of children; a shared one once.

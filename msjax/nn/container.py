@@ -20,7 +20,7 @@ class _Numbered(Cell):
 
     def name_cells_all(self) -> dict:
         """The members by name; unlike in `name_cells`, one that stands twice is listed twice."""
-        return {name: value for name, value in self.__dict__.items() if isinstance(value, Cell)}
+        return dict(self._children())
 
     def _replace_members(self, named):
         for name in self.name_cells_all():
@@ -43,9 +43,6 @@ class _Numbered(Cell):
     def __len__(self):
         return len(self.name_cells_all())
 
-    def __bool__(self):
-        return True
-
     def __iter__(self):
         return iter(self._members())
 
@@ -56,6 +53,12 @@ class _Numbered(Cell):
     def __setitem__(self, index, cell):
         name = list(self.name_cells_all())[self._at(index)]
         setattr(self, name, _check_cell(cell, type(self).__name__))
+
+    def set_grad(self, requires_grad=True):
+        """As `Cell.set_grad`, for the members, too; like MindSpore's, it returns None."""
+        super().set_grad(requires_grad)
+        for cell in self._members():
+            cell.set_grad(requires_grad)
 
     def append(self, cell):
         """Add a cell at the end; returns the container."""
@@ -139,8 +142,16 @@ class CellList(_Numbered):
         self._number(members)
 
     def insert(self, index, cell):
-        """Add a cell in front of the one at `index`."""
+        """Add a cell in front of the one at `index`.
+
+        Raises:
+            IndexError: `index` is beyond the end.
+        """
         members = self._members()
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"For 'CellList', an index should be an int, but got {describe(index)}.")
+        if not -len(members) <= index <= len(members):
+            raise IndexError(f"For 'CellList', index {index} is out of range for {len(members)} cells.")
         members.insert(index, _check_cell(cell, "CellList"))
         self._number(members)
 
@@ -196,9 +207,6 @@ class CellDict(Cell):
 
     def __len__(self):
         return len(self._members())
-
-    def __bool__(self):
-        return True
 
     def __iter__(self):
         return iter(self._members())

@@ -1,0 +1,56 @@
+"""Mixed precision: while a cell set with `to_float` runs, operators compute in its type."""
+
+from contextlib import contextmanager
+
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
+from msjax.context import casting
+from msjax.state import STATE
+
+_CAST = Op("Cast", lambda x, dtype: x.astype(dtype), int_grad=True)
+
+# Operators that leave the type of their operands alone: they convert, view or write.
+_ANY_TYPE = frozenset(
+    ("Cast", "Reshape", "Transpose", "Split", "Slice", "StridedSlice", "expand_dims", "squeeze", "flatten", "swapaxes")
+    + ("getitem", "setitem", "zeros_like", "ones_like", "Assign")
+)
+# Operators of which only the first operand is converted; the others are statistics, which want all their digits.
+_FIRST_ONLY = frozenset(("BatchNorm",))
+
+
+class _Caster:
+    """Converts the floating operands of an operator to one type."""
+
+    def __init__(self, dtype):
+        self.dtype = mstype.to_jax(dtype)
+
+    def __call__(self, op, operands):
+        if op.name in _ANY_TYPE:
+            return operands
+        if op.name in _FIRST_ONLY:
+            return self._cast(operands[0]), *operands[1:]
+        return [self._cast(operand) for operand in operands]
+
+    def _cast(self, operand):
+        if not isinstance(operand, Tensor):
+            return operand
+        own = operand._value.dtype
+        if own == self.dtype or not jnp.issubdtype(own, jnp.floating):
+            return operand
+        return apply(_CAST, (operand,), (self.dtype,))
+
+
+@contextmanager
+def computing_in(dtype):
+    """Operators convert their floating operands to `dtype`, in this thread."""
+    before = STATE.cast
+    STATE.cast = _Caster(dtype)
+    casting(1)
+    try:
+        yield
+    finally:
+        STATE.cast = before
+        casting(-1)
