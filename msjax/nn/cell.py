@@ -21,6 +21,7 @@ from msjax.hooks.returns import forward_pre_result
 from msjax.nn.cell_state import CellState
 from msjax.nn.cell_tree import CellTree
 from msjax.nn.custom_bprop import call_with_bprop
+from msjax.nn.torch_names import TorchNames
 from msjax.state import STATE, VERSION
 
 _MEMBERS = (Parameter, ParameterTuple)
@@ -30,7 +31,7 @@ _BUFFER = (
 )
 
 
-class Cell(CellTree, CellState, nnx.Module, pytree=False):
+class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
     """The base class of layers and networks.
 
     A subclass makes its layers and Parameters in ``__init__`` and computes in ``construct``. Calling the cell

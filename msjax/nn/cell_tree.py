@@ -91,7 +91,9 @@ class CellTree:
             if isinstance(value, Parameter):
                 yield name, value
             elif isinstance(value, ParameterTuple):
-                yield from zip(dict(self._tuple_names)[name], value)
+                # One that was put into the cell past its __setattr__ goes by its present names.
+                names = dict(self._tuple_names).get(name) or [p.name for p in value]
+                yield from zip(names, value)
 
     def parameters_and_names(self, name_prefix="", expand=True):
         """(path, Parameter), own ones before those of children; a shared one once.

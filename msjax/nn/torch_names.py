@@ -1,0 +1,191 @@
+"""PyTorch's names for what cells offer under MindSpore's: thin synonyms, for those who look for them."""
+
+from collections.abc import MutableMapping
+
+import jax.numpy as jnp
+
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import wrap
+from msjax.errors import describe
+from msjax.hooks.handle import RemovableHandle
+
+
+class TorchNames:
+    """The part of Cell that answers to PyTorch's names."""
+
+    def register_full_backward_hook(self, hook, prepend=False) -> RemovableHandle:
+        """PyTorch's name of `register_backward_hook`."""
+        return self.register_backward_hook(hook, prepend=prepend)
+
+    def register_full_backward_pre_hook(self, hook, prepend=False) -> RemovableHandle:
+        """PyTorch's name of `register_backward_pre_hook`."""
+        return self.register_backward_pre_hook(hook, prepend=prepend)
+
+    # ---- cells
+
+    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+        """(path, cell) of this cell and all in it; PyTorch's name of `cells_and_names`.
+
+        Args:
+            memo (set, optional): cells to leave out; it grows.
+            prefix (str): put in front of all paths.
+            remove_duplicate (bool): False yields a cell under each of its paths. Default: True.
+
+        Example:
+            >>> from msjax import nn
+            >>> [name for name, _ in nn.SequentialCell(nn.ReLU(), nn.Tanh()).named_modules()]
+            ['', '0', '1']
+        """
+        if remove_duplicate:
+            yield from self.cells_and_names(memo, prefix)
+            return
+        yield prefix, self
+        for name, cell in self._modules.items():
+            yield from cell.named_modules(None, f"{prefix}.{name}" if prefix else name, False)
+
+    def modules(self):
+        """This cell and all in it."""
+        for _, cell in self.named_modules():
+            yield cell
+
+    def named_children(self):
+        """(name, cell) of the child cells; PyTorch's name of ``name_cells().items()``."""
+        yield from self.name_cells().items()
+
+    def children(self):
+        """The child cells; PyTorch's name of `cells`."""
+        yield from self.name_cells().values()
+
+    @property
+    def _modules(self):
+        """The child cells by name; what is written to it is written to the cell."""
+        return _Children(self)
+
+    def get_submodule(self, target):
+        """PyTorch's name of `get_sub_cell`."""
+        return self.get_sub_cell(target)
+
+    def add_module(self, name, module):
+        """PyTorch's name of `insert_child_to_cell`."""
+        self.insert_child_to_cell(name, module)
+
+    # ---- parameters
+
+    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+        """(path, Parameter); PyTorch's name of `parameters_and_names`.
+
+        Args:
+            prefix (str): put in front of all paths.
+            recurse (bool): False for this cell's own only. Default: True.
+            remove_duplicate (bool): False yields a Parameter under each of its paths. Default: True.
+
+        Example:
+            >>> from msjax import nn
+            >>> [name for name, _ in nn.SequentialCell(nn.Dense(2, 1)).named_parameters()]
+            ['0.weight', '0.bias']
+        """
+        if remove_duplicate:
+            yield from self.parameters_and_names(prefix, recurse)
+            return
+        for path, cell in self.named_modules(None, prefix, False) if recurse else [(prefix, self)]:
+            for name, parameter in cell._own_parameters():
+                yield (f"{path}.{name}" if path else name), parameter
+
+    def parameters(self, recurse=True):
+        """The Parameters; PyTorch's name of `get_parameters`."""
+        yield from self.get_parameters(expand=recurse)
+
+    def get_parameter(self, target):
+        """The Parameter at a path such as "fc.weight".
+
+        Raises:
+            AttributeError: there is none.
+        """
+        path, _, name = target.rpartition(".")
+        parameter = self.get_sub_cell(path).__dict__.get(name)
+        if not isinstance(parameter, Parameter):
+            raise AttributeError(f"{type(self).__name__} has no Parameter {target!r}.")
+        return parameter
+
+    def register_parameter(self, name, param):
+        """PyTorch's name of `insert_param_to_cell`; None makes an attribute that is None."""
+        if param is None:
+            setattr(self, name, None)
+        else:
+            self.insert_param_to_cell(name, param)
+
+    def zero_grad(self, set_to_none=True):
+        """Forget the gradients that `Tensor.backward` has left in the Parameters' `grad`.
+
+        Args:
+            set_to_none (bool): False sets those that are there to zeros instead. Default: True.
+
+        Example:
+            >>> import msjax as ms
+            >>> from msjax import nn
+            >>> net = nn.Dense(2, 1)
+            >>> net(ms.Tensor([[1.0, 2.0]])).sum().backward()
+            >>> net.zero_grad()
+            >>> net.weight.grad is None
+            True
+        """
+        for parameter in self.get_parameters():
+            if parameter._grad is not None:
+                parameter._grad = None if set_to_none else wrap(jnp.zeros_like(parameter._grad._value))
+
+    def requires_grad_(self, requires_grad=True):
+        """Set `requires_grad` of all Parameters; returns the cell."""
+        for parameter in self.get_parameters():
+            parameter.requires_grad = requires_grad
+        return self
+
+    # ---- training
+
+    def train(self, mode=True, **attributes):
+        """PyTorch's and flax's name of `set_train`; returns the cell.
+
+        Args:
+            mode (bool): False for inference. Default: True.
+            attributes: for flax modules inside, as in ``nnx.Module.train``.
+        """
+        if not isinstance(mode, bool):
+            raise TypeError(f"For 'train', 'mode' should be a bool, but got {describe(mode)}.")
+        super().train(**attributes) if mode else super().eval(**attributes)
+        return self.set_train(mode)
+
+    def eval(self, **attributes):
+        """PyTorch's and flax's name of ``set_train(False)``; returns the cell."""
+        return self.train(False, **attributes)
+
+
+class _Children(MutableMapping):
+    """The child cells of a cell as a dict that can be written to."""
+
+    __slots__ = ("_cell",)
+
+    def __init__(self, cell):
+        self._cell = cell
+
+    def _members(self):
+        members = self._cell.__dict__
+        return {name: value for name, value in members.items() if isinstance(value, TorchNames)}
+
+    def __getitem__(self, name):
+        return self._members()[name]
+
+    def __setitem__(self, name, cell):
+        self._cell.insert_child_to_cell(name, cell)
+
+    def __delitem__(self, name):
+        if name not in self._members():
+            raise KeyError(name)
+        delattr(self._cell, name)
+
+    def __iter__(self):
+        return iter(self._members())
+
+    def __len__(self):
+        return len(self._members())
+
+    def __repr__(self):
+        return repr(self._members())
