@@ -1,0 +1,15 @@
+"""Optimizers with parameter groups that can be changed on the way, and schedulers of their learning rates."""
+
+from msjax.experimental.optim import lr_scheduler
+from msjax.experimental.optim.adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
+from msjax.experimental.optim.moments import Adam, Adamax, AdamW, NAdam, RAdam
+from msjax.experimental.optim.optimizer import Optimizer
+from msjax.experimental.optim.sgd import SGD
+from msjax.offers import missing_name
+
+__all__ = [
+    "ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD",
+    "lr_scheduler",
+]  # fmt: skip
+
+__getattr__ = missing_name(__name__)

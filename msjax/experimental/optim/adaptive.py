@@ -1,0 +1,185 @@
+"""Adadelta, Adagrad, ASGD, RMSprop and Rprop, with parameter groups."""
+
+import jax.numpy as jnp
+
+from msjax.experimental.optim.optimizer import Optimizer
+from msjax.nn.optim.signed import resize
+
+
+def _decayed(c, value, grad):
+    return grad + c.weight_decay * value if c.weight_decay else grad
+
+
+class Adadelta(Optimizer):
+    """Gradients scaled by the root of the mean square of moves over that of gradients.
+
+    Args:
+        params: Parameters or parameter groups.
+        lr (float): the learning rate. Default: 1.0.
+        rho (float): how much of the means is kept. Default: 0.9.
+        eps (float): Default: 1e-6.
+        weight_decay (float): Default: 0.0.
+        maximize (bool): whether to go up. Default: False.
+    """
+
+    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.0, *, maximize=False):
+        super().__init__(params, dict(lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize))
+        self.add_state("accum")
+        self.add_state("accum_update")
+
+    def _check_group(self, group):
+        self._not_negative(group, "rho", "eps", "weight_decay")
+        if group["rho"] > 1:
+            raise ValueError(f"For 'Adadelta', 'rho' should be in [0, 1], but got {group['rho']}.")
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, context):
+        grad = _decayed(c, value, grad)
+        accum = c.rho * slots[0] + (1 - c.rho) * jnp.square(grad)
+        move = jnp.sqrt((slots[1] + c.eps) / (accum + c.eps)) * grad
+        return value - rate * move, (accum, c.rho * slots[1] + (1 - c.rho) * jnp.square(move))
+
+
+class Adagrad(Optimizer):
+    """Gradients divided by the root of the sum of their squares.
+
+    Args:
+        params: Parameters or parameter groups.
+        lr (float): the learning rate. Default: 1e-2.
+        lr_decay (float): how fast it decays. Default: 0.0.
+        weight_decay (float): Default: 0.0.
+        initial_accumulator_value (float): what the sum starts at. Default: 0.0.
+        eps (float): Default: 1e-10.
+        maximize (bool): whether to go up. Default: False.
+    """
+
+    def __init__(
+        self, params, lr=1e-2, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0, eps=1e-10, *, maximize=False
+    ):
+        defaults = dict(
+            lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value, maximize=maximize,
+        )  # fmt: skip
+        super().__init__(params, defaults)
+        self.add_state("accum", lambda x: jnp.full_like(x, initial_accumulator_value))
+        self.add_step("step_t")
+
+    def _check_group(self, group):
+        self._not_negative(group, "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
+
+    @staticmethod
+    def begin(c, rate, step, kept):
+        return rate / (1 + (step.astype(jnp.float32) - 1) * c.lr_decay), kept
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, decayed_rate):
+        grad = _decayed(c, value, grad)
+        accum = slots[0] + jnp.square(grad)
+        return value - decayed_rate.astype(value.dtype) * grad / (jnp.sqrt(accum) + c.eps), (accum,)
+
+
+class ASGD(Optimizer):
+    """Gradient descent that also keeps the average of each Parameter over the steps (in `ax`).
+
+    Args:
+        params: Parameters or parameter groups.
+        lr (float): the learning rate. Default: 1e-2.
+        lambd (float): the decay. Default: 1e-4.
+        alpha (float): the power in which the step grows smaller. Default: 0.75.
+        t0 (float): the step at which averaging begins. Default: 1e6.
+        weight_decay (float): Default: 0.0.
+        maximize (bool): whether to go up. Default: False.
+    """
+
+    group_state = {"eta": "lr", "mu": 1.0}
+
+    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0, maximize=False):
+        super().__init__(params, dict(lr=lr, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay, maximize=maximize))
+        self.add_state("ax")
+        self.add_step("step_t")
+
+    def _check_group(self, group):
+        self._not_negative(group, "weight_decay")
+
+    @staticmethod
+    def begin(c, rate, step, kept):
+        t = step.astype(jnp.float32)
+        return kept, {"eta": rate / (1 + c.lambd * rate * t) ** c.alpha, "mu": 1 / jnp.maximum(1.0, t - c.t0)}
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, kept):
+        eta, mu = kept["eta"].astype(value.dtype), kept["mu"].astype(value.dtype)
+        value = value * (1 - c.lambd * eta) - eta * _decayed(c, value, grad)
+        return value, (jnp.where(mu == 1, value, slots[0] + (value - slots[0]) * mu),)
+
+
+class RMSprop(Optimizer):
+    """Gradients divided by the root of their mean square.
+
+    Args:
+        params: Parameters or parameter groups.
+        lr (float): the learning rate. Default: 1e-2.
+        alpha (float): how much of the mean square is kept. Default: 0.99.
+        eps (float): Default: 1e-8.
+        weight_decay (float): Default: 0.0.
+        momentum (float): Default: 0.0.
+        centered (bool): whether the square of the mean is taken off the mean square. Default: False.
+        maximize (bool): whether to go up. Default: False.
+    """
+
+    def __init__(
+        self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False, maximize=False
+    ):  # fmt: skip
+        defaults = dict(
+            lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered, weight_decay=weight_decay, maximize=maximize
+        )
+        super().__init__(params, defaults)
+        self.add_state("mean_grad")
+        self.add_state("mean_square")
+        self.add_state("moment")
+
+    def _check_group(self, group):
+        self._not_negative(group, "alpha", "eps", "weight_decay", "momentum")
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, context):
+        mean, square, moment = slots
+        grad = _decayed(c, value, grad)
+        square = c.alpha * square + (1 - c.alpha) * jnp.square(grad)
+        spread = square
+        if c.centered:
+            mean = c.alpha * mean + (1 - c.alpha) * grad
+            spread = square - jnp.square(mean)
+        move = grad / (jnp.sqrt(spread) + c.eps)
+        if c.momentum:
+            move = moment = c.momentum * moment + move
+        return value - rate * move, (mean, square, moment)
+
+
+class Rprop(Optimizer):
+    """Steps of a size that grows while the gradient keeps its sign, and shrinks when it changes.
+
+    Args:
+        params: Parameters or parameter groups.
+        lr (float): the size at the beginning. Default: 1e-2.
+        etas (tuple of float): how much a size shrinks and grows. Default: (0.5, 1.2).
+        step_sizes (tuple of float): the smallest and the largest size. Default: (1e-6, 50).
+        maximize (bool): whether to go up. Default: False.
+    """
+
+    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, maximize=False):
+        super().__init__(params, dict(lr=lr, etas=etas, step_sizes=step_sizes, maximize=maximize))
+        self.add_state("prev")
+        self.add_state("step_size")
+        self.add_step("step_t")
+
+    def _check_group(self, group):
+        down, up = group["etas"]
+        if not 0 < down < 1 < up:
+            raise ValueError(f"For 'Rprop', 'etas' should be below and above 1, but got {group['etas']}.")
+        group["step_sizes"] = tuple(float(s) for s in group["step_sizes"])
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, step):
+        size, grad = resize(c, grad, slots[0], jnp.where(step == 1, rate, slots[1]))
+        return value - jnp.sign(grad) * size, (grad, size)

@@ -1,0 +1,173 @@
+"""Adam and its kin, with parameter groups."""
+
+import jax.numpy as jnp
+
+from msjax.experimental.optim.optimizer import Optimizer
+
+
+def _decayed(c, value, grad):
+    return grad + c.weight_decay * value if c.weight_decay else grad
+
+
+def _moments(c, grad, m, v):
+    beta1, beta2 = c.betas
+    return beta1 * m + (1 - beta1) * grad, beta2 * v + (1 - beta2) * jnp.square(grad)
+
+
+def _adam(c, value, grad, slots, rate, t, scale_eps):
+    """`scale_eps`: whether `eps` is added before the correction of the bias of squares, and so scaled with it."""
+    m, v = _moments(c, grad, *slots[:2])
+    largest = jnp.maximum(slots[2], v) if c.amsgrad else slots[2]
+    t = t.astype(value.dtype)
+    correction = jnp.sqrt(1 - c.betas[1] ** t)
+    below = jnp.sqrt(largest if c.amsgrad else v) + (c.eps if scale_eps else c.eps * correction)
+    return value - rate * correction / (1 - c.betas[0] ** t) * m / below, (m, v, largest)
+
+
+class Adam(Optimizer):
+    """Adaptive moment estimation.
+
+    Args:
+        params: Parameters or parameter groups.
+        lr (float): the learning rate. Default: 1e-3.
+        betas (tuple of float): how much of the means of gradients and of their squares is kept. Default: (0.9, 0.999).
+        eps (float): Default: 1e-8.
+        weight_decay (float): added to the gradient. Default: 0.0.
+        amsgrad (bool): the AMSGrad variant. Default: False.
+        maximize (bool): whether to go up. Default: False.
+    """
+
+    def __init__(
+        self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False, *, maximize=False
+    ):  # fmt: skip
+        defaults = dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize)
+        super().__init__(params, defaults)
+        self.add_state("exp_avg")
+        self.add_state("exp_avg_sq")
+        self.add_state("max_exp_avg_sq")
+        self.add_step("state_step")
+
+    def _check_group(self, group):
+        self._not_negative(group, "eps", "weight_decay")
+        self._check_betas(group)
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, t):
+        return _adam(c, value, _decayed(c, value, grad), slots, rate, t, True)
+
+
+class AdamW(Adam):
+    """Adam with the decay of weights apart from their gradient.
+
+    Args:
+        params, lr, betas, eps, amsgrad, maximize: as in `Adam`.
+        weight_decay (float): Default: 0.01.
+    """
+
+    def __init__(
+        self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, amsgrad=False, *, maximize=False
+    ):  # fmt: skip
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, t):
+        return _adam(c, value * (1 - rate * c.weight_decay), grad, slots, rate, t, False)
+
+
+class Adamax(Optimizer):
+    """Adam with the largest gradient, decaying, in the place of the root of the mean square.
+
+    Args:
+        params, betas, eps, weight_decay, maximize: as in `Adam`.
+        lr (float): Default: 2e-3.
+    """
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, *, maximize=False):
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize))
+        self.add_step("step_t")
+        self.add_state("exp_avg")
+        self.add_state("exp_inf")
+
+    def _check_group(self, group):
+        self._not_negative(group, "eps", "weight_decay")
+        self._check_betas(group)
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, t):
+        grad = _decayed(c, value, grad)
+        beta1, beta2 = c.betas
+        m = beta1 * slots[0] + (1 - beta1) * grad
+        largest = jnp.maximum(beta2 * slots[1], jnp.abs(grad) + c.eps)
+        return value - rate / (1 - beta1 ** t.astype(value.dtype)) * m / largest, (m, largest)
+
+
+class RAdam(Optimizer):
+    """Adam whose scaling by squares waits until there are enough of them.
+
+    Args:
+        params, lr, betas, eps, weight_decay: as in `Adam`.
+    """
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay))
+        self.add_step("step_t")
+        self.add_state("exp_avg")
+        self.add_state("exp_avg_sq")
+
+    def _check_group(self, group):
+        self._not_negative(group, "eps", "weight_decay")
+        self._check_betas(group)
+
+    @staticmethod
+    def begin(c, rate, step, kept):
+        beta1, beta2 = c.betas
+        t = step.astype(jnp.float32)
+        most = 2 / (1 - beta2) - 1
+        length = most - 2 * t * beta2**t / (1 - beta2**t)
+        spread = (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)
+        rectified = jnp.sqrt(jnp.where(length > 5, spread, 1.0))
+        return (length > 5, rectified * jnp.sqrt(1 - beta2**t), 1 - beta1**t), kept
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, context):
+        enough, factor, first = context
+        m, v = _moments(c, _decayed(c, value, grad), *slots)
+        scaled = jnp.where(enough, factor / (jnp.sqrt(v) + c.eps), 1.0)
+        return value - rate * m / first * scaled, (m, v)
+
+
+class NAdam(Optimizer):
+    """Adam with Nesterov's momentum, which grows with the steps.
+
+    Args:
+        params, betas, eps, weight_decay: as in `Adam`.
+        lr (float): Default: 2e-3.
+        momentum_decay (float): how fast the momentum grows. Default: 4e-3.
+    """
+
+    group_state = {"mu_product": 1.0}
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, momentum_decay=4e-3):
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay))
+        self.add_step("step_t")
+        self.add_state("exp_avg")
+        self.add_state("exp_avg_sq")
+
+    def _check_group(self, group):
+        self._not_negative(group, "eps", "weight_decay", "momentum_decay")
+        self._check_betas(group)
+
+    @staticmethod
+    def begin(c, rate, step, kept):
+        t = step.astype(jnp.float32)
+        now, after = (c.betas[0] * (1 - 0.5 * 0.96 ** ((t + ahead) * c.momentum_decay)) for ahead in (0, 1))
+        product = kept["mu_product"] * now
+        shares = (1 - now) / (1 - product), after / (1 - product * after), 1 - c.betas[1] ** t
+        return shares, {"mu_product": product}
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, context):
+        own, ahead, second = context
+        grad = _decayed(c, value, grad)
+        m, v = _moments(c, grad, *slots)
+        return value - rate * (own * grad + ahead * m) / (jnp.sqrt(v / second) + c.eps), (m, v)

@@ -1,0 +1,49 @@
+"""Gradient descent with parameter groups."""
+
+import jax.numpy as jnp
+
+from msjax.experimental.optim.optimizer import Optimizer
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, with momentum and dampening if asked for.
+
+    Args:
+        params: Parameters or parameter groups.
+        lr (float): the learning rate.
+        momentum (float): Default: 0.
+        dampening (float): from the second step on, the gradient enters the momentum as (1 - dampening) * gradient. Default: 0.
+        weight_decay (float): Default: 0.0.
+        nesterov (bool): needs momentum and no dampening. Default: False.
+        maximize (bool): whether to go up. Default: False.
+    """
+
+    def __init__(self, params, lr, momentum=0, dampening=0, weight_decay=0.0, nesterov=False, *, maximize=False):
+        defaults = dict(
+            lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov, maximize=maximize,
+            grad_centralization=False,
+        )  # fmt: skip
+        super().__init__(params, defaults)
+        self.add_state("accum")
+        self.add_state("stat", jnp.ones_like)
+
+    def _check_group(self, group):
+        self._not_negative(group, "momentum", "dampening", "weight_decay")
+        for name in ("momentum", "dampening", "weight_decay"):
+            group[name] = float(group[name])
+        if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
+            raise ValueError(
+                f"For '{type(self).__name__}', nesterov=True needs a momentum and no dampening, but got "
+                f"momentum={group['momentum']}, dampening={group['dampening']}."
+            )
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, context):
+        accum, first = slots
+        if c.weight_decay:
+            grad = grad + c.weight_decay * value
+        if not c.momentum:
+            return value - rate * grad, slots
+        accum = jnp.where(first > 0, grad, c.momentum * accum + (1 - c.dampening) * grad)
+        move = grad + c.momentum * accum if c.nesterov else accum
+        return value - rate * move, (accum, jnp.zeros_like(first))

@@ -1,0 +1,21 @@
+"""Checkpoints: MindSpore's own files (.ckpt), safetensors, npz, and sharded ones by Orbax.
+
+Reading a file never runs code from it, and a file that is cut off, damaged or forged gives a ValueError.
+"""
+
+from msjax.serialization.convert import ckpt_to_safetensors, safetensors_to_ckpt
+from msjax.serialization.load import load_checkpoint, load_checkpoint_async, load_param_into_net
+from msjax.serialization.save import async_ckpt_thread_status, save_checkpoint
+from msjax.serialization.sharded import load_sharded, save_sharded
+
+__all__ = [
+    "async_ckpt_thread_status",
+    "ckpt_to_safetensors",
+    "load_checkpoint",
+    "load_checkpoint_async",
+    "load_param_into_net",
+    "load_sharded",
+    "safetensors_to_ckpt",
+    "save_checkpoint",
+    "save_sharded",
+]

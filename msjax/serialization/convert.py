@@ -1,0 +1,59 @@
+"""From one format of checkpoints to another."""
+
+import os
+import re
+
+from msjax.errors import describe
+from msjax.serialization.files import reading, writing
+from msjax.serialization.formats import FORMATS
+
+
+def ckpt_to_safetensors(file_path, save_path=None, name_map=None, file_name_regex=None, processes_num=1):
+    """Convert .ckpt files to .safetensors files.
+
+    Args:
+        file_path (str): a file, or a folder whose .ckpt files are converted.
+        save_path (str, optional): the folder of the new files; by default each stands beside the old one.
+        name_map (dict, optional): new names of Parameters by their old ones.
+        file_name_regex (str, optional): a regular expression that the names of a folder's files should match.
+        processes_num (int): kept for MindSpore's programs, without effect.
+
+    Raises:
+        TypeError, ValueError: a wrong argument, or a file that can't be converted.
+    """
+    _convert(file_path, save_path, name_map, file_name_regex, "ckpt", "safetensors")
+
+
+def safetensors_to_ckpt(file_path, save_path=None, name_map=None, file_name_regex=None, processes_num=1):
+    """Convert .safetensors files to .ckpt files; the arguments are those of `ckpt_to_safetensors`."""
+    _convert(file_path, save_path, name_map, file_name_regex, "safetensors", "ckpt")
+
+
+def _convert(file_path, save_path, name_map, file_name_regex, old, new):
+    who = f"{old}_to_{new}"
+    for name, value, kind in (
+        ("file_path", file_path, str), ("save_path", save_path, str), ("name_map", name_map, dict),
+        ("file_name_regex", file_name_regex, str),
+    ):  # fmt: skip
+        if not isinstance(value, kind) and (value is not None or name == "file_path"):
+            raise TypeError(f"For '{who}', '{name}' should be a {kind.__name__}, but got {describe(value)}.")
+    if os.path.isdir(file_path):
+        pattern = re.compile(file_name_regex or ".*")
+        files = [
+            os.path.join(folder, name)
+            for folder, _, names in os.walk(file_path)
+            for name in sorted(names)
+            if name.endswith("." + old) and pattern.fullmatch(name.removesuffix("." + old))
+        ]
+    else:
+        files = [file_path]
+    if not files or not all(f.endswith("." + old) for f in files):
+        raise ValueError(f"For '{who}', 'file_path' should be a .{old} file or a folder of such, but got {file_path!r}.")
+    for path in files:
+        with reading(path) as data:
+            entries = FORMATS[old].read(data)
+            renamed = {(name_map or {}).get(name, name): value for name, value in entries.items()}
+            folder = os.path.dirname(path) if save_path is None else save_path
+            os.makedirs(folder or ".", exist_ok=True)
+            with writing(os.path.join(folder, os.path.basename(path).removesuffix(old) + new)) as file:
+                FORMATS[new].write(file, renamed)

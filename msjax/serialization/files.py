@@ -1,0 +1,70 @@
+"""Reading and writing whole files: a file is written aside and then put in the place of the old one."""
+
+import contextlib
+import os
+import tempfile
+
+
+class Damaged(Exception):
+    """A checkpoint's content is not what its format says; the text says what is wrong."""
+
+
+@contextlib.contextmanager
+def reading(path):
+    """The content of a file as a memoryview.
+
+    Raises:
+        ValueError: the file doesn't exist, can't be read, or what is read from it in the block is `Damaged`.
+    """
+    if not os.path.isfile(path):
+        raise ValueError(f"For 'load_checkpoint', there is no file {os.path.realpath(path)}.")
+    try:
+        with open(path, "rb") as file:
+            content = file.read()
+    except OSError as error:
+        raise ValueError(f"For 'load_checkpoint', the file {path} can't be read: {error}") from error
+    try:
+        yield memoryview(content)
+    except Damaged as error:
+        raise ValueError(f"For 'load_checkpoint', the file {path} is damaged or no checkpoint: {error}") from error
+
+
+@contextlib.contextmanager
+def writing(path):
+    """A binary file to write to, which takes the place of `path` when the block ends well.
+
+    Whatever goes wrong before that leaves the old file as it was.
+    """
+    folder = os.path.dirname(os.path.realpath(path))
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"For 'save_checkpoint', {path} is a directory; give the name of a file.")
+    handle, aside = tempfile.mkstemp(prefix="." + os.path.basename(path)[:100] + ".", suffix=".tmp", dir=folder)
+    try:
+        with open(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(aside, 0o666 & ~_umask())
+        os.replace(aside, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(aside)
+        raise
+    _sync_folder(folder)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _sync_folder(folder):
+    """Have the new name on the disk, where the system can open folders."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

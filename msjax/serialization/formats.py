@@ -1,0 +1,23 @@
+"""The formats of checkpoints by name; each module has `write(file, entries, crc_check)` and `read(data, crc_check)`."""
+
+from msjax.errors import describe
+from msjax.serialization import ckpt, npz, safetensors
+
+FORMATS = {"ckpt": ckpt, "safetensors": safetensors, "npz": npz}
+
+
+def find(name, who):
+    """The module of a format.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    if name not in FORMATS:
+        raise ValueError(f"For '{who}', 'format' should be one of {', '.join(FORMATS)}, but got {describe(name)}.")
+    return FORMATS[name]
+
+
+def no_encryption(key, name, who):
+    """NotImplementedError if a key is given."""
+    if key is not None:
+        raise NotImplementedError(f"For '{who}', encrypted checkpoints are not offered: leave '{name}' out.")

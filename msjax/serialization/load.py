@@ -1,0 +1,197 @@
+"""load_checkpoint and load_param_into_net."""
+
+import concurrent.futures
+
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import as_array, wrap
+from msjax.errors import describe
+from msjax.nn.cell import Cell
+from msjax.serialization.files import Damaged, reading
+from msjax.serialization.formats import find, no_encryption
+
+
+def load_checkpoint(
+    ckpt_file_name, net=None, strict_load=False, filter_prefix=None, dec_key=None, dec_mode="AES-GCM", specify_prefix=None,
+    choice_func=None, crc_check=False, remove_redundancy=False, format="ckpt",
+):  # fmt: skip
+    """Load the Parameters that a file holds.
+
+    Args:
+        ckpt_file_name (str): the file, with the suffix of the format.
+        net (Cell, optional): a network to load them into.
+        strict_load (bool): see `load_param_into_net`. Default: False.
+        filter_prefix (str, list or tuple of str, optional): names that begin so are left out.
+        dec_key, dec_mode: encryption is not offered.
+        specify_prefix (str, list or tuple of str, optional): only names that begin so are loaded.
+        choice_func (callable, optional): says of a name whether it is loaded.
+        crc_check (bool): whether the checksum is compared, if the file has one. Default: False.
+        remove_redundancy (bool): kept for MindSpore's programs, without effect.
+        format (str): "ckpt", "safetensors" or "npz". Default: "ckpt".
+
+    Returns:
+        dict, Parameters by name; text that was saved with them is a str.
+
+    Raises:
+        TypeError: an argument of a wrong type.
+        ValueError: no such file, one that is damaged or of another format, or nothing is left to load.
+        NotImplementedError: `dec_key` is given.
+
+    Example:
+        >>> import msjax as ms, tempfile, os
+        >>> path = os.path.join(tempfile.mkdtemp(), "w.ckpt")
+        >>> ms.save_checkpoint({"w": ms.Tensor([1.0, 2.0])}, path)
+        >>> print(ms.load_checkpoint(path)["w"].value())
+        [1. 2.]
+    """
+    who = "load_checkpoint"
+    if not isinstance(ckpt_file_name, str):
+        raise TypeError(f"For '{who}', 'ckpt_file_name' should be a str, but got {describe(ckpt_file_name)}.")
+    for name, flag in (("strict_load", strict_load), ("crc_check", crc_check), ("remove_redundancy", remove_redundancy)):
+        if not isinstance(flag, bool):
+            raise TypeError(f"For '{who}', '{name}' should be a bool, but got {describe(flag)}.")
+    if net is not None and not isinstance(net, Cell):
+        raise TypeError(f"For '{who}', 'net' should be a Cell, but got {describe(net)}.")
+    no_encryption(dec_key, "dec_key", who)
+    codec = find(format, who)
+    left_out, wanted = _prefixes(filter_prefix, "filter_prefix"), _prefixes(specify_prefix, "specify_prefix")
+    if not ckpt_file_name.endswith("." + format):
+        raise ValueError(
+            f"For '{who}', the file should have the suffix .{format}, or 'format' be another one, but got {ckpt_file_name!r}."
+        )
+    parameters = {}
+    with reading(ckpt_file_name) as data:
+        for name, value in codec.read(data, crc_check).items():
+            if (left_out and name.startswith(left_out)) or (wanted and not name.startswith(wanted)):
+                continue
+            if choice_func is None or choice_func(name):
+                parameters[name] = value if isinstance(value, str) else _parameter(name, value)
+    if not parameters:
+        raise ValueError(f"For '{who}', nothing of the file {ckpt_file_name} is left to load.")
+    if net is not None:
+        load_param_into_net(net, parameters, strict_load)
+    return parameters
+
+
+def _parameter(name, array):
+    try:
+        return Parameter(wrap(as_array(array)), name=name or None)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        raise Damaged(f"no Tensor can be made of {name!r}: {str(error)[:120]}") from error
+
+
+def _prefixes(given, name) -> tuple:
+    if given is None:
+        return ()
+    prefixes = (given,) if isinstance(given, str) else given
+    if not isinstance(prefixes, (list, tuple)) or not all(isinstance(p, str) for p in prefixes):
+        raise TypeError(f"For 'load_checkpoint', '{name}' should be a str or a list or tuple of str, but got {describe(given)}.")
+    if "" in prefixes:
+        raise ValueError(f"For 'load_checkpoint', '{name}' should not hold the empty str.")
+    return tuple(prefixes)
+
+
+def load_checkpoint_async(
+    ckpt_file_name, net=None, strict_load=False, filter_prefix=None, dec_key=None, dec_mode="AES-GCM", specify_prefix=None,
+    choice_func=None,
+):  # fmt: skip
+    """`load_checkpoint` on another thread.
+
+    Args:
+        ckpt_file_name, net, strict_load, filter_prefix, dec_key, dec_mode, specify_prefix, choice_func: as there.
+
+    Returns:
+        A future; its ``result()`` waits and returns the Parameters by name.
+    """
+    executor = concurrent.futures.ThreadPoolExecutor(1, "load_checkpoint")
+    try:
+        return executor.submit(
+            load_checkpoint, ckpt_file_name, net, strict_load, filter_prefix, dec_key, dec_mode, specify_prefix, choice_func
+        )
+    finally:
+        executor.shutdown(wait=False)
+
+
+def load_param_into_net(net, parameter_dict, strict_load=False, remove_redundancy=False):
+    """Set the Parameters of a network.
+
+    Names that are not found are tried again with the prefix, such as ``backbone.``, that the others of the dict have in
+    front, unless `strict_load`.
+
+    Args:
+        net (Cell): the network.
+        parameter_dict (dict): Parameters by name, as `load_checkpoint` returns them.
+        strict_load (bool): whether types have to be the same; otherwise floats may become other floats, and integers other
+            integers. Default: False.
+        remove_redundancy (bool): kept for MindSpore's programs, without effect.
+
+    Returns:
+        Two lists of names: those of the network that were not loaded, and those of the dict that were not used.
+
+    Raises:
+        TypeError: an argument of a wrong type.
+        RuntimeError: shapes or types don't fit. Nothing is loaded then.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.Dense(1, 1)
+        >>> ms.load_param_into_net(net, {"weight": ms.Parameter(ms.Tensor([[2.0]]))})
+        (['bias'], [])
+        >>> print(net.weight.value())
+        [[2.]]
+    """
+    who = "load_param_into_net"
+    if not isinstance(net, Cell):
+        raise TypeError(f"For '{who}', 'net' should be a Cell, but got {describe(net)}.")
+    if not isinstance(parameter_dict, dict):
+        raise TypeError(f"For '{who}', 'parameter_dict' should be a dict, but got {describe(parameter_dict)}.")
+    for name, flag in (("strict_load", strict_load), ("remove_redundancy", remove_redundancy)):
+        if not isinstance(flag, bool):
+            raise TypeError(f"For '{who}', '{name}' should be a bool, but got {describe(flag)}.")
+    for name, value in parameter_dict.items():
+        if not isinstance(name, str) or not isinstance(value, (Parameter, str)):
+            raise TypeError(f"For '{who}', 'parameter_dict' should hold Parameters by name, but got {name!r}: {describe(value)}.")
+    found, missing = [], []
+    for parameter in net.get_parameters():
+        own = parameter_dict.get(parameter.name)
+        if isinstance(own, Parameter):
+            found.append((parameter, own))
+        else:
+            missing.append(parameter)
+    names = {p.name for p, _ in found}
+    unused = [name for name in parameter_dict if name not in names]
+    if not strict_load and missing:
+        prefix = _common_prefix([p.name for p in missing], unused)
+        if prefix:
+            again = [(p, parameter_dict.get(prefix + p.name)) for p in missing]
+            found += [(p, value) for p, value in again if isinstance(value, Parameter)]
+            missing = [p for p, value in again if not isinstance(value, Parameter)]
+    for parameter, value in found:
+        _check(parameter, value, strict_load)
+    for parameter, value in found:
+        parameter._value = as_array(value._value.reshape(parameter.shape), parameter.dtype)
+    return [p.name for p in missing], unused
+
+
+def _common_prefix(missing, unused) -> str:
+    """What names of the dict have in front of a missing one's; empty if there is no such."""
+    for name in sorted(missing, key=len, reverse=True):
+        for other in unused:
+            if other.endswith("." + name):
+                return other[: len(other) - len(name)]
+    return ""
+
+
+def _check(parameter, value, strict):
+    one = {parameter.shape, value.shape} <= {(), (1,)} and value.shape != ()
+    if parameter.shape != value.shape and not one:
+        raise RuntimeError(
+            f"For 'load_param_into_net', Parameter {parameter.name!r} has shape {parameter.shape}, but the one to load has "
+            f"{value.shape}."
+        )
+    kinds = {parameter.dtype.kind, value.dtype.kind}
+    if parameter.dtype != value.dtype and (strict or not (kinds == {"f"} or kinds <= {"i", "u"} or kinds == {"c"})):
+        raise RuntimeError(
+            f"For 'load_param_into_net', Parameter {parameter.name!r} is of type {parameter.dtype}, but the one to load of "
+            f"{value.dtype}."
+        )

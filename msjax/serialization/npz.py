@@ -1,0 +1,121 @@
+"""numpy's .npz files, without pickled objects. bfloat16 is kept as uint16, and named in an entry of its own."""
+
+import io
+import json
+import math
+import tokenize
+import zipfile
+import zlib
+
+import ml_dtypes
+import numpy as np
+
+from msjax.common import dtype as mstype
+from msjax.serialization.files import Damaged
+
+_SPECIAL = "__msjax__"
+
+
+def write(file, entries, crc_check=False):
+    """Write numpy arrays and str, by name, to a binary file; zip has checksums of its own."""
+    special = {}
+    arrays = {}
+    for name, data in entries.items():
+        if isinstance(data, str):
+            special[name] = "str"
+            arrays[name] = np.frombuffer(data.encode(), np.uint8)
+        elif data.dtype == ml_dtypes.bfloat16:
+            special[name] = "bfloat16"
+            arrays[name] = data.view(np.uint16)
+        else:
+            arrays[name] = data
+    if _SPECIAL in arrays:
+        raise ValueError(f"For 'save_checkpoint', {_SPECIAL!r} can't be the name of a Parameter in an npz file.")
+    if special:
+        arrays[_SPECIAL] = np.frombuffer(json.dumps(special).encode(), np.uint8)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in arrays.items():
+            with archive.open(name + ".npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.ascontiguousarray(data).reshape(data.shape), allow_pickle=False)
+
+
+def read(data, crc_check=False) -> dict:
+    """The numpy arrays and str of a file, by name.
+
+    Args:
+        data (memoryview): the file.
+
+    Raises:
+        Damaged: it is no npz file, or an array doesn't fit.
+    """
+    arrays = {}
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for info in archive.infolist():
+                name = info.filename.removesuffix(".npy")
+                if name in arrays:
+                    raise Damaged(f"there are two entries {name!r}")
+                # Deflate makes data at most 1032 times as small: a larger size in the directory is a lie.
+                if info.file_size > 1032 * info.compress_size + 64 or info.compress_size > len(data):
+                    raise Damaged(f"the size of {name!r} in its directory is impossible")
+                if info.flag_bits & 1:
+                    raise Damaged(f"the entry {name!r} is encrypted")
+                with archive.open(info) as member:
+                    arrays[name] = _array(name, member.read(info.file_size + 1))
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        OSError,
+        NotImplementedError,
+        ValueError,
+        OverflowError,
+        RuntimeError,
+    ) as error:
+        raise Damaged(str(error)[:120] or type(error).__name__) from error
+    special = _special(arrays.pop(_SPECIAL, None))
+    for name, kind in special.items():
+        if name not in arrays or kind not in ("str", "bfloat16"):
+            raise Damaged("its list of special entries is wrong")
+        own = arrays[name]
+        if own.dtype != (np.uint8 if kind == "str" else np.uint16):
+            raise Damaged(f"the entry {name!r} is of type {own.dtype}")
+        arrays[name] = _text(own) if kind == "str" else own.view(ml_dtypes.bfloat16)
+    return arrays
+
+
+def _array(name, content) -> np.ndarray:
+    file = io.BytesIO(content)
+    try:
+        version = np.lib.format.read_magic(file)
+        read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
+        shape, fortran, dtype = read_header(file)
+    except (ValueError, KeyError, TypeError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError) as error:
+        raise Damaged(f"the header of {name!r} can't be read: {str(error)[:80]}") from error
+    if dtype.hasobject or dtype.newbyteorder("=") not in mstype._BY_NP:
+        raise Damaged(f"the tensor {name!r} is of type {dtype}, which there is not")
+    body = content[file.tell() :]
+    if any(not isinstance(d, int) or not 0 <= d < 2**47 for d in shape) or len(body) != math.prod(shape) * dtype.itemsize:
+        raise Damaged(f"the tensor {name!r} of shape {shape} and type {dtype} has {len(body)} bytes")
+    if len(shape) > 32 or (0 in shape and any(d >= 2**31 for d in shape)):
+        raise Damaged(f"the tensor {name!r} has an impossible shape")
+    return np.frombuffer(body, dtype).reshape(shape, order="F" if fortran else "C").astype(dtype.newbyteorder("="))
+
+
+def _special(array) -> dict:
+    if array is None:
+        return {}
+    try:
+        special = json.loads(array.tobytes().decode())
+    except (ValueError, RecursionError) as error:
+        raise Damaged(f"its list of special entries can't be read: {str(error)[:80]}") from error
+    if not isinstance(special, dict):
+        raise Damaged("its list of special entries is none")
+    return special
+
+
+def _text(array) -> str:
+    try:
+        return array.tobytes().decode()
+    except UnicodeDecodeError as error:
+        raise Damaged(f"a text can't be read: {error}") from error

@@ -1,0 +1,143 @@
+"""save_checkpoint."""
+
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor, concrete
+from msjax.errors import describe
+from msjax.nn.cell import Cell
+from msjax.serialization.files import writing
+from msjax.serialization.formats import find, no_encryption
+
+_WRITERS: list = []
+
+
+def save_checkpoint(
+    save_obj, ckpt_file_name, integrated_save=True, async_save=False, append_dict=None, enc_key=None, enc_mode="AES-GCM",
+    choice_func=None, crc_check=False, format="ckpt", **kwargs,
+):  # fmt: skip
+    """Save the Parameters of a network to a file.
+
+    The file is written aside and put in the place of an old one only when it is whole.
+
+    Args:
+        save_obj: a Cell; a dict of Parameters or Tensors by name; or a list of Parameters or of dicts
+            {"name": ..., "data": ...}.
+        ckpt_file_name (str): the file; the suffix of the format is added where it is missing.
+        integrated_save (bool): kept for MindSpore's programs, without effect.
+        async_save (bool or str): whether the file is written on another thread; True, "thread" or "process".
+        append_dict (dict, optional): further numbers, bools, str, Parameters or Tensors to save, by name.
+        enc_key, enc_mode: encryption is not offered.
+        choice_func (callable, optional): says of a name whether it is saved.
+        crc_check (bool): whether a checksum is saved, too. Default: False.
+        format (str): "ckpt" for MindSpore's own format, "safetensors" or "npz". Default: "ckpt".
+
+    Raises:
+        TypeError: an argument of a wrong type.
+        ValueError: an unknown format, or an entry that the format can't hold.
+        NotImplementedError: `enc_key` is given.
+
+    Example:
+        >>> import msjax as ms, tempfile, os
+        >>> from msjax import nn
+        >>> path = os.path.join(tempfile.mkdtemp(), "dense.ckpt")
+        >>> ms.save_checkpoint(nn.Dense(3, 2), path, append_dict={"epoch": 7})
+        >>> print(list(ms.load_checkpoint(path)))
+        ['weight', 'bias', 'epoch']
+    """
+    who = "save_checkpoint"
+    if not isinstance(ckpt_file_name, str):
+        raise TypeError(f"For '{who}', 'ckpt_file_name' should be a str, but got {describe(ckpt_file_name)}.")
+    for name, flag in (("integrated_save", integrated_save), ("crc_check", crc_check)):
+        if not isinstance(flag, bool):
+            raise TypeError(f"For '{who}', '{name}' should be a bool, but got {describe(flag)}.")
+    if async_save not in (False, True, "thread", "process"):
+        raise ValueError(f"For '{who}', 'async_save' should be a bool, 'thread' or 'process', but got {describe(async_save)}.")
+    unknown = set(kwargs) - {"incremental", "remove_redundancy", "global_step_num", "execute_mode"}
+    if unknown:
+        raise TypeError(f"{who}() got unexpected keyword arguments {sorted(unknown)}.")
+    no_encryption(enc_key, "enc_key", who)
+    codec = find(format, who)
+    entries = {name: value for name, value in _entries(save_obj).items() if choice_func is None or choice_func(name)}
+    entries |= _appended(append_dict)
+    if not ckpt_file_name.endswith("." + format):
+        ckpt_file_name += "." + format
+    if async_save:
+        # Arrays don't change, so that a later training step leaves alone what is being written.
+        writer = threading.Thread(target=_write, args=(codec, ckpt_file_name, entries, crc_check), name="save_checkpoint")
+        _WRITERS[:] = [w for w in _WRITERS if w.is_alive()] + [writer]
+        writer.start()
+    else:
+        _write(codec, ckpt_file_name, entries, crc_check)
+
+
+def _write(codec, path, entries, crc_check):
+    with writing(path) as file:
+        codec.write(file, {name: v if isinstance(v, str) else np.asarray(v) for name, v in entries.items()}, crc_check)
+
+
+def async_ckpt_thread_status() -> bool:
+    """True while a file is being written by ``save_checkpoint(..., async_save=True)``."""
+    return any(writer.is_alive() for writer in _WRITERS)
+
+
+def _value(tensor):
+    return concrete(tensor, "save_checkpoint")
+
+
+def _entries(save_obj) -> dict:
+    if isinstance(save_obj, Cell):
+        return {name: _value(p) for name, p in save_obj.parameters_dict().items()}
+    if isinstance(save_obj, dict):
+        pairs = save_obj.items()
+    elif isinstance(save_obj, list):
+        pairs = [_pair(item) for item in save_obj]
+    else:
+        raise TypeError(f"For 'save_checkpoint', 'save_obj' should be a Cell, list or dict, but got {describe(save_obj)}.")
+    entries = {}
+    for name, value in pairs:
+        if not isinstance(name, str) or not isinstance(value, Tensor):
+            raise TypeError(
+                f"For 'save_checkpoint', 'save_obj' should give Parameters or Tensors by name, but got {describe(name)}: "
+                f"{describe(value)}."
+            )
+        entries[name] = _value(value)
+    return entries
+
+
+def _pair(item):
+    if isinstance(item, Parameter):
+        return item.name, item
+    if isinstance(item, dict) and {"name", "data"} <= set(item):
+        return item["name"], item["data"]
+    raise TypeError(
+        "For 'save_checkpoint', a list should hold Parameters or dicts with the keys 'name' and 'data', but got "
+        f"{describe(item)}."
+    )
+
+
+def _appended(append_dict) -> dict:
+    if append_dict is None:
+        return {}
+    if not isinstance(append_dict, dict):
+        raise TypeError(f"For 'save_checkpoint', 'append_dict' should be a dict, but got {describe(append_dict)}.")
+    entries = {}
+    for name, value in append_dict.items():
+        if isinstance(value, Iterator):
+            value = next(value)
+        if not isinstance(name, str) or not isinstance(value, (bool, int, float, str, Tensor)):
+            raise TypeError(
+                "For 'save_checkpoint', 'append_dict' should hold numbers, bools, str, Parameters or Tensors by name, but got "
+                f"{describe(name)}: {describe(value)}."
+            )
+        if isinstance(value, Tensor):
+            entries[name] = _value(value)
+        elif isinstance(value, str):
+            entries[name] = value
+        else:
+            kind = np.bool_ if isinstance(value, bool) else np.int64 if isinstance(value, int) else np.float32
+            entries[name] = np.asarray(value, kind)
+    return entries

@@ -1,0 +1,64 @@
+"""The wire format of protocol buffers, as much of it as checkpoints use.
+
+A message is a row of fields; a field is a key, (number << 3) | kind, and a varint (kind 0) or a length and bytes (kind 2).
+"""
+
+from msjax.serialization.files import Damaged
+
+VARINT, BYTES = 0, 2
+
+
+def varint(value: int) -> bytes:
+    """A number as a varint; negative ones as 64-bit two's complement."""
+    value &= 0xFFFF_FFFF_FFFF_FFFF
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def key(number: int, kind: int) -> bytes:
+    """The key of a field."""
+    return varint(number << 3 | kind)
+
+
+def header(number: int, length: int) -> bytes:
+    """What stands before the `length` bytes of a field."""
+    return key(number, BYTES) + varint(length)
+
+
+def read_varint(data, at: int) -> tuple[int, int]:
+    """(number, position behind it)."""
+    value = shift = 0
+    while True:
+        if at >= len(data):
+            raise Damaged("it ends in the middle of a number")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & 0xFFFF_FFFF_FFFF_FFFF, at
+        shift += 7
+        if shift > 63:
+            raise Damaged("a number has more than ten bytes")
+
+
+def fields(data):
+    """(number, kind, value) of each field of a message: an int for a varint, a memoryview for bytes."""
+    at = 0
+    while at < len(data):
+        number, at = read_varint(data, at)
+        number, kind = number >> 3, number & 7
+        if kind == VARINT:
+            value, at = read_varint(data, at)
+        elif kind == BYTES:
+            length, at = read_varint(data, at)
+            if length > len(data) - at:
+                raise Damaged(f"a field of {length} bytes has only {len(data) - at} left")
+            value = data[at : at + length]
+            at += length
+        else:
+            raise Damaged(f"field {number} is of kind {kind}, which checkpoints don't have")
+        yield number, kind, value
