@@ -1,8 +1,8 @@
 """What everything is made of: Tensor, Parameter, data types, initializers. MindSpore's ``common``."""
 
-from msjax.common import dtype
+from msjax.common import dtype, initializer
 from msjax.common.dtype import *
-from msjax.common.initializer import Initializer, initializer
+from msjax.common.initializer import Initializer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.random import get_seed, set_seed
 from msjax.common.tensor import Tensor, tensor

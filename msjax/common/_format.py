@@ -8,14 +8,12 @@ _LONGEST = 1000  # a vector of more elements is cut; of a matrix, every axis lon
 
 
 def format_str(array: np.ndarray) -> str:
-    """What ``print(tensor)`` shows: numpy's text of the value."""
+    """What ``print(tensor)`` shows: numpy's text of the value, by its print options of the moment."""
     if array.size == 0:
         return "[]"
     if array.dtype == ml_dtypes.bfloat16:
         array = array.astype(np.float32)
-    # Not numpy's print options of the moment: the text is MindSpore's whatever the program set.
-    with np.printoptions(precision=8, threshold=_LONGEST, edgeitems=_EDGE, linewidth=75, suppress=False, legacy=False):
-        return str(array) if array.ndim else _scalar(array[()])
+    return str(array) if array.ndim else _scalar(array[()])
 
 
 def _scalar(value) -> str:
