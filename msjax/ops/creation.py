@@ -23,11 +23,7 @@ __all__ = [
     "ones",
     "ones_like",
     "range",
-    "scalar_to_tensor",
     "tensor_range",
-    "tril_indices",
-    "triu_indices",
-    "tuple_to_array",
     "vander",
     "zeros",
     "zeros_like",
@@ -292,40 +288,6 @@ def logspace(start, end, steps, base=10, *, dtype=mstype.float32):
     return _logspace(start, end, freeze(steps), base, dtype)
 
 
-def tril_indices(row, col, offset=0, *, dtype=mstype.int64):
-    """Row and column numbers of the lower triangle of a matrix, as a Tensor of two rows.
-
-    Args:
-        row, col (int): the size of the matrix.
-        offset (int): which diagonal is the last. Default: 0, the main one.
-        dtype (ms.dtype): Int32 or Int64. Default: Int64.
-
-    Example:
-        >>> from msjax import ops
-        >>> print(ops.tril_indices(2, 2))
-        [[0 1 1]
-         [0 0 1]]
-    """
-    return wrap(jnp.stack(jnp.tril_indices(row, offset, col)).astype(mstype.to_jax(dtype)))
-
-
-def triu_indices(row, col, offset=0, *, dtype=mstype.int64):
-    """Row and column numbers of the upper triangle of a matrix, as a Tensor of two rows.
-
-    Args:
-        row, col (int): the size of the matrix.
-        offset (int): which diagonal is the first. Default: 0, the main one.
-        dtype (ms.dtype): Int32 or Int64. Default: Int64.
-
-    Example:
-        >>> from msjax import ops
-        >>> print(ops.triu_indices(2, 2))
-        [[0 0 1]
-         [0 1 1]]
-    """
-    return wrap(jnp.stack(jnp.triu_indices(row, offset, col)).astype(mstype.to_jax(dtype)))
-
-
 @operator(name="vander", int_grad=True)
 def vander(x, N=None):
     """The Vandermonde matrix: the powers N - 1, ..., 1, 0 of each element of a vector.
@@ -343,42 +305,6 @@ def vander(x, N=None):
          [9 3 1]]
     """
     return jnp.vander(x, N)
-
-
-def scalar_to_tensor(input_x, dtype=mstype.float32):
-    """A Python number as a 0-d Tensor.
-
-    Args:
-        input_x (bool, int or float): the number.
-        dtype (ms.dtype): Default: Float32.
-
-    Raises:
-        TypeError: no number.
-
-    Example:
-        >>> from msjax import ops
-        >>> print(ops.scalar_to_tensor(2))
-        2.0
-    """
-    if not isinstance(input_x, (bool, int, float)):
-        raise TypeError(f"For 'scalar_to_tensor', the argument should be a number, but got {describe(input_x)}.")
-    return Tensor(input_x, mstype.as_dtype(dtype))
-
-
-def tuple_to_array(input_x):
-    """A tuple of numbers of one type as a Tensor: of Int32 or Float32.
-
-    Raises:
-        TypeError: no tuple.
-
-    Example:
-        >>> from msjax import ops
-        >>> print(ops.tuple_to_array((1, 2, 3)))
-        [1 2 3]
-    """
-    if not isinstance(input_x, (tuple, list)):
-        raise TypeError(f"For 'tuple_to_array', the argument should be a tuple, but got {describe(input_x)}.")
-    return Tensor(input_x, mstype.float32 if isinstance(input_x[0], float) else mstype.int32)
 
 
 def eps(x):

@@ -18,7 +18,6 @@ __all__ = [
     "baddbmm",
     "baddbmm_ext",
     "batch_dot",
-    "bias_add",
     "bidense",
     "bmm",
     "cross",
@@ -279,34 +278,6 @@ def bidense(input1, input2, weight, bias=None):
     """
     out = jnp.einsum("...i,kij,...j->...k", input1, weight, input2)
     return out if bias is None else out + bias
-
-
-@operator(2, name="BiasAdd", int_grad=True)
-def _bias_add(input_x, bias, axis):
-    if bias.ndim != 1 or input_x.shape[axis] != bias.shape[0]:
-        raise ValueError(f"'bias' should have one element for each channel of {input_x.shape}, but its shape is {bias.shape}.")
-    return input_x + (bias.reshape((1, -1) + (1,) * (input_x.ndim - 2)) if axis == 1 else bias)
-
-
-def bias_add(input_x, bias):
-    """input_x + bias, with one bias for each channel (axis 1).
-
-    Args:
-        input_x (Tensor): shape (N, C, ...), two to five axes.
-        bias (Tensor): shape (C,).
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.bias_add(ms.Tensor([[1.0, 2.0]]), ms.Tensor([10.0, 20.0])))
-        [[11. 22.]]
-    """
-    return _bias_add(input_x, bias, 1)
-
-
-def bias_add_last(input_x, bias):
-    """input_x + bias, with one bias for each element of the last axis."""
-    return _bias_add(input_x, bias, input_x.ndim - 1)
 
 
 def _einsum(*args):

@@ -3,8 +3,6 @@
 import jax
 import jax.numpy as jnp
 
-from msjax.common.tensor import Tensor, known_value
-from msjax.errors import describe
 from msjax.ops.promote import kind_of
 from msjax.ops.tables import binary, bools, comparison, unary
 
@@ -17,10 +15,6 @@ __all__ = [
     "bitwise_xor",
     "gcd",
     "invert",
-    "is_complex",
-    "is_floating_point",
-    "is_nonzero",
-    "isconstant",
     "isfinite",
     "isinf",
     "isnan",
@@ -152,53 +146,3 @@ signbit = unary(
     (f"ops.signbit({_ODD})", "[False False  True]"),
     differentiable=False,
 )
-
-
-def _tensor(input, name):
-    if not isinstance(input, Tensor):
-        raise TypeError(f"For '{name}', the argument should be a Tensor, but got {describe(input)}.")
-    return input
-
-
-def is_floating_point(input):
-    """True if the Tensor's dtype is a float type.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> ops.is_floating_point(ms.Tensor([1.0])), ops.is_floating_point(ms.Tensor([1]))
-        (True, False)
-    """
-    return _tensor(input, "is_floating_point").is_floating_point()
-
-
-def is_complex(input):
-    """True if the Tensor's dtype is a complex type.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> ops.is_complex(ms.Tensor([1.0]))
-        False
-    """
-    return _tensor(input, "is_complex").is_complex()
-
-
-def is_nonzero(input):
-    """True if the Tensor, of one element, is not 0.
-
-    Raises:
-        ValueError: more than one element.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> ops.is_nonzero(ms.Tensor([0.5]))
-        True
-    """
-    return bool(_tensor(input, "is_nonzero"))
-
-
-def isconstant(x):
-    """True if the value is a constant where the program is compiled: anything but a Tensor whose value is not known yet."""
-    return not isinstance(x, Tensor) or known_value(x._value) is not None

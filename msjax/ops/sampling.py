@@ -1,4 +1,4 @@
-"""Random operators, on the keys of the default generator or of a seed. Dropout is joined in here."""
+"""Random operators, on the keys of the default generator or of a seed. Dropout and fillings in place are joined in here."""
 
 import jax
 import jax.numpy as jnp
@@ -7,9 +7,10 @@ from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
-from msjax.ops import dropouts
+from msjax.ops import dropouts, inplace_math
 from msjax.ops.dispatch import freeze
 from msjax.ops.dropouts import *
+from msjax.ops.inplace_math import *
 from msjax.ops.promote import array, to_float
 from msjax.ops.random_keys import next_key, wrap
 
@@ -40,10 +41,10 @@ __all__ = [
     "uniform",
     "uniform_candidate_sampler",
 ]
-__all__ += dropouts.__all__
+__all__ += dropouts.__all__ + inplace_math.__all__
 
 
-def _shape(size, name):
+def shape_of(size, name):
     size = freeze(size)
     size = size if isinstance(size, tuple) else (size,)
     for n in size:
@@ -54,7 +55,7 @@ def _shape(size, name):
 
 def _sizes(size, name):
     """A shape given as several ints or as one tuple."""
-    return _shape(size[0] if len(size) == 1 else size, name)
+    return shape_of(size[0] if len(size) == 1 else size, name)
 
 
 def _typed(dtype, kinds, default, name):
@@ -72,9 +73,9 @@ def _wide_shape(shape, *others):
 # ---- uniform
 
 
-_RAND = Op("rand", lambda key, shape, dtype: jax.random.uniform(wrap(key), shape, mstype.to_jax(dtype)), differentiable=False)
-_RANDN = Op("randn", lambda key, shape, dtype: jax.random.normal(wrap(key), shape, mstype.to_jax(dtype)), differentiable=False)
-_RANDINT = Op(
+RAND = Op("rand", lambda key, shape, dtype: jax.random.uniform(wrap(key), shape, mstype.to_jax(dtype)), differentiable=False)
+RANDN = Op("randn", lambda key, shape, dtype: jax.random.normal(wrap(key), shape, mstype.to_jax(dtype)), differentiable=False)
+RANDINT = Op(
     "randint",
     lambda low, high, key, shape, dtype: jax.random.randint(wrap(key), shape, low, high, mstype.to_jax(dtype)),
     differentiable=False,
@@ -97,12 +98,12 @@ def rand(*size, dtype=None, seed=None):
         >>> print(ops.rand(2, 3).shape)
         (2, 3)
     """
-    return apply(_RAND, (next_key(seed),), (_sizes(size, "rand"), _typed(dtype, "f", mstype.float32, "rand")))
+    return apply(RAND, (next_key(seed),), (_sizes(size, "rand"), _typed(dtype, "f", mstype.float32, "rand")))
 
 
 def rand_like(input, seed=None, *, dtype=None):
     """Random numbers, uniform in [0, 1), of another Tensor's shape and, by default, dtype; see `rand`."""
-    return apply(_RAND, (next_key(seed),), (input.shape, _typed(dtype, "f", input.dtype, "rand_like")))
+    return apply(RAND, (next_key(seed),), (input.shape, _typed(dtype, "f", input.dtype, "rand_like")))
 
 
 def randn(*size, dtype=None, seed=None):
@@ -121,12 +122,12 @@ def randn(*size, dtype=None, seed=None):
         >>> print(ops.randn(2, 3).shape)
         (2, 3)
     """
-    return apply(_RANDN, (next_key(seed),), (_sizes(size, "randn"), _typed(dtype, "f", mstype.float32, "randn")))
+    return apply(RANDN, (next_key(seed),), (_sizes(size, "randn"), _typed(dtype, "f", mstype.float32, "randn")))
 
 
 def randn_like(input, seed=None, *, dtype=None):
     """Random numbers of the standard normal distribution, of another Tensor's shape and, by default, dtype; see `randn`."""
-    return apply(_RANDN, (next_key(seed),), (input.shape, _typed(dtype, "f", input.dtype, "randn_like")))
+    return apply(RANDN, (next_key(seed),), (input.shape, _typed(dtype, "f", input.dtype, "randn_like")))
 
 
 def standard_normal(shape, seed=None):
@@ -141,7 +142,7 @@ def standard_normal(shape, seed=None):
         >>> print(ops.standard_normal((2, 3)).shape)
         (2, 3)
     """
-    return apply(_RANDN, (next_key(seed),), (_shape(shape, "standard_normal"), mstype.float32))
+    return apply(RANDN, (next_key(seed),), (shape_of(shape, "standard_normal"), mstype.float32))
 
 
 def randint(low, high, size, seed=None, *, dtype=None):
@@ -161,13 +162,13 @@ def randint(low, high, size, seed=None, *, dtype=None):
         >>> print(ops.randint(3, 4, (2,)))
         [3 3]
     """
-    return _randint(low, high, _shape(size, "randint"), seed, _typed(dtype, "iu", mstype.int64, "randint"), "randint")
+    return _randint(low, high, shape_of(size, "randint"), seed, _typed(dtype, "iu", mstype.int64, "randint"), "randint")
 
 
 def _randint(low, high, shape, seed, dtype, name):
     if isinstance(low, int) and isinstance(high, int) and low >= high:
         raise ValueError(f"For '{name}', 'low' should be below 'high', but got {low} and {high}.")
-    return apply(_RANDINT, (low, high, next_key(seed)), (shape, dtype))
+    return apply(RANDINT, (low, high, next_key(seed)), (shape, dtype))
 
 
 def randint_like(input, low, high, seed=None, *, dtype=None):
@@ -195,7 +196,7 @@ def randperm(n, seed=0, offset=0, dtype=mstype.int64):
         >>> print(ops.randperm(4).sum())
         6
     """
-    (n,) = _shape(n, "randperm")
+    (n,) = shape_of(n, "randperm")
     return apply(_RANDPERM, (next_key(seed + offset or None),), (n, mstype.as_dtype(dtype)))
 
 
@@ -227,7 +228,7 @@ def uniform(shape, minval, maxval, seed=None, dtype=mstype.float32):
         >>> print(ops.uniform((3, 1), ms.Tensor([0.0, 1.0]), ms.Tensor(2.0)).shape)
         (3, 2)
     """
-    return apply(_UNIFORM, (minval, maxval, next_key(seed)), (_shape(shape, "uniform"), mstype.as_dtype(dtype)))
+    return apply(_UNIFORM, (minval, maxval, next_key(seed)), (shape_of(shape, "uniform"), mstype.as_dtype(dtype)))
 
 
 # ---- other distributions
@@ -256,7 +257,7 @@ def normal(shape, mean, stddev, seed=None):
         >>> print(ops.normal((3, 1), ms.Tensor([0.0, 1.0]), 1.0).shape)
         (3, 2)
     """
-    return apply(_NORMAL, (mean, stddev, next_key(seed)), (_shape(shape, "normal"),))
+    return apply(_NORMAL, (mean, stddev, next_key(seed)), (shape_of(shape, "normal"),))
 
 
 def _laplace(mean, scale, key, shape):
@@ -264,7 +265,7 @@ def _laplace(mean, scale, key, shape):
     return mean + scale * jax.random.laplace(wrap(key), _wide_shape(shape, mean, scale), mean.dtype)
 
 
-_LAPLACE = Op("laplace", _laplace)
+LAPLACE = Op("laplace", _laplace)
 
 
 def laplace(shape, mean, lambda_param, seed=None):
@@ -276,7 +277,7 @@ def laplace(shape, mean, lambda_param, seed=None):
         lambda_param (Tensor or number): the scale.
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
     """
-    return apply(_LAPLACE, (mean, lambda_param, next_key(seed)), (_shape(shape, "laplace"),))
+    return apply(LAPLACE, (mean, lambda_param, next_key(seed)), (shape_of(shape, "laplace"),))
 
 
 def standard_laplace(shape, seed=None):
@@ -289,7 +290,7 @@ def _gamma(alpha, beta, key, shape):
     return jax.random.gamma(wrap(key), alpha, _wide_shape(shape, alpha, beta), alpha.dtype) / beta
 
 
-_GAMMA = Op("gamma", _gamma)
+GAMMA = Op("gamma", _gamma)
 
 
 def gamma(shape, alpha, beta, seed=None):
@@ -307,7 +308,7 @@ def gamma(shape, alpha, beta, seed=None):
         >>> print(ops.gamma((3, 1), ms.Tensor([1.0, 2.0]), ms.Tensor([1.0])).shape)
         (3, 2)
     """
-    return apply(_GAMMA, (alpha, beta, next_key(seed)), (_shape(shape, "gamma"),))
+    return apply(GAMMA, (alpha, beta, next_key(seed)), (shape_of(shape, "gamma"),))
 
 
 def random_gamma(shape, alpha, seed=None):
@@ -318,7 +319,7 @@ def random_gamma(shape, alpha, seed=None):
         alpha (Tensor): the shape parameters.
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
     """
-    return apply(_GAMMA, (alpha, 1.0, next_key(seed)), (_shape(shape, "random_gamma") + jnp.shape(_value(alpha)),))
+    return apply(GAMMA, (alpha, 1.0, next_key(seed)), (shape_of(shape, "random_gamma") + jnp.shape(_value(alpha)),))
 
 
 def _value(x):
@@ -330,7 +331,7 @@ def _poisson(rate, key, shape, dtype):
     return jax.random.poisson(wrap(key), rate, shape).astype(mstype.to_jax(dtype))
 
 
-_POISSON = Op("poisson", _poisson, differentiable=False)
+POISSON = Op("poisson", _poisson, differentiable=False)
 
 
 def poisson(shape, mean, seed=None):
@@ -341,8 +342,8 @@ def poisson(shape, mean, seed=None):
         mean (Tensor): the mean, positive.
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
     """
-    full = jnp.broadcast_shapes(_shape(shape, "poisson"), jnp.shape(_value(mean)))
-    return apply(_POISSON, (mean, next_key(seed)), (full, mstype.float32))
+    full = jnp.broadcast_shapes(shape_of(shape, "poisson"), jnp.shape(_value(mean)))
+    return apply(POISSON, (mean, next_key(seed)), (full, mstype.float32))
 
 
 def random_poisson(shape, rate, seed=None, dtype=mstype.float32):
@@ -354,8 +355,8 @@ def random_poisson(shape, rate, seed=None, dtype=mstype.float32):
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
         dtype (ms.dtype): Default: Float32.
     """
-    full = _shape(shape, "random_poisson") + jnp.shape(_value(rate))
-    return apply(_POISSON, (rate, next_key(seed)), (full, mstype.as_dtype(dtype)))
+    full = shape_of(shape, "random_poisson") + jnp.shape(_value(rate))
+    return apply(POISSON, (rate, next_key(seed)), (full, mstype.as_dtype(dtype)))
 
 
 # ---- choices
@@ -366,7 +367,7 @@ def _bernoulli(input, p, key):
     return jax.random.bernoulli(wrap(key), jnp.broadcast_to(to_float(p), x.shape)).astype(x.dtype)
 
 
-_BERNOULLI = Op("bernoulli", _bernoulli, differentiable=False)
+BERNOULLI = Op("bernoulli", _bernoulli, differentiable=False)
 
 
 def bernoulli(input, p=0.5, seed=None):
@@ -388,12 +389,12 @@ def bernoulli(input, p=0.5, seed=None):
     """
     if isinstance(p, (int, float)) and not 0 <= p <= 1:
         raise ValueError(f"For 'bernoulli', 'p' should be in [0, 1], but got {p}.")
-    return apply(_BERNOULLI, (input, p, next_key(None if seed == -1 else seed)))
+    return apply(BERNOULLI, (input, p, next_key(None if seed == -1 else seed)))
 
 
 def bernoulli_ext(input, *, generator=None):
     """Ones with the probabilities that `input` holds, else zeros, of its shape and dtype."""
-    return apply(_BERNOULLI, (input, input, next_key(generator=generator)))
+    return apply(BERNOULLI, (input, input, next_key(generator=generator)))
 
 
 def _multinomial(weights, key, count, replacement, dtype):
@@ -431,10 +432,10 @@ def multinomial(input, num_samples, replacement=True, seed=None):
         >>> print(ops.multinomial(ms.Tensor([0.0, 1.0]), 3))
         [1 1 1]
     """
-    return _draw_indices(input, num_samples, replacement, next_key(seed), mstype.int32)
+    return draw_indices(input, num_samples, replacement, next_key(seed), mstype.int32)
 
 
-def _draw_indices(input, count, replacement, key, dtype):
+def draw_indices(input, count, replacement, key, dtype):
     count = freeze(count)
     if isinstance(count, bool) or not isinstance(count, int):
         raise TypeError(f"For 'multinomial', 'num_samples' should be an int, but got {describe(count)}.")
@@ -449,7 +450,7 @@ def _draw_indices(input, count, replacement, key, dtype):
 
 def multinomial_with_replacement(x, seed, offset, numsamples, replacement=False):
     """Random indices, drawn with weights, as Int64; drawn again where there are fewer, whatever `replacement` says."""
-    return _draw_indices(x, numsamples, True, next_key(seed + offset or None), mstype.int64)
+    return draw_indices(x, numsamples, True, next_key(seed + offset or None), mstype.int64)
 
 
 def _categorical(logits, key, count, dtype):
@@ -479,7 +480,7 @@ def _shuffle(x, key):
     return jax.random.permutation(wrap(key), x)
 
 
-_SHUFFLE = Op("shuffle", _shuffle, int_grad=(0,))
+SHUFFLE = Op("shuffle", _shuffle, int_grad=(0,))
 
 
 def shuffle(x, seed=None):
@@ -495,7 +496,7 @@ def shuffle(x, seed=None):
         >>> print(ops.shuffle(ms.Tensor([1, 2, 3])).sum())
         6
     """
-    return apply(_SHUFFLE, (x, next_key(seed)))
+    return apply(SHUFFLE, (x, next_key(seed)))
 
 
 def _choice(mask, key, count):
@@ -507,7 +508,7 @@ def _choice(mask, key, count):
     return jnp.where(there[:, None], places, 0), there
 
 
-_CHOICE = Op("choice_with_mask", _choice, differentiable=False)
+CHOICE = Op("choice_with_mask", _choice, differentiable=False)
 
 
 def choice_with_mask(input_x, count=256, seed=None):
@@ -521,7 +522,7 @@ def choice_with_mask(input_x, count=256, seed=None):
     Returns:
         (index, mask): places of shape (count, axes), as Int32, zeros where there are not enough; which are real.
     """
-    return apply(_CHOICE, (input_x, next_key(seed)), (count,))
+    return apply(CHOICE, (input_x, next_key(seed)), (count,))
 
 
 def _candidates(true_classes, key, num_true, count, unique, high, log):

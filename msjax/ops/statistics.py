@@ -1,15 +1,13 @@
-"""Medians, quantiles, histograms, covariance."""
+"""Medians, quantiles, covariance."""
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from msjax.common import dtype as mstype
-from msjax.common.tensor import concrete
 from msjax.ops.dispatch import operator
 from msjax.ops.promote import array, kind_of, to_float
 
-__all__ = ["bincount", "cov", "histc", "median", "nanmedian", "nanquantile", "quantile"]
+__all__ = ["cov", "median", "nanmedian", "nanquantile", "quantile"]
 
 
 def _at_rank(x, rank, axis, keepdims):
@@ -114,84 +112,6 @@ def nanquantile(input, q, axis=None, keepdims=False):
     """The q-th quantiles of the elements that are not NaN; see `quantile`."""
     _check_q(q)
     return _quantile(input, q, axis, keepdims, True)
-
-
-@operator(name="histc", differentiable=False)
-def _histc(input, bins, low, high):
-    x = array(input).reshape(-1)
-    whole = kind_of(x.dtype) != "f"
-    values = to_float(x)
-    if low == high == 0:
-        low, high = jnp.min(values), jnp.max(values)
-    else:
-        low, high = jnp.asarray(low, values.dtype), jnp.asarray(high, values.dtype)
-    low, high = jnp.where(low == high, low - 1, low), jnp.where(low == high, high + 1, high)
-    place = jnp.floor((values - low) / (high - low) * bins).astype(jnp.int32)
-    inside = (values >= low) & (values <= high)
-    place = jnp.where(inside, jnp.clip(place, 0, bins - 1), bins)
-    counts = jnp.zeros(bins + 1, jnp.int32).at[place].add(1)[:bins]
-    return counts if whole else counts.astype(x.dtype)
-
-
-def histc(input, bins=100, min=0.0, max=0.0):
-    """How many elements lie in each of `bins` equal parts of [min, max].
-
-    Args:
-        input (Tensor): any shape and real dtype.
-        bins (int): Default: 100.
-        min, max (number): the limits; elements outside don't count. Both 0, the default, for those of the data.
-
-    Returns:
-        Tensor of shape (bins,), of the dtype of `input`, Int32 for integers.
-
-    Raises:
-        ValueError: bins < 1 or min > max.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.histc(ms.Tensor([1.0, 2.0, 1.0]), bins=4, min=0.0, max=3.0))
-        [0. 2. 1. 0.]
-    """
-    if bins < 1:
-        raise ValueError(f"For 'histc', 'bins' should be positive, but got {bins}.")
-    if min > max:
-        raise ValueError(f"For 'histc', 'min' should not be above 'max', but got {min} and {max}.")
-    return _histc(input, bins, float(min), float(max))
-
-
-@operator(2, name="bincount", differentiable=False)
-def _bincount(input, weights, length):
-    dtype = jnp.float32 if weights is None or kind_of(weights.dtype) != "f" else weights.dtype
-    add = jnp.ones(input.shape, dtype) if weights is None else weights.astype(dtype)
-    return jnp.zeros(length, dtype).at[input].add(add)
-
-
-def bincount(input, weights=None, minlength=0):
-    """How often each number from 0 to the largest occurs, or the sum of its weights, as floats.
-
-    Args:
-        input (Tensor): shape (N,), of integers, none negative.
-        weights (Tensor, optional): shape (N,). Default: None, for ones.
-        minlength (int): the least length of the result. Default: 0.
-
-    Raises:
-        ValueError: a negative number.
-        TypeError: called while the program is compiled: the length depends on values.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.bincount(ms.Tensor([0, 1, 1, 3])))
-        [1. 2. 0. 1.]
-    """
-    known = np.asarray(concrete(input, "ops.bincount"))
-    if known.ndim != 1:
-        raise ValueError(f"For 'bincount', the Tensor should have one axis, but its shape is {known.shape}.")
-    if known.size and known.min() < 0:
-        raise ValueError(f"For 'bincount', numbers should not be negative, but got {known.min()}.")
-    length = int(known.max()) + 1 if known.size else 0
-    return _bincount(input, weights, length if length > minlength else minlength)
 
 
 @operator(3, name="cov")
