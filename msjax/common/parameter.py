@@ -2,6 +2,7 @@
 
 import itertools
 
+import jax
 import numpy as np
 from flax import nnx
 
@@ -208,6 +209,11 @@ def _rebuild(array, name, requires_grad):
     return Parameter(as_array(array), name=name, requires_grad=requires_grad)
 
 
+def _unchecked(members) -> "ParameterTuple":
+    """A ParameterTuple of whatever jax puts in the place of Parameters."""
+    return tuple.__new__(ParameterTuple, members)
+
+
 class ParameterTuple(tuple):
     """A tuple of Parameters.
 
@@ -251,3 +257,12 @@ class ParameterTuple(tuple):
             clone.name = f"{prefix}.{parameter.name}"
             clones.append(clone)
         return ParameterTuple(clones)
+
+
+# For jax and nnx it is a tuple like any other, not a leaf.
+jax.tree_util.register_pytree_with_keys(
+    ParameterTuple,
+    lambda t: ([(jax.tree_util.SequenceKey(i), p) for i, p in enumerate(t)], None),
+    lambda _, members: _unchecked(members),
+    lambda t: (tuple(t), None),
+)

@@ -4,6 +4,7 @@ A table that never changes can be part of a compilation key, and a call that is 
 hooks it started with.
 """
 
+import copy
 from dataclasses import dataclass, replace
 
 from msjax.errors import callable_name
@@ -63,6 +64,11 @@ class HookTable:
 
     def __bool__(self):
         return self is not EMPTY
+
+    def __deepcopy__(self, memo):
+        if not self:
+            return EMPTY
+        return HookTable(**{kind: copy.deepcopy(getattr(self, kind), memo) for kind in KINDS})
 
     @property
     def in_calls(self) -> bool:

@@ -1,5 +1,6 @@
 """Cell: the base of layers and networks, a stateful object over flax's nnx.Module."""
 
+import copy
 import warnings
 from contextlib import nullcontext
 
@@ -14,6 +15,7 @@ from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.context import SETTINGS
 from msjax.errors import cell_path, check_callable, describe
+from msjax.flax_slots import MODULE_STATE, blank_like
 from msjax.hooks import table as hook_table
 from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.nodes import CellBackward, cell_argument
@@ -24,7 +26,7 @@ from msjax.nn.custom_bprop import call_with_bprop
 from msjax.nn.torch_names import TorchNames
 from msjax.state import STATE, VERSION
 
-_MEMBERS = (Parameter, ParameterTuple)
+_MEMBERS = (Parameter, ParameterTuple, Buffer)
 _BUFFER = (
     "{name!r} of cell {cell} is a buffer; write to it in place, as in ops.assign(self.{name}, value), "
     "or register_buffer({name!r}, value) anew."
@@ -364,8 +366,9 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
         VERSION.n += 1
         if isinstance(value, Cell):
             self._check_initialized(name, value)
-            if isinstance(self.__dict__.get(name), (Parameter, Buffer)):
-                raise KeyError(f"{name!r} of cell {type(self).__name__} is a Parameter or buffer, which a cell can't replace.")
+            current = self.__dict__.get(name)
+            if isinstance(current, (Parameter, Buffer)):
+                raise KeyError(f"{name!r} of cell {type(self).__name__} is a {_kind(current)}, which a cell can't replace.")
             object.__setattr__(self, name, value)
             self._adopt(name, value)
             self._structure_changed()
@@ -374,10 +377,15 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
             if isinstance(value, ParameterTuple):
                 # Its Parameters are members under the names that they have now.
                 self.__dict__["_tuple_names"] = (*self._tuple_names, (name, tuple(p.name for p in value)))
-            elif isinstance(self.__dict__.get(name), Cell):
-                raise KeyError(f"{name!r} of cell {type(self).__name__} is a cell, which a Parameter can't replace.")
-            elif not value.is_named:
-                value.name = name
+            else:
+                kind = Parameter if isinstance(value, Parameter) else Buffer
+                current = self.__dict__.get(name)
+                if isinstance(current, _OWNED) and not isinstance(current, kind):
+                    raise KeyError(
+                        f"{name!r} of cell {type(self).__name__} is a {_kind(current)}, which a {_kind(value)} can't replace."
+                    )
+                if kind is Parameter and not value.is_named:
+                    value.name = name
             object.__setattr__(self, name, value)
             self._structure_changed()
         elif (current := self.__dict__.get(name)) is not None and isinstance(current, _OWNED):
@@ -408,18 +416,15 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
         """What assigning to the name of a Parameter, buffer or cell does if the value is none of these."""
         if isinstance(current, Parameter) and isinstance(value, Tensor):
             current.set_data(value)
-        elif isinstance(current, Buffer) and isinstance(value, Buffer):
-            object.__setattr__(self, name, value)
-            self._structure_changed()
         elif value is None:
             object.__setattr__(self, name, None)
             self._structure_changed()
         elif isinstance(current, Buffer):
             raise TypeError(_BUFFER.format(name=name, cell=type(self).__name__))
         else:
-            kind = "Parameter" if isinstance(current, Parameter) else "cell"
             raise TypeError(
-                f"{name!r} of cell {type(self).__name__} is a {kind}; assign None or another one to it, not {describe(value)}."
+                f"{name!r} of cell {type(self).__name__} is a {_kind(current)}; assign None or another one to it, "
+                f"not {describe(value)}."
             )
 
     def register_buffer(self, name, tensor, persistent=True):
@@ -553,6 +558,14 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
         """The name of the class."""
         return type(self).__name__
 
+    def __deepcopy__(self, memo):
+        # nnx copies a module without regard to what else is being copied with it.
+        other = memo[id(self)] = blank_like(self)
+        for name, value in self.__dict__.items():
+            if name not in MODULE_STATE:
+                other.__dict__[name] = copy.deepcopy(value, memo)
+        return other
+
     # ---- text
 
     def extend_repr(self) -> str:
@@ -583,6 +596,10 @@ hook_table.GLOBAL.changed = _global_hooks_changed
 
 # What an attribute may be that only None or one of its kind replaces.
 _OWNED = (Cell, Parameter, Buffer)
+
+
+def _kind(member) -> str:
+    return "Parameter" if isinstance(member, Parameter) else "buffer" if isinstance(member, Buffer) else "cell"
 
 
 def _name_cell(error, cells):
