@@ -45,6 +45,7 @@ _LATER |= dict.fromkeys(
 _LATER |= dict.fromkeys(("enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"), "msjax.autograd.modes")
 _LATER |= {"recompute": "msjax.autograd.recompute", "saved_tensors_hooks": "msjax.autograd.saved"}
 _LATER |= dict.fromkeys(("Model", "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager"), "msjax.train")
+_LATER |= {"constexpr": "msjax.ops.functions"} | dict.fromkeys(("jacfwd", "jacrev", "vmap"), "msjax.ops.transforms")
 
 
 def __getattr__(name):

@@ -2,10 +2,10 @@
 
 import jax.numpy as jnp
 
+from msjax.autograd.inplace import rebind
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch import operator
-from msjax.ops.indexing import rebind
 from msjax.ops.scattering import index_combine, scatter_rows
 
 __all__ = [

@@ -46,7 +46,11 @@ def ints(values) -> tuple:
 
 @operator(name="Cast", int_grad=True)
 def _cast(input, dtype):
-    return jnp.asarray(input).astype(mstype.to_jax(dtype))
+    x, target = jnp.asarray(input), mstype.to_jax(dtype)
+    if target.kind in "iu" and (target.itemsize < 4 or target.kind == "u") and mstype.from_np(x.dtype).kind == "f":
+        # XLA cuts floats off at the ends of the range; MindSpore's wrap around, as integers do.
+        x = x.astype(mstype.to_jax(mstype.int64 if target.itemsize >= 4 else mstype.int32))
+    return x.astype(target)
 
 
 def cast(input, dtype):

@@ -10,7 +10,6 @@ import numpy as np
 
 from msjax.autograd.inplace import rebind
 from msjax.autograd.op import Op, apply
-from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, known_value
 
 __all__ = []

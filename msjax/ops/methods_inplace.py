@@ -5,6 +5,7 @@ import functools
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.autograd.inplace import rebind
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops import arrange, casting, diagonals, gathering, indexing, scattering, selecting
@@ -19,7 +20,7 @@ def inplace(function):
         new = function(self, *args, **kwargs)
         if new.dtype is not self.dtype:
             new = casting.cast(new, self.dtype)
-        indexing.rebind(self, new)
+        rebind(self, new)
         return self
 
     method.__doc__ = f"In place: {(function.__doc__ or '').strip()}"
