@@ -1,0 +1,182 @@
+"""Which hooks only observe: told from their code, without running them.
+
+In a compiled program an observer is called after each run, with concrete values; a modifier is part of
+the program. What can only return None is an observer: builtins such as print and list.append, functions
+whose every return gives None, and functions that return what such a call gives, like
+``lambda cell, inputs, output: log.append(output)``.
+"""
+
+import builtins
+import dis
+import functools
+import inspect
+import types
+import weakref
+
+# Methods of builtin containers and files that return None.
+_NONE_METHODS = frozenset(
+    "append extend insert remove clear sort reverse add update discard appendleft extendleft rotate put put_nowait "
+    "__setitem__ __delitem__ difference_update intersection_update symmetric_difference_update".split()
+)
+_NONE_BUILTINS = (print, setattr, delattr, breakpoint)
+_UNKNOWN = object()
+
+# Methods that return None whatever they belong to, where that can't be told, as in ``found[name].append(x)``.
+_LIST_METHODS = frozenset(("append", "extend", "appendleft", "extendleft"))
+
+_KNOWN: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
+
+
+def only_observes(fn) -> bool:
+    """True if a call of `fn` can only return None."""
+    return _returns_none(fn, 0)
+
+
+def _returns_none(fn, depth) -> bool:
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    if isinstance(fn, (types.BuiltinFunctionType, types.MethodWrapperType)):
+        return _builtin_returns_none(fn)
+    if isinstance(fn, types.MethodType):
+        return _code_returns_none(fn.__func__, fn.__self__, depth)
+    if isinstance(fn, types.FunctionType):
+        return _code_returns_none(fn, None, depth)
+    call = getattr(type(fn), "__call__", None)
+    if isinstance(fn, type) or not isinstance(call, types.FunctionType):
+        return False
+    return _code_returns_none(call, fn, depth)
+
+
+def _builtin_returns_none(fn) -> bool:
+    if any(fn is known for known in _NONE_BUILTINS):
+        return True
+    owner = getattr(fn, "__self__", None)
+    return owner is not None and not isinstance(owner, types.ModuleType) and fn.__name__ in _NONE_METHODS
+
+
+def _code_returns_none(function, owner, depth) -> bool:
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+        return False
+    if depth > 3:
+        return False
+    # What a name stands for may change, so that only the answers that follow from the code alone are kept.
+    kept = _KNOWN.get(code)
+    if kept is not None:
+        return kept
+    returns = _returns(code)
+    if all(r is True for r in returns) or any(r is False for r in returns):
+        _KNOWN[code] = all(r is True for r in returns)
+        return _KNOWN[code]
+    return all(r is True or _calls_for_nothing(r, function, owner, depth) for r in returns)
+
+
+def _returns(code) -> list:
+    """For each return: True (gives None), False (gives something else), or what leads to the call whose result it gives."""
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
+    found = []
+    for n, instruction in enumerate(instructions):
+        if instruction.opname == "RETURN_CONST":
+            found.append(instruction.argval is None)
+        elif instruction.opname == "RETURN_VALUE":
+            before = instructions[n - 1]
+            if instruction.is_jump_target:
+                found.append(False)
+            elif before.opname == "LOAD_CONST":
+                found.append(before.argval is None)
+            else:
+                found.append(instructions[:n] if before.opname.startswith("CALL") else False)
+    return found
+
+
+def _calls_for_nothing(instructions, function, owner, depth) -> bool:
+    """True if the call that the instructions end with is one that returns None.
+
+    What is called is the expression that begins where the call does; the arguments begin further on.
+    """
+    start = _start(instructions[-1])
+    if start is None:
+        return False
+    names = _Names(function, owner)
+    callee, attribute = _UNKNOWN, None
+    for instruction in instructions[:-1]:
+        name, arg = instruction.opname, instruction.argval
+        # The compiler may have copied the call itself into both branches of an argument.
+        if _start(instruction) != start or instruction.positions == instructions[-1].positions or name == "PUSH_NULL":
+            continue
+        attribute = None
+        if name == "LOAD_GLOBAL":
+            callee = names.globally(arg)
+        elif name in ("LOAD_DEREF", "LOAD_CLASSDEREF"):
+            callee = names.closed(arg)
+        elif name.startswith("LOAD_FAST"):
+            callee = names.local(arg)
+        elif name in ("LOAD_ATTR", "LOAD_METHOD"):
+            callee, attribute = _attribute(callee, arg), arg
+        else:
+            callee = _UNKNOWN
+    if callee is _UNKNOWN:
+        return attribute in _LIST_METHODS
+    return callable(callee) and _returns_none(callee, depth + 1)
+
+
+def _start(instruction):
+    where = instruction.positions
+    return None if where is None or where.lineno is None else (where.lineno, where.col_offset)
+
+
+def _attribute(value, name):
+    """value.name where looking it up runs no code of the user's."""
+    if value is _UNKNOWN:
+        return _UNKNOWN
+    try:
+        found = inspect.getattr_static(value, name)
+    except AttributeError:
+        return _UNKNOWN
+    if isinstance(found, (property, types.MemberDescriptorType)) or (
+        hasattr(type(found), "__get__")
+        and not isinstance(
+            found,
+            (
+                types.FunctionType,
+                types.MethodDescriptorType,
+                types.WrapperDescriptorType,
+                types.BuiltinFunctionType,
+                staticmethod,
+                classmethod,
+            ),
+        )
+    ):
+        return _UNKNOWN
+    return getattr(value, name)
+
+
+class _Names:
+    """What the names in a function stand for at this moment."""
+
+    def __init__(self, function, owner):
+        self.globals = function.__globals__
+        closure = function.__closure__ or ()
+        self.cells = dict(zip(function.__code__.co_freevars, closure))
+        self.first = function.__code__.co_varnames[:1] if owner is not None else ()
+        self.owner = owner
+        defaults = function.__defaults__ or ()
+        count = function.__code__.co_argcount
+        self.defaults = dict(zip(function.__code__.co_varnames[count - len(defaults) : count], defaults))
+
+    def globally(self, name):
+        if name in self.globals:
+            return self.globals[name]
+        return getattr(builtins, name, _UNKNOWN)
+
+    def closed(self, name):
+        try:
+            return self.cells[name].cell_contents
+        except (KeyError, ValueError):
+            return _UNKNOWN
+
+    def local(self, name):
+        if self.first and name == self.first[0]:
+            return self.owner
+        # A default such as log=log is how loops bind a name; hooks are not called with it.
+        return self.defaults.get(name, _UNKNOWN)
