@@ -41,7 +41,7 @@ def _returns_none(fn, depth) -> bool:
         return _code_returns_none(fn.__func__, fn.__self__, depth)
     if isinstance(fn, types.FunctionType):
         return _code_returns_none(fn, None, depth)
-    call = getattr(type(fn), "__call__", None)
+    call = inspect.getattr_static(type(fn), "__call__", None)
     if isinstance(fn, type) or not isinstance(call, types.FunctionType):
         return False
     return _code_returns_none(call, fn, depth)

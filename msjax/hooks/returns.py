@@ -61,3 +61,26 @@ def gradients_result(fn, kind, result, grads, cells=None):
 def _who(fn, kind, cells=None):
     path = cell_path(cells)
     return f"The {kind} {callable_name(fn)}" + (f" of cell {path}" if path else "")
+
+
+class What:
+    """What is being run, for messages: a hook, its kind ("forward hook") and the cells around it."""
+
+    __slots__ = ("kind", "name", "path")
+
+    def __init__(self, kind, fn, cells=None):
+        self.kind = kind
+        self.name = callable_name(fn)
+        self.path = cell_path(cells)
+
+    def __str__(self):
+        return f"the {self.kind} {self.name}" + (f" of cell {self.path}" if self.path else "")
+
+
+def nothing(result, what):
+    """Check that an observer, called after the run, returned None: anything else would come too late to have an effect."""
+    if result is not None:
+        raise TypeError(
+            f"In a compiled program, {what} was called after the run, as an observer, but returned {describe(result)}. "
+            "Register it with traced=True if it is to change what the network computes."
+        )

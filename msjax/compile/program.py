@@ -1,0 +1,407 @@
+"""Programs: Python functions of Tensors as XLA executables, with the Tensors that they read and write outside."""
+
+import gc
+import sys
+import warnings
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.common.dtype import Type
+from msjax.common.parameter import Parameter
+from msjax.common.random import default_generator
+from msjax.common.tensor import Tensor, is_tracer, wrap
+from msjax.compile.survey import Survey
+from msjax.compile.trace import LOCK, NeedsPyNative, Trace
+from msjax.errors import callable_name
+from msjax.hooks.delivery import HookNeedsValue
+from msjax.nn.cell_tree import CellTree
+from msjax.state import STATE, VERSION
+
+# So many programs are kept for one function: the latest used.
+KEPT = 64
+
+_STATIC = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, slice, type(Ellipsis))
+
+
+class Compiled:
+    """A function or cell as a family of programs, one for each signature.
+
+    Args:
+        body: the function that is compiled, called as ``body(subject, args, kwargs)``.
+        subject: what is compiled: a function, or a cell (held weakly).
+        name: as messages show it.
+        roots: further objects in which Tensors and settings are looked for.
+        salt: hashable settings that distinguish this family's programs.
+    """
+
+    def __init__(self, body, subject, name, roots=()):
+        self.body = body
+        self.name = name
+        self._subject = weakref.ref(subject) if isinstance(subject, CellTree) else (lambda: subject)
+        self._roots = tuple(weakref.ref(r) if isinstance(r, CellTree) else (lambda r=r: r) for r in roots)
+        self._environments = {}
+        self._now = None
+        self._version = -1
+        self.compilations = 0
+
+    def __call__(self, args, kwargs):
+        """Run the program for these arguments; it is compiled if it is not there yet."""
+        environment = self._environment(args, kwargs)
+        key, leaves, treedef = _signature(args, kwargs)
+        program = environment.programs.get(key)
+        if program is None:
+            program = self._make(environment, key, leaves, treedef, args, kwargs)
+        if program.eager:
+            return self.body(self._subject(), args, kwargs)
+        try:
+            return program.run(leaves)
+        except _Stale:
+            # A variable has another shape or dtype than when the program was made.
+            del environment.programs[key]
+            return self(args, kwargs)
+
+    def _environment(self, args, kwargs):
+        now = self._now
+        if self._version == VERSION.n and now.survey.fresh() and not now.with_args:
+            return now
+        version = VERSION.n
+        extra = [v for v in (*args, *kwargs.values()) if not isinstance(v, (Tensor, *_STATIC))]
+        survey = Survey([self._subject(), *(root() for root in self._roots), *extra])
+        found = self._environments.pop(survey.key, None)
+        if found is None:
+            found = _Environment(survey, bool(extra))
+            while len(self._environments) >= KEPT:
+                del self._environments[next(iter(self._environments))]
+        self._environments[survey.key] = found
+        self._now, self._version = found, version
+        return found
+
+    def _make(self, environment, key, leaves, treedef, args, kwargs):
+        self.compilations += 1
+        try:
+            program = _build(self.body, self._subject(), environment, leaves, treedef, self.name)
+        except HookNeedsValue:
+            raise
+        except Exception as error:
+            # In PyNative mode it either raises where it should, having printed and called what comes before, or it works.
+            return self._without(environment, key, error)
+        while len(environment.programs) >= KEPT:
+            del environment.programs[next(iter(environment.programs))]
+        environment.programs[key] = program
+        return program
+
+    def _without(self, environment, key, error):
+        why = error.why if isinstance(error, NeedsPyNative) else f"{type(error).__name__}: {_first_line(error)}"
+
+        def worked():
+            environment.programs[key] = _EAGER
+            warnings.warn(
+                f"{self.name} can't be compiled, and runs in PyNative mode: {why}", stacklevel=5
+            )
+
+        return _Eager(worked)
+
+
+class _Eager:
+    """Stands for a program that can't be made."""
+
+    eager = True
+
+    def __init__(self, worked=None):
+        self.worked = worked
+
+
+_EAGER = _Eager()
+
+
+class _Environment:
+    """A survey and the programs that were made for it."""
+
+    def __init__(self, survey, with_args):
+        self.survey = survey
+        self.with_args = with_args
+        self.variables = [default_generator.state, *(v for v in survey.variables if v is not default_generator.state)]
+        self.programs = {}
+
+
+class _Stale(Exception):
+    pass
+
+
+def _first_line(error):
+    return str(error).strip().split("\n", 1)[0][:300]
+
+
+def _signature(args, kwargs):
+    """(key, leaves, treedef) of a call; treedef is None if all arguments are plain Tensors."""
+    if not kwargs:
+        key = []
+        for arg in args:
+            if arg.__class__ is not Tensor or arg._hooks is not None:
+                break
+            value = arg._value
+            key.append((value.shape, value.dtype))
+        else:
+            return tuple(key), args, None
+    leaves, treedef = jax.tree.flatten((args, kwargs), is_leaf=_is_leaf)
+    return (treedef, *map(_leaf_key, leaves)), leaves, treedef
+
+
+def _is_leaf(value):
+    return value is None or isinstance(value, Tensor)
+
+
+def _leaf_key(leaf):
+    if isinstance(leaf, Parameter):
+        return "variable", id(leaf)
+    if isinstance(leaf, Tensor):
+        hooks = leaf._hooks
+        return leaf._value.shape, leaf._value.dtype, tuple(hooks.hooks) if hooks else ()
+    if isinstance(leaf, (jax.Array, np.ndarray)):
+        return "array", leaf.shape, leaf.dtype
+    if isinstance(leaf, _STATIC):
+        return type(leaf), str(leaf) if isinstance(leaf, slice) else leaf
+    return "object", id(leaf)
+
+
+def _is_input(leaf) -> bool:
+    return (isinstance(leaf, Tensor) and not isinstance(leaf, Parameter)) or isinstance(leaf, (jax.Array, np.ndarray))
+
+
+def _raw(leaf):
+    return leaf._value if isinstance(leaf, Tensor) else leaf
+
+
+class Program:
+    """One executable.
+
+    Attributes:
+        variables: the Tensors whose values it takes, before its arguments.
+        writes: (Tensor, number of the output) pairs.
+        events: what happens after each run.
+        result: the leaves of what it returns, functions of the list of outputs, and how they fit together.
+    """
+
+    eager = False
+
+    def __init__(self, variables, writes, attributes, events, result, treedef, inputs, jitted, donated, sources, callbacks):
+        self.variables = variables
+        self.writes = writes
+        self.attributes = attributes
+        self.events = events
+        self.result = result
+        self.treedef = treedef
+        self.inputs = inputs
+        self.jitted = jitted
+        self.donated = donated
+        self.sources = sources
+        self.callbacks = callbacks
+
+    def run(self, leaves):
+        with LOCK:
+            values = [v._value for v in self.variables]
+            for i in self.donated:
+                # The list, the variable and the call hold it; whoever else does would lose it.
+                if sys.getrefcount(values[i]) > 3:
+                    values[i] = jnp.copy(values[i])
+            if self.inputs is None:
+                values += [t._value for t in leaves]
+            else:
+                values += [_raw(leaves[i]) for i in self.inputs]
+            outs = self.jitted(*values)
+            if self.sources:
+                # Outputs that are inputs: not handed through the program.
+                outs = [*outs, *[values[i] for i in self.sources]]
+            for variable, i in self.writes:
+                variable._value = outs[i]
+        for cell, name, tensor, i in self.attributes:
+            tensor._value = outs[i]
+            owner = cell()
+            if owner is not None and owner.__dict__.get(name) is not tensor:
+                setattr(owner, name, tensor)
+        if self.callbacks:
+            from msjax.hooks.callback import flush
+
+            jax.block_until_ready(outs)
+            flush()
+        for event in self.events:
+            event(outs)
+        treedef = self.treedef
+        if treedef is None:
+            return self.result[0](outs)
+        return jax.tree.unflatten(treedef, [leaf(outs) for leaf in self.result])
+
+
+def _build(body, subject, environment, leaves, treedef, name):
+    """Trace and compile; variables that turn out to be missing join the environment, and the trace is made again."""
+    inputs = [i for i, leaf in enumerate(leaves) if _is_input(leaf)]
+    passed = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Parameter)}
+    for _ in range(8):
+        known = {id(v) for v in environment.variables}
+        environment.variables += [v for k, v in passed.items() if k not in known]
+        attempt = _Attempt(body, subject, environment.variables, leaves, treedef, inputs, name)
+        missing = attempt.trace_it()
+        if not missing:
+            return attempt.program()
+        environment.variables += missing
+    raise NeedsPyNative("it uses new Tensors from outside at every run")
+
+
+class _Attempt:
+    """One try to trace a body with a set of variables."""
+
+    def __init__(self, body, subject, variables, leaves, treedef, inputs, name):
+        self.body = body
+        self.subject = subject
+        self.variables = list(variables)
+        self.leaves = leaves
+        self.treedef = treedef
+        self.inputs = inputs
+        self.name = name
+        self.trace = Trace(self.variables)
+
+    def trace_it(self):
+        """Run the body on values that are not known yet; returns the variables that were missing."""
+        before = [v._value for v in self.variables]
+        places = [(v.__dict__.get("_node"), v.__dict__.get("_oidx", 0)) for v in self.variables]
+        values = [*before, *[_raw(self.leaves[i]) for i in self.inputs]]
+        with LOCK:
+            try:
+                self.jaxpr = jax.make_jaxpr(self._pure)(*values)
+            except Exception:
+                # What failed may have done so for what was missing.
+                if not self.trace.missing:
+                    raise
+            finally:
+                for variable, value, (node, oidx) in zip(self.variables, before, places):
+                    variable._value = value
+                    if variable.__dict__.get("_node") is not node:
+                        variable._node, variable._oidx = node, oidx
+                for tensor, value in self.trace.missing.values():
+                    tensor._value = value
+        missing = [tensor for tensor, _ in self.trace.missing.values()]
+        if not missing:
+            self._check_escaped()
+        return missing
+
+    def _pure(self, *values):
+        n = len(self.variables)
+        trace = self.trace
+        self.jax_trace = getattr(values[0], "_trace", None)
+        with trace:
+            for variable, value in zip(self.variables, values):
+                variable._value = value
+            leaves = list(self.leaves)
+            for i, value in zip(self.inputs, values[n:]):
+                leaves[i] = self._stand_in(leaves[i], value)
+            args, kwargs = (tuple(leaves), {}) if self.treedef is None else jax.tree.unflatten(self.treedef, leaves)
+            out = self.body(self.subject, args, kwargs)
+            trace.flush_text()
+            out, self.out_treedef = jax.tree.flatten(out, is_leaf=_is_leaf)
+            self.result = [trace.keep(leaf) for leaf in out]
+            self.writes = [
+                (variable, trace.output(variable._value))
+                for variable, value in zip(self.variables, values)
+                if variable._value is not value
+            ]
+            self.attributes = self._attributes()
+        # What goes out just as it came in need not pass through the program.
+        came = {id(value): i for i, value in enumerate(values)}
+        self.order, self.sources, outs = {}, [], []
+        for i, value in enumerate(trace.outputs):
+            if id(value) not in came:
+                self.order[i] = len(outs)
+                outs.append(value)
+        for i, value in enumerate(trace.outputs):
+            if id(value) in came:
+                self.order[i] = len(outs) + len(self.sources)
+                self.sources.append(came[id(value)])
+        for output in trace.given:
+            output.index = self.order[output.index]
+        return outs
+
+    def _stand_in(self, leaf, value):
+        if not isinstance(leaf, Tensor):
+            return value
+        tensor = wrap(value)
+        if leaf._hooks is not None:
+            tensor._hooks = leaf._hooks
+        return tensor
+
+    def _attributes(self):
+        """Tensors that the body made attributes of cells: (cell, name, Tensor to be written to, output)."""
+        known = {id(v) for v in self.variables}
+        found = []
+        for cell in list(self.trace.cells):
+            for name, value in list(vars(cell).items()):
+                if isinstance(value, Tensor) and id(value) not in known and is_tracer(value._value):
+                    found.append((weakref.ref(cell), name, wrap(None), self.trace.output(value._value)))
+                    object.__delattr__(cell, name)
+        return found
+
+    def _check_escaped(self):
+        """Tensors that live on hold values that are none: whoever kept them would find them useless."""
+        if not _tensors_of(self.jax_trace):
+            return
+        gc.collect()
+        left = _tensors_of(self.jax_trace)
+        if not left:
+            return
+        for ref, hook in self.trace.forward_args:
+            if ref() is not None:
+                raise HookNeedsValue(_KEPT.format(hook=hook))
+        raise NeedsPyNative(
+            f"a Tensor of shape {left[0].shape} that was computed in it is kept after the call, where there is no value for it"
+        )
+
+    def program(self):
+        order = self.order
+        written = {id(variable) for variable, _ in self.writes}
+        donated = tuple(
+            i for i, v in enumerate(self.variables) if id(v) in written and i not in self.sources
+        )
+        avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
+        run = jax.extend.core.jaxpr_as_fun(self.jaxpr)
+
+        def program(*values):
+            if [(v.shape, v.dtype) for v in values] != avals:
+                raise _Stale
+            return run(*values)
+
+        program.__name__ = self.name.replace(" ", "_").replace(".", "_") or "program"
+        plain = len(self.result) == 1 and self.out_treedef == _LEAF
+        inputs = None if self.treedef is None else self.inputs
+        return Program(
+            self.variables,
+            [(v, order[i]) for v, i in self.writes],
+            [(cell, name, tensor, order[i]) for cell, name, tensor, i in self.attributes],
+            self.trace.events,
+            self.result,
+            None if plain else self.out_treedef,
+            inputs,
+            jax.jit(program, donate_argnums=donated),
+            donated,
+            self.sources,
+            self.trace.uses_callbacks,
+        )
+
+
+_LEAF = jax.tree.structure(0)
+
+
+def _tensors_of(jax_trace):
+    return [
+        o
+        for o in gc.get_objects()
+        if isinstance(o, Tensor) and getattr(getattr(o, "_value", None), "_trace", None) is jax_trace
+    ]
+
+
+_KEPT = """The forward hook {hook} returns a value, and so is part of the compiled program; but it also keeps a Tensor, whose
+value is known only when the program has run. Split it into two hooks:
+  1. one that returns the new value, and keeps nothing;
+  2. one that keeps or prints, and returns None: it is called after each run, with concrete values.
+Or run the network in PyNative mode."""

@@ -1,0 +1,258 @@
+"""One tracing of a program: what it reads and writes, whom it calls, what it prints.
+
+While a program is compiled, its Python code runs once, on values that are not known yet. What has to happen
+at every run is written down here in order: calls of observers and printed text. The values that these need
+become outputs of the program.
+"""
+
+import re
+import sys
+import threading
+import weakref
+
+import jax
+import jax.extend.core
+
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor, is_tracer, value_text, wrap
+from msjax.context import tracing
+from msjax.state import STATE, Scope
+
+# One program is compiled at a time: meanwhile the variables hold values that are not known yet.
+LOCK = threading.RLock()
+
+_MARK = re.compile("\x02(\\d+):(str|repr|format):([^\x03]*)\x03")
+
+
+class NeedsPyNative(Exception):
+    """The program can't be compiled as it stands; run in PyNative mode, it may work.
+
+    Attributes:
+        why: a sentence.
+    """
+
+    def __init__(self, why):
+        super().__init__(why)
+        self.why = why
+
+
+class Call:
+    """A hook to be called after each run, with values that the program hands out."""
+
+    __slots__ = ("fn", "finish", "what", "leaves", "treedef")
+
+    def __init__(self, fn, args, what, finish, trace):
+        self.fn = fn
+        self.what = what
+        self.finish = finish
+        leaves, self.treedef = jax.tree.flatten(tuple(args), is_leaf=_opaque)
+        self.leaves = [trace.keep(leaf) for leaf in leaves]
+
+    def __call__(self, values):
+        args = jax.tree.unflatten(self.treedef, [leaf(values) for leaf in self.leaves])
+        self.finish(self.fn(*args), self.what)
+
+
+class Text:
+    """Text to be written after each run."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, text, slots):
+        self.parts, end = [], 0
+        for found in _MARK.finditer(text):
+            self.parts += [text[end : found.start()], (slots[int(found[1])], found[2], found[3])]
+            end = found.end()
+        self.parts.append(text[end:])
+
+    def __call__(self, values):
+        sys.stdout.write("".join(p if isinstance(p, str) else value_text(p[0](values)._value, *p[1:]) for p in self.parts))
+
+
+def _opaque(leaf):
+    return leaf is None or isinstance(leaf, Tensor)
+
+
+class _Constant:
+    """Something that is the same at every run; cells are not kept alive."""
+
+    __slots__ = ("value", "weak")
+
+    def __init__(self, value):
+        from_cell = hasattr(type(value), "construct")
+        self.value = weakref.ref(value) if from_cell else value
+        self.weak = from_cell
+
+    def __call__(self, values):
+        return self.value() if self.weak else self.value
+
+
+class _Output:
+    """A value that the program hands out, as a Tensor made anew for each use."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index):
+        self.index = index
+
+    def __call__(self, values):
+        return wrap(values[self.index])
+
+
+
+class Trace:
+    """A program while it is being compiled.
+
+    Args:
+        variables: the Tensors that it is known to read or write from outside.
+
+    Attributes:
+        events: what has to happen after each run, in order.
+        outputs: the values that events need, and what the program returns and writes.
+        given: all that hands out outputs by their numbers.
+        missing: {id: (Tensor, its value)} of those that it used, but was not known to use.
+        silent: True while what happens is no part of the program's doings (a forward that is computed again).
+        forward_args: weak references to the Tensors that traced forward hooks were given, with their names.
+    """
+
+    def __init__(self, variables):
+        self.variables = {id(v): v for v in variables}
+        self.events = []
+        self.outputs = []
+        self.given = []
+        self._index = {}
+        self.missing = {}
+        self.silent = False
+        self.forward_args = []
+        self.uses_callbacks = False
+        self._marks = []
+        self._text = []
+        self.cells = weakref.WeakSet()
+        self._before = None
+        self.world = None
+
+    # ---- the world in which it runs
+
+    def __enter__(self):
+        LOCK.acquire()
+        tracing(1)
+        self._before = (STATE.scope, STATE.recording, STATE.cells, STATE.trace, sys.stdout)
+        STATE.scope, STATE.recording, STATE.trace = Scope(None), True, self
+        STATE.cells = _SeenCells(self, STATE.cells)
+        self.world = jax.extend.core.get_opaque_trace_state()
+        sys.stdout = _Capture(self, sys.stdout)
+        return self
+
+    def __exit__(self, *_exception):
+        self.flush_text()
+        STATE.scope.open = False
+        STATE.scope, STATE.recording, STATE.cells, STATE.trace, sys.stdout = self._before
+        tracing(-1)
+        LOCK.release()
+
+    def here(self) -> bool:
+        """True where values are this program's, not those of a loop or a transformation within it."""
+        return jax.extend.core.get_opaque_trace_state() == self.world
+
+    # ---- variables
+
+    def see(self, operands):
+        """Operands of an operator: a Tensor whose value is known came from outside."""
+        for operand in operands:
+            if isinstance(operand, Tensor) and id(operand) not in self.variables and not is_tracer(operand._value):
+                self.missing[id(operand)] = operand, operand._value
+
+    def see_cell(self, cell):
+        """A cell that is called: all its Tensors are the program's variables."""
+        if cell in self.cells:
+            return
+        self.cells.add(cell)
+        for tensor in cell_tensors(cell):
+            if id(tensor) not in self.variables and not is_tracer(tensor._value):
+                self.missing[id(tensor)] = tensor, tensor._value
+
+    # ---- events
+
+    def keep(self, leaf):
+        """Something to be given out after each run: a function of the list of the program's outputs."""
+        if isinstance(leaf, Parameter) or not isinstance(leaf, Tensor):
+            return _Constant(leaf)
+        return self._output(leaf._value)
+
+    def _output(self, value):
+        given = _Output(self.output(value))
+        self.given.append(given)
+        return given
+
+    def output(self, value) -> int:
+        """The number of a value among the outputs."""
+        index = self._index.get(id(value))
+        if index is None:
+            index = self._index[id(value)] = len(self.outputs)
+            self.outputs.append(value)
+        return index
+
+    def call(self, fn, args, what, finish):
+        """Call `fn(*args)` after each run, and ``finish(result, what)`` after that."""
+        self.flush_text()
+        if not self.silent:
+            self.events.append(Call(fn, args, what, finish, self))
+
+    def takes(self, tensor) -> bool:
+        """True if the text of a Tensor can be filled in after each run."""
+        return self.here()
+
+    def mark(self, tensor, kind, spec) -> str:
+        """What stands in a text for that of a Tensor."""
+        self._marks.append(self._output(tensor._value))
+        return f"\x02{len(self._marks) - 1}:{kind}:{spec}\x03"
+
+    def write(self, text):
+        self._text.append(text)
+
+    def flush_text(self):
+        if self._text:
+            text, self._text = "".join(self._text), []
+            if not self.silent:
+                self.events.append(Text(text, self._marks))
+
+
+class _SeenCells(list):
+    """The cells whose call is under way; each tells the trace of itself."""
+
+    def __init__(self, trace, cells):
+        super().__init__(cells)
+        self.trace = trace
+
+    def append(self, cell):
+        self.trace.see_cell(cell)
+        list.append(self, cell)
+
+
+class _Capture:
+    """Stands for sys.stdout while a program is compiled; other threads write through."""
+
+    def __init__(self, trace, stream):
+        self._trace = trace
+        self._stream = stream
+        self._thread = threading.get_ident()
+
+    def write(self, text):
+        if threading.get_ident() == self._thread:
+            self._trace.write(text)
+            return len(text)
+        return self._stream.write(text)
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+
+def cell_tensors(cell):
+    """The Tensors that are attributes of one cell, in lists, tuples and dicts, too."""
+    for value in vars(cell).values():
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from (v for v in value if isinstance(v, Tensor))
+        elif isinstance(value, dict):
+            yield from (v for v in value.values() if isinstance(v, Tensor))

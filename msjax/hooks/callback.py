@@ -1,0 +1,290 @@
+"""Hooks under someone else's transformation: a primitive that hands values to the host, and a thread that calls hooks.
+
+The callback that XLA runs does nothing but copy values into a queue: a hook that called jax from
+within it would wait for a thread that waits for it. Hooks run in a thread of msjax's own, one after the
+other, in the order in which the values came.
+"""
+
+import atexit
+import queue
+import threading
+import time
+
+import jax
+import jax.extend.core
+import jax.numpy as jnp
+import numpy as np
+from jax.interpreters import ad, batching, mlir
+
+from msjax.common.tensor import Tensor, as_array, is_tracer, wrap
+from msjax.context import tracing
+from msjax.hooks.returns import nothing
+from msjax.state import STATE
+
+
+class Delivery:
+    """One hook site: rebuilds the hook's arguments from the values that arrive, and calls it.
+
+    Attributes:
+        fn, what, finish: the hook, what it is (for messages), and the check of what it returned.
+        slots: for each leaf of the arguments, the number of a value or, wrapped in a tuple, the leaf itself.
+    """
+
+    def __init__(self, fn, what, finish, slots, treedef):
+        self.fn = fn
+        self.what = what
+        self.finish = finish
+        self.slots = slots
+        self.treedef = treedef
+
+    def __call__(self, values):
+        leaves = [s[0] if isinstance(s, tuple) else wrap(as_array(values[s])) for s in self.slots]
+        self.finish(self.fn(*jax.tree.unflatten(self.treedef, leaves)), self.what)
+
+    def all_lanes(self, values, lanes):
+        """Call the hook once for each example of a vmap (nested `lanes` times), as the code within sees them."""
+        if not lanes:
+            self(values)
+            return
+        for i in range(values[0].shape[0]):
+            self.all_lanes([v[i] for v in values], lanes - 1)
+
+
+hook_p = jax.extend.core.Primitive("msjax_hook")
+
+
+@hook_p.def_impl
+def _now(*values, delivery, lanes):
+    delivery.all_lanes(values, lanes)
+    return jnp.zeros((), bool)
+
+
+@hook_p.def_abstract_eval
+def _abstract(*avals, delivery, lanes):
+    return jax.core.ShapedArray((), np.dtype(bool))
+
+
+def _batched(values, axes, *, delivery, lanes):
+    size = next(v.shape[a] for v, a in zip(values, axes) if a is not batching.not_mapped)
+    values = [
+        jnp.broadcast_to(v, (size, *v.shape)) if a is batching.not_mapped else jnp.moveaxis(v, a, 0) for v, a in zip(values, axes)
+    ]
+    return hook_p.bind(*values, delivery=delivery, lanes=lanes + 1), batching.not_mapped
+
+
+def _jvp(primals, tangents, **params):
+    out = hook_p.bind(*primals, **params)
+    return out, ad.Zero.from_primal_value(out)
+
+
+batching.primitive_batchers[hook_p] = _batched
+ad.primitive_jvps[hook_p] = _jvp
+
+
+def _lower(ctx, *operands, delivery, lanes):
+    def on_host(*values):
+        # The arrays are XLA's own memory, gone after the call.
+        _WORKER.put(delivery, [np.array(v) for v in values], lanes)
+        return (np.zeros((), bool),)
+
+    axes = ctx.module_context.axis_context
+    if getattr(axes, "num_devices", 1) > 1 or hasattr(axes, "manual_axes"):
+        # On several devices, jax's own callback knows where to run: once, on the whole value; under shard_map once a device.
+        def through_jax(*values):
+            return [jax.pure_callback(lambda *v: on_host(*v)[0], jax.ShapeDtypeStruct((), bool), *values)]
+
+        return mlir.lower_fun(through_jax, multiple_results=True)(ctx, *operands)
+    results, _, _ = mlir.emit_python_callback(
+        ctx, on_host, None, list(operands), ctx.avals_in, ctx.avals_out, has_side_effect=True, returns_token=False
+    )
+    return results
+
+
+mlir.register_lowering(hook_p, _lower, cacheable=False)
+
+
+def tap(fn, args, what, carries):
+    """Call an observer with the values that its arguments get when the program runs.
+
+    Returns:
+        The argument number `carries`, tied to the call: a program that uses it makes the call, too.
+    """
+    leaves, treedef = jax.tree.flatten(tuple(args), is_leaf=_is_leaf)
+    slots, values = [], []
+    for leaf in leaves:
+        if isinstance(leaf, Tensor) and is_tracer(leaf._value):
+            slots.append(len(values))
+            values.append(jax.lax.stop_gradient(leaf._value))
+        else:
+            slots.append((leaf,))
+    done = hook_p.bind(*values, delivery=Delivery(fn, what, nothing, slots, treedef), lanes=0)
+    if STATE.trace is not None:
+        STATE.trace.uses_callbacks = True
+    return jax.tree.map(lambda leaf: _tied(leaf, done), args[carries], is_leaf=_is_leaf)
+
+
+def call_on_host(fn, args, what, carries, check):
+    """Call a backward hook that needs concrete values and returns some, within the program, on numpy arrays.
+
+    Args:
+        carries: the number of the argument that the result replaces: a tuple of Tensors and None.
+        check: a function from what the hook returned, and the argument, to the new one; it raises if it doesn't fit.
+
+    Returns:
+        The tuple of new Tensors.
+    """
+    leaves, treedef = jax.tree.flatten(tuple(args), is_leaf=_is_leaf)
+    at = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    there = [i for i, t in enumerate(args[carries]) if t is not None]
+
+    def on_host(*values):
+        full = list(leaves)
+        for i, value in zip(at, values):
+            full[i] = wrap(np.array(value))
+        given = jax.tree.unflatten(treedef, full)
+        with _HostOnly(what):
+            result = check(fn(*given), given[carries])
+            return tuple(np.asarray(result[i]._value) for i in there)
+
+    shapes = tuple(jax.ShapeDtypeStruct(args[carries][i].shape, args[carries][i]._value.dtype) for i in there)
+    values = jax.pure_callback(on_host, shapes, *[leaves[i]._value for i in at], vmap_method="sequential")
+    new = list(args[carries])
+    for i, value in zip(there, values):
+        new[i] = wrap(value)
+    return tuple(new)
+
+
+class _HostOnly:
+    """Where a hook runs within XLA's callback: computing with jax there could wait forever."""
+
+    def __init__(self, what):
+        self.what = what
+
+    def __enter__(self):
+        self.before, STATE.trace = STATE.trace, self
+        tracing(1)
+
+    def __exit__(self, *_exception):
+        STATE.trace = self.before
+        tracing(-1)
+
+    def see(self, operands):
+        raise RuntimeError(
+            f"In a program under someone else's jax.jit, {self.what} runs on the host, since it returns a value for which it "
+            "needs concrete ones; operators can't run there. Use numpy on t.asnumpy(), and return ms.Tensor(array)."
+        )
+
+
+def _tied(leaf, done):
+    if not isinstance(leaf, Tensor) or not is_tracer(leaf._value):
+        return leaf
+    made = wrap(jax.lax.optimization_barrier((leaf._value, done))[0])
+    made._node, made._oidx = leaf._node, leaf._oidx
+    return made
+
+
+def _is_leaf(value):
+    return value is None or isinstance(value, Tensor)
+
+
+class _Worker:
+    """The thread that calls hooks, started when the first value arrives."""
+
+    def __init__(self):
+        self._queue = queue.Queue()
+        self._lock = threading.Lock()
+        self._thread = None
+        self._errors = []
+        self.last = 0.0
+
+    def put(self, delivery, values, lanes):
+        self._queue.put((delivery, values, lanes))
+        self.last = time.monotonic()
+        if self._thread is None:
+            with self._lock:
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name="msjax-hooks", daemon=True)
+                    self._thread.start()
+                    atexit.register(self._at_exit)
+
+    def _run(self):
+        while True:
+            delivery, values, lanes = self._queue.get()
+            try:
+                delivery.all_lanes(values, lanes)
+            except BaseException as error:
+                error.add_note(f"raised by {delivery.what}, run by a compiled program")
+                self._errors.append(error)
+            finally:
+                del delivery, values
+                self._queue.task_done()
+
+    @property
+    def used(self):
+        return self._thread is not None
+
+    def drain(self):
+        if threading.current_thread() is not self._thread:
+            self._queue.join()
+
+    def raise_pending(self):
+        """Raise the first exception of hooks that has not been raised yet; the others are told in its notes."""
+        if not self._errors or threading.current_thread() is self._thread:
+            return
+        errors, self._errors = self._errors, []
+        first, *others = errors
+        for other in others[:10]:
+            first.add_note(f"then: {type(other).__name__}: {other} ({'; '.join(getattr(other, '__notes__', []))})")
+        raise first
+
+    def _at_exit(self):
+        self.drain()
+        if self._errors:
+            import traceback
+
+            for error in self._errors:
+                traceback.print_exception(error)
+
+
+_WORKER = _Worker()
+
+# A program whose results nobody holds can't be waited for; so long without news from one counts as its end, in seconds.
+_QUIET = 0.02
+
+
+def barrier():
+    """Wait until the hooks of all programs that have been started have run.
+
+    For programs under ``jax.jit`` and the like, whose hooks run in a thread beside them. It waits for the results that
+    are still held somewhere, and then for the hooks.
+
+    Raises:
+        Exception: what a hook raised, with a note that names the hook and its cell.
+
+    Example:
+        >>> import jax, msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.ReLU()
+        >>> handle = net.register_forward_hook(lambda cell, inputs, output: print("output:", output))
+        >>> apply, params, buffers = ms.functionalize(net)
+        >>> out, _ = jax.jit(apply)(params, buffers, jax.numpy.array([-1.0, 2.0]))
+        >>> ms.hooks.barrier()
+        output: [0. 2.]
+    """
+    jax.block_until_ready([a for a in jax.live_arrays() if not a.is_deleted()])
+    jax.effects_barrier()
+    if _WORKER.used:
+        while time.monotonic() - _WORKER.last < _QUIET:
+            time.sleep(_QUIET / 4)
+    flush()
+
+
+def flush():
+    """Wait for the hooks whose values have arrived, and raise what they raised."""
+    _WORKER.drain()
+    _WORKER.raise_pending()
+
+
+def raise_pending():
+    """Raise what a hook raised since the last look, if one did."""
+    _WORKER.raise_pending()

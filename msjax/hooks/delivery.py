@@ -1,0 +1,122 @@
+"""How a hook is run while jax traces: later, with the values of each run; or now, as a part of the program.
+
+`invoke` is what runs a hook whose Tensors may have no values yet. An observer is handed on: to the
+program that msjax compiles, which calls it after each run; under a transformation of someone else's, to a
+callback. A modifier is called at once with traced Tensors: what it computes becomes part of the program.
+"""
+
+import weakref
+
+import jax
+
+from msjax.common.tensor import Tensor, TracedValueError, is_tracer, known_value, wrap
+from msjax.hooks.callback import call_on_host, tap
+from msjax.hooks.classify import only_observes
+from msjax.hooks.returns import What, nothing
+from msjax.state import STATE
+
+# What jax raises when code asks a traced array for its value.
+_NEEDS_VALUE = (TracedValueError, jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
+
+
+class HookNeedsValue(TypeError):
+    """A hook that is part of a compiled program needs values that the program has yet to compute."""
+
+
+class HostNeeded(Exception):
+    """A backward hook that returns a value needs concrete values to compute it.
+
+    Attributes:
+        why: a sentence.
+    """
+
+    def __init__(self, what, error):
+        self.why = f"{what} returns a value, for which it needs concrete values ({str(error).splitlines()[0]})"
+        super().__init__(self.why)
+
+
+def observes(fn, observe=None, traced=None) -> bool:
+    """True if a hook is to be called after each run; what the user said of it counts first."""
+    if observe is not None:
+        return bool(observe)
+    if traced is not None:
+        return not traced
+    return only_observes(fn)
+
+
+def invoke(fn, args, kind, *, observe=None, traced=None, cells=None, carries=-1, check=None):
+    """Run one hook of a program that is being traced.
+
+    Args:
+        fn: the hook.
+        args: what it is called with.
+        kind: "forward hook" and the like, for messages.
+        observe, traced: what the user said of the hook.
+        cells: the cells around it; those under way by default.
+        carries: the number of the argument whose Tensors go on through the network.
+        check: of a backward hook, a function of what it returned and that argument, to the argument's replacement.
+
+    Returns:
+        (what the hook returned, that argument; the latter to be used in the place of the given one).
+    """
+    carried = args[carries]
+    what = What(kind, fn, cells)
+    if observes(fn, observe, traced):
+        values = [t for t in _tensors(args) if is_tracer(t._value)]
+        known = [known_value(t._value) for t in values]
+        if all(k is not None for k in known):
+            # An eager jax.grad: the values are there.
+            args = _replace(args, dict(zip(map(id, values), map(wrap, known))))
+            nothing(fn(*args), what)
+            return None, carried
+        trace = STATE.trace
+        if trace is not None and trace.here():
+            trace.call(fn, args, what, nothing)
+            return None, carried
+        return None, tap(fn, args, what, carries)
+    try:
+        given, fresh = _fresh(args)
+        result = fn(*given)
+    except _NEEDS_VALUE as error:
+        if kind.startswith("forward"):
+            raise HookNeedsValue(_SPLIT.format(what=what, error=str(error).split("\n", 1)[0])) from error
+        if STATE.trace is not None and STATE.trace.here():
+            raise HostNeeded(what, error) from error
+        return None, call_on_host(fn, args, what, carries, check)
+    if STATE.trace is not None and kind.startswith("forward"):
+        STATE.trace.forward_args += [(ref, str(what)) for ref in fresh]
+    return result, carried
+
+
+def _tensors(value):
+    return [v for v in jax.tree.leaves(value, is_leaf=_is_leaf) if isinstance(v, Tensor)]
+
+
+def _is_leaf(value):
+    return value is None or isinstance(value, Tensor)
+
+
+def _replace(args, new):
+    return jax.tree.map(lambda v: new.get(id(v), v), args, is_leaf=_is_leaf)
+
+
+def _fresh(args):
+    """The arguments with Tensors of the hook's own, and weak references to those: who keeps one shows."""
+    refs = []
+
+    def copy(value):
+        if not isinstance(value, Tensor) or not is_tracer(value._value) or type(value) is not Tensor:
+            return value
+        made = wrap(value._value)
+        made._node, made._oidx = value._node, value._oidx
+        refs.append(weakref.ref(made))
+        return made
+
+    return jax.tree.map(copy, args, is_leaf=_is_leaf), refs
+
+
+_SPLIT = """The {what} returns a value, and so is part of the compiled program; but it needs values that are known only when
+the program has run ({error}). Split it into two hooks:
+  1. one that computes with Tensors and returns the new value;
+  2. one that reads values (asnumpy, float, if, print) and returns None: it is called after each run, with concrete values.
+If it never returns anything else than None, register it with observe=True. Or run the network in PyNative mode."""
