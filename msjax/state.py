@@ -69,3 +69,18 @@ class Version:
 
 
 VERSION = Version()
+
+
+class Compiler:
+    """What msjax.compile offers to those below it, put here when it is imported.
+
+    Attributes:
+        whole: in graph mode, runs a gradient function as one program; see msjax.compile.graph.
+        call_cell: in graph mode, runs the call of a cell as one program.
+    """
+
+    whole = None
+    call_cell = None
+
+
+COMPILER = Compiler()

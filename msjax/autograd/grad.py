@@ -5,7 +5,9 @@ import jax.numpy as jnp
 from msjax.autograd.run import Recording, check_function, flatten_tensors, ones_like
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.context import GRAPH_MODE, SETTINGS
 from msjax.errors import describe
+from msjax.state import COMPILER
 
 
 def grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=False):
@@ -44,7 +46,8 @@ def grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=False):
 
     @_named(fn, "grad")
     def gradient_of(*args, **kwargs):
-        _, grads, aux = request.run(args, kwargs)
+        done, result = request.run_whole(fn, args, kwargs)
+        _, grads, aux = result if done else request.run(fn, args, kwargs)
         return (grads, aux) if has_aux else grads
 
     return gradient_of
@@ -71,7 +74,8 @@ def value_and_grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=
 
     @_named(fn, "value_and_grad")
     def value_and_gradient_of(*args, **kwargs):
-        value, grads, _ = request.run(args, kwargs)
+        done, result = request.run_whole(fn, args, kwargs)
+        value, grads, _ = result if done else request.run(fn, args, kwargs)
         return value, grads
 
     return value_and_gradient_of
@@ -169,36 +173,61 @@ class GradOperation:
         weights = Weights(weights, "GradOperation") if self.get_by_list else None
         position = None if self.get_by_list and not self.get_all else ("all" if self.get_all else 0)
 
+        request = _Gradient(self, weights, position)
+
         @_named(fn, "gradient")
         def gradient_of(*args, **kwargs):
-            sens = None
-            if self.sens_param:
-                if "sens" in kwargs:
-                    sens = kwargs.pop("sens")
-                elif args:
-                    *args, sens = args
-                else:
-                    raise TypeError("For 'GradOperation', sens_param=True needs the gradient of the output as the last argument.")
-            with Recording() as recording:
-                n = len(args) + len(kwargs)
-                positions = () if position is None else range(n) if position == "all" else (0,)
-                _check_range(positions, n, "GradOperation")
-                args, kwargs, places = recording.inputs(args, kwargs, positions)
-                leaves = recording.weights(weights.parameters) if weights else []
-                out = fn(*args, **kwargs)
-            outputs = flatten_tensors(out, fn)
-            found = recording.backward(outputs, ones_like(outputs) if sens is None else _sens(sens, outputs, fn))
-            by_position = [found.gradient(place) for place in places]
-            if position == "all":
-                by_position = tuple(g for g in by_position if not _is_empty(g))
-            elif position == 0:
-                by_position = by_position[0]
-            if not weights:
-                return by_position
-            by_weight = weights.shape_like([found.of(leaf) for leaf in leaves])
-            return by_weight if position is None else (by_position, by_weight)
+            done, result = request.run_whole(fn, args, kwargs)
+            return result if done else request.run(fn, args, kwargs)
 
         return gradient_of
+
+
+class _Gradient:
+    """What a GradOperation asks for."""
+
+    def __init__(self, operation, weights, position):
+        self.sens_param = operation.sens_param
+        self.weights = weights
+        self.position = position
+
+    def run_whole(self, fn, args, kwargs):
+        """In graph mode, (True, what `run` returns) from one compiled program; else (False, None)."""
+        if SETTINGS.mode != GRAPH_MODE and not is_compiled(fn):
+            return False, None
+        weights = None if self.weights is None else (self.weights.single, *map(id, self.weights.parameters))
+        salt = ("GradOperation", self.position, self.sens_param, weights)
+        return COMPILER.whole(fn, salt, self.run, args, kwargs, self.weights.parameters if self.weights else ())
+
+    def run(self, fn, args, kwargs):
+        """The gradients of one call, in the form asked for."""
+        weights, position = self.weights, self.position
+        sens = None
+        if self.sens_param:
+            if "sens" in kwargs:
+                sens = kwargs.pop("sens")
+            elif args:
+                *args, sens = args
+            else:
+                raise TypeError("For 'GradOperation', sens_param=True needs the gradient of the output as the last argument.")
+        with Recording() as recording:
+            n = len(args) + len(kwargs)
+            positions = () if position is None else range(n) if position == "all" else (0,)
+            _check_range(positions, n, "GradOperation")
+            args, kwargs, places = recording.inputs(args, kwargs, positions)
+            leaves = recording.weights(weights.parameters) if weights else []
+            out = fn(*args, **kwargs)
+        outputs = flatten_tensors(out, fn)
+        found = recording.backward(outputs, ones_like(outputs) if sens is None else _sens(sens, outputs, fn))
+        by_position = [found.gradient(place) for place in places]
+        if position == "all":
+            by_position = tuple(g for g in by_position if not _is_empty(g))
+        elif position == 0:
+            by_position = by_position[0]
+        if not weights:
+            return by_position
+        by_weight = weights.shape_like([found.of(leaf) for leaf in leaves])
+        return by_weight if position is None else (by_position, by_weight)
 
 
 class Weights:
@@ -224,7 +253,7 @@ class _Request:
 
     def __init__(self, who, fn, position, weights, has_aux, return_ids):
         self.who = who
-        self.fn = check_function(fn, who)
+        check_function(fn, who)
         for name, flag in (("has_aux", has_aux), ("return_ids", return_ids)):
             if not isinstance(flag, bool):
                 raise TypeError(f"For '{who}', '{name}' should be a bool, but got {flag!r}.")
@@ -248,9 +277,16 @@ class _Request:
         self.has_aux = has_aux
         self.return_ids = return_ids
 
-    def run(self, args, kwargs):
+    def run_whole(self, fn, args, kwargs):
+        """In graph mode, (True, what `run` returns) from one compiled program; else (False, None)."""
+        if SETTINGS.mode != GRAPH_MODE and not is_compiled(fn):
+            return False, None
+        weights = None if self.weights is None else (self.weights.single, *map(id, self.weights.parameters))
+        salt = (self.who, self.positions, self.several, self.by_position, weights, self.has_aux, self.return_ids)
+        return COMPILER.whole(fn, salt, self.run, args, kwargs, self.weights.parameters if self.weights else ())
+
+    def run(self, fn, args, kwargs):
         """(value, gradients in the form asked for, auxiliary outputs) of one call."""
-        fn = self.fn
         with Recording() as recording:
             _check_range(self.positions, len(args) + len(kwargs), self.who)
             args, kwargs, places = recording.inputs(args, kwargs, self.positions)
@@ -279,6 +315,11 @@ class _Request:
             return positions
         weights = self.weights.shape_like(by_weight)
         return (positions, weights) if self.by_position else weights
+
+
+def is_compiled(fn) -> bool:
+    """True for what `jit` returned."""
+    return hasattr(fn, "compilations")
 
 
 def _check_range(positions, n, who):

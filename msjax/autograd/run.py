@@ -62,7 +62,7 @@ class Recording:
                 alias._node, alias._oidx, alias._hooks = *self._original(tensor), tensor._hooks
                 tensor = alias
             seen.add(id(tensor))
-            return tensor, self._mark(tensor, requested)
+            return tensor, self.mark(tensor, requested)
 
         # Requested ones first: where one object stands at several positions, it is they that keep it.
         marked = {}
@@ -77,7 +77,7 @@ class Recording:
         for parameter in parameters:
             node = parameter._node
             if not isinstance(node, Leaf) or all(leaf is not node for _, leaf, _, _ in self._marked):
-                node = self._mark(parameter, True)
+                node = self.mark(parameter, True)
             else:
                 node.requested = True
             leaves.append(node)
@@ -89,7 +89,8 @@ class Recording:
                 return node, oidx
         return tensor._node, tensor._oidx
 
-    def _mark(self, tensor, requested):
+    def mark(self, tensor, requested=True):
+        """Make a Tensor a leaf of this run; returns the leaf."""
         node, oidx = tensor._node, tensor._oidx
         leaf = Leaf(tensor, self.scope, requested)
         self._marked.append((tensor, leaf, node, oidx))

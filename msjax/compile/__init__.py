@@ -1,1 +1,5 @@
-"""Compilation."""
+"""Compilation: jit, graph mode, functionalize."""
+
+from msjax.compile.jit import jit, ms_function
+
+__all__ = ["jit", "ms_function"]

@@ -15,10 +15,9 @@ from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_tracer, wrap
 from msjax.compile.survey import Survey
 from msjax.compile.trace import LOCK, NeedsPyNative, Trace
-from msjax.errors import callable_name
+from msjax.hooks import callback
 from msjax.hooks.delivery import HookNeedsValue
-from msjax.nn.cell_tree import CellTree
-from msjax.state import STATE, VERSION
+from msjax.state import VERSION
 
 # So many programs are kept for one function: the latest used.
 KEPT = 64
@@ -31,37 +30,62 @@ class Compiled:
 
     Args:
         body: the function that is compiled, called as ``body(subject, args, kwargs)``.
-        subject: what is compiled: a function, or a cell (held weakly).
+        subject: a function that returns what is compiled: a function or a cell. It may be a weak reference.
         name: as messages show it.
         roots: further objects in which Tensors and settings are looked for.
-        salt: hashable settings that distinguish this family's programs.
+        fullgraph: True raises where it can't be compiled; False runs it in PyNative mode then.
     """
 
-    def __init__(self, body, subject, name, roots=()):
+    def __init__(self, body, subject, name, roots=(), fullgraph=False):
+        self.fullgraph = fullgraph
         self.body = body
         self.name = name
-        self._subject = weakref.ref(subject) if isinstance(subject, CellTree) else (lambda: subject)
-        self._roots = tuple(weakref.ref(r) if isinstance(r, CellTree) else (lambda r=r: r) for r in roots)
+        self._subject = subject
+        self._roots = tuple(roots)
         self._environments = {}
+        self.ways_back = {}
         self._now = None
         self._version = -1
         self.compilations = 0
 
     def __call__(self, args, kwargs):
         """Run the program for these arguments; it is compiled if it is not there yet."""
+        program, leaves = self.find(args, kwargs)
+        if program.eager:
+            return self.run_eagerly(program, args, kwargs)
+        try:
+            return program.run(leaves)
+        except Stale:
+            self.forget(program)
+            return self(args, kwargs)
+
+    def variables(self, args, kwargs):
+        """The Tensors outside that a call may read or write."""
+        return self._environment(args, kwargs).variables
+
+    def find(self, args, kwargs):
+        """(program, leaves of the arguments) of a call."""
         environment = self._environment(args, kwargs)
         key, leaves, treedef = _signature(args, kwargs)
         program = environment.programs.get(key)
         if program is None:
-            program = self._make(environment, key, leaves, treedef, args, kwargs)
-        if program.eager:
-            return self.body(self._subject(), args, kwargs)
-        try:
-            return program.run(leaves)
-        except _Stale:
-            # A variable has another shape or dtype than when the program was made.
-            del environment.programs[key]
-            return self(args, kwargs)
+            program = self._make(environment, key, leaves, treedef)
+        return program, leaves
+
+    def run_eagerly(self, program, args, kwargs):
+        """Run what can't be compiled in PyNative mode; where it works, say why it is not compiled, once."""
+        result = self.body(self._subject(), args, kwargs)
+        if program.why:
+            program.keep()
+            warnings.warn(f"{self.name} can't be compiled, and runs in PyNative mode: {program.why}", stacklevel=4)
+            program.why = None
+        return result
+
+    def forget(self, program):
+        """Drop a program: a variable has another shape or dtype than when it was made."""
+        programs = self._now.programs
+        for key in [key for key, kept in programs.items() if kept is program]:
+            del programs[key]
 
     def _environment(self, args, kwargs):
         now = self._now
@@ -69,7 +93,7 @@ class Compiled:
             return now
         version = VERSION.n
         extra = [v for v in (*args, *kwargs.values()) if not isinstance(v, (Tensor, *_STATIC))]
-        survey = Survey([self._subject(), *(root() for root in self._roots), *extra])
+        survey = Survey([self._subject(), *self._roots, *extra])
         found = self._environments.pop(survey.key, None)
         if found is None:
             found = _Environment(survey, bool(extra))
@@ -79,13 +103,19 @@ class Compiled:
         self._now, self._version = found, version
         return found
 
-    def _make(self, environment, key, leaves, treedef, args, kwargs):
+    def _make(self, environment, key, leaves, treedef):
         self.compilations += 1
         try:
             program = _build(self.body, self._subject(), environment, leaves, treedef, self.name)
         except HookNeedsValue:
             raise
+        except NeedsPyNative as error:
+            if self.fullgraph:
+                raise RuntimeError(f"{self.name} can't be compiled: {error.why}") from error
+            return self._without(environment, key, error)
         except Exception as error:
+            if self.fullgraph:
+                raise
             # In PyNative mode it either raises where it should, having printed and called what comes before, or it works.
             return self._without(environment, key, error)
         while len(environment.programs) >= KEPT:
@@ -94,27 +124,25 @@ class Compiled:
         return program
 
     def _without(self, environment, key, error):
-        why = error.why if isinstance(error, NeedsPyNative) else f"{type(error).__name__}: {_first_line(error)}"
-
-        def worked():
-            environment.programs[key] = _EAGER
-            warnings.warn(
-                f"{self.name} can't be compiled, and runs in PyNative mode: {why}", stacklevel=5
-            )
-
-        return _Eager(worked)
+        # What could not be traced may work without: kept from then on, and only then.
+        eager = Eager(getattr(error, "why", None) or f"{type(error).__name__}: {_first_line(error)}")
+        eager.keep = lambda: environment.programs.__setitem__(key, eager)
+        return eager
 
 
-class _Eager:
-    """Stands for a program that can't be made."""
+class Eager:
+    """Stands for a program that can't be made.
+
+    Attributes:
+        why: the reason, as long as it has not been told.
+        keep: a function that lets it stand there from now on.
+    """
 
     eager = True
+    keep = None
 
-    def __init__(self, worked=None):
-        self.worked = worked
-
-
-_EAGER = _Eager()
+    def __init__(self, why):
+        self.why = why
 
 
 class _Environment:
@@ -127,8 +155,8 @@ class _Environment:
         self.programs = {}
 
 
-class _Stale(Exception):
-    pass
+class Stale(Exception):
+    """A program was called with variables of other shapes or dtypes than it was made for."""
 
 
 def _first_line(error):
@@ -182,18 +210,22 @@ class Program:
         variables: the Tensors whose values it takes, before its arguments.
         writes: (Tensor, number of the output) pairs.
         events: what happens after each run.
-        result: the leaves of what it returns, functions of the list of outputs, and how they fit together.
+        result, treedef: the leaves of what it returns, functions of the list of outputs, and how they fit together.
+        arguments: how the leaves of its arguments fit together; None for plain Tensors.
     """
 
     eager = False
 
-    def __init__(self, variables, writes, attributes, events, result, treedef, inputs, jitted, donated, sources, callbacks):
+    def __init__(
+        self, variables, writes, attributes, events, result, treedef, arguments, inputs, jitted, donated, sources, callbacks
+    ):
         self.variables = variables
         self.writes = writes
         self.attributes = attributes
         self.events = events
         self.result = result
         self.treedef = treedef
+        self.arguments = arguments
         self.inputs = inputs
         self.jitted = jitted
         self.donated = donated
@@ -201,20 +233,14 @@ class Program:
         self.callbacks = callbacks
 
     def run(self, leaves):
+        """Run it on the leaves of its arguments, with the present values of its variables; returns its result."""
         with LOCK:
             values = [v._value for v in self.variables]
             for i in self.donated:
                 # The list, the variable and the call hold it; whoever else does would lose it.
                 if sys.getrefcount(values[i]) > 3:
                     values[i] = jnp.copy(values[i])
-            if self.inputs is None:
-                values += [t._value for t in leaves]
-            else:
-                values += [_raw(leaves[i]) for i in self.inputs]
-            outs = self.jitted(*values)
-            if self.sources:
-                # Outputs that are inputs: not handed through the program.
-                outs = [*outs, *[values[i] for i in self.sources]]
+            outs = self._outs(values, leaves)
             for variable, i in self.writes:
                 variable._value = outs[i]
         for cell, name, tensor, i in self.attributes:
@@ -222,11 +248,26 @@ class Program:
             owner = cell()
             if owner is not None and owner.__dict__.get(name) is not tensor:
                 setattr(owner, name, tensor)
-        if self.callbacks:
-            from msjax.hooks.callback import flush
+        return self._finish(outs)
 
+    def run_on(self, values, leaves):
+        """Run it on other values of its variables, which stay as they are; nothing is written."""
+        values = [jnp.copy(v) if i in self.donated else v for i, v in enumerate(values)]
+        return self._finish(self._outs(values, leaves))
+
+    def _outs(self, values, leaves):
+        if self.inputs is None:
+            values += [t._value for t in leaves]
+        else:
+            values += [_raw(leaves[i]) for i in self.inputs]
+        outs = self.jitted(*values)
+        # Outputs that are inputs are not handed through the program.
+        return [*outs, *[values[i] for i in self.sources]] if self.sources else outs
+
+    def _finish(self, outs):
+        if self.callbacks:
             jax.block_until_ready(outs)
-            flush()
+            callback.flush()
         for event in self.events:
             event(outs)
         treedef = self.treedef
@@ -360,15 +401,13 @@ class _Attempt:
     def program(self):
         order = self.order
         written = {id(variable) for variable, _ in self.writes}
-        donated = tuple(
-            i for i, v in enumerate(self.variables) if id(v) in written and i not in self.sources
-        )
+        donated = tuple(i for i, v in enumerate(self.variables) if id(v) in written and i not in self.sources)
         avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
         run = jax.extend.core.jaxpr_as_fun(self.jaxpr)
 
         def program(*values):
             if [(v.shape, v.dtype) for v in values] != avals:
-                raise _Stale
+                raise Stale
             return run(*values)
 
         program.__name__ = self.name.replace(" ", "_").replace(".", "_") or "program"
@@ -381,6 +420,7 @@ class _Attempt:
             self.trace.events,
             self.result,
             None if plain else self.out_treedef,
+            self.treedef,
             inputs,
             jax.jit(program, donate_argnums=donated),
             donated,
@@ -394,9 +434,7 @@ _LEAF = jax.tree.structure(0)
 
 def _tensors_of(jax_trace):
     return [
-        o
-        for o in gc.get_objects()
-        if isinstance(o, Tensor) and getattr(getattr(o, "_value", None), "_trace", None) is jax_trace
+        o for o in gc.get_objects() if isinstance(o, Tensor) and getattr(getattr(o, "_value", None), "_trace", None) is jax_trace
     ]
 
 

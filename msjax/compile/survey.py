@@ -10,12 +10,12 @@ import weakref
 
 import jax
 import numpy as np
+from flax import nnx
 
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.hooks.table import HookTable
-from msjax.nn.cell_tree import CellTree
+from msjax.hooks.table import GLOBAL, HookTable
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, type(Ellipsis), slice)
 _LIBRARIES = frozenset(
@@ -51,7 +51,7 @@ class Survey:
     def __init__(self, roots):
         self.variables, self.cells, self.watched, self.seen, self.refs = [], [], [], [], []
         self._visited = set()
-        self._key = []
+        self._key = [GLOBAL.table]
         for root in roots:
             self._visit(root, 0)
         self.key = tuple(self._key)
@@ -72,7 +72,7 @@ class Survey:
             self._key.append((kind, value) if kind is not slice else str(value))
         elif isinstance(value, Tensor):
             self._tensor(value)
-        elif isinstance(value, CellTree):
+        elif isinstance(value, nnx.Module):
             self._cell(value)
         elif isinstance(value, HookTable):
             self._key.append(value)

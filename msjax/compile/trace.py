@@ -99,7 +99,6 @@ class _Output:
         return wrap(values[self.index])
 
 
-
 class Trace:
     """A program while it is being compiled.
 

@@ -9,7 +9,7 @@ import weakref
 
 import jax
 
-from msjax.common.tensor import Tensor, TracedValueError, is_tracer, known_value, wrap
+from msjax.common.tensor import CONCRETE, Tensor, TracedValueError, is_tracer, known_value, wrap
 from msjax.hooks.callback import call_on_host, tap
 from msjax.hooks.classify import only_observes
 from msjax.hooks.returns import What, nothing
@@ -86,6 +86,14 @@ def invoke(fn, args, kind, *, observe=None, traced=None, cells=None, carries=-1,
     if STATE.trace is not None and kind.startswith("forward"):
         STATE.trace.forward_args += [(ref, str(what)) for ref in fresh]
     return result, carried
+
+
+def any_input_traced(args) -> bool:
+    """True if jax traces one of a cell's positional arguments."""
+    for arg in args:
+        if isinstance(arg, Tensor) and arg._value.__class__ not in CONCRETE and is_tracer(arg._value):
+            return True
+    return False
 
 
 def _tensors(value):

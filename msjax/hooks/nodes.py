@@ -1,11 +1,13 @@
 """Hook nodes: identities whose backward calls hooks with the gradients that pass."""
 
 import jax
+import jax.numpy as jnp
 
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor import CONCRETE, Tensor, is_tracer, wrap
 from msjax.context import SETTINGS
+from msjax.hooks.delivery import invoke
 from msjax.hooks.returns import gradients_result
 from msjax.hooks.table import with_global
 from msjax.state import STATE
@@ -25,9 +27,58 @@ def hook_gradients(tensors, function, label):
     """
     edges, base = place_on_tape(tensors)
     if base is None:
-        return list(tensors)
+        return through_custom_vjp(tensors, function) if elsewhere(tensors) else list(tensors)
     node = FunctionNode(base, edges, len(tensors), function, label)
     return _outputs(node, tensors, [e is not None for e in edges])
+
+
+def elsewhere(tensors) -> bool:
+    """True if it is jax that would differentiate these Tensors: someone else's transformation, or one within a program."""
+    trace = STATE.trace
+    for tensor in tensors:
+        if tensor._value.__class__ not in CONCRETE and is_tracer(tensor._value):
+            return trace is None or not trace.here()
+    return False
+
+
+def through_custom_vjp(tensors, function, flags=None):
+    """The same as `hook_gradients` under jax's own differentiation.
+
+    Args:
+        flags: a list that is told, when jax differentiates, which Tensors carry a gradient.
+    """
+    flags = [] if flags is None else flags
+    at = [i for i, t in enumerate(tensors) if is_tracer(t._value) and jnp.issubdtype(t._value.dtype, jnp.inexact)]
+    if not at:
+        return list(tensors)
+
+    @jax.custom_vjp
+    def identity(*values):
+        return values
+
+    def forward(*values):
+        flags[:] = [False] * len(tensors)
+        for i, value in zip(at, values):
+            flags[i] = value.perturbed
+        return tuple(value.value for value in values), None
+
+    def backward(_, cts):
+        grads = [None] * len(tensors)
+        for i, ct in zip(at, cts):
+            if flags[i] and not isinstance(ct, jax.custom_derivatives.SymbolicZero):
+                grads[i] = wrap(ct)
+        recording, STATE.recording = STATE.recording, False
+        try:
+            grads = function(grads)
+        finally:
+            STATE.recording = recording
+        return tuple(None if grads[i] is None else grads[i]._value for i in at)
+
+    identity.defvjp(forward, backward, symbolic_zeros=True)
+    out = list(tensors)
+    for i, value in zip(at, identity(*[tensors[i]._value for i in at])):
+        out[i] = wrap(value)
+    return out
 
 
 def _outputs(node, tensors, on_tape):
@@ -49,7 +100,7 @@ class CellBackward:
     the meantime doesn't.
     """
 
-    __slots__ = ("cell", "cells", "inputs", "n_outputs", "grad_output")
+    __slots__ = ("cell", "cells", "inputs", "n_outputs", "grad_output", "n_inputs", "flags")
 
     def __init__(self, cell):
         self.cell = cell
@@ -57,26 +108,31 @@ class CellBackward:
         self.inputs = None
         self.n_outputs = 0
         self.grad_output = None
+        self.n_inputs = 0
+        self.flags = None
 
     def on_inputs(self, args):
         """The positional arguments, with their Tensors passed through the node on the inputs."""
-        leaves, treedef = jax.tree.flatten(args, is_leaf=is_tensor)
-        at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+        leaves, treedef, at = _find_tensors(args)
         tensors = [leaves[i] for i in at]
+        self.n_inputs = len(tensors)
         edges, base = place_on_tape(tensors)
-        floating = [t.is_floating_point() or t.is_complex() for t in tensors]
         # Without an input on the tape the node still marks where the cell began.
-        self.inputs = FunctionNode(
-            base or STATE.scope, edges, len(tensors), self._call_hooks, f"backward hooks of {type(self.cell).__name__}"
-        )
+        self.inputs = FunctionNode(base or STATE.scope, edges, len(tensors), self._call_hooks, self._label)
         if base is None:
-            return args
-        on_tape = [
-            e is not None or (f and isinstance(t, Parameter) and t.requires_grad) for e, f, t in zip(edges, floating, tensors)
-        ]
-        for i, tensor in zip(at, _outputs(self.inputs, tensors, on_tape)):
+            if not elsewhere(tensors):
+                return args
+            self.flags = []
+            outputs = through_custom_vjp(tensors, self._call_hooks, self.flags)
+        else:
+            on_tape = [
+                e is not None or (isinstance(t, Parameter) and t.requires_grad and (t.is_floating_point() or t.is_complex()))
+                for e, t in zip(edges, tensors)
+            ]
+            outputs = _outputs(self.inputs, tensors, on_tape)
+        for i, tensor in zip(at, outputs):
             leaves[i] = tensor
-        return jax.tree.unflatten(treedef, leaves)
+        return tuple(leaves) if treedef is None else jax.tree.unflatten(treedef, leaves)
 
     def on_outputs(self, out):
         """The result, with its Tensors passed through the node that keeps the gradients that arrive."""
@@ -86,35 +142,49 @@ class CellBackward:
         """The result, with its Tensors passed through the node that calls the backward pre hooks."""
         return self._through(out, self._call_pre_hooks)
 
+    @property
+    def _label(self):
+        return f"backward hooks of {type(self.cell).__name__}"
+
     def _through(self, out, function, partner=False):
-        if isinstance(out, Tensor):
-            leaves, treedef = [out], None
-        else:
-            leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
-        at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+        leaves, treedef, at = ((out,), None, (0,)) if isinstance(out, Tensor) else _find_tensors(out)
         tensors = [leaves[i] for i in at]
         edges, base = place_on_tape(tensors)
-        if base is None:
-            return out
-        node = FunctionNode(base, edges, len(tensors), function, f"backward hooks of {type(self.cell).__name__}")
         if partner:
             self.n_outputs = len(tensors)
-            node.partner = self.inputs
-        for i, tensor in zip(at, _outputs(node, tensors, [e is not None for e in edges])):
+        if base is None:
+            if not elsewhere(tensors):
+                return out
+            outputs = through_custom_vjp(tensors, self._keep_elsewhere if partner else function)
+        else:
+            node = FunctionNode(base, edges, len(tensors), function, self._label)
+            if partner:
+                node.partner = self.inputs
+            outputs = _outputs(node, tensors, [e is not None for e in edges])
+        if isinstance(out, Tensor):
+            return outputs[0]
+        leaves = list(leaves)
+        for i, tensor in zip(at, outputs):
             leaves[i] = tensor
-        return leaves[0] if treedef is None else jax.tree.unflatten(treedef, leaves)
+        return tuple(leaves) if treedef is None else jax.tree.unflatten(treedef, leaves)
 
     # ---- in the backward sweep
 
     def _call_pre_hooks(self, grads):
         grads = tuple(grads)
         for hook in with_global(self.cell._hooks).backward_pre:
-            result = hook.fn(cell_argument(self.cell), grads)
-            grads = gradients_result(hook.fn, "backward pre hook", result, grads, self.cells)
+            grads = self._run(hook, "backward pre hook", (cell_argument(self.cell), grads), 1)
         return list(grads)
 
     def _keep(self, grads):
         self.grad_output = tuple(grads)
+        return grads
+
+    def _keep_elsewhere(self, grads):
+        self._keep(grads)
+        if not self.flags or True not in self.flags:
+            # No input carries a gradient, and so jax will not come by the cell's inputs.
+            self._call_hooks([None] * self.n_inputs)
         return grads
 
     def _call_hooks(self, grads):
@@ -122,12 +192,49 @@ class CellBackward:
         self.grad_output = None
         grads = tuple(grads)
         for hook in with_global(self.cell._hooks).backward:
-            cell = cell_argument(self.cell)
-            result = (
-                hook.fn(cell, grad_output, grads) if SETTINGS.hook_dialect == "mindspore-1" else hook.fn(cell, grads, grad_output)
-            )
-            grads = gradients_result(hook.fn, "backward hook", result, grads, self.cells)
+            if SETTINGS.hook_dialect == "mindspore-1":
+                grads = self._run(hook, "backward hook", (cell_argument(self.cell), grad_output, grads), 2)
+            else:
+                grads = self._run(hook, "backward hook", (cell_argument(self.cell), grads, grad_output), 1)
         return list(grads)
+
+    def _run(self, hook, kind, args, carries):
+        """The gradients after one hook, which gets them as its argument number `carries`."""
+        if not any_traced(args[-1]) and not any_traced(args[1]):
+            return gradients_result(hook.fn, kind, hook.fn(*args), args[carries], self.cells)
+        return run_traced(hook, args, kind, carries, self.cells)
+
+
+def run_traced(hook, args, kind, carries, cells=None):
+    """The gradients after a backward hook, while jax traces; `hook` has fn, observe and traced."""
+
+    def check(result, grads):
+        return gradients_result(hook.fn, kind, result, grads, cells)
+
+    result, grads = invoke(
+        hook.fn, args, kind, observe=hook.observe, traced=hook.traced, cells=cells, carries=carries, check=check
+    )
+    return check(result, grads)
+
+
+def any_traced(tensors) -> bool:
+    """True if jax traces one of these Tensors (or None)."""
+    for tensor in tensors:
+        if tensor is not None and tensor._value.__class__ not in CONCRETE and is_tracer(tensor._value):
+            return True
+    return False
+
+
+def _find_tensors(value):
+    """(leaves, treedef, numbers of the leaves that are Tensors); treedef is None for a tuple without containers in it."""
+    if value.__class__ is tuple:
+        for v in value:
+            if not isinstance(v, Tensor) and isinstance(v, (tuple, list, dict)):
+                break
+        else:
+            return list(value), None, [i for i, v in enumerate(value) if isinstance(v, Tensor)]
+    leaves, treedef = jax.tree.flatten(value, is_leaf=is_tensor)
+    return leaves, treedef, [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
 
 
 def cell_argument(cell):

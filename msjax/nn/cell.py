@@ -17,6 +17,7 @@ from msjax.context import SETTINGS
 from msjax.errors import cell_path, check_callable, describe
 from msjax.flax_slots import MODULE_STATE, blank_like
 from msjax.hooks import table as hook_table
+from msjax.hooks.delivery import any_input_traced, invoke
 from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.nodes import CellBackward, cell_argument
 from msjax.hooks.returns import forward_pre_result
@@ -24,7 +25,7 @@ from msjax.nn.cell_state import CellState
 from msjax.nn.cell_tree import CellTree
 from msjax.nn.custom_bprop import call_with_bprop
 from msjax.nn.torch_names import TorchNames
-from msjax.state import STATE, VERSION
+from msjax.state import COMPILER, STATE, VERSION
 
 _MEMBERS = (Parameter, ParameterTuple, Buffer)
 _BUFFER = (
@@ -89,11 +90,12 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
         raise AttributeError(f"{type(self).__name__} defines no method 'construct', and so can't be called.")
 
     def __call__(self, *args, **kwargs):
-        if self._special or SETTINGS.mode == 0:
-            if self._to_float is None:
-                return self._call_with_hooks(args, kwargs)
-            with computing_in(self._to_float):
-                return self._call_with_hooks(args, kwargs)
+        if SETTINGS.mode == 0:
+            done, result = COMPILER.call_cell(self, args, kwargs)
+            if done:
+                return result
+        if self._special:
+            return self.call_with_hooks(args, kwargs)
         cells = STATE.cells
         cells.append(self)
         try:
@@ -104,14 +106,27 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
         finally:
             cells.pop()
 
+    def call_with_hooks(self, args, kwargs):
+        """The call with its hooks and settings, not compiled."""
+        if self._to_float is None:
+            return self._call_with_hooks(args, kwargs)
+        with computing_in(self._to_float):
+            return self._call_with_hooks(args, kwargs)
+
     def _call_with_hooks(self, args, kwargs):
         cells = STATE.cells
         cells.append(self)
         try:
+            traced = STATE.trace is not None or STATE.foreign or any_input_traced(args)
             try:
                 for hook in hook_table.with_global(self._hooks).forward_pre:
-                    cell = cell_argument(self)
-                    result = hook.fn(cell, args, kwargs) if hook.with_kwargs else hook.fn(cell, args)
+                    given = (cell_argument(self), args, kwargs) if hook.with_kwargs else (cell_argument(self), args)
+                    if traced:
+                        result, args = invoke(
+                            hook.fn, given, "forward pre hook", observe=hook.observe, traced=hook.traced, carries=1
+                        )
+                    else:
+                        result = hook.fn(*given)
                     args, kwargs = forward_pre_result(hook, result, args, kwargs)
             except Exception:
                 self._run_always_called(hook_table.with_global(self._hooks).forward, args, kwargs, None)
@@ -131,7 +146,7 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
                     out = backward.on_outputs(out)
                 while pending:
                     hook = pending.pop(0)
-                    out = self._run_forward_hook(hook, args, kwargs, out)
+                    out = self._run_forward_hook(hook, args, kwargs, out, traced)
                 if keep and SETTINGS.hook_dialect == "mindspore-2.10":
                     out = backward.on_outputs(out)
             except Exception:
@@ -146,9 +161,13 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
         finally:
             cells.pop()
 
-    def _run_forward_hook(self, hook, args, kwargs, out):
+    def _run_forward_hook(self, hook, args, kwargs, out, traced=False):
         cell = cell_argument(self)
-        result = hook.fn(cell, args, kwargs, out) if hook.with_kwargs else hook.fn(cell, args, out)
+        given = (cell, args, kwargs, out) if hook.with_kwargs else (cell, args, out)
+        if traced:
+            result, out = invoke(hook.fn, given, "forward hook", observe=hook.observe, traced=hook.traced)
+        else:
+            result = hook.fn(*given)
         return out if result is None else result
 
     def _run_always_called(self, pending, args, kwargs, out):

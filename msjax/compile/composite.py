@@ -1,0 +1,135 @@
+"""A compiled function as one step on the tape, for a gradient that is recorded around it in PyNative mode.
+
+Its way back is a program of its own, which computes the function again from the values that it had, and
+then the gradients: nothing is kept for it but those values.
+"""
+
+import jax
+
+from msjax.autograd.run import Recording
+from msjax.common.node import FunctionNode, place_on_tape
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor, wrap
+from msjax.compile.program import Compiled, Stale
+from msjax.state import ROOT, STATE
+
+
+def on_tape(compiled, args, kwargs) -> bool:
+    """True if a gradient is recorded for something that the function takes in."""
+    for value in (*args, *kwargs.values()):
+        node = getattr(value, "_node", None) if isinstance(value, Tensor) else None
+        if node is not None and node.live():
+            return True
+    return any(is_wanted(v) for v in compiled.variables(args, kwargs))
+
+
+def is_wanted(variable) -> bool:
+    """True if the gradient of a variable is recorded at present."""
+    if isinstance(variable, Parameter):
+        node = variable._node
+        return node is not None and node.live()
+    node = variable._node
+    return node is not None and node.live()
+
+
+def record(compiled, args, kwargs):
+    """Call a compiled function and put one node for it on the tape."""
+    if STATE.scope.depth > 1:
+        # An outer gradient function differentiates the way back, too: it has to see each step.
+        return compiled.body(compiled._subject(), args, kwargs)
+    program, leaves = compiled.find(args, kwargs)
+    if program.eager:
+        return compiled.run_eagerly(program, args, kwargs)
+    if STATE.scope is ROOT and any(v.requires_grad for v, _ in program.writes if isinstance(v, Parameter)):
+        # A step of training: whoever wants gradients takes them within.
+        return compiled(args, kwargs)
+    inputs = [*program.variables, *[leaf for leaf in leaves if isinstance(leaf, Tensor) and not isinstance(leaf, Parameter)]]
+    edges, base = place_on_tape(inputs)
+    if base is None:
+        return compiled(args, kwargs)
+    values = [v._value for v in program.variables]
+    saved = [wrap(leaf._value) if isinstance(leaf, Tensor) and not isinstance(leaf, Parameter) else leaf for leaf in leaves]
+    wanted = tuple(edge is not None for edge in edges)
+    try:
+        out = program.run(leaves)
+    except Stale:
+        compiled.forget(program)
+        return record(compiled, args, kwargs)
+    tensors = _tensors(out)
+    n_variables = len(program.variables)
+
+    def back(grads):
+        given = tuple(g is not None for g in grads)
+        way = _way_back(compiled, program, wanted, given, len(leaves))
+        cts = [g for g in grads if g is not None]
+        arguments = [*saved, *cts]
+        found, leaves_back = way.find(tuple(arguments), {})
+        if found.eager:
+            raise NotImplementedError(f"The gradient of {compiled.name}, as it is compiled, can't be compiled: {found.why}")
+        by_id = dict(zip(map(id, program.variables), values))
+        return list(found.run_on([by_id.get(id(v), v._value) for v in found.variables], leaves_back))
+
+    node = _Composite(base, edges, len(tensors), back, compiled.name, keeps=True)
+    for i, tensor in enumerate(tensors):
+        if tensor.is_floating_point() or tensor.is_complex():
+            tensor._node, tensor._oidx = node, i
+    return out
+
+
+class _Composite(FunctionNode):
+    __slots__ = ()
+
+    def pull_recorded(self, cts, need):
+        raise NotImplementedError(
+            f"A second derivative of {self.label}, which is compiled, is not offered here; compile the whole of it, "
+            "gradient functions included, or run it in PyNative mode."
+        )
+
+
+def _way_back(compiled, program, wanted, given, n_leaves):
+    key = (program, wanted, given)
+    found = compiled.ways_back.get(key)
+    if found is None:
+        while len(compiled.ways_back) >= 64:
+            del compiled.ways_back[next(iter(compiled.ways_back))]
+        found = compiled.ways_back[key] = Compiled(
+            _gradients(compiled, program, wanted, given, n_leaves),
+            compiled._subject,
+            f"gradient of {compiled.name}",
+            roots=compiled._roots,
+            fullgraph=True,
+        )
+    return found
+
+
+def _gradients(compiled, program, wanted, given, n_leaves):
+    """The body of a way back: the function again, unseen, and the sweep."""
+    treedef, variables = program.arguments, program.variables
+    inputs = program.inputs
+
+    def body(subject, args, kwargs):
+        leaves, cts = list(args[:n_leaves]), args[n_leaves:]
+        call_args, call_kwargs = (tuple(leaves), {}) if treedef is None else jax.tree.unflatten(treedef, leaves)
+        numbers = range(n_leaves) if inputs is None else inputs
+        passed = [leaves[i] for i in numbers if isinstance(leaves[i], Tensor) and not isinstance(leaves[i], Parameter)]
+        trace = STATE.trace
+        trace.silent = True
+        with Recording() as recording:
+            marks = [recording.mark(t) if w else None for t, w in zip([*variables, *passed], wanted)]
+            out = compiled.body(subject, call_args, call_kwargs)
+        trace.flush_text()
+        trace.silent = False
+        rest = iter(cts)
+        pairs = [(o, next(rest)) for o, there in zip(_tensors(out), given) if there]
+        found = recording.backward([o for o, _ in pairs], [c for _, c in pairs])
+        return tuple(None if leaf is None else found.of(leaf) for leaf in marks)
+
+    return body
+
+
+def _tensors(value):
+    return [
+        t
+        for t in jax.tree.leaves(value, is_leaf=lambda v: isinstance(v, Tensor))
+        if isinstance(t, Tensor) and not isinstance(t, Parameter)
+    ]

@@ -1,0 +1,82 @@
+"""Graph mode: the call of a network, and of its gradient function, as one program."""
+
+import weakref
+
+from flax import nnx
+
+from msjax.compile.jit import inlined, run
+from msjax.compile.program import Compiled
+from msjax.hooks.callback import raise_pending
+from msjax.state import COMPILER, ROOT, STATE
+
+# What was compiled of each function and cell.
+_FAMILIES: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
+
+
+def call_cell(cell, args, kwargs):
+    """Run the call of a cell as one program.
+
+    Returns:
+        (True, result), or (False, None) where the call is part of something else: of another cell, of a program, or of
+        a gradient function that runs in PyNative mode.
+    """
+    if STATE.cells or STATE.scope is not ROOT or inlined(args, kwargs):
+        return False, None
+    raise_pending()
+    compiled = _family(cell, "call", lambda ref: Compiled(_call_cell, ref, type(cell).__name__))
+    return True, run(compiled, args, kwargs)
+
+
+def _call_cell(cell, args, kwargs):
+    return cell.call_with_hooks(args, kwargs)
+
+
+def whole(function, salt, body, args, kwargs, roots=()):
+    """Run a gradient function as one program.
+
+    Args:
+        function: what is differentiated.
+        salt: hashable; says what of it is computed.
+        body: the gradient function, called as ``body(function, args, kwargs)``; it holds no reference to `function`.
+        roots: Parameters that it uses besides.
+
+    Returns:
+        As `call_cell`.
+    """
+    if STATE.cells or STATE.scope is not ROOT or inlined(args, kwargs):
+        return False, None
+    raise_pending()
+    owner = getattr(function, "__self__", None)
+    owner = owner if isinstance(owner, nnx.Module) else function
+    name = f"{salt[0]} of {getattr(function, '__qualname__', type(function).__name__)}"
+    if owner is not function:
+        inner = function.__func__
+        salt = (*salt, inner)
+
+        def subject(ref):
+            return lambda: getattr(ref(), inner.__name__)
+    else:
+
+        def subject(ref):
+            return ref
+
+    compiled = _family(owner, salt, lambda ref: Compiled(body, subject(ref), name, roots=roots))
+    return True, compiled(args, kwargs)
+
+
+def _family(owner, salt, make):
+    try:
+        families = _FAMILIES.get(owner)
+        if families is None:
+            families = _FAMILIES[owner] = {}
+        ref = weakref.ref(owner)
+    except TypeError:  # no weak references to it: compiled anew at each call
+        return make(lambda: owner)
+    found = families.get(salt)
+    if found is None:
+        found = families[salt] = make(ref)
+    return found
+
+
+COMPILER.whole = whole
+COMPILER.call_cell = call_cell
