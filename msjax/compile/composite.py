@@ -56,7 +56,6 @@ def record(compiled, args, kwargs):
         compiled.forget(program)
         return record(compiled, args, kwargs)
     tensors = _tensors(out)
-    n_variables = len(program.variables)
 
     def back(grads):
         given = tuple(g is not None for g in grads)

@@ -133,7 +133,7 @@ class Survey:
 
     def _function(self, function, depth):
         code = function.__code__
-        for name, cell in zip(code.co_freevars, function.__closure__ or ()):
+        for cell in function.__closure__ or ():
             self._name(_cell_contents, cell, depth)
         for default in function.__defaults__ or ():
             self._visit(default, depth + 1)
