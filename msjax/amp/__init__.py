@@ -1,0 +1,30 @@
+"""Mixed precision: networks computed in 16 bits, and the scaling of losses that goes with it."""
+
+from msjax.amp.managers import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
+from msjax.amp.precision import (
+    auto_mixed_precision,
+    build_train_network,
+    custom_mixed_precision,
+    get_black_list,
+    get_white_list,
+)
+from msjax.amp.scalers import DynamicLossScaler, LossScaler, StaticLossScaler
+from msjax.nn.loss_scale import all_finite
+from msjax.offers import missing_name
+
+__all__ = [
+    "DynamicLossScaleManager",
+    "DynamicLossScaler",
+    "FixedLossScaleManager",
+    "LossScaleManager",
+    "LossScaler",
+    "StaticLossScaler",
+    "all_finite",
+    "auto_mixed_precision",
+    "build_train_network",
+    "custom_mixed_precision",
+    "get_black_list",
+    "get_white_list",
+]
+
+__getattr__ = missing_name(__name__)

@@ -1,0 +1,100 @@
+"""Loss scales as `Model` and `build_train_network` take them."""
+
+from msjax.errors import describe
+from msjax.nn.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
+
+
+class LossScaleManager:
+    """Base of loss scale managers."""
+
+    def get_loss_scale(self):
+        """The present scale."""
+        raise NotImplementedError(f"{type(self).__name__} defines no 'get_loss_scale'.")
+
+    def update_loss_scale(self, overflow):
+        """Take notice of a step; `overflow` says whether it overflowed."""
+        raise NotImplementedError(f"{type(self).__name__} defines no 'update_loss_scale'.")
+
+    def get_update_cell(self):
+        """The cell that `nn.TrainOneStepWithLossScaleCell` updates the scale with; None for none."""
+        raise NotImplementedError(f"{type(self).__name__} defines no 'get_update_cell'.")
+
+
+class FixedLossScaleManager(LossScaleManager):
+    """One scale for all steps.
+
+    Args:
+        loss_scale (float): at least one. Default: 128.0. Where steps that overflow are not left out, the optimizer has to
+            be made with the same `loss_scale`.
+        drop_overflow_update (bool): whether they are left out. Default: True.
+    """
+
+    def __init__(self, loss_scale=128.0, drop_overflow_update=True):
+        if isinstance(loss_scale, bool) or not isinstance(loss_scale, (int, float)) or loss_scale < 1:
+            raise ValueError(f"For 'FixedLossScaleManager', 'loss_scale' should be at least 1, but got {describe(loss_scale)}.")
+        self._loss_scale = loss_scale
+        self._drop_overflow_update = drop_overflow_update
+
+    def get_loss_scale(self):
+        return self._loss_scale
+
+    def get_drop_overflow_update(self):
+        """Whether steps that overflow are left out."""
+        return self._drop_overflow_update
+
+    def update_loss_scale(self, overflow):
+        """Nothing: the scale stays."""
+
+    def get_update_cell(self):
+        return FixedLossScaleUpdateCell(self._loss_scale) if self._drop_overflow_update else None
+
+
+class DynamicLossScaleManager(LossScaleManager):
+    """A scale that falls after steps that overflow, and rises again.
+
+    Args:
+        init_loss_scale (float): the scale at the beginning, at least one. Default: 2 ** 24.
+        scale_factor (int): what it is divided and multiplied by. Default: 2.
+        scale_window (int): the number of steps without overflow after which it rises. Default: 2000.
+
+    Example:
+        >>> import msjax as ms
+        >>> manager = ms.amp.DynamicLossScaleManager(init_loss_scale=16)
+        >>> manager.update_loss_scale(True)
+        >>> manager.get_loss_scale()
+        8.0
+    """
+
+    def __init__(self, init_loss_scale=2**24, scale_factor=2, scale_window=2000):
+        if isinstance(init_loss_scale, bool) or not isinstance(init_loss_scale, (int, float)) or init_loss_scale < 1:
+            raise ValueError(
+                f"For 'DynamicLossScaleManager', 'init_loss_scale' should be at least 1, but got {describe(init_loss_scale)}."
+            )
+        for name, value in (("scale_factor", scale_factor), ("scale_window", scale_window)):
+            if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+                raise ValueError(f"For 'DynamicLossScaleManager', '{name}' should be a positive int, but got {describe(value)}.")
+        self.loss_scale = init_loss_scale
+        self.scale_factor = scale_factor
+        self.scale_window = scale_window
+        self.increase_ratio = scale_factor
+        self.decrease_ratio = 1 / scale_factor
+        self.cur_iter = 1
+        self.last_overflow_iter = 0
+
+    def get_loss_scale(self):
+        return self.loss_scale
+
+    def update_loss_scale(self, overflow):
+        if overflow:
+            self.loss_scale = max(self.loss_scale * self.decrease_ratio, 1)
+            self.last_overflow_iter = self.cur_iter
+        elif (self.cur_iter - self.last_overflow_iter) % self.scale_window == 0:
+            self.loss_scale *= self.increase_ratio
+        self.cur_iter += 1
+
+    def get_drop_overflow_update(self):
+        """True: steps that overflow are left out."""
+        return True
+
+    def get_update_cell(self):
+        return DynamicLossScaleUpdateCell(self.loss_scale, self.scale_factor, self.scale_window)

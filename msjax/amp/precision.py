@@ -1,0 +1,190 @@
+"""Which parts of a network are computed in 16 bits."""
+
+from msjax import nn
+from msjax.common import dtype as mstype
+from msjax.errors import describe
+from msjax.nn.cell import Cell
+from msjax.nn.loss_scale import to_float32
+
+_LEVELS = ("O0", "O1", "O2", "O3", "auto")
+
+
+def get_white_list() -> list:
+    """The classes of cells that level O1 computes in 16 bits."""
+    return [
+        nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Conv1dTranspose, nn.Conv2dTranspose, nn.Conv3dTranspose, nn.Dense, nn.LSTMCell,
+        nn.RNNCell, nn.GRUCell,
+    ]  # fmt: skip
+
+
+def get_black_list() -> list:
+    """The classes of cells that level O2 computes in Float32."""
+    return [nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.LayerNorm]
+
+
+class _OutputTo32(Cell):
+    """A network whose floating outputs become Float32."""
+
+    def __init__(self, backbone):
+        super().__init__(auto_prefix=False)
+        self._backbone = backbone
+
+    def construct(self, *args, **kwargs):
+        return to_float32(self._backbone(*args, **kwargs))
+
+    @property
+    def backbone_network(self):
+        """The network."""
+        return self._backbone
+
+
+def auto_mixed_precision(network, amp_level="O0", dtype=mstype.float16):
+    """Compute a network in mixed precision. Its Parameters keep their types.
+
+    Args:
+        network (Cell): the network; its cells are changed.
+        amp_level (str): "O0" for no change; "O1" for the cells of `get_white_list` in 16 bits, with Float32 results; "O2" for
+            all but the cells of `get_black_list` in 16 bits; "O3" for all in 16 bits. The results of O2 and O3 are Float32.
+            Default: "O0".
+        dtype (ms.dtype): ms.float16 or ms.bfloat16. Default: ms.float16.
+
+    Returns:
+        The network, for O2 and O3 in a cell around it.
+
+    Raises:
+        TypeError: `network` is no Cell.
+        ValueError: an unknown level or another type.
+        NotImplementedError: level "auto".
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = ms.amp.auto_mixed_precision(nn.Dense(2, 2), "O3", ms.bfloat16)
+        >>> print(net(ms.Tensor([[1.0, 2.0]])).dtype)
+        Float32
+    """
+    _check(network, dtype, "auto_mixed_precision")
+    if amp_level not in _LEVELS:
+        raise ValueError(f"For 'auto_mixed_precision', 'amp_level' should be one of {', '.join(_LEVELS)}, but got {amp_level!r}.")
+    if amp_level == "auto":
+        raise NotImplementedError("For 'auto_mixed_precision', the level 'auto' is not offered; use O1, O2 or O3.")
+    if amp_level == "O0":
+        return network
+    if amp_level == "O1":
+        return _white(network, get_white_list(), dtype)
+    return _black(network, get_black_list() if amp_level == "O2" else [], dtype)
+
+
+def custom_mixed_precision(network, *, white_list=None, black_list=None, dtype=mstype.float16):
+    """Compute a network in mixed precision, by lists of one's own. Its Parameters keep their types.
+
+    Args:
+        network (Cell): the network; its cells are changed.
+        white_list (list): classes of cells to compute in 16 bits, with Float32 results.
+        black_list (list): classes of cells to compute in Float32, all others in 16 bits. Give one of both lists.
+        dtype (ms.dtype): ms.float16 or ms.bfloat16. Default: ms.float16.
+
+    Returns:
+        The network; with `black_list` in a cell around it, which makes its results Float32.
+
+    Raises:
+        TypeError: `network` is no Cell, or a list holds something else than classes of cells.
+        ValueError: both lists or none, or another type.
+    """
+    _check(network, dtype, "custom_mixed_precision")
+    if (white_list is None) == (black_list is None):
+        raise ValueError("For 'custom_mixed_precision', one of 'white_list' and 'black_list' should be given.")
+    for name, classes in (("white_list", white_list), ("black_list", black_list)):
+        if classes is not None:
+            _check_classes(classes, name)
+    return _white(network, white_list, dtype) if black_list is None else _black(network, black_list, dtype)
+
+
+def _check(network, dtype, who):
+    if not isinstance(network, Cell):
+        raise TypeError(f"For '{who}', 'network' should be a Cell, but got {describe(network)}.")
+    if dtype not in (mstype.float16, mstype.bfloat16):
+        raise ValueError(f"For '{who}', 'dtype' should be ms.float16 or ms.bfloat16, but got {dtype!r}.")
+
+
+def _check_classes(classes, name):
+    if not isinstance(classes, (list, tuple)):
+        raise TypeError(f"For 'custom_mixed_precision', '{name}' should be a list, but got {describe(classes)}.")
+    for each in classes:
+        if not isinstance(each, type):
+            raise TypeError(f"For 'custom_mixed_precision', '{name}' should hold classes, but got {describe(each)}.")
+        if not issubclass(each, Cell):
+            raise NotImplementedError(
+                f"For 'custom_mixed_precision', '{name}' can hold classes of cells only; single operators such as {each.__name__} "
+                "are computed in the type of the cell that uses them."
+            )
+
+
+def _output_to_32(cell, args, output):
+    return to_float32(output)
+
+
+def _white(network, classes, dtype):
+    for _, cell in network.cells_and_names():
+        if isinstance(cell, tuple(classes)):
+            cell.to_float(dtype)
+            cell.register_forward_hook(_output_to_32)
+    return network
+
+
+def _black(network, classes, dtype):
+    network.to_float(dtype)
+    for _, cell in network.cells_and_names():
+        if isinstance(cell, tuple(classes)):
+            cell.to_float(mstype.float32)
+    return _OutputTo32(network)
+
+
+_LEVEL_SETTINGS = ("cast_model_type", "keep_batchnorm_fp32", "loss_scale_manager")
+
+
+def build_train_network(network, optimizer, loss_fn=None, level="O0", boost_level="O0", **kwargs):
+    """A cell that makes one step of training in mixed precision.
+
+    Args:
+        network (Cell): the network.
+        optimizer (Cell): an optimizer.
+        loss_fn (Cell, optional): the loss; without it, the network returns the loss.
+        level (str): see `auto_mixed_precision`; "auto" is "O2" here. Default: "O0".
+        boost_level (str): kept for MindSpore's programs; "O0" only.
+        cast_model_type (ms.dtype): ms.float16 or ms.float32, in the place of the level's.
+        keep_batchnorm_fp32 (bool): whether the cells of `get_black_list` are computed in Float32.
+        loss_scale_manager (LossScaleManager, optional): scales the loss; None for no scaling.
+
+    Returns:
+        Cell, a `nn.TrainOneStepCell`, or with a manager that leaves out steps, a `nn.TrainOneStepWithLossScaleCell`.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+    """
+    who = "build_train_network"
+    for name, cell in (("network", network), ("optimizer", optimizer)):
+        if not isinstance(cell, Cell):
+            raise TypeError(f"For '{who}', '{name}' should be a Cell, but got {describe(cell)}.")
+    if level not in _LEVELS:
+        raise ValueError(f"For '{who}', 'level' should be one of {', '.join(_LEVELS)}, but got {level!r}.")
+    if boost_level != "O0":
+        raise NotImplementedError(f"For '{who}', 'boost_level' other than 'O0' is not offered.")
+    unknown = set(kwargs) - set(_LEVEL_SETTINGS)
+    if unknown:
+        raise ValueError(f"For '{who}', there are no arguments {sorted(unknown)}; further ones are {', '.join(_LEVEL_SETTINGS)}.")
+    level = "O2" if level == "auto" else level
+    cast = kwargs.get("cast_model_type", mstype.float16 if level in ("O2", "O3") else mstype.float32)
+    keep = kwargs.get("keep_batchnorm_fp32", level != "O3")
+    manager = kwargs.get("loss_scale_manager")
+    if level == "O1":
+        network = auto_mixed_precision(network, "O1")
+    elif cast != mstype.float32:
+        network = _black(network, get_black_list() if keep else [], cast)
+    if loss_fn is not None:
+        network = nn.WithLossCell(network, loss_fn)
+    update = None if manager is None else manager.get_update_cell()
+    if update is not None:
+        return nn.TrainOneStepWithLossScaleCell(network, optimizer, update).set_train()
+    sens = 1.0 if manager is None else manager.get_loss_scale()
+    return nn.TrainOneStepCell(network, optimizer, sens).set_train()

@@ -1,0 +1,115 @@
+"""Loss scaling in training loops written by hand."""
+
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.common import dtype as mstype
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+
+
+def _scaled(factor, value):
+    return value * factor.astype(value.dtype)
+
+
+def _map(fn, value):
+    if isinstance(value, Tensor):
+        return fn(value)
+    if isinstance(value, (tuple, list)):
+        return type(value)(_map(fn, v) for v in value)
+    raise TypeError(f"A loss scaler takes Tensors, or tuples and lists of them, but got {describe(value)}.")
+
+
+class LossScaler:
+    """Base of loss scalers: `scale` a loss before its gradient is taken, `unscale` the gradients, `adjust` the scale."""
+
+    def scale(self, inputs):
+        """The inputs times the scale."""
+        raise NotImplementedError(f"{type(self).__name__} defines no 'scale'.")
+
+    def unscale(self, inputs):
+        """The inputs divided by the scale."""
+        raise NotImplementedError(f"{type(self).__name__} defines no 'unscale'.")
+
+    def adjust(self, grads_finite):
+        """Take notice of a step; returns whether the scale can change at all."""
+        raise NotImplementedError(f"{type(self).__name__} defines no 'adjust'.")
+
+
+_SCALE = Op("ScaleLoss", _scaled)
+_UNSCALE = Op("UnscaleGradient", lambda factor, value: _scaled(1 / factor, value))
+
+
+class StaticLossScaler(LossScaler):
+    """A scale that stays.
+
+    Args:
+        scale_value (float): at least one.
+
+    Example:
+        >>> import msjax as ms
+        >>> scaler = ms.amp.StaticLossScaler(8.0)
+        >>> print(scaler.scale(ms.Tensor(2.0)), scaler.unscale((ms.Tensor(16.0),)))
+        16.0 (Tensor(shape=[], dtype=Float32, value= 2),)
+    """
+
+    def __init__(self, scale_value):
+        if isinstance(scale_value, bool) or not isinstance(scale_value, (int, float)) or scale_value < 1:
+            raise ValueError(f"For '{type(self).__name__}', 'scale_value' should be at least 1, but got {describe(scale_value)}.")
+        self.scale_value = Parameter(Tensor(scale_value, mstype.float32), name="scale_value")
+
+    def scale(self, inputs):
+        return _map(lambda v: apply(_SCALE, (self.scale_value.value(), v)), inputs)
+
+    def unscale(self, inputs):
+        return _map(lambda v: apply(_UNSCALE, (self.scale_value.value(), v)), inputs)
+
+    def adjust(self, grads_finite):
+        return False
+
+
+def _adjust(scale, counter, finite, factor, window):
+    finite = jnp.asarray(finite).reshape(()).astype(bool)
+    full = finite & (counter == window - 1)
+    lower = jnp.maximum(1, scale / factor)
+    higher = jnp.where(full, scale * factor, scale)
+    # A scale that would become infinite stays what it is.
+    higher = jnp.where(jnp.isfinite(higher), higher, scale)
+    return jnp.where(finite, higher, lower), jnp.where(finite & ~full, counter + 1, 0)
+
+
+_ADJUST = Op("AdjustLossScale", _adjust, differentiable=False)
+
+
+class DynamicLossScaler(StaticLossScaler):
+    """A scale that falls when gradients overflow, and rises after a number of times that they did not.
+
+    Args:
+        scale_value (float): the scale at the beginning, at least one.
+        scale_factor (int): what it is divided and multiplied by. It never falls below one.
+        scale_window (int): the number of times.
+
+    Example:
+        >>> import msjax as ms
+        >>> scaler = ms.amp.DynamicLossScaler(8.0, scale_factor=2, scale_window=1000)
+        >>> _ = scaler.adjust(ms.Tensor(False))
+        >>> print(scaler.scale_value.value())
+        4.0
+    """
+
+    def __init__(self, scale_value, scale_factor, scale_window):
+        super().__init__(scale_value)
+        for name, value in (("scale_factor", scale_factor), ("scale_window", scale_window)):
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
+                raise ValueError(f"For 'DynamicLossScaler', '{name}' should be positive, but got {describe(value)}.")
+        self.scale_factor = scale_factor
+        self.scale_window = scale_window
+        self.counter = Parameter(Tensor(0, mstype.int32), name="counter")
+
+    def adjust(self, grads_finite):
+        operands = self.scale_value.value(), self.counter.value(), grads_finite
+        scale, counter = apply(_ADJUST, operands, (float(self.scale_factor), int(self.scale_window)))
+        self.scale_value.set_data(scale)
+        self.counter.set_data(counter)
+        return True

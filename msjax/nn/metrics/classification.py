@@ -1,0 +1,228 @@
+"""Metrics of classification: accuracy, precision, recall and what is made of them."""
+
+import numpy as np
+
+from msjax.errors import describe
+from msjax.nn.metrics.metric import Metric, rearrange_inputs
+
+__all__ = [
+    "Accuracy", "F1", "Fbeta", "Precision", "Recall", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
+    "TopKCategoricalAccuracy",
+]  # fmt: skip
+
+
+class _Classification(Metric):
+    """Common checks.
+
+    Args:
+        eval_type (str): "classification" or "multilabel".
+    """
+
+    def __init__(self, eval_type="classification"):
+        super().__init__()
+        if eval_type not in ("classification", "multilabel"):
+            raise TypeError(
+                f"For '{type(self).__name__}', 'eval_type' should be 'classification' or 'multilabel', but got {eval_type!r}."
+            )
+        self._type = eval_type
+        self._class_num = 0
+        self.clear()
+
+    def _arrays(self, inputs):
+        """(predictions, labels) as arrays of 0 and 1, of shape (samples, classes)."""
+        who = type(self).__name__
+        self._check_inputs(inputs, 2, "predicted value, true value")
+        pred, label = self._convert_data(inputs[0]), self._convert_data(inputs[1])
+        if self._type == "multilabel":
+            if pred.shape != label.shape:
+                raise ValueError(
+                    f"For '{who}.update', multilabel inputs should have one shape, but got {pred.shape} and {label.shape}."
+                )
+            if not all(set(np.unique(a)) <= {0, 1} for a in (pred, label)):
+                raise ValueError(f"For '{who}.update', multilabel inputs should be of zeros and ones.")
+        elif not (pred.ndim == label.ndim and pred.shape == label.shape) and not (
+            pred.ndim == label.ndim + 1 and (pred.shape[0], *pred.shape[2:]) == label.shape
+        ):
+            raise ValueError(
+                f"For '{who}.update', the labels should have the predictions' shape, or that without axis 1, but got {pred.shape} "
+                f"and {label.shape}."
+            )
+        if pred.ndim < 2:
+            raise ValueError(f"For '{who}.update', predictions should have an axis of classes, but their shape is {pred.shape}.")
+        classes = pred.shape[1]
+        if self._class_num not in (0, classes):
+            raise ValueError(f"For '{who}.update', there were {self._class_num} classes before, but now there are {classes}.")
+        self._class_num = classes
+        if self._type == "classification":
+            if label.ndim == pred.ndim:
+                label = label.argmax(axis=1)
+            if label.size and not 0 <= label.min() <= label.max() < classes:
+                raise ValueError(
+                    f"For '{who}.update', labels should be in [0, {classes}), but got {label.min()} to {label.max()}."
+                )
+            eye = np.eye(classes, dtype=np.int64)
+            return eye[pred.argmax(axis=1).ravel()], eye[label.astype(np.int64).ravel()]
+        by_class = (np.moveaxis(a, 1, -1).reshape(-1, classes).astype(np.int64) for a in (pred, label))
+        return tuple(by_class)
+
+
+class Accuracy(_Classification):
+    """The share of samples that are predicted right.
+
+    Args:
+        eval_type (str): "classification" for classes; "multilabel" for zeros and ones, which all have to be right.
+            Default: "classification".
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import train
+        >>> train.Accuracy()(ms.Tensor([[0.2, 0.8], [0.9, 0.1]]), ms.Tensor([1, 1]))
+        0.5
+    """
+
+    def clear(self):
+        self._correct = self._total = 0
+        self._class_num = 0
+
+    @rearrange_inputs
+    def update(self, *inputs):
+        pred, label = self._arrays(inputs)
+        self._correct += int((pred == label).all(axis=1).sum())
+        self._total += len(pred)
+
+    def eval(self) -> float:
+        if not self._total:
+            raise self._nothing()
+        return self._correct / self._total
+
+
+class _ByClass(_Classification):
+    """Counts of true positives, of predictions and of labels: of each class, or in the multilabel case of each sample."""
+
+    def clear(self):
+        self._true = self._positive = self._actual = np.zeros(0)
+        self._class_num = 0
+
+    @rearrange_inputs
+    def update(self, *inputs):
+        started = self._class_num > 0
+        pred, label = self._arrays(inputs)
+        axis = 1 if self._type == "multilabel" else 0
+        counts = [a.sum(axis=axis) for a in (pred * label, pred, label)]
+        before = self._true, self._positive, self._actual
+        if self._type == "multilabel":
+            counts = [np.concatenate([old, new]) for old, new in zip(before, counts)]
+        elif started:
+            counts = [old + new for old, new in zip(before, counts)]
+        self._true, self._positive, self._actual = counts
+
+    def _evaluated(self, top, below, average):
+        if not self._class_num:
+            raise self._nothing()
+        if not isinstance(average, bool):
+            raise TypeError(f"For '{type(self).__name__}.eval', 'average' should be a bool, but got {describe(average)}.")
+        result = np.divide(top, below, out=np.zeros(len(top)), where=below != 0)
+        return float(result.mean()) if average else result
+
+
+class Precision(_ByClass):
+    """Of each class, the share of predictions that are right.
+
+    Args:
+        eval_type (str): "classification" or "multilabel". Default: "classification".
+    """
+
+    def eval(self, average=False):
+        """The precision of each class (multilabel: of each sample), or with `average` their mean."""
+        return self._evaluated(self._true, self._positive, average)
+
+
+class Recall(_ByClass):
+    """Of each class, the share of samples that are found.
+
+    Args:
+        eval_type (str): "classification" or "multilabel". Default: "classification".
+    """
+
+    def eval(self, average=False):
+        """The recall of each class (multilabel: of each sample), or with `average` their mean."""
+        return self._evaluated(self._true, self._actual, average)
+
+
+class Fbeta(_ByClass):
+    """The weighted harmonic mean of precision and recall.
+
+    Args:
+        beta (float): the weight of recall, positive.
+    """
+
+    def __init__(self, beta):
+        if isinstance(beta, bool) or not isinstance(beta, (int, float)) or beta <= 0:
+            raise ValueError(f"For '{type(self).__name__}', 'beta' should be greater than 0, but got {describe(beta)}.")
+        self.beta = beta
+        super().__init__()
+
+    def eval(self, average=False):
+        """The scores, or with `average` their mean."""
+        square = self.beta**2
+        return self._evaluated((1 + square) * self._true, square * self._actual + self._positive, average)
+
+
+class F1(Fbeta):
+    """The harmonic mean of precision and recall."""
+
+    def __init__(self):
+        super().__init__(1.0)
+
+
+class TopKCategoricalAccuracy(Metric):
+    """The share of samples whose class is among the k largest predictions.
+
+    Args:
+        k (int): how many count.
+
+    Raises:
+        TypeError: `k` is no int.
+        ValueError: `k` is less than one.
+    """
+
+    def __init__(self, k):
+        super().__init__()
+        if isinstance(k, bool) or not isinstance(k, int):
+            raise TypeError(f"For 'TopKCategoricalAccuracy', 'k' should be an int, but got {describe(k)}.")
+        if k < 1:
+            raise ValueError(f"For 'TopKCategoricalAccuracy', 'k' should be at least 1, but got {k}.")
+        self.k = k
+        self.clear()
+
+    def clear(self):
+        self._correct = self._total = 0
+
+    @rearrange_inputs
+    def update(self, *inputs):
+        self._check_inputs(inputs, 2, "predicted value, true value")
+        pred, label = self._convert_data(inputs[0]), self._convert_data(inputs[1])
+        if pred.ndim == label.ndim and pred.shape == label.shape:
+            label = label.argmax(axis=1)
+        best = np.argsort(-pred, axis=1, kind="stable")[:, : self.k]
+        self._correct += int((best == label.reshape(-1, 1)).any(axis=1).sum())
+        self._total += label.size
+
+    def eval(self) -> float:
+        if not self._total:
+            raise self._nothing()
+        return self._correct / self._total
+
+
+class Top1CategoricalAccuracy(TopKCategoricalAccuracy):
+    """The share of samples whose class is the largest prediction."""
+
+    def __init__(self):
+        super().__init__(1)
+
+
+class Top5CategoricalAccuracy(TopKCategoricalAccuracy):
+    """The share of samples whose class is among the five largest predictions."""
+
+    def __init__(self):
+        super().__init__(5)

@@ -1,0 +1,115 @@
+"""Metrics of errors and losses."""
+
+import numpy as np
+
+from msjax.errors import describe
+from msjax.nn.metrics.metric import Metric, rearrange_inputs
+
+__all__ = ["Loss", "MAE", "MSE", "Perplexity"]
+
+
+class _Error(Metric):
+    def __init__(self):
+        super().__init__()
+        self.clear()
+
+    def clear(self):
+        self._sum = 0.0
+        self._samples = 0
+
+    @rearrange_inputs
+    def update(self, *inputs):
+        self._check_inputs(inputs, 2, "predicted value, true value")
+        pred, label = self._convert_data(inputs[0]), self._convert_data(inputs[1])
+        self._sum += self._total(label.reshape(pred.shape) - pred)
+        self._samples += label.shape[0] if label.ndim else 1
+
+    def eval(self) -> float:
+        if not self._samples:
+            raise self._nothing()
+        return float(self._sum / self._samples)
+
+
+class MAE(_Error):
+    """The mean absolute error: the sum of absolute differences over the number of samples.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import train
+        >>> train.MAE()(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 4.0]))
+        1.0
+    """
+
+    def _total(self, difference):
+        return np.abs(difference).sum()
+
+
+class MSE(_Error):
+    """The mean square error: the sum of squared differences over the number of samples."""
+
+    def _total(self, difference):
+        return np.square(difference).sum()
+
+
+class Loss(Metric):
+    """The mean of losses; each batch counts once."""
+
+    def __init__(self):
+        super().__init__()
+        self.clear()
+
+    def clear(self):
+        self._sum = 0.0
+        self._batches = 0
+
+    @rearrange_inputs
+    def update(self, *inputs):
+        self._check_inputs(inputs, 1, "loss")
+        loss = self._convert_data(inputs[0])
+        if loss.ndim > 1:
+            raise ValueError(f"For 'Loss.update', the loss should have 0 or 1 axes, but its shape is {loss.shape}.")
+        self._sum += loss.mean()
+        self._batches += 1
+
+    def eval(self) -> float:
+        if not self._batches:
+            raise self._nothing()
+        return float(self._sum / self._batches)
+
+
+class Perplexity(Metric):
+    """exp of the mean negative logarithm of the probabilities of the true classes.
+
+    Args:
+        ignore_label (int, optional): a class that does not count.
+    """
+
+    def __init__(self, ignore_label=None):
+        super().__init__()
+        if ignore_label is not None and (isinstance(ignore_label, bool) or not isinstance(ignore_label, int)):
+            raise TypeError(f"For 'Perplexity', 'ignore_label' should be an int, but got {describe(ignore_label)}.")
+        self.ignore_label = ignore_label
+        self.clear()
+
+    def clear(self):
+        self._sum = 0.0
+        self._count = 0
+
+    @rearrange_inputs
+    def update(self, *inputs):
+        self._check_inputs(inputs, 2, "predicted value, true value")
+        pred, label = self._convert_data(inputs[0]), self._convert_data(inputs[1])
+        pred = pred.reshape(-1, pred.shape[-1])
+        label = label.reshape(-1).astype(np.int64)
+        if len(pred) != len(label):
+            raise ValueError(f"For 'Perplexity.update', there are {len(pred)} predictions, but {len(label)} labels.")
+        probability = pred[np.arange(len(label)), label]
+        if self.ignore_label is not None:
+            probability = probability[label != self.ignore_label]
+        self._sum -= float(np.log(np.maximum(1e-10, probability)).sum())
+        self._count += probability.size
+
+    def eval(self) -> float:
+        if not self._count:
+            raise self._nothing()
+        return float(np.exp(self._sum / self._count))

@@ -1,0 +1,98 @@
+"""Metric: the base of metrics."""
+
+import functools
+
+import numpy as np
+
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+
+
+class Metric:
+    """Base of metrics. A subclass defines ``clear()``, ``update(*inputs)`` and ``eval()``.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import train
+        >>> metric = train.Accuracy()
+        >>> metric.clear()
+        >>> metric.update(ms.Tensor([[0.2, 0.8], [0.9, 0.1]]), ms.Tensor([1, 1]))
+        >>> metric.eval()
+        0.5
+    """
+
+    def __init__(self):
+        self._indexes = None
+
+    def _convert_data(self, data) -> np.ndarray:
+        """A Tensor, list or array as an array.
+
+        Raises:
+            TypeError: something else.
+        """
+        if isinstance(data, Tensor):
+            return data.asnumpy()
+        if isinstance(data, (list, tuple, int, float, np.ndarray, np.generic)):
+            return np.asarray(data)
+        raise TypeError(f"For '{type(self).__name__}', the data should be a Tensor, list or array, but got {describe(data)}.")
+
+    @property
+    def indexes(self):
+        """Which of the arguments of `update` count, in which order; None for all."""
+        return getattr(self, "_indexes", None)
+
+    def set_indexes(self, indexes) -> "Metric":
+        """Say which of the arguments of `update` count, in which order; returns the metric.
+
+        Args:
+            indexes (list of int): their positions.
+
+        Raises:
+            ValueError: it is no list of ints.
+        """
+        if not isinstance(indexes, list) or not all(isinstance(i, int) for i in indexes):
+            raise ValueError(f"For 'set_indexes', 'indexes' should be a list of ints, but got {describe(indexes)}.")
+        self._indexes = indexes
+        return self
+
+    def __call__(self, *inputs):
+        """The value for these inputs alone."""
+        self.clear()
+        self.update(*inputs)
+        return self.eval()
+
+    def clear(self):
+        """Forget what was counted."""
+        raise NotImplementedError(f"{type(self).__name__} defines no 'clear'.")
+
+    def update(self, *inputs):
+        """Count a batch."""
+        raise NotImplementedError(f"{type(self).__name__} defines no 'update'.")
+
+    def eval(self):
+        """The value for all batches since `clear`."""
+        raise NotImplementedError(f"{type(self).__name__} defines no 'eval'.")
+
+    def _check_inputs(self, inputs, number, what):
+        if len(inputs) != number:
+            raise ValueError(f"For '{type(self).__name__}.update', {number} inputs ({what}) are expected, but got {len(inputs)}.")
+
+    def _nothing(self):
+        return RuntimeError(
+            f"For '{type(self).__name__}', there is nothing to evaluate: 'update' was not called, or with empty inputs only."
+        )
+
+
+def rearrange_inputs(func):
+    """Decorator of `Metric.update`: arguments are picked and ordered as `Metric.set_indexes` says."""
+
+    @functools.wraps(func)
+    def update(self, *inputs):
+        indexes = self.indexes
+        if not indexes:
+            return func(self, *inputs)
+        if len(inputs) <= max(indexes):
+            raise ValueError(f"For '{type(self).__name__}.update', the indexes {indexes} reach beyond the {len(inputs)} inputs.")
+        return func(self, *[inputs[i] for i in indexes])
+
+    return update

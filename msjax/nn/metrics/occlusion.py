@@ -1,0 +1,80 @@
+"""OcclusionSensitivity: which parts of a picture a classification rests on."""
+
+import numpy as np
+
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.nn.metrics.metric import Metric, rearrange_inputs
+
+
+class OcclusionSensitivity(Metric):
+    """How much a network's prediction falls when the surroundings of each point of a picture are covered.
+
+    Args:
+        pad_val (float): what they are covered with. Default: 0.0.
+        margin (int): how far the cover reaches. Default: 2.
+        n_batch (int): how many pictures the network is called with at a time. Default: 128.
+        b_box (list or tuple, optional): the part of the picture to look at: the first and the last point of each axis.
+
+    Inputs of `update` are the network, a picture of shape (1, ...), and a class.
+    """
+
+    def __init__(self, pad_val=0.0, margin=2, n_batch=128, b_box=None):
+        super().__init__()
+        if not isinstance(pad_val, float):
+            raise TypeError(f"For 'OcclusionSensitivity', 'pad_val' should be a float, but got {describe(pad_val)}.")
+        for name, value in (("margin", margin), ("n_batch", n_batch)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"For 'OcclusionSensitivity', '{name}' should be an int, but got {describe(value)}.")
+        self.pad_val, self.margin, self.n_batch, self.b_box = pad_val, margin, n_batch, b_box
+        self.clear()
+
+    def clear(self):
+        self._baseline = 0.0
+        self._sensitivity = None
+
+    def _box(self, shape):
+        if self.b_box is None:
+            return np.zeros(len(shape), int), np.asarray(shape) - 1
+        if len(self.b_box) != 2 * len(shape):
+            raise ValueError(
+                f"For 'OcclusionSensitivity', 'b_box' should have {2 * len(shape)} entries, but has {len(self.b_box)}."
+            )
+        first = np.maximum(np.asarray(self.b_box[::2]), 0)
+        last = np.asarray(self.b_box[1::2])
+        last = np.where(last < 0, np.asarray(shape) - 1, last)
+        if (last >= shape).any() or (first > last).any():
+            raise ValueError(f"For 'OcclusionSensitivity', 'b_box' {self.b_box} does not lie in the picture of shape {shape}.")
+        return first, last
+
+    @rearrange_inputs
+    def update(self, *inputs):
+        self._check_inputs(inputs, 3, "network, picture, label")
+        network, picture, label = inputs[0], self._convert_data(inputs[1]), self._convert_data(inputs[2])
+        if not callable(network):
+            raise TypeError(f"For 'OcclusionSensitivity.update', the network should be a Cell, but got {describe(network)}.")
+        if picture.shape[0] != 1 or label.size != 1:
+            raise RuntimeError(
+                f"For 'OcclusionSensitivity.update', one picture and one label are expected, but their shapes are {picture.shape} "
+                f"and {label.shape}."
+            )
+        label, shape = int(label.reshape(())), np.asarray(picture.shape[1:])
+        first, last = self._box(shape)
+        self._baseline = float(network(Tensor(picture)).asnumpy()[0, label])
+        found, covered = [], []
+        points = list(np.ndindex(*(last - first + 1)))
+        for i, offset in enumerate(points):
+            point = first + offset
+            cover = tuple(slice(a, b) for a, b in zip(np.maximum(point - self.margin, 0), np.minimum(point + self.margin, shape)))
+            one = picture.copy()
+            one[(0, *cover)] = self.pad_val
+            covered.append(one)
+            if len(covered) == self.n_batch or i == len(points) - 1:
+                found.append(network(Tensor(np.concatenate(covered))).asnumpy()[:, label])
+                covered = []
+        self._sensitivity = np.concatenate(found).reshape(last - first + 1)
+
+    def eval(self) -> np.ndarray:
+        if self._sensitivity is None:
+            raise RuntimeError("For 'OcclusionSensitivity', 'update' should be called before 'eval'.")
+        return self._baseline - np.squeeze(self._sensitivity)

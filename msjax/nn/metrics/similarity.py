@@ -1,0 +1,153 @@
+"""Metrics of likeness: of masks, of vectors, of texts."""
+
+import math
+from collections import Counter
+
+import numpy as np
+
+from msjax.errors import describe
+from msjax.nn.metrics.metric import Metric, rearrange_inputs
+
+__all__ = ["BleuScore", "CosineSimilarity", "Dice"]
+
+
+class Dice(Metric):
+    """Twice the product of predictions and labels over the sum of their squares.
+
+    That is taken of each batch, and their sum divided by the number of samples, as MindSpore does.
+
+    Args:
+        smooth (float): added below, against a division by zero. Default: 1e-5.
+    """
+
+    def __init__(self, smooth=1e-5):
+        super().__init__()
+        if isinstance(smooth, bool) or not isinstance(smooth, (int, float)) or smooth <= 0:
+            raise ValueError(f"For 'Dice', 'smooth' should be positive, but got {describe(smooth)}.")
+        self.smooth = smooth
+        self.clear()
+
+    def clear(self):
+        self._sum = 0.0
+        self._samples = 0
+
+    @rearrange_inputs
+    def update(self, *inputs):
+        self._check_inputs(inputs, 2, "predicted value, true value")
+        pred, label = self._convert_data(inputs[0]), self._convert_data(inputs[1])
+        if pred.shape != label.shape:
+            raise ValueError(f"For 'Dice.update', both inputs should have one shape, but got {pred.shape} and {label.shape}.")
+        both = np.dot(pred.ravel(), label.ravel())
+        self._sum += 2 * both / (np.dot(pred.ravel(), pred.ravel()) + np.dot(label.ravel(), label.ravel()) + self.smooth)
+        self._samples += len(label)
+
+    def eval(self) -> float:
+        if not self._samples:
+            raise self._nothing()
+        return float(self._sum / self._samples)
+
+
+class CosineSimilarity(Metric):
+    """The similarity of each row of a matrix to each other row.
+
+    Args:
+        similarity (str): "cosine", or "dot" for the product without normalizing. Default: "cosine".
+        reduction (str): "none", "sum" or "mean" over the last axis. Default: "none".
+        zero_diagonal (bool): whether the diagonal is zero. Default: True.
+    """
+
+    def __init__(self, similarity="cosine", reduction="none", zero_diagonal=True):
+        super().__init__()
+        for name, value, known in (
+            ("similarity", similarity, ("cosine", "dot")), ("reduction", reduction, ("none", "sum", "mean"))
+        ):  # fmt: skip
+            if value not in known:
+                raise ValueError(f"For 'CosineSimilarity', '{name}' should be one of {', '.join(known)}, but got {value!r}.")
+        if not isinstance(zero_diagonal, bool):
+            raise TypeError(f"For 'CosineSimilarity', 'zero_diagonal' should be a bool, but got {describe(zero_diagonal)}.")
+        self.similarity, self.reduction, self.zero_diagonal = similarity, reduction, zero_diagonal
+        self.clear()
+
+    def clear(self):
+        self.sqr_mtx_res = 0
+        self._updated = False
+
+    @rearrange_inputs
+    def update(self, *inputs):
+        self._check_inputs(inputs, 1, "matrix")
+        rows = self._convert_data(inputs[0])
+        if self.similarity == "cosine":
+            rows = rows / np.linalg.norm(rows, ord=2, axis=1, keepdims=True)
+        self.sqr_mtx_res = rows @ rows.T
+        self._updated = True
+
+    def eval(self) -> np.ndarray:
+        if not self._updated:
+            raise RuntimeError("For 'CosineSimilarity', 'update' should be called before 'eval'.")
+        matrix = self.sqr_mtx_res.copy()
+        if self.zero_diagonal:
+            np.fill_diagonal(matrix, 0)
+        return {"none": lambda m: m, "mean": lambda m: m.mean(axis=-1), "sum": lambda m: m.sum(axis=-1)}[self.reduction](matrix)
+
+
+class BleuScore(Metric):
+    """How much translations share with reference translations: runs of up to n words.
+
+    Args:
+        n_gram (int): the longest runs, 1 to 4. Default: 4.
+        smooth (bool): whether one is added to counts of runs. Default: False.
+
+    Inputs of `update` are a list of translations (lists of words), and a list of lists of references for each.
+    """
+
+    def __init__(self, n_gram=4, smooth=False):
+        super().__init__()
+        if isinstance(n_gram, bool) or not isinstance(n_gram, int) or not 1 <= n_gram <= 4:
+            raise ValueError(f"For 'BleuScore', 'n_gram' should be an int from 1 to 4, but got {describe(n_gram)}.")
+        if not isinstance(smooth, bool):
+            raise TypeError(f"For 'BleuScore', 'smooth' should be a bool, but got {describe(smooth)}.")
+        self.n_gram, self.smooth = n_gram, smooth
+        self.clear()
+
+    def clear(self):
+        self._matched = np.zeros(self.n_gram)
+        self._there = np.zeros(self.n_gram)
+        self._length = self._reference_length = 0
+        self._updated = False
+
+    @rearrange_inputs
+    def update(self, *inputs):
+        self._check_inputs(inputs, 2, "translations, references")
+        translations, references = inputs
+        if len(translations) != len(references):
+            raise ValueError(
+                f"For 'BleuScore.update', there should be references for each translation, but there are {len(translations)} "
+                f"translations and {len(references)} references."
+            )
+        for translation, choices in zip(translations, references):
+            self._length += len(translation)
+            self._reference_length += min((abs(len(r) - len(translation)), len(r)) for r in choices)[1]
+            own = self._runs(translation)
+            allowed = Counter()
+            for reference in choices:
+                allowed |= self._runs(reference)
+            for run, count in (own & allowed).items():
+                self._matched[len(run) - 1] += count
+            for run, count in own.items():
+                self._there[len(run) - 1] += count
+        self._updated = True
+
+    def _runs(self, words) -> Counter:
+        return Counter(tuple(words[i : i + n]) for n in range(1, self.n_gram + 1) for i in range(len(words) - n + 1))
+
+    def eval(self) -> float:
+        if not self._updated:
+            raise RuntimeError("For 'BleuScore', 'update' should be called before 'eval'.")
+        if self._matched.min() == 0:
+            return 0.0
+        if self.smooth:
+            precision = (self._matched + 1) / (self._there + 1)
+        else:
+            precision = self._matched / self._there
+        penalty = 1.0 if self._length > self._reference_length else math.exp(1 - self._reference_length / self._length)
+        return float(penalty * math.exp(np.log(precision).mean()))
