@@ -1,11 +1,10 @@
 """Dropout layers."""
 
-from msjax.autograd.op import apply
+from msjax import ops
+from msjax.autograd.inplace import rebind
 from msjax.common import dtype as mstype
-from msjax.common.random import default_generator
 from msjax.nn.cell import Cell
 from msjax.nn.checks import check_tensor, check_type
-from msjax.ops import sampling
 
 __all__ = ["Dropout", "Dropout1d", "Dropout2d", "Dropout2dExt", "Dropout3d", "DropoutExt"]
 
@@ -61,16 +60,14 @@ class Dropout(Cell):
             return x
         if check_tensor(x, "x", "Dropout").dtype.kind not in "fc":
             raise TypeError(f"For 'Dropout', the input should be of floats, but its dtype is {x.dtype}.")
-        return sampling.dropout(x, p, True)
+        return ops.dropout(x, p)
 
     def extend_repr(self):
         return f"keep_prob={self.keep_prob}" if self.p is None else f"p={self.p}"
 
 
 class _ChannelDropout(Cell):
-    """Dropout of whole channels: `axes` says how the mask is shared, `ndims` what inputs are taken."""
-
-    ndims = ()
+    """Dropout of whole channels, by the function `drop`."""
 
     def __init__(self, p=0.5):
         super().__init__()
@@ -82,17 +79,7 @@ class _ChannelDropout(Cell):
         self.keep_prob = 1 - p
 
     def construct(self, x):
-        if not self.training or self.p == 0:
-            return x
-        return drop_channels(x, self.p, self.ndims, type(self).__name__)
-
-
-def drop_channels(x, p, ndims, who):
-    """Channels (axis 1; axis 0 of an input without a batch) set to zero with probability p, the others scaled."""
-    if x.ndim not in ndims:
-        raise ValueError(f"For '{who}', the input should have {' or '.join(map(str, ndims))} axes, but its shape is {x.shape}.")
-    first = 2 if x.ndim == max(ndims) else 1
-    return apply(sampling._DROPOUT, (x, default_generator.next_key()), (float(p), tuple(range(first, x.ndim))))
+        return type(self).drop(x, self.p) if self.training and self.p > 0 else x
 
 
 class Dropout1d(_ChannelDropout):
@@ -113,11 +100,11 @@ class Dropout1d(_ChannelDropout):
         True
     """
 
-    ndims = (2, 3)
+    drop = staticmethod(ops.dropout1d)
 
 
 class Dropout2d(_ChannelDropout):
-    """In training, whole channels of an input (N, C, H, W) set to zero with probability `p`, the others scaled.
+    """In training, whole channels of an input (N, C, H, W) or (C, H, W) set to zero with probability `p`, the others scaled.
 
     Args:
         p (float): the probability, in [0, 1]. Default: 0.5.
@@ -134,14 +121,14 @@ class Dropout2d(_ChannelDropout):
         True
     """
 
-    ndims = (4,)
+    drop = staticmethod(ops.dropout2d)
 
     def extend_repr(self):
-        return f"p={self.keep_prob}"
+        return f"p={self.p}"
 
 
 class Dropout3d(_ChannelDropout):
-    """In training, whole channels of an input (N, C, D, H, W) set to zero with probability `p`, the others scaled.
+    """In training, whole channels of an input (N, C, D, H, W) or (C, D, H, W) set to zero with probability `p`, the others scaled.
 
     Args:
         p (float): the probability, in [0, 1]. Default: 0.5.
@@ -157,10 +144,10 @@ class Dropout3d(_ChannelDropout):
         (2, 5, 3, 3, 3)
     """
 
-    ndims = (5,)
+    drop = staticmethod(ops.dropout3d)
 
     def extend_repr(self):
-        return f"p={self.keep_prob}"
+        return f"p={self.p}"
 
 
 class DropoutExt(Cell):
@@ -191,10 +178,13 @@ class DropoutExt(Cell):
         if not 0 <= self.p <= 1:
             raise ValueError(f"For '{type(self).__name__}', 'p' should be in [0, 1], but got {self.p}.")
         out = self._drop(input)
-        return input.copy_(out) if self.inplace else out
+        if self.inplace:
+            rebind(input, out)
+            return input
+        return out
 
     def _drop(self, x):
-        return sampling.dropout(x, self.p, True)
+        return ops.dropout(x, self.p)
 
 
 class Dropout2dExt(DropoutExt):
@@ -215,4 +205,4 @@ class Dropout2dExt(DropoutExt):
     """
 
     def _drop(self, x):
-        return x if self.p == 0 else drop_channels(x, self.p, (3, 4), "Dropout2dExt")
+        return ops.dropout2d(x, self.p)
