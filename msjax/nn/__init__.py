@@ -16,7 +16,6 @@ from msjax.nn.loss_scale import *
 from msjax.nn.math import *
 from msjax.nn.matrix import *
 from msjax.nn.metrics import *
-from msjax.nn.metrics_tables import *
 from msjax.nn.norm import *
 from msjax.nn.optim import *
 from msjax.nn.padding import *
