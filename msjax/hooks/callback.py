@@ -127,15 +127,17 @@ def call_on_host(fn, args, what, carries, check):
     """Call a backward hook that needs concrete values and returns some, within the program, on numpy arrays.
 
     Args:
-        carries: the number of the argument that the result replaces: a tuple of Tensors and None.
+        carries: the number of the argument that the result replaces: a Tensor, or a tuple of Tensors and None.
         check: a function from what the hook returned, and the argument, to the new one; it raises if it doesn't fit.
 
     Returns:
-        The tuple of new Tensors.
+        That argument with new Tensors.
     """
     leaves, treedef = jax.tree.flatten(tuple(args), is_leaf=_is_leaf)
     at = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-    there = [i for i, t in enumerate(args[carries]) if t is not None]
+    single = isinstance(args[carries], Tensor)
+    group = (args[carries],) if single else args[carries]
+    there = [i for i, t in enumerate(group) if t is not None]
 
     def on_host(*values):
         full = list(leaves)
@@ -144,14 +146,15 @@ def call_on_host(fn, args, what, carries, check):
         given = jax.tree.unflatten(treedef, full)
         with _HostOnly(what):
             result = check(fn(*given), given[carries])
+            result = (result,) if single else result
             return tuple(np.asarray(result[i]._value) for i in there)
 
-    shapes = tuple(jax.ShapeDtypeStruct(args[carries][i].shape, args[carries][i]._value.dtype) for i in there)
+    shapes = tuple(jax.ShapeDtypeStruct(group[i].shape, group[i]._value.dtype) for i in there)
     values = jax.pure_callback(on_host, shapes, *[leaves[i]._value for i in at], vmap_method="sequential")
-    new = list(args[carries])
+    new = list(group)
     for i, value in zip(there, values):
         new[i] = wrap(value)
-    return tuple(new)
+    return new[0] if single else tuple(new)
 
 
 class _HostOnly:

@@ -172,8 +172,13 @@ class CellBackward:
 
     def _call_pre_hooks(self, grads):
         grads = tuple(grads)
+        traced = any_traced(grads)
         for hook in with_global(self.cell._hooks).backward_pre:
-            grads = self._run(hook, "backward pre hook", (cell_argument(self.cell), grads), 1)
+            args = (cell_argument(self.cell), grads)
+            if traced:
+                grads = run_hook(hook.fn, "backward pre hook", args, 1, hook.observe, hook.traced, self.cells)
+            else:
+                grads = gradients_result(hook.fn, "backward pre hook", hook.fn(*args), grads, self.cells)
         return list(grads)
 
     def _keep(self, grads):
@@ -191,36 +196,44 @@ class CellBackward:
         grad_output = self.grad_output or (None,) * self.n_outputs
         self.grad_output = None
         grads = tuple(grads)
+        traced = any_traced(grads) or any_traced(grad_output)
+        turned = SETTINGS.hook_dialect == "mindspore-1"
         for hook in with_global(self.cell._hooks).backward:
-            if SETTINGS.hook_dialect == "mindspore-1":
-                grads = self._run(hook, "backward hook", (cell_argument(self.cell), grad_output, grads), 2)
+            cell = cell_argument(self.cell)
+            args = (cell, grad_output, grads) if turned else (cell, grads, grad_output)
+            if traced:
+                grads = run_hook(hook.fn, "backward hook", args, 1 + turned, hook.observe, hook.traced, self.cells)
             else:
-                grads = self._run(hook, "backward hook", (cell_argument(self.cell), grads, grad_output), 1)
+                grads = gradients_result(hook.fn, "backward hook", hook.fn(*args), grads, self.cells)
         return list(grads)
 
-    def _run(self, hook, kind, args, carries):
-        """The gradients after one hook, which gets them as its argument number `carries`."""
-        if not any_traced(args[-1]) and not any_traced(args[1]):
-            return gradients_result(hook.fn, kind, hook.fn(*args), args[carries], self.cells)
-        return run_traced(hook, args, kind, carries, self.cells)
 
-
-def run_traced(hook, args, kind, carries, cells=None):
-    """The gradients after a backward hook, while jax traces; `hook` has fn, observe and traced."""
+def run_hook(fn, kind, args, carries=0, observe=None, traced=None, cells=None):
+    """The gradients after one backward hook, which gets them, a tuple, as its argument number `carries`."""
 
     def check(result, grads):
-        return gradients_result(hook.fn, kind, result, grads, cells)
+        return gradients_result(fn, kind, result, grads, cells)
 
-    result, grads = invoke(
-        hook.fn, args, kind, observe=hook.observe, traced=hook.traced, cells=cells, carries=carries, check=check
-    )
-    return check(result, grads)
+    return run_checked(fn, kind, args, carries, check, observe, traced, cells)
 
 
-def any_traced(tensors) -> bool:
-    """True if jax traces one of these Tensors (or None)."""
-    for tensor in tensors:
-        if tensor is not None and tensor._value.__class__ not in CONCRETE and is_tracer(tensor._value):
+def run_checked(fn, kind, args, carries, check, observe=None, traced=None, cells=None):
+    """What a hook of gradients makes of its argument number `carries`, now or as a part of a program.
+
+    Args:
+        check: a function of what the hook returned, and that argument, to the new one.
+    """
+    for arg in args:
+        if any_traced(arg):
+            result, carried = invoke(fn, args, kind, observe=observe, traced=traced, cells=cells, carries=carries, check=check)
+            return check(result, carried)
+    return check(fn(*args), args[carries])
+
+
+def any_traced(value) -> bool:
+    """True if jax traces a Tensor, or one in a tuple."""
+    for tensor in value if value.__class__ is tuple else (value,):
+        if isinstance(tensor, Tensor) and tensor._value.__class__ not in CONCRETE and is_tracer(tensor._value):
             return True
     return False
 

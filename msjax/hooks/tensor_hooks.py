@@ -1,10 +1,13 @@
 """Hooks on Tensors and Parameters: functions of one gradient."""
 
+from functools import partial
+
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import callable_name, describe
 from msjax.hooks.handle import RemovableHandle, new_hook_id
+from msjax.hooks.nodes import run_checked
 from msjax.state import VERSION
 
 
@@ -34,12 +37,14 @@ class HookList:
     def run(self, grad: Tensor) -> Tensor:
         """The gradient after all hooks, each fed by the one before."""
         for hook in tuple(self.hooks.values()):
-            result = hook(grad)
-            if result is not None:
-                grad = replacement(hook, result, grad)
+            grad = run_checked(hook, "Tensor hook", (grad,), 0, partial(_changed, hook))
         for function in self.after:
             function(grad)
         return grad
+
+
+def _changed(hook, result, grad):
+    return grad if result is None else replacement(hook, result, grad)
 
 
 def _remove(hook_list, id):

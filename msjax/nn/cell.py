@@ -214,7 +214,9 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
         else:
             self.__dict__.pop("_special", None)
 
-    def register_forward_pre_hook(self, hook_fn, *, prepend=False, with_kwargs=False) -> RemovableHandle:
+    def register_forward_pre_hook(
+        self, hook_fn, *, prepend=False, with_kwargs=False, observe=None, traced=None
+    ) -> RemovableHandle:
         """Register a hook that runs before ``construct``.
 
         The hook is called as ``hook_fn(cell, args)`` with the tuple of positional arguments. None keeps them; a tuple
@@ -225,6 +227,8 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
             hook_fn (callable): the hook.
             prepend (bool): True puts it before the hooks that are there.
             with_kwargs (bool): True for ``hook_fn(cell, args, kwargs)``, which returns None or ``(new_args, new_kwargs)``.
+            observe, traced (bool, optional): in compiled programs, True says that the hook only observes (it is called after
+                each run, with concrete values), or that it is part of the program; by default its code tells.
 
         Returns:
             A handle; ``handle.remove()`` takes the hook away.
@@ -241,9 +245,13 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
             20.0
         """
         check_callable(hook_fn, "register_forward_pre_hook")
-        return hook_table.register(self, "forward_pre", hook_fn, prepend, with_kwargs=bool(with_kwargs))
+        return hook_table.register(
+            self, "forward_pre", hook_fn, prepend, with_kwargs=bool(with_kwargs), observe=observe, traced=traced
+        )
 
-    def register_forward_hook(self, hook_fn, *, prepend=False, with_kwargs=False, always_call=False) -> RemovableHandle:
+    def register_forward_hook(
+        self, hook_fn, *, prepend=False, with_kwargs=False, always_call=False, observe=None, traced=None
+    ) -> RemovableHandle:
         """Register a hook that runs after ``construct``.
 
         The hook is called as ``hook_fn(cell, args, output)`` with the positional arguments, as the forward pre hooks
@@ -255,6 +263,8 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
             with_kwargs (bool): True for ``hook_fn(cell, args, kwargs, output)``.
             always_call (bool): True runs the hook even if ``construct`` or a hook raised; it then gets the output so
                 far, or None.
+            observe, traced (bool, optional): in compiled programs, True says that the hook only observes (it is called after
+                each run, with concrete values), or that it is part of the program; by default its code tells.
 
         Returns:
             A handle; ``handle.remove()`` takes the hook away.
@@ -272,10 +282,17 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
         """
         check_callable(hook_fn, "register_forward_hook")
         return hook_table.register(
-            self, "forward", hook_fn, prepend, with_kwargs=bool(with_kwargs), always_call=bool(always_call)
+            self,
+            "forward",
+            hook_fn,
+            prepend,
+            with_kwargs=bool(with_kwargs),
+            always_call=bool(always_call),
+            observe=observe,
+            traced=traced,
         )
 
-    def register_backward_pre_hook(self, hook_fn, *, prepend=False) -> RemovableHandle:
+    def register_backward_pre_hook(self, hook_fn, *, prepend=False, observe=None, traced=None) -> RemovableHandle:
         """Register a hook that runs, in the backward pass, before the cell's own.
 
         The hook is called as ``hook_fn(cell, grad_output)`` with a tuple of one gradient for each output, None where
@@ -285,6 +302,8 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
         Args:
             hook_fn (callable): the hook.
             prepend (bool): True puts it before the hooks that are there.
+            observe, traced (bool, optional): in compiled programs, True says that the hook only observes (it is called after
+                each run, with concrete values), or that it is part of the program; by default its code tells.
 
         Returns:
             A handle; ``handle.remove()`` takes the hook away.
@@ -301,9 +320,9 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
             10.0
         """
         check_callable(hook_fn, "register_backward_pre_hook")
-        return hook_table.register(self, "backward_pre", hook_fn, prepend)
+        return hook_table.register(self, "backward_pre", hook_fn, prepend, observe=observe, traced=traced)
 
-    def register_backward_hook(self, hook_fn, *, prepend=False) -> RemovableHandle:
+    def register_backward_hook(self, hook_fn, *, prepend=False, observe=None, traced=None) -> RemovableHandle:
         """Register a hook that runs, in the backward pass, after the cell's own.
 
         The hook is called as ``hook_fn(cell, grad_input, grad_output)``: a tuple of the gradients with respect to the
@@ -314,6 +333,8 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
         Args:
             hook_fn (callable): the hook.
             prepend (bool): True puts it before the hooks that are there.
+            observe, traced (bool, optional): in compiled programs, True says that the hook only observes (it is called after
+                each run, with concrete values), or that it is part of the program; by default its code tells.
 
         Returns:
             A handle; ``handle.remove()`` takes the hook away.
@@ -330,7 +351,7 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
             [0. 3.] [3. 3.]
         """
         check_callable(hook_fn, "register_backward_hook")
-        return hook_table.register(self, "backward", hook_fn, prepend)
+        return hook_table.register(self, "backward", hook_fn, prepend, observe=observe, traced=traced)
 
     def register_saved_tensors_hooks(self, pack_hook, unpack_hook) -> RemovableHandle:
         """Pack and unpack what operators keep for the backward while ``construct`` runs.

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import check_callable, describe, where
-from msjax.hooks.nodes import hook_gradients
+from msjax.hooks.nodes import hook_gradients, run_checked, run_hook
 from msjax.hooks.returns import gradients_result
 from msjax.ops.primitive import Primitive
 
@@ -40,6 +40,8 @@ class HookBackward(Primitive):
         hook_fn (callable): called as ``hook_fn(grads)`` with a tuple of one gradient for each input. None keeps the
             gradients; a Tensor (for one input) or a tuple of Tensors of the same shapes and dtypes replaces them.
         cell_id (str): kept for MindSpore's programs, without effect.
+        observe, traced (bool, optional): in compiled programs, True says that the hook only observes, or that it is part of
+            the program; by default its code tells.
 
     Inputs:
         - **inputs** (Tensor) - one or more Tensors of any shape and dtype.
@@ -60,11 +62,13 @@ class HookBackward(Primitive):
         4.0
     """
 
-    def __init__(self, hook_fn, cell_id=""):
+    def __init__(self, hook_fn, cell_id="", *, observe=None, traced=None):
         super().__init__("HookBackward")
         check_callable(hook_fn, "HookBackward")
         self.hook_fn = hook_fn
         self.cell_id = cell_id
+        self.observe = observe
+        self.traced = traced
 
     def __call__(self, *inputs):
         for value in inputs:
@@ -75,7 +79,7 @@ class HookBackward(Primitive):
         def run(grads):
             # An output that was not used has a gradient of zeros, as in MindSpore.
             grads = tuple(wrap(jnp.zeros(*aval)) if g is None else g for g, aval in zip(grads, avals))
-            return list(gradients_result(self.hook_fn, "HookBackward hook", self.hook_fn(grads), grads))
+            return list(run_hook(self.hook_fn, "HookBackward hook", (grads,), 0, self.observe, self.traced))
 
         out = hook_gradients(inputs, run, "HookBackward")
         return out[0] if len(out) == 1 else tuple(out)
@@ -112,5 +116,8 @@ class InsertGradientOf(Primitive):
 
     def _run(self, grads):
         check_callable(self.f, "InsertGradientOf")
-        result = self.f(grads[0])
-        return list(gradients_result(self.f, "InsertGradientOf function", result, tuple(grads)))
+
+        def check(result, grad):
+            return gradients_result(self.f, "InsertGradientOf function", result, (grad,))[0]
+
+        return [run_checked(self.f, "InsertGradientOf function", (grads[0],), 0, check)]
