@@ -1,1 +1,42 @@
-"""Training: MindSpore's ``train``."""
+"""Training loops: Model, callbacks and metrics."""
+
+from msjax.amp import (
+    DynamicLossScaleManager,
+    FixedLossScaleManager,
+    LossScaleManager,
+    build_train_network,
+)
+from msjax.nn import metrics
+from msjax.nn.metrics import *
+from msjax.offers import missing_name
+from msjax.serialization import (
+    async_ckpt_thread_status,
+    ckpt_to_safetensors,
+    load_checkpoint,
+    load_checkpoint_async,
+    load_param_into_net,
+    safetensors_to_ckpt,
+    save_checkpoint,
+)
+from msjax.train.callback import *
+from msjax.train.callback import __all__ as _callbacks
+from msjax.train.model import Model
+
+__all__ = [
+    "DynamicLossScaleManager",
+    "FixedLossScaleManager",
+    "LossScaleManager",
+    "Model",
+    "async_ckpt_thread_status",
+    "build_train_network",
+    "ckpt_to_safetensors",
+    "load_checkpoint",
+    "load_checkpoint_async",
+    "load_param_into_net",
+    "safetensors_to_ckpt",
+    "save_checkpoint",
+    *_callbacks,
+    *metrics.__all__,
+]
+
+__getattr__ = missing_name(__name__)

@@ -1,0 +1,20 @@
+"""Callbacks: what is called around the epochs and steps of `Model`."""
+
+from msjax.train.callback.callback import Callback, LambdaCallback, RunContext
+from msjax.train.callback.checkpoint import CheckpointConfig, ModelCheckpoint
+from msjax.train.callback.monitors import History, LossMonitor, TimeMonitor
+from msjax.train.callback.rates import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
+
+__all__ = [
+    "Callback",
+    "CheckpointConfig",
+    "EarlyStopping",
+    "History",
+    "LambdaCallback",
+    "LearningRateScheduler",
+    "LossMonitor",
+    "ModelCheckpoint",
+    "ReduceLROnPlateau",
+    "RunContext",
+    "TimeMonitor",
+]

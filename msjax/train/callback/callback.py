@@ -1,0 +1,158 @@
+"""Callback: the base of callbacks, and what they are told."""
+
+import numpy as np
+
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+
+_TIMES = [f"{name}_{when}" for name in ("epoch", "step") for when in ("begin", "end")]
+
+
+class Parameters(dict):
+    """What a run is about, as a dict and by attributes: ``params.cur_step_num``."""
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"The run has no {name!r}; it has {', '.join(sorted(self))}.") from None
+
+    def __setattr__(self, name, value):
+        self[name] = value
+
+
+class RunContext:
+    """What a callback is given.
+
+    Args:
+        original_args: what the run is about.
+    """
+
+    def __init__(self, original_args):
+        if not isinstance(original_args, dict):
+            raise TypeError(f"For 'RunContext', 'original_args' should be a dict, but got {describe(original_args)}.")
+        self._original_args = original_args
+        self._stop_requested = False
+
+    def original_args(self):
+        """What the run is about: cur_epoch_num, cur_step_num, batch_num, net_outputs, network, optimizer and others."""
+        return self._original_args
+
+    def request_stop(self):
+        """Have the run stop after this step."""
+        self._stop_requested = True
+
+    def get_stop_requested(self) -> bool:
+        """Whether the run is to stop."""
+        return self._stop_requested
+
+
+class Callback:
+    """Base of callbacks. A subclass defines some of the methods; each is called with a `RunContext`.
+
+    ``on_train_begin``, ``on_train_epoch_begin``, ``on_train_step_begin`` and their ``_end`` are called while training, those
+    with ``eval`` in the place of ``train`` while evaluating. Unless defined, they call ``begin``, ``epoch_begin``,
+    ``step_begin``, ``step_end``, ``epoch_end`` and ``end``.
+
+    Example:
+        >>> from msjax import train
+        >>> class Stop(train.Callback):
+        ...     def on_train_step_end(self, run_context):
+        ...         if run_context.original_args().cur_step_num == 10:
+        ...             run_context.request_stop()
+    """
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+    def begin(self, run_context):
+        """Called before a run."""
+
+    def epoch_begin(self, run_context):
+        """Called before an epoch."""
+
+    def epoch_end(self, run_context):
+        """Called after an epoch."""
+
+    def step_begin(self, run_context):
+        """Called before a step."""
+
+    def step_end(self, run_context):
+        """Called after a step."""
+
+    def end(self, run_context):
+        """Called after a run."""
+
+
+def _redirect(phase, name):
+    def method(self, run_context):
+        getattr(self, name)(run_context)
+
+    method.__name__ = f"on_{phase}_{name}"
+    method.__doc__ = f"Called at the {name.replace('_', ' ')} while the Model runs '{phase}'; calls ``{name}``."
+    return method
+
+
+for _phase in ("train", "eval"):
+    for _name in ("begin", "end", *_TIMES):
+        setattr(Callback, f"on_{_phase}_{_name}", _redirect(_phase, _name))
+
+
+class LambdaCallback(Callback):
+    """A callback made of functions of the `RunContext`.
+
+    Args:
+        on_train_epoch_begin, on_train_epoch_end, on_train_step_begin, on_train_step_end, on_train_begin, on_train_end,
+        on_eval_epoch_begin, on_eval_epoch_end, on_eval_step_begin, on_eval_step_end, on_eval_begin, on_eval_end (callable):
+            what is called at each time.
+
+    Example:
+        >>> from msjax import train
+        >>> callback = train.LambdaCallback(on_train_begin=lambda run_context: print("begin"))
+    """
+
+    def __init__(
+        self, on_train_epoch_begin=None, on_train_epoch_end=None, on_train_step_begin=None, on_train_step_end=None,
+        on_train_begin=None, on_train_end=None, on_eval_epoch_begin=None, on_eval_epoch_end=None, on_eval_step_begin=None,
+        on_eval_step_end=None, on_eval_begin=None, on_eval_end=None,
+    ):  # fmt: skip
+        for name, function in list(locals().items()):
+            if name.startswith("on_") and function is not None:
+                if not callable(function):
+                    raise TypeError(f"For 'LambdaCallback', '{name}' should be callable, but got {describe(function)}.")
+                setattr(self, name, function)
+
+
+class CallbackList:
+    """Calls several callbacks, one after the other.
+
+    Args:
+        callbacks: a Callback, a list of them, or None.
+
+    Raises:
+        TypeError: something else.
+    """
+
+    def __init__(self, callbacks):
+        if callbacks is None:
+            callbacks = []
+        self.callbacks = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
+        for callback in self.callbacks:
+            if not isinstance(callback, Callback):
+                raise TypeError(f"'callbacks' should be a Callback or a list of them, but got {describe(callback)}.")
+
+    def __call__(self, time, run_context):
+        for callback in self.callbacks:
+            getattr(callback, time)(run_context)
+
+
+def loss_of(outputs) -> float:
+    """The loss as a float, from what a training step returned; the mean of several losses."""
+    if isinstance(outputs, (tuple, list)):
+        outputs = outputs[0]
+    if isinstance(outputs, Tensor):
+        outputs = outputs.asnumpy()
+    return float(np.mean(outputs))

@@ -1,0 +1,189 @@
+"""ModelCheckpoint: saves a network now and then while it is trained."""
+
+import os
+import re
+import time
+
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.nn.cell import Cell
+from msjax.serialization import save_checkpoint
+from msjax.serialization.formats import find, no_encryption
+from msjax.train.callback.callback import Callback
+
+
+class CheckpointConfig:
+    """When `ModelCheckpoint` saves, and what it keeps.
+
+    Args:
+        save_checkpoint_steps (int, optional): after how many steps it saves. Default: 1.
+        save_checkpoint_seconds (int, optional): after how many seconds it saves, unless `save_checkpoint_steps` is given.
+            Default: 0.
+        keep_checkpoint_max (int, optional): how many files are kept at most. Default: 5.
+        keep_checkpoint_per_n_minutes (int, optional): one file is kept every so many minutes, unless `keep_checkpoint_max` is
+            given. Default: 0.
+        integrated_save (bool): kept for MindSpore's programs, without effect.
+        async_save (bool): whether files are written on another thread. Default: False.
+        saved_network (Cell, optional): what is saved; by default the network that is trained, with its optimizer.
+        append_info (list, optional): of "epoch_num", "step_num" and a dict of further entries.
+        enc_key, enc_mode: encryption is not offered.
+        exception_save (bool): whether the network is saved when training ends with an exception. Default: False.
+        crc_check (bool): whether a checksum is saved, too. Default: False.
+        remove_redundancy (bool): kept for MindSpore's programs, without effect.
+        format (str): "ckpt", "safetensors" or "npz". Default: "ckpt".
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type or value, or all of the first four empty.
+    """
+
+    def __init__(
+        self, save_checkpoint_steps=1, save_checkpoint_seconds=0, keep_checkpoint_max=5, keep_checkpoint_per_n_minutes=0,
+        integrated_save=True, async_save=False, saved_network=None, append_info=None, enc_key=None, enc_mode="AES-GCM",
+        exception_save=False, crc_check=False, remove_redundancy=False, format="ckpt",
+    ):  # fmt: skip
+        who = "CheckpointConfig"
+        numbers = {
+            "save_checkpoint_steps": save_checkpoint_steps,
+            "save_checkpoint_seconds": save_checkpoint_seconds,
+            "keep_checkpoint_max": keep_checkpoint_max,
+            "keep_checkpoint_per_n_minutes": keep_checkpoint_per_n_minutes,
+        }
+        for name, value in numbers.items():
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+                raise TypeError(f"For '{who}', '{name}' should be an int, but got {describe(value)}.")
+            if value is not None and value < 0:
+                raise ValueError(f"For '{who}', '{name}' should not be negative, but got {value}.")
+        if not any(numbers.values()):
+            raise ValueError(f"For '{who}', {', '.join(numbers)} can't all be zero or None.")
+        if saved_network is not None and not isinstance(saved_network, Cell):
+            raise TypeError(f"For '{who}', 'saved_network' should be a Cell, but got {describe(saved_network)}.")
+        no_encryption(enc_key, "enc_key", who)
+        find(format, who)
+        self.save_checkpoint_steps = save_checkpoint_steps or 0
+        self.save_checkpoint_seconds = 0 if self.save_checkpoint_steps else save_checkpoint_seconds or 0
+        self.keep_checkpoint_max = keep_checkpoint_max or 0
+        self.keep_checkpoint_per_n_minutes = 0 if self.keep_checkpoint_max else keep_checkpoint_per_n_minutes or 0
+        self.integrated_save, self.async_save, self.saved_network = integrated_save, async_save, saved_network
+        self.exception_save, self.crc_check, self.format = bool(exception_save), crc_check, format
+        self.append_info, self.append_dict = _append_info(append_info)
+
+
+def _append_info(given):
+    """(which numbers of the run are saved, further entries)."""
+    if given is None:
+        return (), {}
+    if not isinstance(given, list) or not given:
+        raise TypeError(f"For 'CheckpointConfig', 'append_info' should be a list, but got {describe(given)}.")
+    names, entries = [], {}
+    for item in given:
+        if item in ("epoch_num", "step_num") if isinstance(item, str) else False:
+            names.append(item)
+        elif isinstance(item, dict):
+            for name, value in item.items():
+                if not isinstance(name, str) or not isinstance(value, (bool, int, float, str, Tensor)):
+                    raise TypeError(f"For 'CheckpointConfig', 'append_info' can't hold {describe(name)}: {describe(value)}.")
+            entries.update(item)
+        else:
+            raise TypeError(
+                f"For 'CheckpointConfig', 'append_info' can hold 'epoch_num', 'step_num' and a dict, not {describe(item)}."
+            )
+    return tuple(names), entries
+
+
+class ModelCheckpoint(Callback):
+    """Saves the network while it is trained, as PREFIX-EPOCH_STEP.ckpt.
+
+    Where files of the prefix are there already, the prefix becomes PREFIX_1, PREFIX_2 and so on.
+
+    Args:
+        prefix (str or callable): the prefix, or a function of the run's parameters that gives it. Default: "CKP".
+        directory (str, optional): the folder; it is made if needed. By default the present one.
+        config (CheckpointConfig, optional): when it saves, and what it keeps.
+    """
+
+    def __init__(self, prefix="CKP", directory=None, config=None):
+        super().__init__()
+        if not callable(prefix) and (not isinstance(prefix, str) or not prefix or "/" in prefix):
+            raise ValueError(f"For 'ModelCheckpoint', 'prefix' should be a str without '/', but got {describe(prefix)}.")
+        if config is not None and not isinstance(config, CheckpointConfig):
+            raise TypeError(f"For 'ModelCheckpoint', 'config' should be a CheckpointConfig, but got {describe(config)}.")
+        self._given_prefix = prefix
+        self._directory = os.path.abspath(directory or os.getcwd())
+        self._config = config or CheckpointConfig()
+        self._prefix = None
+        self._files = []
+        self.latest_ckpt_file_name = ""
+
+    def on_train_begin(self, run_context):
+        params = run_context.original_args()
+        os.makedirs(self._directory, exist_ok=True)
+        prefix = self._given_prefix(params) if callable(self._given_prefix) else self._given_prefix
+        self._prefix = self._free_prefix(prefix)
+        self._files = []
+        self._last_step, self._last_time, self._last_kept = 0, time.time(), time.time()
+
+    def _free_prefix(self, prefix):
+        taken = re.compile(rf"{re.escape(prefix)}(?:_(\d+))?-\d+_\d+\.{self._config.format}")
+        numbers = [int(found[1] or 0) for name in os.listdir(self._directory) if (found := taken.fullmatch(name))]
+        return f"{prefix}_{max(numbers) + 1}" if numbers else prefix
+
+    def on_train_step_end(self, run_context):
+        params, config = run_context.original_args(), self._config
+        if config.save_checkpoint_steps:
+            due = params.cur_step_num >= self._last_step + config.save_checkpoint_steps
+        else:
+            due = config.save_checkpoint_seconds and time.time() - self._last_time > config.save_checkpoint_seconds
+        if due:
+            self._save(params)
+
+    def on_train_end(self, run_context):
+        params = run_context.original_args()
+        if params.cur_step_num > self._last_step:
+            self._save(params)
+
+    def __exit__(self, error, *_):
+        if error is not None and self._config.exception_save and self._params is not None:
+            self._save(self._params, suffix="_breakpoint")
+
+    _params = None
+
+    def on_train_step_begin(self, run_context):
+        self._params = run_context.original_args()
+
+    def _save(self, params, suffix=""):
+        config = self._config
+        name = f"{self._prefix}-{params.cur_epoch_num}_{params.cur_step_in_epoch}{suffix}.{config.format}"
+        path = os.path.join(self._directory, name)
+        numbers = {"epoch_num": params.cur_epoch_num, "step_num": params.cur_step_num}
+        append = {n: numbers[n] for n in config.append_info} | config.append_dict
+        network = config.saved_network if config.saved_network is not None else params.train_network
+        save_checkpoint(
+            network,
+            path,
+            config.integrated_save,
+            config.async_save,
+            append or None,
+            crc_check=config.crc_check,
+            format=config.format,
+        )
+        self._last_step, self._last_time = params.cur_step_num, time.time()
+        self.latest_ckpt_file_name = params.latest_ckpt_file = path
+        params.last_save_ckpt_step = params.cur_step_num
+        self._keep(path)
+
+    def _keep(self, path):
+        config = self._config
+        if path in self._files:
+            self._files.remove(path)
+        self._files.append(path)
+        if config.keep_checkpoint_max:
+            surplus, self._files = self._files[: -config.keep_checkpoint_max], self._files[-config.keep_checkpoint_max :]
+        elif config.keep_checkpoint_per_n_minutes:
+            if time.time() - self._last_kept >= config.keep_checkpoint_per_n_minutes * 60:
+                self._last_kept, self._files = time.time(), []
+            surplus, self._files = self._files[:-1], self._files[-1:]
+        else:
+            surplus = []
+        for old in surplus:
+            if os.path.exists(old):
+                os.remove(old)

@@ -1,0 +1,120 @@
+"""Callbacks that tell how a run goes: LossMonitor, TimeMonitor, History."""
+
+import time
+
+import numpy as np
+
+from msjax.errors import describe
+from msjax.train.callback.callback import Callback, loss_of
+
+
+def _not_negative(value, name, who):
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"For '{who}', '{name}' should be an int, but got {describe(value)}.")
+    if value < 0:
+        raise ValueError(f"For '{who}', '{name}' should not be negative, but got {value}.")
+    return value
+
+
+class LossMonitor(Callback):
+    """Prints the loss, and with `Model.fit` the metrics of each epoch.
+
+    Args:
+        per_print_times (int): after how many steps it prints; 0 for never. Default: 1.
+
+    Raises:
+        TypeError, ValueError: `per_print_times` is no int, or negative.
+        FloatingPointError: the loss is no number any more.
+    """
+
+    def __init__(self, per_print_times=1):
+        super().__init__()
+        self._per_print_times = _not_negative(per_print_times, "per_print_times", "LossMonitor")
+        self._last_print_time = 0
+
+    def on_train_begin(self, run_context):
+        self._last_print_time = 0
+
+    def on_train_step_end(self, run_context):
+        params = run_context.original_args()
+        if not self._per_print_times or params.cur_step_num - self._last_print_time < self._per_print_times:
+            return
+        self._last_print_time = params.cur_step_num
+        loss = loss_of(params.net_outputs)
+        print(f"epoch: {params.cur_epoch_num} step: {params.cur_step_in_epoch}, loss is {loss}", flush=True)
+        if np.isnan(loss):
+            raise FloatingPointError(
+                f"epoch: {params.cur_epoch_num} step: {params.cur_step_in_epoch}: the loss is no number any more, training ends."
+            )
+
+    def on_train_epoch_end(self, run_context):
+        params = run_context.original_args()
+        metrics = params.get("metrics")
+        if metrics:
+            print(f"Eval result: epoch {params.cur_epoch_num}, metrics: {metrics}", flush=True)
+
+
+class TimeMonitor(Callback):
+    """Prints how long an epoch and a step take.
+
+    Args:
+        data_size (int, optional): the number of steps that a step's time is taken from. By default those of the epoch.
+        data_time (bool): whether the time between steps, spent on fetching data, is printed, too. Default: False.
+    """
+
+    def __init__(self, data_size=None, data_time=False):
+        super().__init__()
+        if data_size is not None and _not_negative(data_size, "data_size", "TimeMonitor") == 0:
+            raise ValueError("For 'TimeMonitor', 'data_size' should be positive, but got 0.")
+        if not isinstance(data_time, bool):
+            raise TypeError(f"For 'TimeMonitor', 'data_time' should be a bool, but got {describe(data_time)}.")
+        self.data_size, self.data_time = data_size, data_time
+        self._start = self._last = time.perf_counter()
+        self._steps = 0
+        self._fetching = []
+
+    def epoch_begin(self, run_context):
+        self._start = self._last = time.perf_counter()
+        self._steps = 0
+        self._fetching = []
+
+    def step_begin(self, run_context):
+        self._fetching.append(time.perf_counter() - self._last)
+
+    def step_end(self, run_context):
+        self._steps += 1
+        self._last = time.perf_counter()
+
+    def epoch_end(self, run_context):
+        params = run_context.original_args()
+        if not self._steps:
+            return
+        epoch = (time.perf_counter() - self._start) * 1000
+        step = epoch / (self.data_size or self._steps)
+        text = f"{params.get('mode', '').title()} epoch time: {epoch:5.3f} ms, per step time: {step:5.3f} ms"
+        if self.data_time:
+            fetching = np.asarray(self._fetching) * 1000
+            text += f" (data time: max: {fetching.max():.3f} ms, avg: {fetching.mean():.3f} ms)"
+        print(text, flush=True)
+
+
+class History(Callback):
+    """Keeps what each epoch returned: `epoch` has the numbers of epochs, `history` the outputs and, with `Model.fit`, metrics."""
+
+    def __init__(self):
+        super().__init__()
+        self.history = {}
+        self.epoch = {}
+
+    def begin(self, run_context):
+        self.epoch = {}
+        network = run_context.original_args().get("network")
+        if network is not None:
+            network.__dict__["history"] = self
+
+    def epoch_end(self, run_context):
+        params = run_context.original_args()
+        self.epoch.setdefault("epoch", []).append(params.get("cur_epoch_num", 1))
+        outputs = {"net_output": params.get("net_outputs"), **(params.get("metrics") or {})}
+        for name, value in outputs.items():
+            self.history.setdefault(name, []).append(value)

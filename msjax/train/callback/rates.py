@@ -1,0 +1,205 @@
+"""Callbacks that look at a measure: they stop a run or change its learning rate."""
+
+import warnings
+
+import numpy as np
+
+from msjax.common import dtype as mstype
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor, wrap
+from msjax.errors import describe
+from msjax.train.callback.callback import Callback, loss_of
+
+
+class _Watching(Callback):
+    """Follows a measure from epoch to epoch."""
+
+    def __init__(self, monitor, min_delta, patience, verbose, mode):
+        super().__init__()
+        who = type(self).__name__
+        if not isinstance(monitor, str):
+            raise TypeError(f"For '{who}', 'monitor' should be a str, but got {describe(monitor)}.")
+        if mode not in ("auto", "min", "max"):
+            raise ValueError(f"For '{who}', 'mode' should be 'auto', 'min' or 'max', but got {mode!r}.")
+        for name, value, kind in (("min_delta", min_delta, (int, float)), ("patience", patience, int)):
+            if isinstance(value, bool) or not isinstance(value, kind):
+                raise TypeError(f"For '{who}', '{name}' should be a number, but got {describe(value)}.")
+        if patience < 0:
+            raise ValueError(f"For '{who}', 'patience' should not be negative, but got {patience}.")
+        if not isinstance(verbose, bool):
+            raise TypeError(f"For '{who}', 'verbose' should be a bool, but got {describe(verbose)}.")
+        self.monitor, self.min_delta, self.patience, self.verbose, self.mode = monitor, abs(min_delta), patience, verbose, mode
+        more = mode == "max" or (mode == "auto" and "acc" in monitor)
+        self._sign = 1 if more else -1
+        self.wait = 0
+        self.best = -self._sign * np.inf
+
+    def _improved(self, value, best) -> bool:
+        return self._sign * (value - best) > self.min_delta
+
+    def _value(self, params):
+        if self.monitor == "loss":
+            return loss_of(params.net_outputs)
+        results = params.get("eval_results") or {}
+        if self.monitor not in results:
+            warnings.warn(
+                f"{type(self).__name__} looks at {self.monitor!r}, but there are only {', '.join(['loss', *results])}.",
+                stacklevel=2,
+            )
+            return None
+        return float(np.asarray(results[self.monitor]))
+
+
+class EarlyStopping(_Watching):
+    """Stops a run when a measure hasn't become better for `patience` epochs.
+
+    Args:
+        monitor (str): "loss"; with `Model.fit` also "eval_loss" or the name of a metric. Default: "eval_loss".
+        min_delta (float): how much better counts. Default: 0.
+        patience (int): Default: 0.
+        verbose (bool): whether it tells of it. Default: False.
+        mode (str): "min" if less is better, "max" if more is; "auto" for the latter where "acc" is in the name. Default: "auto".
+        baseline (float, optional): what the measure has to be better than.
+        restore_best_weights (bool): whether the best epoch's Parameters are set again. Default: False.
+    """
+
+    def __init__(
+        self, monitor="eval_loss", min_delta=0, patience=0, verbose=False, mode="auto", baseline=None, restore_best_weights=False
+    ):
+        super().__init__(monitor, min_delta, patience, verbose, mode)
+        if baseline is not None and not isinstance(baseline, (int, float)):
+            raise TypeError(f"For 'EarlyStopping', 'baseline' should be a number, but got {describe(baseline)}.")
+        if not isinstance(restore_best_weights, bool):
+            raise TypeError(
+                f"For 'EarlyStopping', 'restore_best_weights' should be a bool, but got {describe(restore_best_weights)}."
+            )
+        self.baseline, self.restore_best_weights = baseline, restore_best_weights
+        self.stopped_epoch = 0
+        self.best_weights = None
+
+    def on_train_begin(self, run_context):
+        self.wait = self.stopped_epoch = 0
+        self.best = -self._sign * np.inf
+        self.best_weights = None
+
+    def on_train_epoch_end(self, run_context):
+        params = run_context.original_args()
+        value = self._value(params)
+        if value is None:
+            return
+        network = params.train_network
+        if self.restore_best_weights and self.best_weights is None:
+            self.best_weights = _values(network)
+        self.wait += 1
+        if self._improved(value, self.best):
+            self.best = value
+            if self.restore_best_weights:
+                self.best_weights = _values(network)
+            if self.baseline is None or self._improved(value, self.baseline):
+                self.wait = 0
+        if self.wait >= self.patience and (self.wait > 0 or self.patience > 0):
+            self.stopped_epoch = params.cur_epoch_num
+            run_context.request_stop()
+            if self.restore_best_weights:
+                if self.verbose:
+                    print("Restoring model weights from the end of the best epoch.", flush=True)
+                for parameter, best in zip(network.get_parameters(), self.best_weights):
+                    parameter.set_data(best)
+
+    def on_train_end(self, run_context):
+        if self.stopped_epoch and self.verbose:
+            print(f"Epoch {self.stopped_epoch:05d}: early stopping", flush=True)
+
+
+def _values(network):
+    return [wrap(p._value) for p in network.get_parameters()]
+
+
+def _rate(params):
+    """The Parameter of the learning rate.
+
+    Raises:
+        ValueError: there is not one for all steps and groups.
+    """
+    optimizer = params.get("optimizer")
+    if optimizer is None:
+        optimizer = params.train_network.optimizer
+    rate = getattr(optimizer, "learning_rate", None)
+    if not isinstance(rate, Parameter) or rate.ndim:
+        raise ValueError("The learning rate can be changed by a callback if the optimizer has one for all steps and groups.")
+    return rate
+
+
+class ReduceLROnPlateau(_Watching):
+    """Times `factor` the learning rate when a measure hasn't become better for `patience` epochs.
+
+    Args:
+        monitor (str): "loss"; with `Model.fit` also "eval_loss" or the name of a metric. Default: "eval_loss".
+        factor (float): from 0 to 1. Default: 0.1.
+        patience (int): Default: 10.
+        verbose (bool): whether it tells of it. Default: False.
+        mode (str): "min" if less is better, "max" if more is; "auto" for the latter where "acc" is in the name. Default: "auto".
+        min_delta (float): how much better counts. Default: 1e-4.
+        cooldown (int): how many epochs to wait after a change. Default: 0.
+        min_lr (float): the smallest learning rate. Default: 0.
+    """
+
+    def __init__(
+        self, monitor="eval_loss", factor=0.1, patience=10, verbose=False, mode="auto", min_delta=1e-4, cooldown=0, min_lr=0
+    ):
+        super().__init__(monitor, min_delta, patience, verbose, mode)
+        if not isinstance(factor, float) or not 0 < factor < 1:
+            raise ValueError(f"For 'ReduceLROnPlateau', 'factor' should be a float between 0 and 1, but got {describe(factor)}.")
+        for name, value in (("cooldown", cooldown), ("min_lr", min_lr)):
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+                raise ValueError(
+                    f"For 'ReduceLROnPlateau', '{name}' should be a number, not negative, but got {describe(value)}."
+                )
+        self.factor, self.cooldown, self.min_lr = factor, cooldown, min_lr
+        self.cooldown_counter = 0
+
+    def on_train_begin(self, run_context):
+        self.wait = self.cooldown_counter = 0
+        self.best = -self._sign * np.inf
+
+    def on_train_epoch_end(self, run_context):
+        params = run_context.original_args()
+        value = self._value(params)
+        if value is None:
+            return
+        rate = _rate(params)
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.wait = 0
+        if self._improved(value, self.best):
+            self.best = value
+            self.wait = 0
+        elif self.cooldown_counter == 0:
+            self.wait += 1
+            old = float(rate.asnumpy())
+            if self.wait >= self.patience and old > self.min_lr:
+                new = max(old * self.factor, self.min_lr)
+                rate.set_data(Tensor(new, mstype.float32))
+                self.cooldown_counter = self.cooldown
+                self.wait = 0
+                if self.verbose:
+                    print(f"Epoch {params.cur_epoch_num:05d}: ReduceLROnPlateau reducing learning rate to {new}.", flush=True)
+
+
+class LearningRateScheduler(Callback):
+    """Sets the learning rate before each step.
+
+    Args:
+        learning_rate_function (callable): from the learning rate and the number of the step to the new learning rate.
+    """
+
+    def __init__(self, learning_rate_function):
+        super().__init__()
+        if not callable(learning_rate_function):
+            raise TypeError(f"For 'LearningRateScheduler', a function is expected, but got {describe(learning_rate_function)}.")
+        self.learning_rate_function = learning_rate_function
+
+    def on_train_step_end(self, run_context):
+        params = run_context.original_args()
+        rate = _rate(params)
+        rate.set_data(Tensor(float(self.learning_rate_function(float(rate.asnumpy()), params.cur_step_num)), mstype.float32))

@@ -1,0 +1,305 @@
+"""Model: a network, its loss and its optimizer, with loops for training and evaluation."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from msjax.amp import build_train_network
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.nn.cell import Cell
+from msjax.nn.metrics.errors import Loss
+from msjax.nn.metrics.names import get_metrics
+from msjax.nn.wrap import WithEvalCell
+from msjax.train.callback.callback import CallbackList, Parameters, RunContext, loss_of
+
+
+class Model:
+    """A network with loops for training, evaluation and prediction.
+
+    Data is any iterable of batches: a list, a generator, or an object with ``create_tuple_iterator``. A batch is a tuple or
+    list of Tensors or arrays (what the network takes), a dict of them, or a single one. What can be gone through only once, as
+    a generator, serves one epoch.
+
+    Args:
+        network (Cell): the network.
+        loss_fn (Cell, optional): the loss; without it, the network returns the loss.
+        optimizer (Cell, optional): the optimizer; without it, the network updates the weights itself.
+        metrics (dict, set or list, optional): metrics by name, or names.
+        eval_network (Cell, optional): what evaluation calls; by default the network with its loss.
+        eval_indexes (list, optional): where loss, prediction and label stand in what `eval_network` returns.
+        amp_level (str): see `amp.auto_mixed_precision`. Default: "O0".
+        boost_level (str): "O0" only.
+        kwargs: further arguments of `amp.build_train_network`, such as `loss_scale_manager`.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+
+    Example:
+        >>> import numpy as np
+        >>> import msjax as ms
+        >>> from msjax import nn, train
+        >>> net = nn.Dense(1, 1, weight_init="zeros", has_bias=False)
+        >>> model = train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.5), metrics={"mae"})
+        >>> data = [(np.ones((2, 1), np.float32), np.ones((2, 1), np.float32))]
+        >>> model.train(3, data)
+        >>> model.eval(data)
+        {'mae': 0.0}
+    """
+
+    def __init__(
+        self, network, loss_fn=None, optimizer=None, metrics=None, eval_network=None, eval_indexes=None, amp_level="O0",
+        boost_level="O0", **kwargs,
+    ):  # fmt: skip
+        for name, cell in (("network", network), ("eval_network", eval_network), ("optimizer", optimizer)):
+            if not isinstance(cell, Cell) and (cell is not None or name == "network"):
+                raise TypeError(f"For 'Model', '{name}' should be a Cell, but got {describe(cell)}.")
+        if loss_fn is not None and not callable(loss_fn):
+            raise TypeError(f"For 'Model', 'loss_fn' should be a Cell, but got {describe(loss_fn)}.")
+        self._network, self._loss_fn, self._optimizer = network, loss_fn, optimizer
+        self._metrics = get_metrics(metrics)
+        self._manager = kwargs.get("loss_scale_manager")
+        if optimizer is not None:
+            self._train_network = build_train_network(network, optimizer, loss_fn, amp_level, boost_level, **kwargs)
+        else:
+            self._train_network = network
+        self._eval_network, self._eval_indexes = self._make_eval(eval_network, eval_indexes, amp_level in ("O2", "O3", "auto"))
+        self._predict_network = network
+
+    def _make_eval(self, eval_network, eval_indexes, cast):
+        if eval_network is not None:
+            if eval_indexes is not None and (not isinstance(eval_indexes, list) or len(eval_indexes) != 3):
+                raise ValueError(f"For 'Model', 'eval_indexes' should be a list of three ints, but got {describe(eval_indexes)}.")
+            return eval_network, eval_indexes
+        if not self._metrics or self._loss_fn is None:
+            return None, None
+        return WithEvalCell(self._network, self._loss_fn, add_cast_fp32=cast), [0, 1, 2]
+
+    @property
+    def train_network(self):
+        """The cell that makes a step of training."""
+        return self._train_network
+
+    @property
+    def eval_network(self):
+        """The cell that evaluation calls; None for none."""
+        return self._eval_network
+
+    @property
+    def predict_network(self):
+        """The network."""
+        return self._predict_network
+
+    # ---- training
+
+    def train(self, epoch, train_dataset, callbacks=None, dataset_sink_mode=False, sink_size=-1, initial_epoch=0):
+        """Train the network.
+
+        Args:
+            epoch (int): the number of epochs.
+            train_dataset: the data; see the class.
+            callbacks (Callback or list, optional): what is called around epochs and steps.
+            dataset_sink_mode (bool), sink_size (int): kept for MindSpore's programs; data is fed batch by batch.
+            initial_epoch (int): the number of epochs that were made before. Default: 0.
+
+        Raises:
+            TypeError, ValueError: a wrong argument, or data that is empty.
+        """
+        self._run(epoch, train_dataset, callbacks, initial_epoch)
+
+    def fit(
+        self, epoch, train_dataset, valid_dataset=None, valid_frequency=1, callbacks=None, dataset_sink_mode=False,
+        valid_dataset_sink_mode=False, sink_size=-1, initial_epoch=0,
+    ):  # fmt: skip
+        """Train the network, and evaluate it after epochs.
+
+        Args:
+            epoch, train_dataset, callbacks, dataset_sink_mode, sink_size, initial_epoch: as in `train`.
+            valid_dataset (optional): the data to evaluate on.
+            valid_frequency (int or list of int): after how many epochs, or after which ones. Default: 1.
+            valid_dataset_sink_mode (bool): kept for MindSpore's programs, without effect.
+        """
+        if isinstance(valid_frequency, int) and not isinstance(valid_frequency, bool) and valid_frequency > 0:
+            due = lambda number: number % valid_frequency == 0  # noqa: E731
+        elif isinstance(valid_frequency, (list, tuple, set)):
+            due = lambda number: number in valid_frequency  # noqa: E731
+        else:
+            raise ValueError(
+                f"For 'Model.fit', 'valid_frequency' should be a positive int or a list, but got {describe(valid_frequency)}."
+            )
+        if valid_dataset is not None:
+            self._check_metrics("Model.fit")
+        self._run(epoch, train_dataset, callbacks, initial_epoch, valid_dataset, due)
+
+    def _run(self, epoch, dataset, callbacks, initial_epoch, valid_dataset=None, valid_due=None):
+        for name, value, least in (("epoch", epoch, 1), ("initial_epoch", initial_epoch, 0)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"For 'Model.train', '{name}' should be an int, but got {describe(value)}.")
+            if value < least:
+                raise ValueError(f"For 'Model.train', '{name}' should be at least {least}, but got {value}.")
+        callbacks = CallbackList(callbacks)
+        params = Parameters(
+            mode="train", train_network=self._train_network, network=self._network, loss_fn=self._loss_fn, optimizer=self._optimizer,
+            epoch_num=epoch, batch_num=_batches(dataset), train_dataset=dataset, list_callback=callbacks.callbacks,
+            dataset_sink_mode=False, parallel_mode="stand_alone", device_number=1, cur_step_num=0, cur_epoch_num=initial_epoch + 1,
+            cur_step_in_epoch=0, latest_ckpt_file=None, last_save_ckpt_step=None, eval_results={},
+        )  # fmt: skip
+        context = RunContext(params)
+        with _entered(callbacks.callbacks):
+            callbacks("on_train_begin", context)
+            for number in range(initial_epoch + 1, epoch + 1):
+                params.cur_epoch_num = number
+                self._train_network.set_train()
+                callbacks("on_train_epoch_begin", context)
+                self._epoch(dataset, params, callbacks, context)
+                if valid_dataset is not None and valid_due(number):
+                    self._evaluate_between(valid_dataset, callbacks, params)
+                callbacks("on_train_epoch_end", context)
+                if context.get_stop_requested():
+                    break
+            callbacks("on_train_end", context)
+
+    def _epoch(self, dataset, params, callbacks, context):
+        params.cur_step_in_epoch = 0
+        for batch in _iterate(dataset):
+            params.cur_step_num += 1
+            params.cur_step_in_epoch += 1
+            params.train_dataset_element = batch
+            callbacks("on_train_step_begin", context)
+            params.net_outputs = self._train_network(*batch)
+            if self._manager is not None and isinstance(params.net_outputs, (tuple, list)):
+                self._manager.update_loss_scale(bool(params.net_outputs[1]))
+            callbacks("on_train_step_end", context)
+            if context.get_stop_requested():
+                break
+        if not params.cur_step_in_epoch:
+            raise ValueError(
+                f"For 'Model', epoch {params.cur_epoch_num} has no data. An iterator, such as a generator, serves one epoch; "
+                "give a list, or an object whose __iter__ starts anew."
+            )
+        params.batch_num = params.cur_step_in_epoch if params.batch_num is None else params.batch_num
+
+    def _evaluate_between(self, dataset, callbacks, params):
+        metrics, loss = self._evaluate(dataset, callbacks)
+        params.metrics = metrics
+        params.eval_results = {**metrics, **({} if loss is None else {"eval_loss": loss})}
+
+    # ---- evaluation
+
+    def _check_metrics(self, who):
+        if not self._metrics:
+            raise ValueError(f"For '{who}', the Model should have been made with 'metrics'.")
+        if self._eval_network is None:
+            raise ValueError(f"For '{who}', the Model should have been made with 'loss_fn' or 'eval_network'.")
+
+    def eval(self, valid_dataset, callbacks=None, dataset_sink_mode=False) -> dict:
+        """Evaluate the network.
+
+        Args:
+            valid_dataset: the data; see the class.
+            callbacks (Callback or list, optional): what is called around steps.
+            dataset_sink_mode (bool): kept for MindSpore's programs, without effect.
+
+        Returns:
+            dict, the values of metrics by their names.
+
+        Raises:
+            ValueError: the Model was made without metrics, or the data is empty.
+        """
+        self._check_metrics("Model.eval")
+        return self._evaluate(valid_dataset, CallbackList(callbacks))[0]
+
+    def _evaluate(self, dataset, callbacks):
+        for metric in self._metrics.values():
+            metric.clear()
+        params = Parameters(
+            mode="eval", eval_network=self._eval_network, network=self._network, valid_dataset=dataset, cur_step_num=0,
+            batch_num=_batches(dataset), list_callback=callbacks.callbacks, dataset_sink_mode=False, cur_epoch_num=1,
+        )  # fmt: skip
+        context = RunContext(params)
+        self._eval_network.set_train(False)
+        losses = []
+        callbacks("on_eval_begin", context)
+        callbacks("on_eval_epoch_begin", context)
+        for batch in _iterate(dataset):
+            params.cur_step_num += 1
+            params.eval_dataset_element = batch
+            callbacks("on_eval_step_begin", context)
+            params.net_outputs = outputs = self._eval_network(*batch)
+            callbacks("on_eval_step_end", context)
+            self._count(outputs if isinstance(outputs, tuple) else (outputs,))
+            if self._eval_indexes is not None:
+                losses.append(loss_of(outputs[self._eval_indexes[0]]))
+            if context.get_stop_requested():
+                break
+        callbacks("on_eval_epoch_end", context)
+        if not params.cur_step_num:
+            raise ValueError("For 'Model.eval', there is no data. An iterator, such as a generator, can be used once.")
+        params.metrics = {name: metric.eval() for name, metric in self._metrics.items()}
+        callbacks("on_eval_end", context)
+        return params.metrics, float(np.mean(losses)) if losses else None
+
+    def _count(self, outputs):
+        """Have the metrics count what the evaluation network returned."""
+        for metric in self._metrics.values():
+            if self._eval_indexes is None or metric.indexes:
+                metric.update(*outputs)
+            elif isinstance(metric, Loss):
+                metric.update(outputs[self._eval_indexes[0]])
+            else:
+                metric.update(outputs[self._eval_indexes[1]], outputs[self._eval_indexes[2]])
+
+    # ---- prediction
+
+    def predict(self, *predict_data, backend=None, config=None):
+        """What the network returns for some Tensors, in inference."""
+        if backend is not None:
+            raise NotImplementedError("For 'Model.predict', 'backend' is not offered.")
+        self._predict_network.set_train(False)
+        return self._predict_network(*predict_data)
+
+    def build(self, train_dataset=None, valid_dataset=None, sink_size=-1, epoch=1, sink_mode=True):
+        """Nothing: programs are compiled when they are first called."""
+
+
+def _batches(dataset):
+    """The number of batches; None if it is not known before."""
+    for count in (getattr(dataset, "get_dataset_size", None), getattr(dataset, "__len__", None)):
+        if count is not None:
+            return count()
+    return None
+
+
+def _iterate(dataset):
+    """The batches of a dataset, each as a list of what the network is called with.
+
+    Raises:
+        TypeError: it is no dataset.
+    """
+    if hasattr(dataset, "create_tuple_iterator"):
+        dataset = dataset.create_tuple_iterator()
+    if isinstance(dataset, (str, Tensor, np.ndarray)) or not isinstance(dataset, Iterable):
+        raise TypeError(f"For 'Model', the data should be an iterable of batches, but got {describe(dataset)}.")
+    for batch in dataset:
+        if isinstance(batch, dict):
+            batch = list(batch.values())
+        yield [_tensor(x) for x in (batch if isinstance(batch, (tuple, list)) else [batch])]
+
+
+def _tensor(value):
+    return Tensor(value) if isinstance(value, (np.ndarray, np.generic)) or type(value).__module__.startswith("jax") else value
+
+
+class _entered:
+    """Enters callbacks as context managers, and leaves them in the opposite order."""
+
+    def __init__(self, callbacks):
+        self.callbacks = callbacks
+
+    def __enter__(self):
+        for callback in self.callbacks:
+            callback.__enter__()
+
+    def __exit__(self, *error):
+        for callback in reversed(self.callbacks):
+            callback.__exit__(*error)
