@@ -163,6 +163,9 @@ class CellList(_Numbered):
             self.append(cell)
         return self
 
+    def __iadd__(self, cells):
+        return self.extend(cells)
+
     def construct(self, *inputs):
         raise NotImplementedError("A CellList can't be called; call its members.")
 

@@ -171,15 +171,6 @@ class TransformerDecoderLayer(_Layer):
         return self._residual(x, self.norm3, self._feedforward(self.dropout3))
 
 
-def _copied(cell):
-    """A copy of a cell and all in it, Parameters included. ``copy.deepcopy`` would sort attributes, and so Parameters."""
-    cells = [c for _, c in cell.cells_and_names()]
-    memo = {id(c): object.__new__(type(c)) for c in cells}
-    for c in cells:
-        memo[id(c)].__dict__.update({name: copy.deepcopy(value, memo) for name, value in c.__dict__.items()})
-    return memo[id(cell)]
-
-
 class _Stack(Cell):
     """Several copies of a layer, one after the other, and a norm."""
 
@@ -187,7 +178,7 @@ class _Stack(Cell):
         super().__init__()
         if not isinstance(layer, Cell):
             raise TypeError(f"For '{type(self).__name__}', the layer should be a Cell, but got {describe(layer)}.")
-        self.layers = CellList([_copied(layer) for _ in range(num_layers)])
+        self.layers = CellList([copy.deepcopy(layer) for _ in range(num_layers)])
         self.num_layers = num_layers
         self.norm = norm
 
