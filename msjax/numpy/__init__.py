@@ -1,5 +1,32 @@
-"""numpy's names on Tensors: MindSpore's ``numpy``."""
+"""numpy's names on Tensors: MindSpore's ``numpy``.
 
+Names that ops has, too, are the same operators. What MindSpore leaves out of numpy is left out here.
+"""
+
+from msjax.common.dtype import (
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from msjax.numpy.creation import *
+from msjax.numpy.dtypes import *
+from msjax.numpy.elementwise import *
+from msjax.numpy.histograms import *
+from msjax.numpy.joining import *
+from msjax.numpy.linear import *
+from msjax.numpy.picking import *
+from msjax.numpy.polynomials import *
+from msjax.numpy.reductions import *
+from msjax.numpy.shaping import *
 from msjax.offers import missing_name
 
 __getattr__ = missing_name(__name__)

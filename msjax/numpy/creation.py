@@ -1,0 +1,310 @@
+"""Arrays from numbers, shapes and windows under numpy's names."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from msjax import ops
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor, as_array, wrap
+from msjax.numpy.lifting import as_type, floating, number, tensor
+from msjax.ops.casting import ints
+from msjax.ops.dispatch import operator
+
+__all__ = [
+    "arange",
+    "array",
+    "array_str",
+    "asarray",
+    "asfarray",
+    "bartlett",
+    "blackman",
+    "copy",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "geomspace",
+    "hamming",
+    "hanning",
+    "identity",
+    "indices",
+    "linspace",
+    "logspace",
+    "mgrid",
+    "ogrid",
+    "ones",
+    "ones_like",
+    "rand",
+    "randint",
+    "randn",
+    "tri",
+    "tril_indices",
+    "tril_indices_from",
+    "triu_indices",
+    "triu_indices_from",
+    "vander",
+    "zeros",
+    "zeros_like",
+]
+
+
+def _type(dtype, default=None):
+    return default if dtype is None else mstype.as_dtype(dtype)
+
+
+# ---- from data
+
+
+def array(obj, dtype=None, copy=True, ndmin=0):
+    """A Tensor of numbers, lists, arrays or a Tensor.
+
+    Args:
+        obj (array-like): the data.
+        dtype (ms.dtype, optional): by default that of the data: Float32 for Python floats, Int32 for ints.
+        copy (bool): kept for numpy's programs: jax's arrays don't change.
+        ndmin (int): the least number of axes; new ones go in front. Default: 0.
+
+    Example:
+        >>> import msjax.numpy as mnp
+        >>> print(mnp.array([1, 2, 3]))
+        [1 2 3]
+    """
+    out = as_type(tensor(obj) if not isinstance(obj, Tensor) else obj, _type(dtype))
+    if out.ndim < ndmin:
+        out = ops.reshape(out, (1,) * (ndmin - out.ndim) + out.shape)
+    return ops.identity(out) if out is obj else out
+
+
+def asarray(a, dtype=None):
+    """A Tensor of numbers, lists or arrays; a Tensor of the right type as it is."""
+    return as_type(tensor(a), _type(dtype)) if dtype is not None else tensor(a)
+
+
+def asfarray(a, dtype=mstype.float32):
+    """A Tensor of floating numbers, Float32 by default."""
+    dtype = mstype.as_dtype(dtype)
+    return as_type(tensor(a), dtype if dtype.kind == "f" else mstype.float32)
+
+
+def copy(a):
+    """A new Tensor of the same data."""
+    return ops.identity(tensor(a))
+
+
+def array_str(a) -> str:
+    """The elements as text."""
+    return str(tensor(a))
+
+
+# ---- of a shape
+
+
+def _filled(shape, value, dtype):
+    return wrap(jnp.full(ints(shape), value, mstype.to_jax(dtype)))
+
+
+def zeros(shape, dtype=mstype.float32):
+    """Zeros of a shape, Float32 by default."""
+    return _filled(shape, 0, _type(dtype, mstype.float32))
+
+
+def ones(shape, dtype=mstype.float32):
+    """Ones of a shape, Float32 by default."""
+    return _filled(shape, 1, _type(dtype, mstype.float32))
+
+
+def empty(shape, dtype=mstype.float32):
+    """Zeros of a shape: jax leaves no memory unset."""
+    return zeros(shape, dtype)
+
+
+def full(shape, fill_value, dtype=None):
+    """One value in a shape, of the value's type by default."""
+    value = tensor(fill_value)
+    return ops.broadcast_to(as_type(value, _type(dtype)), ints(shape))
+
+
+def _like(value):
+    def function(a, dtype=None, shape=None):
+        a = tensor(a)
+        return _filled(a.shape if shape is None else shape, value, _type(dtype, a.dtype))
+
+    return function
+
+
+zeros_like = _like(0)
+ones_like = _like(1)
+empty_like = _like(0)
+for _function, _what in ((zeros_like, "Zeros"), (ones_like, "Ones"), (empty_like, "Zeros, since jax leaves no memory unset,")):
+    _function.__doc__ = f"{_what} of another array's shape and type, or of those given."
+zeros_like.__name__, ones_like.__name__, empty_like.__name__ = "zeros_like", "ones_like", "empty_like"
+
+
+def full_like(a, fill_value, dtype=None, shape=None):
+    """One value in another array's shape and type, or in those given."""
+    a = tensor(a)
+    return ops.broadcast_to(as_type(tensor(fill_value), _type(dtype, a.dtype)), a.shape if shape is None else ints(shape))
+
+
+def eye(N, M=None, k=0, dtype=mstype.float32):
+    """Ones on the diagonal number `k` of a matrix of shape (N, M), zeros elsewhere."""
+    return wrap(jnp.eye(N, M, k, mstype.to_jax(_type(dtype, mstype.float32))))
+
+
+def identity(n, dtype=mstype.float32):
+    """The identity matrix of size `n`."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N, M=None, k=0, dtype=mstype.float32):
+    """Ones on and below the diagonal number `k` of a matrix of shape (N, M), zeros elsewhere."""
+    return wrap(jnp.tri(N, M, k, mstype.to_jax(_type(dtype, mstype.float32))))
+
+
+# ---- ranges
+
+
+def arange(start, stop=None, step=None, dtype=None):
+    """Numbers from `start` up to, without, `stop`.
+
+    Example:
+        >>> import msjax.numpy as mnp
+        >>> print(mnp.arange(0, 5, 2))
+        [0 2 4]
+    """
+    start, stop = (0, start) if stop is None else (start, stop)
+    values = [number(start), number(stop), 1 if step is None else number(step)]
+    default = mstype.float32 if any(isinstance(v, float) for v in values) else mstype.int32
+    return ops.arange(*values, dtype=_type(dtype, default))
+
+
+@operator(2, name="linspace")
+def _linspace(start, stop, num, endpoint, axis):
+    return jnp.linspace(start, stop, num, endpoint, axis=axis)
+
+
+def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+    """`num` numbers at equal distances.
+
+    Args:
+        start, stop (number or array-like): the first and the last one.
+        num (int): how many. Default: 50.
+        endpoint (bool): whether `stop` is the last one; otherwise it would be the next. Default: True.
+        retstep (bool): also the distance. Default: False.
+        dtype (ms.dtype, optional): Float32 by default.
+        axis (int): where the new axis stands, for arrays. Default: 0.
+    """
+    start, stop = floating(start), floating(stop)
+    out = as_type(_linspace(start, stop, num, endpoint, axis), _type(dtype))
+    return (out, (stop - start) / max(num - 1 if endpoint else num, 1)) if retstep else out
+
+
+def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+    """`num` powers of `base`, whose exponents stand at equal distances from `start` to `stop`."""
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    return as_type(ops.pow(Tensor(float(base), exponents.dtype), exponents), _type(dtype))
+
+
+def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+    """`num` numbers, each by the same factor larger than the one before."""
+    start, stop = floating(start), floating(stop)
+    ratio = ops.log(stop / start)
+    return as_type(start * ops.exp(linspace(ops.zeros_like(ratio), ratio, num, endpoint, axis=axis)), _type(dtype))
+
+
+def indices(dimensions, dtype=mstype.int32, sparse=False):
+    """The indices of a grid of a shape, a tuple of one array for each axis; with `sparse`, of arrays that broadcast."""
+    grids = [wrap(as_array(g, _type(dtype))) for g in np.indices(ints(dimensions), sparse=sparse)]
+    return tuple(grids)
+
+
+class _Grid:
+    """Indexed with slices, gives coordinates: ``mgrid[0:2, 0:3]``; a step such as ``5j`` is a number of points."""
+
+    def __init__(self, dense):
+        self._dense = dense
+
+    def __getitem__(self, keys):
+        grid = (np.mgrid if self._dense else np.ogrid)[keys]
+
+        def convert(a):
+            return wrap(as_array(a, mstype.float32 if a.dtype.kind == "f" else mstype.int32))
+
+        return [convert(g) for g in grid] if isinstance(grid, (list, tuple)) else convert(grid)
+
+
+mgrid = _Grid(True)
+ogrid = _Grid(False)
+
+# ---- triangles
+
+
+def tril_indices(n, k=0, m=None):
+    """(rows, columns) of the lower triangle of a matrix of shape (n, m)."""
+    return tuple(wrap(as_array(i, mstype.int32)) for i in np.tril_indices(n, k, m))
+
+
+def triu_indices(n, k=0, m=None):
+    """(rows, columns) of the upper triangle of a matrix of shape (n, m)."""
+    return tuple(wrap(as_array(i, mstype.int32)) for i in np.triu_indices(n, k, m))
+
+
+def tril_indices_from(arr, k=0):
+    """(rows, columns) of the lower triangle of a matrix."""
+    return tril_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+def triu_indices_from(arr, k=0):
+    """(rows, columns) of the upper triangle of a matrix."""
+    return triu_indices(arr.shape[-2], k, arr.shape[-1])
+
+
+@operator(int_grad=True)
+def _vander(x, N, increasing):
+    return jnp.vander(x, N, increasing)
+
+
+def vander(x, N=None, increasing=False):
+    """A matrix whose columns are powers of a vector, the highest first."""
+    return _vander(tensor(x), N, increasing)
+
+
+# ---- windows
+
+
+def _window(function, doc):
+    def call(M):
+        return wrap(jnp.asarray(function(int(number(M))), jnp.float32))
+
+    call.__name__ = call.__qualname__ = function.__name__
+    call.__doc__ = f"{doc} window of `M` points."
+    return call
+
+
+bartlett = _window(np.bartlett, "The triangular")
+blackman = _window(np.blackman, "The Blackman")
+hamming = _window(np.hamming, "The Hamming")
+hanning = _window(np.hanning, "The Hann")
+
+# ---- random numbers
+
+
+def rand(*shape, dtype=mstype.float32):
+    """Random numbers between 0 and 1 in a shape."""
+    return ops.rand(*_shape(shape), dtype=_type(dtype))
+
+
+def randn(*shape, dtype=mstype.float32):
+    """Random numbers of the standard normal distribution in a shape."""
+    return ops.randn(*_shape(shape), dtype=_type(dtype))
+
+
+def _shape(shape):
+    return tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape or (1,)
+
+
+def randint(minval, maxval=None, shape=None, dtype=mstype.int32):
+    """Random integers from `minval` up to, without, `maxval`; from 0 on with one number."""
+    low, high = (0, minval) if maxval is None else (minval, maxval)
+    return ops.randint(low, high, (1,) if shape is None else ints(shape), dtype=_type(dtype))

@@ -1,0 +1,80 @@
+"""Data types under numpy's names, and what type a computation has."""
+
+import builtins
+
+import jax.numpy as jnp
+
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
+
+__all__ = ["float_", "inf", "int_", "isscalar", "nan", "pi", "promote_types", "result_type", "uint"]
+
+int_ = mstype.int32
+uint = mstype.uint32
+float_ = mstype.float32
+pi = 3.141592653589793
+inf = builtins.float("inf")
+nan = builtins.float("nan")
+
+_SHORT = {"b1": "bool", "?": "bool"} | {
+    f"{kind}{size}": f"{name}{size * 8}"
+    for kind, name, sizes in (("i", "int", (1, 2, 4, 8)), ("u", "uint", (1, 2, 4, 8)), ("f", "float", (2, 4, 8)))
+    for size in sizes
+}
+
+
+def dtype_of(value):
+    """The data type of a Tensor, Python number, data type or its name."""
+    if isinstance(value, Tensor):
+        return value.dtype
+    if isinstance(value, builtins.bool):
+        return mstype.bool_
+    if isinstance(value, builtins.int):
+        return mstype.int32
+    if isinstance(value, builtins.float):
+        return mstype.float32
+    if isinstance(value, builtins.str):
+        return mstype.as_dtype(_SHORT.get(value, value))
+    if isinstance(value, (list, tuple)):
+        return Tensor(value).dtype
+    if value is builtins.int or value is builtins.float:
+        return mstype.int32 if value is builtins.int else mstype.float32
+    return mstype.as_dtype(value)
+
+
+def promote_types(type1, type2):
+    """The smallest data type to which both can be converted.
+
+    Example:
+        >>> import msjax as ms
+        >>> import msjax.numpy as mnp
+        >>> mnp.promote_types(ms.float32, ms.int32)
+        mindspore.float32
+    """
+    return mstype.from_np(jnp.promote_types(dtype_of(type1).np, dtype_of(type2).np))
+
+
+def result_type(*arrays_and_dtypes):
+    """The data type that arrays, numbers and data types are computed in together.
+
+    Example:
+        >>> import msjax as ms
+        >>> import msjax.numpy as mnp
+        >>> mnp.result_type("i2", ms.float32)
+        mindspore.float32
+    """
+    found = None
+    for value in arrays_and_dtypes:
+        found = dtype_of(value) if found is None else promote_types(found, value)
+    return found
+
+
+def isscalar(element) -> bool:
+    """True for a Python number or str.
+
+    Example:
+        >>> import msjax.numpy as mnp
+        >>> mnp.isscalar(3.1)
+        True
+    """
+    return isinstance(element, (builtins.bool, builtins.int, builtins.float, builtins.complex, builtins.str))

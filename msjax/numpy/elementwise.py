@@ -1,0 +1,222 @@
+"""Elementwise functions under numpy's names."""
+
+import jax.numpy as jnp
+
+from msjax import ops
+from msjax.common.tensor import Tensor
+from msjax.numpy.lifting import as_type, floating, tensor
+from msjax.ops.dispatch import operator
+from msjax.ops.promote import promote, to_float
+
+__all__ = ["clip", "fix", "interp", "isclose", "isneginf", "isposinf", "unwrap"]
+
+
+def _jnp1(name, fn):
+    return operator(1, name=name)(lambda x: fn(to_float(x)))
+
+
+def _jnp2(name, fn, *, floats=False):
+    def kernel(x1, x2):
+        x, y = promote(x1, x2)
+        return fn(to_float(x), to_float(y)) if floats else fn(x, y)
+
+    return operator(2, name=name, int_grad=True)(kernel)
+
+
+_fix = _jnp1("fix", jnp.trunc)
+
+
+def _copysign(x, y):
+    return jnp.copysign(x, y).astype(x.dtype)
+
+
+def _heaviside(x, y):
+    return jnp.heaviside(to_float(x), to_float(y)).astype(x.dtype)
+
+
+# Each name with its operator, whether integers are taken as Float32 first, and a sentence.
+_UNARY = {
+    "abs": (ops.abs, False, "The absolute value."),
+    "absolute": (ops.abs, False, "The absolute value."),
+    "arccos": (ops.acos, True, "The inverse of the cosine."),
+    "arccosh": (ops.acosh, True, "The inverse of the hyperbolic cosine."),
+    "arcsin": (ops.asin, True, "The inverse of the sine."),
+    "arcsinh": (ops.asinh, True, "The inverse of the hyperbolic sine."),
+    "arctan": (ops.atan, True, "The inverse of the tangent."),
+    "arctanh": (ops.atanh, True, "The inverse of the hyperbolic tangent."),
+    "bitwise_not": (ops.invert, False, "The bits of integers inverted."),
+    "cbrt": (_jnp1("cbrt", jnp.cbrt), True, "The cube root."),
+    "ceil": (ops.ceil, True, "The next integer that is not smaller."),
+    "cos": (ops.cos, True, "The cosine."),
+    "cosh": (ops.cosh, True, "The hyperbolic cosine."),
+    "deg2rad": (ops.deg2rad, True, "Degrees in radians."),
+    "exp": (ops.exp, True, "e to the power of x."),
+    "exp2": (_jnp1("exp2", jnp.exp2), True, "2 to the power of x."),
+    "expm1": (ops.expm1, True, "exp(x) - 1, exact near 0."),
+    "fabs": (ops.abs, False, "The absolute value."),
+    "floor": (ops.floor, True, "The next integer that is not larger."),
+    "invert": (ops.invert, False, "The bits of integers inverted."),
+    "isfinite": (ops.isfinite, False, "True where x is neither infinite nor NaN."),
+    "isinf": (ops.isinf, False, "True where x is infinite."),
+    "isnan": (ops.isnan, False, "True where x is NaN."),
+    "log": (ops.log, True, "The natural logarithm."),
+    "log10": (ops.log10, True, "The logarithm to base 10."),
+    "log1p": (ops.log1p, True, "log(1 + x), exact near 0."),
+    "log2": (ops.log2, True, "The logarithm to base 2."),
+    "logical_not": (ops.logical_not, False, "True where x is 0 or False."),
+    "negative": (ops.neg, False, "-x."),
+    "positive": (ops.positive, False, "x itself."),
+    "rad2deg": (ops.rad2deg, True, "Radians in degrees."),
+    "radians": (ops.deg2rad, True, "Degrees in radians."),
+    "reciprocal": (ops.reciprocal, True, "1 / x."),
+    "rint": (ops.round, True, "The nearest integer, the even one of two."),
+    "sign": (ops.sign, True, "-1, 0 or 1."),
+    "signbit": (_jnp1("signbit", jnp.signbit), True, "True where the sign is negative."),
+    "sin": (ops.sin, True, "The sine."),
+    "sinh": (ops.sinh, True, "The hyperbolic sine."),
+    "sqrt": (ops.sqrt, True, "The square root."),
+    "square": (ops.square, False, "x * x."),
+    "tan": (ops.tan, True, "The tangent."),
+    "tanh": (ops.tanh, True, "The hyperbolic tangent."),
+    "trunc": (ops.trunc, True, "The integer part."),
+}
+_BINARY = {
+    "add": (ops.add, "x1 + x2."),
+    "arctan2": (_jnp2("arctan2", jnp.arctan2, floats=True), "The angle of the point (x2, x1)."),
+    "bitwise_and": (ops.bitwise_and, "The bits that both have."),
+    "bitwise_or": (ops.bitwise_or, "The bits that either has."),
+    "bitwise_xor": (ops.bitwise_xor, "The bits in which they differ."),
+    "copysign": (_jnp2("copysign", _copysign), "x1 with the sign of x2."),
+    "divide": (ops.true_divide, "x1 / x2."),
+    "equal": (ops.equal, "x1 == x2."),
+    "float_power": (_jnp2("float_power", jnp.power, floats=True), "x1 to the power of x2, as a floating number."),
+    "floor_divide": (ops.floor_divide, "x1 / x2, rounded towards minus infinity."),
+    "fmod": (_jnp2("fmod", jnp.fmod), "The remainder of division, with the sign of x1."),
+    "gcd": (ops.gcd, "The greatest common divisor."),
+    "greater": (ops.greater, "x1 > x2."),
+    "greater_equal": (ops.greater_equal, "x1 >= x2."),
+    "heaviside": (_jnp2("heaviside", _heaviside), "0 for negative x1, 1 for positive, x2 for 0."),
+    "hypot": (_jnp2("hypot", jnp.hypot, floats=True), "sqrt(x1**2 + x2**2)."),
+    "lcm": (ops.lcm, "The lowest common multiple."),
+    "less": (ops.less, "x1 < x2."),
+    "less_equal": (ops.less_equal, "x1 <= x2."),
+    "logaddexp": (_jnp2("logaddexp", jnp.logaddexp, floats=True), "log(exp(x1) + exp(x2)), without overflow."),
+    "logaddexp2": (_jnp2("logaddexp2", jnp.logaddexp2, floats=True), "log2(2**x1 + 2**x2), without overflow."),
+    "logical_and": (_jnp2("logical_and", jnp.logical_and), "True where both are."),
+    "logical_or": (_jnp2("logical_or", jnp.logical_or), "True where either is."),
+    "logical_xor": (_jnp2("logical_xor", jnp.logical_xor), "True where one is and the other isn't."),
+    "maximum": (ops.maximum, "The larger of two values."),
+    "minimum": (ops.minimum, "The smaller of two values."),
+    "mod": (ops.floor_mod, "The remainder of floor division, with the sign of x2."),
+    "multiply": (ops.mul, "x1 * x2."),
+    "not_equal": (ops.not_equal, "x1 != x2."),
+    "power": (ops.pow, "x1 to the power of x2."),
+    "remainder": (ops.floor_mod, "The remainder of floor division, with the sign of x2."),
+    "subtract": (ops.sub, "x1 - x2."),
+    "true_divide": (ops.true_divide, "x1 / x2."),
+}
+
+
+def _unary(name, function, floats, doc):
+    def call(x, dtype=None):
+        return as_type(function(floating(x) if floats else tensor(x)), dtype)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"{doc} Elementwise; the result in `dtype`, if that is given."
+    return call
+
+
+def _operand(x):
+    return x if isinstance(x, (Tensor, bool, int, float, complex)) else tensor(x)
+
+
+def _binary(name, function, doc):
+    def call(x1, x2, dtype=None):
+        x1, x2 = _operand(x1), _operand(x2)
+        return as_type(function(tensor(x1) if not isinstance(x2, Tensor) else x1, x2), dtype)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"{doc} Elementwise with broadcasting; the result in `dtype`, if that is given."
+    return call
+
+
+for _name, (_function, _floats, _doc) in _UNARY.items():
+    globals()[_name] = _unary(_name, _function, _floats, _doc)
+    __all__.append(_name)
+for _name, (_function, _doc) in _BINARY.items():
+    globals()[_name] = _binary(_name, _function, _doc)
+    __all__.append(_name)
+
+
+def fix(x):
+    """The integer part."""
+    return _fix(floating(x))
+
+
+def isneginf(x):
+    """True where x is minus infinity."""
+    return ops.isneginf(floating(x))
+
+
+def isposinf(x):
+    """True where x is plus infinity."""
+    return ops.isposinf(floating(x))
+
+
+def divmod(x1, x2, dtype=None):
+    """(x1 // x2, x1 % x2), elementwise with broadcasting."""
+    x1, x2 = tensor(x1), _operand(x2)
+    return as_type((ops.floor_divide(x1, x2), ops.floor_mod(x1, x2)), dtype)
+
+
+__all__.append("divmod")
+
+
+def clip(x, xmin, xmax, dtype=None):
+    """Values limited to [xmin, xmax]; either may be None.
+
+    Example:
+        >>> import msjax as ms
+        >>> import msjax.numpy as mnp
+        >>> print(mnp.clip(ms.Tensor([-2, 0, 5]), -1, 1))
+        [-1  0  1]
+    """
+    if xmin is None and xmax is None:
+        raise ValueError("For 'clip', 'xmin' and 'xmax' can't both be None.")
+    return as_type(ops.clamp(tensor(x), xmin, xmax), dtype)
+
+
+def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """True where |a - b| <= atol + rtol * |b|."""
+    return _isclose(tensor(a), tensor(b), float(rtol), float(atol), bool(equal_nan))
+
+
+@operator(2, name="isclose", differentiable=False)
+def _isclose(a, b, rtol, atol, equal_nan):
+    return jnp.isclose(*promote(a, b), rtol, atol, equal_nan)
+
+
+@operator(5, name="interp")
+def _interp(x, xp, fp, left, right):
+    return jnp.interp(x, xp, fp, left, right)
+
+
+def interp(x, xp, fp, left=None, right=None):
+    """Values of the function that joins the points (xp, fp) by straight lines.
+
+    Args:
+        x (array-like): where.
+        xp, fp (array-like): vectors; `xp` ascending.
+        left, right (number, optional): the value before the first and after the last point; by default that point's.
+    """
+    return _interp(floating(x), floating(xp), floating(fp), left, right)
+
+
+@operator(1, name="unwrap")
+def _unwrap(p, discont, axis):
+    return jnp.unwrap(p, discont, axis)
+
+
+def unwrap(p, discont=3.141592653589793, axis=-1):
+    """Angles without jumps of more than `discont`, by multiples of two pi."""
+    return _unwrap(floating(p), float(discont), axis)

@@ -1,0 +1,96 @@
+"""Joining and splitting under numpy's names."""
+
+from msjax import ops
+from msjax.numpy.lifting import tensor, tensors
+from msjax.ops.dispatch import freeze
+
+__all__ = [
+    "append",
+    "array_split",
+    "column_stack",
+    "concatenate",
+    "dsplit",
+    "dstack",
+    "hsplit",
+    "hstack",
+    "split",
+    "stack",
+    "vsplit",
+    "vstack",
+]
+
+
+def concatenate(arrays, axis=0):
+    """Arrays joined along an axis; flattened first if that is None.
+
+    Example:
+        >>> import msjax as ms
+        >>> import msjax.numpy as mnp
+        >>> print(mnp.concatenate((ms.Tensor([1, 2]), ms.Tensor([3]))))
+        [1 2 3]
+    """
+    arrays = tensors(arrays)
+    return ops.concat([ops.ravel(a) for a in arrays] if axis is None else arrays, 0 if axis is None else axis)
+
+
+def append(arr, values, axis=None):
+    """`values` joined to the end of an array along an axis; flattened first if that is None."""
+    return concatenate((arr, values), axis)
+
+
+def stack(arrays, axis=0):
+    """Arrays of one shape joined along a new axis."""
+    return ops.stack(tensors(arrays), axis)
+
+
+def hstack(tup):
+    """Arrays joined along the second axis; 1-d ones along their only axis."""
+    return ops.hstack(tensors(tup))
+
+
+def vstack(tup):
+    """Arrays joined along the first axis; 1-d ones as rows."""
+    return ops.vstack(tensors(tup))
+
+
+def dstack(tup):
+    """Arrays joined along the third axis, which is added where it is missing."""
+    return ops.dstack(tensors(tup))
+
+
+def column_stack(tup):
+    """Arrays joined along the second axis; 1-d ones as columns."""
+    return ops.column_stack(tensors(tup))
+
+
+def split(x, indices_or_sections, axis=0):
+    """Pieces along an axis: a number of equal ones, or those between positions to cut at.
+
+    Raises:
+        ValueError: the axis can't be split into that many equal pieces.
+    """
+    x, where = tensor(x), freeze(indices_or_sections)
+    if isinstance(where, int) and x.shape[axis] % where:
+        raise ValueError(f"For 'split', axis {axis} of shape {x.shape} can't be split into {where} equal pieces.")
+    return ops.tensor_split(x, where, axis)
+
+
+def array_split(x, indices_or_sections, axis=0):
+    """Pieces along an axis, the first ones larger by one where the number doesn't divide."""
+    return ops.tensor_split(tensor(x), indices_or_sections, axis)
+
+
+def hsplit(x, indices_or_sections):
+    """`split` along the second axis; of a 1-d array along its only one."""
+    x = tensor(x)
+    return split(x, indices_or_sections, 0 if x.ndim == 1 else 1)
+
+
+def vsplit(x, indices_or_sections):
+    """`split` along the first axis."""
+    return split(x, indices_or_sections, 0)
+
+
+def dsplit(x, indices_or_sections):
+    """`split` along the third axis."""
+    return split(x, indices_or_sections, 2)

@@ -1,0 +1,163 @@
+"""Products, diagonals and signals under numpy's names."""
+
+import functools
+
+import jax.numpy as jnp
+
+from msjax import ops
+from msjax.numpy.lifting import as_type, floating, tensor, tensors
+from msjax.ops.dispatch import freeze, operator
+from msjax.ops.promote import promote
+
+__all__ = [
+    "convolve",
+    "correlate",
+    "cross",
+    "diag",
+    "diagflat",
+    "diagonal",
+    "dot",
+    "inner",
+    "kron",
+    "matmul",
+    "multi_dot",
+    "outer",
+    "tensordot",
+    "trace",
+    "tril",
+    "triu",
+]
+
+
+def _product(name, doc):
+    function = getattr(jnp, name)
+    kernel = operator(2, name=name, int_grad=True)(lambda a, b: function(*promote(a, b)))
+
+    def call(a, b):
+        return kernel(tensor(a), tensor(b))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return call
+
+
+dot = _product("dot", "The product over the last axis of `a` and the last but one of `b`; of vectors, their dot product.")
+inner = _product("inner", "The product over the last axes of both.")
+outer = _product("outer", "All products of an element of each, both flattened.")
+kron = _product("kron", "The Kronecker product.")
+
+
+def matmul(x1, x2, dtype=None):
+    """The matrix product, batched over leading axes.
+
+    Example:
+        >>> import msjax as ms
+        >>> import msjax.numpy as mnp
+        >>> print(mnp.matmul(ms.Tensor([[1, 2]]), ms.Tensor([[3], [4]])))
+        [[11]]
+    """
+    return as_type(ops.matmul(tensor(x1), tensor(x2)), dtype)
+
+
+@operator(2, int_grad=True)
+def _tensordot(a, b, axes):
+    return jnp.tensordot(*promote(a, b), axes)
+
+
+def tensordot(a, b, axes=2):
+    """The product over axes: that many last ones of `a` and first ones of `b`, or those given as a pair of tuples."""
+    return _tensordot(tensor(a), tensor(b), freeze(axes))
+
+
+def multi_dot(arrays):
+    """The product of two or more matrices (the first and last may be vectors).
+
+    Raises:
+        ValueError: there are fewer than two.
+    """
+    arrays = tensors(arrays)
+    if len(arrays) < 2:
+        raise ValueError(f"For 'multi_dot', there should be at least two arrays, but there are {len(arrays)}.")
+    return functools.reduce(ops.matmul, arrays)
+
+
+@operator(2, int_grad=True)
+def _cross(a, b, axisa, axisb, axisc, axis):
+    return jnp.cross(*promote(a, b), axisa, axisb, axisc, axis)
+
+
+def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """The cross product of vectors of two or three elements along an axis of each."""
+    return _cross(tensor(a), tensor(b), axisa, axisb, axisc, axis)
+
+
+# ---- diagonals
+
+
+@operator(int_grad=True)
+def _diag(v, k):
+    return jnp.diag(v, k)
+
+
+def diag(v, k=0):
+    """A matrix with a vector on its diagonal number `k`, or that diagonal of a matrix."""
+    return _diag(tensor(v), k)
+
+
+def diagflat(v, k=0):
+    """A matrix with the flattened array on its diagonal number `k`."""
+    return ops.diagflat(tensor(v), k)
+
+
+def diagonal(a, offset=0, axis1=0, axis2=1):
+    """The diagonal number `offset` of the matrices in two axes, as the last axis."""
+    return ops.diagonal(tensor(a), offset, axis1, axis2)
+
+
+@operator(int_grad=True)
+def _trace(a, offset, axis1, axis2):
+    return jnp.trace(a, offset, axis1, axis2, a.dtype)
+
+
+def trace(a, offset=0, axis1=0, axis2=1, dtype=None):
+    """The sum along the diagonal number `offset` of the matrices in two axes."""
+    return _trace(as_type(tensor(a), dtype), offset, axis1, axis2)
+
+
+def tril(m, k=0):
+    """The lower triangle of matrices, zeros elsewhere."""
+    return ops.tril(tensor(m), k)
+
+
+def triu(m, k=0):
+    """The upper triangle of matrices, zeros elsewhere."""
+    return ops.triu(tensor(m), k)
+
+
+# ---- signals
+
+
+@operator(2)
+def _convolve(a, v, mode):
+    return jnp.convolve(*promote(a, v), mode)
+
+
+@operator(2)
+def _correlate(a, v, mode):
+    return jnp.correlate(*promote(a, v), mode)
+
+
+def _checked_mode(mode, who):
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"For '{who}', 'mode' should be 'full', 'same' or 'valid', but got {mode!r}.")
+    return mode
+
+
+def convolve(a, v, mode="full"):
+    """The convolution of two vectors."""
+    return _convolve(floating(a), floating(v), _checked_mode(mode, "convolve"))
+
+
+def correlate(a, v, mode="valid"):
+    """The correlation of two vectors."""
+    return _correlate(floating(a), floating(v), _checked_mode(mode, "correlate"))

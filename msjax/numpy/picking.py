@@ -1,0 +1,265 @@
+"""Picking, sorting, sets and conditions under numpy's names."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from msjax import ops
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor, as_array, concrete, wrap
+from msjax.numpy.lifting import floating, tensor, tensors
+from msjax.ops.casting import ints
+from msjax.ops.dispatch import operator
+from msjax.ops.gathering import take_along_axis as _take_along_axis
+from msjax.ops.searching import unravel_index as _unravel
+
+__all__ = [
+    "argwhere",
+    "array_equal",
+    "array_equiv",
+    "choose",
+    "digitize",
+    "diag_indices",
+    "in1d",
+    "intersect1d",
+    "isin",
+    "piecewise",
+    "ravel_multi_index",
+    "searchsorted",
+    "select",
+    "setdiff1d",
+    "take",
+    "take_along_axis",
+    "unique",
+    "unravel_index",
+    "where",
+]
+
+
+def _known(value, who):
+    return np.asarray(concrete(tensor(value), f"numpy.{who}"))
+
+
+def _made(array):
+    return wrap(as_array(array))
+
+
+# ---- picking
+
+
+def take(a, indices, axis=None, mode="clip"):
+    """Elements of the flattened array, or slices along an axis, picked by index.
+
+    Args:
+        a (array-like): where to pick from.
+        indices (array-like): of integers.
+        axis (int, optional): the axis; by default the array is flattened.
+        mode (str): what to do with an index out of range: "clip", "wrap" or "raise". Default: "clip".
+    """
+    a = tensor(a)
+    if axis is None:
+        a, axis = ops.ravel(a), 0
+    return a.take(tensor(indices), axis, mode)
+
+
+def take_along_axis(arr, indices, axis):
+    """Elements picked along an axis, by an index for each place; of the flattened array if the axis is None."""
+    arr, indices = tensor(arr), tensor(indices)
+    if axis is None:
+        return _take_along_axis(ops.ravel(arr), ops.ravel(indices), 0)
+    return _take_along_axis(arr, indices, axis)
+
+
+def choose(a, choices, mode="clip"):
+    """For each index in `a`, the element of the choice of that number."""
+    return tensor(a).choose(choices if isinstance(choices, Tensor) else tensors(choices), mode)
+
+
+def diag_indices(n, ndim=2):
+    """The indices of the main diagonal of an array of `ndim` axes of size `n`, as a tuple."""
+    at = wrap(jnp.arange(n, dtype=mstype.to_jax(mstype.int32)))
+    return (at,) * ndim
+
+
+def unravel_index(indices, shape, order="C"):
+    """The positions in an array of a shape of indices into the flattened array, a tuple of one for each axis."""
+    if order not in ("C", "F"):
+        raise ValueError(f"For 'unravel_index', 'order' should be 'C' or 'F', but got {order!r}.")
+    indices, shape = tensor(indices), ints(shape)
+    rows = _unravel(indices, shape[::-1] if order == "F" else shape)
+    columns = [ops.reshape(c, indices.shape) for c in ops.unstack(rows, 1)]
+    return tuple(columns[::-1] if order == "F" else columns)
+
+
+def ravel_multi_index(multi_index, dims, mode="clip", order="C"):
+    """The index into the flattened array of positions, one array for each axis.
+
+    Args:
+        multi_index (tuple of array-like): of integers.
+        dims (tuple of int): the array's shape.
+        mode (str): what to do with a position out of range: "clip" or "wrap". Default: "clip".
+        order (str): "C", rows first, or "F". Default: "C".
+    """
+    if mode not in ("clip", "wrap"):
+        raise ValueError(f"For 'ravel_multi_index', 'mode' should be 'clip' or 'wrap', but got {mode!r}.")
+    dims = ints(dims)
+    strides = np.cumprod((1, *(dims[::-1] if order == "C" else dims)[:-1]))
+    strides = strides[::-1] if order == "C" else strides
+    total = None
+    for position, n, stride in zip(tensors(multi_index), dims, strides.tolist()):
+        position = position % n if mode == "wrap" else position.clip(0, n - 1)
+        total = position * stride if total is None else total + position * stride
+    return total
+
+
+# ---- conditions
+
+
+def where(condition, x=None, y=None):
+    """`x` where the condition holds, `y` elsewhere; without them, the positions where it holds.
+
+    Example:
+        >>> import msjax as ms
+        >>> import msjax.numpy as mnp
+        >>> print(mnp.where(ms.Tensor([True, False]), 1.0, 0.0))
+        [1. 0.]
+    """
+    condition = tensor(condition)
+    if x is None and y is None:
+        return ops.nonzero(condition, as_tuple=True)
+    x, y = tensor(x) if not isinstance(y, Tensor) else x, y if isinstance(y, (Tensor, bool, int, float)) else tensor(y)
+    return ops.where(condition, x, y)
+
+
+def select(condlist, choicelist, default=0):
+    """For each place the element of the first choice whose condition holds, `default` where none does."""
+    conditions, choices = tensors(condlist), tensors(choicelist)
+    if len(conditions) != len(choices):
+        raise ValueError(f"For 'select', there are {len(conditions)} conditions, but {len(choices)} choices.")
+    out = default
+    for condition, choice in zip(reversed(conditions), reversed(choices)):
+        out = ops.where(condition, choice, out)
+    return out
+
+
+def piecewise(x, condlist, funclist, *args, **kw):
+    """Where a condition holds, the value of its function (or its number); the last one of the list may be for elsewhere.
+
+    Args:
+        x (array-like): of any shape.
+        condlist (list of Tensor): of Bools.
+        funclist (list of callable or number): one for each condition, and perhaps one more.
+    """
+    x = tensor(x)
+    conditions = tensors(condlist) if isinstance(condlist, (list, tuple)) else [tensor(condlist)]
+    functions = list(funclist)
+    if len(functions) not in (len(conditions), len(conditions) + 1):
+        raise ValueError(f"For 'piecewise', there are {len(conditions)} conditions, but {len(functions)} functions.")
+
+    def value(f):
+        return f(x, *args, **kw) if callable(f) else f
+
+    out = ops.full_like(x, 0)
+    if len(functions) > len(conditions):
+        out = ops.broadcast_to(tensor(value(functions.pop())), x.shape).astype(x.dtype)
+    for condition, function in zip(conditions, functions):
+        out = ops.where(condition, value(function), out)
+    return out.astype(x.dtype)
+
+
+def argwhere(a):
+    """The positions of elements other than zero, a row for each."""
+    return ops.nonzero(tensor(a))
+
+
+def array_equal(a1, a2, equal_nan=False):
+    """True if two arrays have one shape and equal elements."""
+    a1, a2 = tensor(a1), tensor(a2)
+    if a1.shape != a2.shape:
+        return Tensor(False)
+    same = a1 == a2
+    if equal_nan and a1.is_floating_point() and a2.is_floating_point():
+        same = ops.logical_or(same, ops.logical_and(ops.isnan(a1), ops.isnan(a2)))
+    return same.all()
+
+
+def array_equiv(a1, a2):
+    """True if two arrays, broadcast to each other, have equal elements."""
+    a1, a2 = tensor(a1), tensor(a2)
+    try:
+        np.broadcast_shapes(a1.shape, a2.shape)
+    except ValueError:
+        return Tensor(False)
+    return (a1 == a2).all()
+
+
+# ---- sets
+
+
+def unique(x, return_inverse=False):
+    """The distinct elements, ascending; with `return_inverse`, also the place of each element among them.
+
+    Example:
+        >>> import msjax as ms
+        >>> import msjax.numpy as mnp
+        >>> print(mnp.unique(ms.Tensor([2, 1, 2])))
+        [1 2]
+    """
+    x = tensor(x)
+    values, inverse = np.unique(_known(x, "unique"), return_inverse=True)
+    if not return_inverse:
+        return _made(values)
+    return _made(values), wrap(as_array(inverse.reshape(x.shape), mstype.int64))
+
+
+@operator(2, differentiable=False)
+def _isin(element, tests, invert):
+    return jnp.isin(element, tests, invert=invert)
+
+
+def isin(element, test_elements, invert=False):
+    """True for each element that is among others; with `invert`, for each that isn't."""
+    return _isin(tensor(element), tensor(test_elements), invert)
+
+
+def in1d(ar1, ar2, invert=False):
+    """As `isin`, of the flattened array."""
+    return isin(ops.ravel(tensor(ar1)), ar2, invert)
+
+
+def intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
+    """The elements that two arrays have in common, ascending; with `return_indices`, also where they come first."""
+    out = np.intersect1d(_known(ar1, "intersect1d"), _known(ar2, "intersect1d"), assume_unique, return_indices)
+    if not return_indices:
+        return _made(out)
+    return _made(out[0]), *(wrap(as_array(o, mstype.int32)) for o in out[1:])
+
+
+def setdiff1d(ar1, ar2, assume_unique=False):
+    """The elements of the first array that the second lacks, ascending."""
+    return _made(np.setdiff1d(_known(ar1, "setdiff1d"), _known(ar2, "setdiff1d"), assume_unique))
+
+
+# ---- searching
+
+
+@operator(3, differentiable=False)
+def _searchsorted(a, v, sorter, side, dtype):
+    return jnp.searchsorted(a, v, side, sorter=sorter).astype(mstype.to_jax(dtype))
+
+
+def searchsorted(a, v, side="left", sorter=None):
+    """Where values would go in a sorted vector, before equal elements, or after them (side="right")."""
+    if side not in ("left", "right"):
+        raise ValueError(f"For 'searchsorted', 'side' should be 'left' or 'right', but got {side!r}.")
+    a, v = floating(a), floating(v)
+    return _searchsorted(a, v, None if sorter is None else tensor(sorter), side, mstype.int32)
+
+
+@operator(2, differentiable=False)
+def _digitize(x, bins, right):
+    return jnp.digitize(x, bins, right).astype(mstype.to_jax(mstype.int32))
+
+
+def digitize(x, bins, right=False):
+    """The number of the interval between monotonic `bins` that each element falls into."""
+    return _digitize(tensor(x), tensor(bins), right)
