@@ -2,11 +2,12 @@
 
 from flax import nnx
 
+from msjax.common.parameter import Kind
 from msjax.common.tensor import Tensor, as_array, makes_a_tensor, wrap
 from msjax.flax_slots import METADATA, RAW_VALUE
 
 
-class Buffer(Tensor, nnx.BatchStat):
+class Buffer(Tensor, nnx.BatchStat, metaclass=Kind):
     """A Tensor that a cell keeps with `Cell.register_buffer`; for flax, a BatchStat variable."""
 
     _value = RAW_VALUE

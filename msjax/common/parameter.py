@@ -26,7 +26,13 @@ class _LazyLeaf:
         return node
 
 
-class Parameter(Tensor, nnx.Param):
+class Kind(type(nnx.Param)):
+    """The class of Parameter and Buffer, whose instances are recognized as quickly as any; flax looks for more, in Python."""
+
+    __instancecheck__ = type.__instancecheck__
+
+
+class Parameter(Tensor, nnx.Param, metaclass=Kind):
     """A Tensor that a Cell owns and an optimizer updates.
 
     It is a Tensor for operators and an ``nnx.Param`` for flax, so that nnx.state, nnx.Optimizer or orbax find it.

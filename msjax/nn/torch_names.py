@@ -1,5 +1,6 @@
 """PyTorch's names for what cells offer under MindSpore's: thin synonyms, for those who look for them."""
 
+import weakref
 from collections.abc import MutableMapping
 
 import jax.numpy as jnp
@@ -8,6 +9,9 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
 from msjax.errors import describe
 from msjax.hooks.handle import RemovableHandle
+
+# {cell: (structure version, weak references to its Parameters)}, for zero_grad, which training calls at each step.
+_PARAMETERS = weakref.WeakKeyDictionary()
 
 
 class TorchNames:
@@ -129,7 +133,13 @@ class TorchNames:
             >>> net.weight.grad is None
             True
         """
-        for parameter in self.get_parameters():
+        version, parameters = _PARAMETERS.get(self, (None, None))
+        if version != self._structure_version:
+            parameters = list(self.get_parameters())
+            _PARAMETERS[self] = self._structure_version, [weakref.ref(p) for p in parameters]
+        else:
+            parameters = [p for p in [ref() for ref in parameters] if p is not None]
+        for parameter in parameters:
             if parameter._grad is not None:
                 parameter._grad = None if set_to_none else wrap(jnp.zeros_like(parameter._grad._value))
 
