@@ -6,8 +6,9 @@ from msjax.autograd.grad import GradOperation, value_and_grad
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
-from msjax.nn import loss_scale, metrics
+from msjax.nn import clip, loss_scale, metrics
 from msjax.nn.cell import Cell
+from msjax.nn.clip import *
 from msjax.nn.loss_scale import *
 from msjax.nn.metrics import *
 from msjax.nn.optim.optimizer import map_tuples
@@ -25,7 +26,7 @@ __all__ = [
     "WithGradCell",
     "WithLossCell",
 ]
-__all__ += [*loss_scale.__all__, *metrics.__all__]
+__all__ += [*clip.__all__, *loss_scale.__all__, *metrics.__all__]
 
 
 class WithLossCell(Cell):
