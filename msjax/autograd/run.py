@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.sweep import sweep
-from msjax.common.node import Leaf
+from msjax.common.node import Leaf, place_on_tape
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import callable_name, describe
 from msjax.state import STATE, Scope
@@ -105,7 +105,8 @@ class Recording:
                 them.
             keep: True leaves the graph for another sweep.
         """
-        recorded = self.scope.nested and self._before[1]
+        # The way back is itself on the tape if an outer scope differentiates the run, or the gradients it starts from.
+        recorded = STATE.recording and (self.scope.nested or place_on_tape(cts)[1] is not None)
         roots = []
         for out, ct in zip(outputs, cts):
             node, i = self.place(out)

@@ -1,0 +1,151 @@
+"""Where hooks sit and what they get, in each of the three dialects."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import msjax as ms
+from msjax import Tensor, nn, ops
+
+DIALECTS = ["tutorial", "mindspore-2.10", "mindspore-1"]
+X = Tensor([1.0, 1.0])
+
+
+def use(dialect):
+    ms.set_context(hook_dialect=dialect)
+
+
+class Double(nn.Cell):
+    def construct(self, x):
+        return x * 2
+
+
+def numbers(grads):
+    return tuple(None if g is None else g.tolist()[0] for g in grads)
+
+
+def notes(net, log):
+    net.register_backward_pre_hook(lambda cell, go: log.append(("pre", numbers(go))))
+    net.register_backward_hook(lambda cell, a, b: log.append(("post", numbers(a), numbers(b))))
+
+
+# A cell that doubles; the forward hook multiplies by 3, the program by 5: 30 in all. Expected: the pre hook's
+# gradient, the backward hook's second and third argument.
+SCOPES = [
+    ("tutorial", (5.0,), (30.0,), (15.0,)),
+    ("mindspore-2.10", (5.0,), (30.0,), (5.0,)),
+    ("mindspore-1", (5.0,), (15.0,), (30.0,)),
+]
+
+
+@pytest.mark.parametrize("dialect, pre, first, second", SCOPES, ids=DIALECTS)
+def test_scope_with_a_forward_hook(dialect, pre, first, second):
+    use(dialect)
+    log = []
+    net = Double()
+    net.register_forward_hook(lambda cell, args, out: out * 3)
+    notes(net, log)
+    assert ms.grad(lambda x: net(x) * 5)(X).tolist() == [30.0, 30.0]
+    assert log == [("pre", pre), ("post", first, second)]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_forward_pre_hooks_are_outside_the_scope(dialect):
+    use(dialect)
+    log = []
+    net = Double()
+    net.register_forward_pre_hook(lambda cell, args: (args[0] * 7,))
+    notes(net, log)
+    assert ms.grad(net)(X).tolist() == [14.0, 14.0]
+    first, second = ((1.0,), (2.0,)) if dialect == "mindspore-1" else ((2.0,), (1.0,))
+    assert log == [("pre", (1.0,)), ("post", first, second)]
+
+
+@pytest.mark.parametrize("dialect, grad_input", [("tutorial", 6.0), ("mindspore-2.10", 16.0)])
+def test_arguments_that_a_forward_hook_uses(dialect, grad_input):
+    """The forward hook returns 3 * output + 10 * input; only in 2.10 is it inside the scope."""
+    use(dialect)
+    seen = []
+    net = Double()
+    net.register_forward_hook(lambda cell, args, out: out * 3 + args[0] * 10)
+    net.register_backward_hook(lambda cell, gi, go: seen.append(numbers(gi)))
+    assert ms.grad(net)(X).tolist() == [16.0, 16.0]
+    assert seen == [(grad_input,)]
+
+
+@pytest.mark.parametrize("dialect, count", [("tutorial", 1), ("mindspore-2.10", 2), ("mindspore-1", 1)])
+def test_forward_hook_that_makes_two_outputs_of_one(dialect, count):
+    use(dialect)
+    seen = []
+    net = Double()
+    net.register_forward_hook(lambda cell, args, out: (out, out * 3))
+    net.register_backward_pre_hook(lambda cell, go: seen.append(len(go)))
+    net.register_backward_hook(lambda cell, a, b: seen.append(len(a if dialect == "mindspore-1" else b)))
+    ms.grad(lambda x: net(x)[0] + net(x)[1])(X)
+    assert seen == [2, count] * 2
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_cell_argument(dialect):
+    use(dialect)
+    seen = []
+    net = Double()
+    net.register_forward_pre_hook(lambda cell, args: seen.append(cell))
+    net.register_forward_hook(lambda cell, args, out: seen.append(cell))
+    net.register_backward_pre_hook(lambda cell, go: seen.append(cell))
+    net.register_backward_hook(lambda cell, a, b: seen.append(cell))
+    ms.grad(net)(X)
+    assert seen == [f"Double({id(net)})" if dialect == "mindspore-1" else net] * 4
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_returned_gradient_replaces_that_of_the_inputs(dialect):
+    use(dialect)
+    net = Double()
+    net.register_backward_hook(lambda cell, a, b: (Tensor([7.0, 8.0]),))
+    assert ms.grad(net)(X).tolist() == [7.0, 8.0]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_operators_with_hooks_are_the_same_in_all(dialect):
+    use(dialect)
+    log = []
+    hook = ops.HookBackward(lambda grads: log.append(numbers(grads)))
+
+    def f(x):
+        y = hook(x * 2)
+        y.register_hook(lambda grad: log.append(grad.tolist()[0]))
+        return y * 3
+
+    assert ms.grad(f)(X).tolist() == [6.0, 6.0] and log == [3.0, (3.0,)]
+
+
+def test_dialect_counts_when_hooks_run_not_when_they_are_registered():
+    seen = []
+    net = Double()
+    net.register_forward_hook(lambda cell, args, out: seen.append(cell))
+    use("mindspore-1")
+    net(X)
+    use("tutorial")
+    net(X)
+    assert seen == [f"Double({id(net)})", net]
+
+
+def test_setting():
+    assert ms.get_context("hook_dialect") == "tutorial"
+    with pytest.raises(ValueError, match=r"tutorial, mindspore-2\.10, mindspore-1, but got 'pytorch'"):
+        use("pytorch")
+    assert ms.get_context("hook_dialect") == "tutorial"
+
+
+@pytest.mark.parametrize("value, fails", [("mindspore-1", False), ("pytorch", True)])
+def test_environment_variable(value, fails):
+    code = "from msjax.context import get_context; print(get_context('hook_dialect'))"
+    environment = {**os.environ, "MSJAX_HOOK_DIALECT": value, "JAX_PLATFORMS": "cpu"}
+    ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    if fails:
+        assert ran.returncode != 0 and "MSJAX_HOOK_DIALECT should be one of" in ran.stderr
+    else:
+        assert ran.stdout.strip() == value
