@@ -39,14 +39,29 @@ from msjax.ops.from_jax import from_jax
 from msjax.version import __version__
 
 # Imported when first used: `import msjax` stays light.
-_SUBMODULES = ("alias", "amp", "cli", "hooks", "mint", "numpy", "scipy", "serialization", "tools", "train")
+_SUBMODULES = ("alias", "amp", "cli", "experimental", "hooks", "mint", "numpy", "scipy", "serialization", "tools", "train")
 _LATER = {"install_as_mindspore": "msjax.alias"}
 _LATER |= dict.fromkeys(
-    ("save_checkpoint", "load_checkpoint", "load_param_into_net", "load_checkpoint_async"), "msjax.serialization"
-)
+    (
+        "async_ckpt_thread_status", "ckpt_to_safetensors", "load_checkpoint", "load_checkpoint_async", "load_param_into_net",
+        "safetensors_to_ckpt", "save_checkpoint",
+    ),
+    "msjax.serialization",
+)  # fmt: skip
 _LATER |= dict.fromkeys(("enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"), "msjax.autograd.modes")
 _LATER |= {"recompute": "msjax.autograd.recompute", "saved_tensors_hooks": "msjax.autograd.saved"}
-_LATER |= dict.fromkeys(("Model", "DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager"), "msjax.train")
+_LATER |= dict.fromkeys(
+    (
+        "Accuracy", "BleuScore", "Callback", "CheckpointConfig", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity",
+        "Dice", "DynamicLossScaleManager", "EarlyStopping", "F1", "Fbeta", "FixedLossScaleManager", "HausdorffDistance",
+        "History", "LambdaCallback", "LearningRateScheduler", "Loss", "LossMonitor", "LossScaleManager", "MAE", "MSE",
+        "MeanSurfaceDistance", "Metric", "Model", "ModelCheckpoint", "OcclusionSensitivity", "Perplexity", "Precision", "ROC",
+        "Recall", "ReduceLROnPlateau", "RootMeanSquareDistance", "RunContext", "TimeMonitor", "Top1CategoricalAccuracy",
+        "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "build_train_network", "get_metric_fn", "names",
+        "rearrange_inputs",
+    ),
+    "msjax.train",
+)  # fmt: skip
 _LATER |= {"constexpr": "msjax.ops.functions"} | dict.fromkeys(("jacfwd", "jacrev", "vmap"), "msjax.ops.transforms")
 
 
