@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor, known_value, wrap
+from msjax.common.tensor import Tensor, known_value
 from msjax.errors import describe
 from msjax.nn.cell import Cell
 
@@ -121,10 +121,12 @@ def all_finite(inputs) -> Tensor:
     return apply(_FINITE, values) if values else Tensor(True)
 
 
+_OVERFLOWED = Op("Overflowed", lambda *values: jnp.logical_not(_finite(*values)), differentiable=False)
+
+
 def overflowed(grads) -> Tensor:
     """A Bool Tensor: whether an element of some gradients is infinite or no number."""
-    finite = all_finite(grads)
-    return wrap(jnp.logical_not(finite._value))
+    return apply(_OVERFLOWED, list(grads)) if len(grads) else Tensor(False)
 
 
 def _unscale(scale, *values):

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
@@ -20,8 +21,14 @@ class RateTable(LearningRateSchedule):
         self.learning_rate = Parameter(Tensor(rates, mstype.float32), name=name)
 
     def construct(self, global_step):
-        table = self.learning_rate._value
-        return wrap(table[jnp.clip(global_step._value.reshape(()), 0, table.shape[0] - 1)])
+        return apply(_LOOK_UP, (self.learning_rate.value(), global_step))
+
+
+def _look_up(table, step):
+    return table[jnp.clip(step.reshape(()), 0, table.shape[0] - 1)]
+
+
+_LOOK_UP = Op("LearningRateTable", _look_up, differentiable=False)
 
 
 class ConstantRate(LearningRateSchedule):
