@@ -7,10 +7,11 @@ Use it under its own name (``import msjax as ms``), or run a MindSpore script as
 import importlib
 import sys
 
-# Each of these attaches methods to Tensor.
-import msjax.compile.graph
 import msjax.autograd.imperative
 import msjax.autograd.tensor_api
+
+# Each of these attaches methods to Tensor.
+import msjax.compile.graph
 import msjax.ops.tensor_methods
 from msjax import common, context, nn, ops
 from msjax.autograd.grad import get_grad, grad, value_and_grad
@@ -48,6 +49,7 @@ _LATER |= dict.fromkeys(
     ),
     "msjax.serialization",
 )  # fmt: skip
+_LATER |= dict.fromkeys(("functionalize", "write_back"), "msjax.compile.functionalize")
 _LATER |= dict.fromkeys(("enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"), "msjax.autograd.modes")
 _LATER |= {"recompute": "msjax.autograd.recompute", "saved_tensors_hooks": "msjax.autograd.saved"}
 _LATER |= dict.fromkeys(

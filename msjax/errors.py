@@ -44,6 +44,7 @@ def describe(value) -> str:
 
 def callable_name(fn) -> str:
     """A hook or function as messages name it: its qualified name and where it is defined."""
+    fn = getattr(fn, "__wrapped__", fn)
     code = getattr(getattr(fn, "__func__", fn), "__code__", None)
     name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else name

@@ -438,7 +438,7 @@ def _tensors_of(jax_trace):
     ]
 
 
-_KEPT = """The forward hook {hook} returns a value, and so is part of the compiled program; but it also keeps a Tensor, whose
+_KEPT = """{hook} returns a value, and so is part of the compiled program; but it also keeps a Tensor, whose
 value is known only when the program has run. Split it into two hooks:
   1. one that returns the new value, and keeps nothing;
   2. one that keeps or prints, and returns None: it is called after each run, with concrete values.

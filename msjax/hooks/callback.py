@@ -6,6 +6,7 @@ other, in the order in which the values came.
 """
 
 import atexit
+import copy
 import queue
 import threading
 import time
@@ -65,11 +66,9 @@ def _abstract(*avals, delivery, lanes):
 
 
 def _batched(values, axes, *, delivery, lanes):
-    size = next(v.shape[a] for v, a in zip(values, axes) if a is not batching.not_mapped)
-    values = [
-        jnp.broadcast_to(v, (size, *v.shape)) if a is batching.not_mapped else jnp.moveaxis(v, a, 0) for v, a in zip(values, axes)
-    ]
-    return hook_p.bind(*values, delivery=delivery, lanes=lanes + 1), batching.not_mapped
+    size = next(v.shape[a] for v, a in zip(values, axes) if a is not None)
+    values = [jnp.broadcast_to(v, (size, *v.shape)) if a is None else jnp.moveaxis(v, a, 0) for v, a in zip(values, axes)]
+    return hook_p.bind(*values, delivery=delivery, lanes=lanes + 1), None
 
 
 def _jvp(primals, tangents, **params):
@@ -95,9 +94,31 @@ def _lower(ctx, *operands, delivery, lanes):
 
         return mlir.lower_fun(through_jax, multiple_results=True)(ctx, *operands)
     results, _, _ = mlir.emit_python_callback(
-        ctx, on_host, None, list(operands), ctx.avals_in, ctx.avals_out, has_side_effect=True, returns_token=False
+        _for_platform(ctx), on_host, None, list(operands), ctx.avals_in, ctx.avals_out, has_side_effect=True, returns_token=False
     )
     return results
+
+
+def _for_platform(ctx):
+    """The context, also where a program is lowered for a platform that this machine lacks, to be looked at or exported."""
+    module = ctx.module_context
+    try:
+        module.get_backend()
+    except (ValueError, RuntimeError):
+        module = copy.copy(module)
+        module.backend = _Absent(module.platforms[0])
+        return ctx.replace(module_context=module)
+    return ctx
+
+
+class _Absent:
+    """Stands for the client of a platform that is not there: enough to lower for it, not to run."""
+
+    def __init__(self, platform):
+        self.platform = platform
+
+    def make_python_callback_from_host_send_and_recv(self, callback, *_):
+        return callback
 
 
 mlir.register_lowering(hook_p, _lower, cacheable=False)
@@ -181,7 +202,9 @@ class _HostOnly:
 def _tied(leaf, done):
     if not isinstance(leaf, Tensor) or not is_tracer(leaf._value):
         return leaf
-    made = wrap(jax.lax.optimization_barrier((leaf._value, done))[0])
+    value = leaf._value
+    # `done` is always False, which the compiler can't know: neither the value nor its gradient is there without the call.
+    made = wrap(jax.lax.select(jnp.broadcast_to(done, value.shape), jnp.zeros_like(value), value))
     made._node, made._oidx = leaf._node, leaf._oidx
     return made
 

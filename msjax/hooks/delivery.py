@@ -79,12 +79,12 @@ def invoke(fn, args, kind, *, observe=None, traced=None, cells=None, carries=-1,
         result = fn(*given)
     except _NEEDS_VALUE as error:
         if kind.startswith("forward"):
-            raise HookNeedsValue(_SPLIT.format(what=what, error=str(error).split("\n", 1)[0])) from error
+            raise HookNeedsValue(_SPLIT.format(what=_sentence(what), error=str(error).split("\n", 1)[0])) from error
         if STATE.trace is not None and STATE.trace.here():
             raise HostNeeded(what, error) from error
         return None, call_on_host(fn, args, what, carries, check)
     if STATE.trace is not None and kind.startswith("forward"):
-        STATE.trace.forward_args += [(ref, str(what)) for ref in fresh]
+        STATE.trace.forward_args += [(ref, _sentence(what)) for ref in fresh]
     return result, carried
 
 
@@ -94,6 +94,12 @@ def any_input_traced(args) -> bool:
         if isinstance(arg, Tensor) and arg._value.__class__ not in CONCRETE and is_tracer(arg._value):
             return True
     return False
+
+
+def _sentence(what):
+    """Its text at the beginning of a sentence."""
+    text = str(what)
+    return text[0].upper() + text[1:]
 
 
 def _tensors(value):
@@ -123,7 +129,7 @@ def _fresh(args):
     return jax.tree.map(copy, args, is_leaf=_is_leaf), refs
 
 
-_SPLIT = """The {what} returns a value, and so is part of the compiled program; but it needs values that are known only when
+_SPLIT = """{what} returns a value, and so is part of the compiled program; but it needs values that are known only when
 the program has run ({error}). Split it into two hooks:
   1. one that computes with Tensors and returns the new value;
   2. one that reads values (asnumpy, float, if, print) and returns None: it is called after each run, with concrete values.

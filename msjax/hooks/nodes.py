@@ -7,6 +7,7 @@ from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import CONCRETE, Tensor, is_tracer, wrap
 from msjax.context import SETTINGS
+from msjax.hooks.callback import tie_calls
 from msjax.hooks.delivery import invoke
 from msjax.hooks.returns import gradients_result
 from msjax.hooks.table import with_global
@@ -170,10 +171,14 @@ class CellBackward:
 
     # ---- in the backward sweep
 
+    def _table(self):
+        """The hooks that run; read when they do."""
+        return with_global(self.cell._hooks)
+
     def _call_pre_hooks(self, grads):
         grads = tuple(grads)
         traced = any_traced(grads)
-        for hook in with_global(self.cell._hooks).backward_pre:
+        for hook in self._table().backward_pre:
             args = (cell_argument(self.cell), grads)
             if traced:
                 grads = run_hook(hook.fn, "backward pre hook", args, 1, hook.observe, hook.traced, self.cells)
@@ -190,6 +195,7 @@ class CellBackward:
         if not self.flags or True not in self.flags:
             # No input carries a gradient, and so jax will not come by the cell's inputs.
             self._call_hooks([None] * self.n_inputs)
+            return tie_calls(grads)
         return grads
 
     def _call_hooks(self, grads):
@@ -198,7 +204,7 @@ class CellBackward:
         grads = tuple(grads)
         traced = any_traced(grads) or any_traced(grad_output)
         turned = SETTINGS.hook_dialect == "mindspore-1"
-        for hook in with_global(self.cell._hooks).backward:
+        for hook in self._table().backward:
             cell = cell_argument(self.cell)
             args = (cell, grad_output, grads) if turned else (cell, grads, grad_output)
             if traced:

@@ -7,7 +7,7 @@ from msjax.autograd.op import snapshot
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import cell_path, describe
-from msjax.hooks.nodes import is_tensor
+from msjax.hooks.nodes import elsewhere, is_tensor
 from msjax.state import STATE
 
 
@@ -16,7 +16,7 @@ def call_with_bprop(cell, args, kwargs):
     tensors = [a for a in args if isinstance(a, Tensor)]
     edges, base = place_on_tape(tensors)
     if base is None:
-        return cell.construct(*args, **kwargs)
+        return _elsewhere(cell, args, kwargs, tensors) if elsewhere(tensors) else cell.construct(*args, **kwargs)
     recording = STATE.recording
     STATE.recording = False
     try:
@@ -43,6 +43,39 @@ def call_with_bprop(cell, args, kwargs):
             tensor._node, tensor._oidx = node, i
         outputs.append(tensor)
     return _unflatten(treedef, leaves, at, outputs)
+
+
+def _elsewhere(cell, args, kwargs, tensors):
+    """The same where jax differentiates: the result, tied to the inputs by a custom_vjp whose way back is `bprop`."""
+    values = [t._value for t in tensors]
+    stopped = iter([wrap(jax.lax.stop_gradient(v)) for v in values])
+    out = cell.construct(*[next(stopped) if isinstance(a, Tensor) else a for a in args], **kwargs)
+    leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
+    at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
+    results = [jax.lax.stop_gradient(leaves[i]._value) for i in at]
+    cells, n = tuple(STATE.cells), len(values)
+
+    @jax.custom_vjp
+    def tie(*both):
+        return both[n:]
+
+    def forward(*both):
+        return both[n:], both
+
+    def backward(both, cts):
+        inputs = iter(map(wrap, both[:n]))
+        saved = tuple(next(inputs) if isinstance(a, Tensor) else a for a in args)
+        outputs = list(map(wrap, both[n:]))
+        grads = [wrap(c) if jnp.issubdtype(o._value.dtype, jnp.inexact) else _zeros(o) for c, o in zip(cts, outputs)]
+        given = _unflatten(treedef, leaves, at, outputs), _unflatten(treedef, leaves, at, grads)
+        found = _checked(cell.bprop(*saved, *given), saved, cells)
+        # jax wants no gradient of integers.
+        return tuple(g._value if jnp.issubdtype(v.dtype, jnp.inexact) else None for g, v in zip(found, both)) + (None,) * len(
+            outputs
+        )
+
+    tie.defvjp(forward, backward)
+    return _unflatten(treedef, leaves, at, list(map(wrap, tie(*values, *results))))
 
 
 def _zeros(tensor):

@@ -1,0 +1,179 @@
+"""functionalize: a network as a pure function of pytrees of jax arrays, for any jax transformation."""
+
+import jax
+
+from msjax.common.buffer import Buffer
+from msjax.common.parameter import Parameter
+from msjax.common.random import default_generator
+from msjax.common.tensor import Tensor, is_tracer, wrap
+from msjax.compile.trace import LOCK
+from msjax.errors import describe
+from msjax.hooks.callback import raise_pending
+from msjax.hooks.nodes import through_custom_vjp
+from msjax.state import STATE, Scope
+
+# The entry of the buffers that holds the state of the random operators.
+RANDOM = "random_state"
+
+
+def functionalize(net):
+    """A pure function that computes what a network computes, with its hooks, and the values that it starts from.
+
+    Args:
+        net (Cell): the network. Its own objects run, so that hooks may be registered and removed at any time; a function
+            that jax has compiled already keeps the hooks that were there then.
+
+    Returns:
+        (apply, params, buffers). ``apply(params, buffers, *args, **kwargs)`` returns ``(out, new_buffers)``. `params` is a
+        dict of jax arrays: the Parameters that require a gradient, by their paths; `buffers` one of the other Parameters,
+        buffers and the state of the random operators. Arguments and results are jax arrays, in pytrees; what is no array
+        goes through unchanged. ``ms.write_back(net, params, buffers)`` puts values back into the network.
+
+    Raises:
+        TypeError: `net` is no Cell.
+
+    Example:
+        >>> import jax
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.Dense(2, 1, weight_init="ones", bias_init="zeros")
+        >>> apply, params, buffers = ms.functionalize(net)
+        >>> out, buffers = jax.jit(apply)(params, buffers, jax.numpy.array([[1.0, 2.0]]))
+        >>> print(out)
+        [[3.]]
+    """
+    if not hasattr(net, "parameters_and_names"):
+        raise TypeError(f"For 'functionalize', the network should be a Cell, but got {describe(net)}.")
+
+    def apply(params, buffers, *args, **kwargs):
+        raise_pending()
+        trained, rest = state_of(net)
+        params = _matched(params, trained, "params")
+        buffers = _matched(buffers, rest, "buffers")
+        with _Installed([*trained.values(), *rest.values()], [*params.values(), *buffers.values()]):
+            out = net(*map_arrays(_to_tensor, args), **map_arrays(_to_tensor, kwargs))
+            return map_tensors(_to_array, out), {name: variable._value for name, variable in rest.items()}
+
+    trained, rest = state_of(net)
+    return apply, {n: v._value for n, v in trained.items()}, {n: v._value for n, v in rest.items()}
+
+
+def write_back(net, params=None, buffers=None):
+    """Put values back into a network.
+
+    Args:
+        net (Cell): the network that was functionalized.
+        params, buffers (dict, optional): values as `functionalize` names them.
+
+    Raises:
+        ValueError: other names or shapes than the network's.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.Dense(1, 1, weight_init="ones")
+        >>> apply, params, buffers = ms.functionalize(net)
+        >>> ms.write_back(net, {name: value * 2 for name, value in params.items()})
+        >>> print(net.weight.asnumpy())
+        [[2.]]
+    """
+    for given, variables, what in zip((params, buffers), state_of(net), ("params", "buffers")):
+        if given is None:
+            continue
+        for name, value in _matched(given, variables, what).items():
+            if value.shape != variables[name].shape:
+                raise ValueError(
+                    f"For 'write_back', {name!r} should have shape {variables[name].shape}, but got {tuple(value.shape)}."
+                )
+            variables[name]._value = jax.numpy.asarray(value, variables[name]._value.dtype)
+
+
+def state_of(net):
+    """({path: Parameter that requires a gradient}, {path: other Parameter, Buffer or random state})."""
+    trained, rest = {}, {}
+    for name, parameter in net.parameters_and_names():
+        (trained if parameter.requires_grad else rest)[name] = parameter
+    for prefix, cell in net.cells_and_names():
+        for name, value in vars(cell).items():
+            if isinstance(value, Buffer):
+                rest[f"{prefix}.{name}" if prefix else name] = value
+    rest[RANDOM] = default_generator.state
+    return trained, rest
+
+
+def _matched(given, variables, what):
+    if not isinstance(given, dict):
+        raise TypeError(f"For a functionalized network, '{what}' should be a dict of arrays, but got {describe(given)}.")
+    if given.keys() != variables.keys():
+        lacking, unknown = sorted(variables.keys() - given.keys()), sorted(given.keys() - variables.keys())
+        raise ValueError(
+            f"For a functionalized network, '{what}' should have the network's names"
+            + (f"; lacking: {', '.join(lacking[:5])}" if lacking else "")
+            + (f"; unknown: {', '.join(unknown[:5])}" if unknown else "")
+            + "."
+        )
+    return {name: given[name]._value if isinstance(given[name], Tensor) else given[name] for name in variables}
+
+
+class _Installed:
+    """Variables with other values, in a world of its own without a tape; afterwards they are what they were."""
+
+    def __init__(self, variables, values):
+        self.variables = variables
+        self.values = values
+
+    def __enter__(self):
+        LOCK.acquire()
+        state = STATE
+        self.before = (state.scope, state.recording, state.foreign)
+        self.held = [v._value for v in self.variables]
+        # A program that msjax compiles keeps its tape; elsewhere jax differentiates.
+        state.scope, state.recording, state.foreign = Scope(None), True, True
+        for variable, value in zip(self.variables, self.values):
+            variable._value = value
+            hooks = variable._hooks
+            if hooks and isinstance(variable, Parameter) and is_tracer(value):
+                variable._value = through_custom_vjp([wrap(value)], _hooked(hooks))[0]._value
+
+    def __exit__(self, *_exception):
+        for variable, value in zip(self.variables, self.held):
+            variable._value = value
+        STATE.scope.open = False
+        STATE.scope, STATE.recording, STATE.foreign = self.before
+        LOCK.release()
+
+
+def _hooked(hooks):
+    return lambda grads: [g if g is None else hooks.run(g) for g in grads]
+
+
+def _to_tensor(array):
+    return wrap(jax.numpy.asarray(array))
+
+
+def _to_array(tensor):
+    return tensor._value
+
+
+def map_arrays(fn, value):
+    """`fn` of all arrays in nested containers; Tensors are taken for their arrays."""
+    return jax.tree.map(
+        lambda leaf: (
+            wrap(leaf._value)
+            if isinstance(leaf, Tensor)
+            else fn(leaf)
+            if hasattr(leaf, "shape") and hasattr(leaf, "dtype")
+            else leaf
+        ),
+        value,
+        is_leaf=_is_leaf,
+    )
+
+
+def map_tensors(fn, value):
+    """`fn` of all Tensors in nested containers."""
+    return jax.tree.map(lambda leaf: fn(leaf) if isinstance(leaf, Tensor) else leaf, value, is_leaf=_is_leaf)
+
+
+def _is_leaf(value):
+    return value is None or isinstance(value, Tensor)

@@ -1,0 +1,236 @@
+"""Hooks for plain jax code: functions of jax arrays and pytrees, with no Cell and no Tensor in sight."""
+
+import functools
+from types import SimpleNamespace
+
+import jax
+import jax.extend.core
+import jax.numpy as jnp
+
+from msjax.common.tensor import wrap
+from msjax.errors import check_callable, describe
+from msjax.hooks.delivery import invoke, observes
+from msjax.hooks.handle import new_hook_id
+from msjax.hooks.nodes import CellBackward, any_traced, run_checked, through_custom_vjp
+from msjax.hooks.table import Hook, HookTable
+
+
+def hook_gradient(fn, *, observe=None, traced=None):
+    """An identity whose gradient passes through a function.
+
+    Args:
+        fn (callable): called as ``fn(gradient)`` with the gradient of what the identity was given: an array, or a pytree of
+            them. None keeps it; a pytree of arrays of the same shapes and dtypes replaces it.
+        observe, traced (bool, optional): True says that `fn` only observes (it is called outside of the program, with
+            concrete arrays), or that it is part of the program; by default its code tells.
+
+    Returns:
+        A function from a pytree of arrays to an equal one.
+
+    Raises:
+        TypeError: `fn` is not callable; in the backward pass, it returned another structure.
+        ValueError: in the backward pass, it returned an array of another shape or dtype.
+
+    Example:
+        >>> import jax
+        >>> import msjax as ms
+        >>> halve = ms.hooks.hook_gradient(lambda gradient: gradient / 2)
+        >>> print(jax.jit(jax.grad(lambda x: halve(x) ** 2))(3.0))
+        3.0
+    """
+    check_callable(fn, "hook_gradient")
+    seen = observes(fn, observe, traced)
+
+    def identity(value):
+        leaves, treedef = jax.tree.flatten(value)
+        leaves = [jnp.asarray(leaf) for leaf in leaves]
+
+        def back(grads):
+            # jax has no gradient where none arrives; the function sees zeros there.
+            grads = tuple(wrap(jnp.zeros(v.shape, v.dtype)) if g is None else g for g, v in zip(grads, leaves))
+            adapter = _Adapter(fn, (treedef,), treedef)
+
+            def check(result, given):
+                return given if result is None else _fitting(fn, result, given, treedef)
+
+            return list(run_checked(adapter, "gradient hook", (grads,), 0, check, observe=seen, traced=not seen))
+
+        avals = [jax.ShapeDtypeStruct(v.shape, v.dtype) for v in leaves]
+        values, leaves = leaves, avals
+        return jax.tree.unflatten(treedef, [t._value for t in through_custom_vjp([wrap(v) for v in values], back)])
+
+    return identity
+
+
+class _Adapter:
+    """A function of pytrees of arrays as a hook on tuples of Tensors.
+
+    Args:
+        fn: the function.
+        treedefs: of each argument, how the Tensors of its tuple fit together.
+        answer: the structure of what it may return; None for any.
+        skip: so many arguments that come first are left out.
+    """
+
+    def __init__(self, fn, treedefs, answer, skip=0):
+        self.fn = fn
+        self.treedefs = treedefs
+        self.answer = answer
+        self.skip = skip
+        self.__wrapped__ = fn
+
+    def __call__(self, *args):
+        result = self.fn(*[_joined(a, t) for a, t in zip(args[self.skip :], self.treedefs)])
+        if result is None:
+            return None
+        leaves, treedef = jax.tree.flatten(result)
+        if self.answer is not None and treedef != self.answer:
+            raise TypeError(f"A hook of gradients should return {self.answer} or None, but returned {treedef}.")
+        return tuple(wrap(jnp.asarray(leaf)) for leaf in leaves)
+
+
+def _joined(tensors, treedef):
+    return jax.tree.unflatten(treedef, [None if t is None else t._value for t in tensors])
+
+
+def _fitting(fn, result, given, treedef):
+    for new, old in zip(result, given):
+        if old is not None and (new.shape != old.shape or new._value.dtype != old._value.dtype):
+            raise ValueError(
+                f"The gradient hook {getattr(fn, '__qualname__', fn)} returned {describe(new._value)}, but expected is "
+                f"{describe(old._value)}."
+            )
+    return result
+
+
+def with_hooks(fn, *, pre=None, post=None, backward_pre=None, backward=None):
+    """A function with hooks around it, forwards and backwards.
+
+    Each hook may return None, which keeps what it was shown, or a replacement of the same structure.
+
+    Args:
+        fn (callable): from jax arrays, in pytrees, to jax arrays, in a pytree.
+        pre (callable, optional): ``pre(args)``, before the function, with the tuple of its positional arguments.
+        post (callable, optional): ``post(args, output)``, after it; replaces the output.
+        backward_pre (callable, optional): ``backward_pre(grad_output)``, before its way back.
+        backward (callable, optional): ``backward(grad_input, grad_output)``, after it; replaces grad_input, which is a tuple of
+            one gradient for each positional argument. Where no gradient flows, it has None.
+
+    Returns:
+        A function with the arguments and results of `fn`, for any jax transformation.
+
+    Raises:
+        TypeError: one of them is not callable.
+
+    Example:
+        >>> import jax
+        >>> import msjax as ms
+        >>> square = ms.hooks.with_hooks(lambda x: x**2, backward=lambda gi, go: (gi[0] * 10,))
+        >>> print(jax.grad(square)(3.0))
+        60.0
+    """
+    check_callable(fn, "with_hooks")
+    for hook in (pre, post, backward_pre, backward):
+        if hook is not None:
+            check_callable(hook, "with_hooks")
+
+    @functools.wraps(fn, updated=())
+    def hooked(*args, **kwargs):
+        if pre is not None:
+            args = _forward(pre, "pre hook", (), args)
+        flat, treedef = jax.tree.flatten(args)
+        tensors = tuple(wrap(jnp.asarray(v)) for v in flat)
+        site = SimpleNamespace(_hooks=HookTable())
+        taps = _FunctionBackward(site)
+        if backward is not None:
+            tensors = taps.on_inputs(tensors)
+        out = fn(*jax.tree.unflatten(treedef, [t._value for t in tensors]), **kwargs)
+        if post is not None:
+            out = _forward(post, "post hook", (args,), out)
+        leaves, out_tree = jax.tree.flatten(out)
+        outputs = tuple(wrap(jnp.asarray(v)) for v in leaves)
+        site._hooks = HookTable(
+            backward_pre=_hooks(backward_pre, (out_tree,), out_tree), backward=_hooks(backward, (treedef, out_tree), treedef)
+        )
+        if backward is not None:
+            outputs = taps.on_outputs(outputs)
+        if backward_pre is not None:
+            outputs = taps.pre_on_outputs(outputs)
+        return jax.tree.unflatten(out_tree, [t._value for t in outputs])
+
+    return hooked
+
+
+def _hooks(fn, treedefs, answer):
+    if fn is None:
+        return ()
+    seen = observes(fn)
+    return (Hook(new_hook_id(), _Adapter(fn, treedefs, answer, skip=1), observe=seen, traced=not seen),)
+
+
+class _FunctionBackward(CellBackward):
+    """The backward hooks of a plain function: no cell, and not the hooks of all cells."""
+
+    __slots__ = ()
+
+    def _table(self):
+        return self.cell._hooks
+
+
+def _forward(fn, kind, before, value):
+    """`value` after a forward hook, which gets it as its last argument."""
+    leaves, treedef = jax.tree.flatten((*before, value))
+    tensors = tuple(wrap(jnp.asarray(v)) for v in leaves)
+    own = jax.tree.structure(value).num_leaves
+    if not any_traced(tensors):
+        result = fn(*before, value)
+        return value if result is None else result
+    seen = observes(fn)
+
+    def hook(rest, mine):
+        return fn(*_joined((*rest, *mine), treedef))
+
+    hook.__wrapped__ = fn
+    split = len(tensors) - own
+    result, mine = invoke(hook, (tensors[:split], tensors[split:]), kind, observe=seen, traced=not seen)
+    if result is not None:
+        return result
+    return jax.tree.unflatten(jax.tree.structure(value), [t._value for t in mine])
+
+
+def probe(x, p, statistic=None):
+    """An identity that leaves a statistic of the gradient of `x` as the gradient of `p`.
+
+    Nothing is called back: the statistic is an ordinary output of the gradient function, under any transformation.
+
+    Args:
+        x: an array, of any shape.
+        p: an array of the statistic's shape and dtype, of any value; differentiate with respect to it. One for each place.
+        statistic (callable, optional): from the gradient, an array, to an array. Default: the sum of squares.
+
+    Returns:
+        An array equal to `x`.
+
+    Example:
+        >>> import jax
+        >>> import msjax as ms
+        >>> def loss(x, p):
+        ...     return (ms.hooks.probe(x * 2, p) ** 2).sum()
+        >>> print(jax.jit(jax.grad(loss, 1))(jax.numpy.array([1.0, 2.0]), 0.0))
+        80.0
+    """
+    statistic = statistic or (lambda gradient: jnp.sum(gradient * gradient))
+
+    @jax.custom_vjp
+    def identity(x, p):
+        return x
+
+    def forward(x, p):
+        return x, jnp.asarray(p)
+
+    def back(p, gradient):
+        found = statistic(gradient)
+        return gradient, jnp.broadcast_to(jnp.asarray(found, p.dtype), p.shape)
+
+    identity.defvjp(forward, back)
+    return identity(jnp.asarray(x), jnp.asarray(p))
