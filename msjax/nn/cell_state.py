@@ -90,7 +90,7 @@ class CellState:
         state = OrderedDict(state_dict)
         metadata = getattr(state_dict, "_metadata", None)
         missing, unexpected, errors, writes = [], [], [], []
-        self._plan_load(state, "", metadata, strict, missing, unexpected, errors, writes)
+        self._plan_load(state, "", metadata, missing, unexpected, errors, writes)
         keys = _IncompatibleKeys(missing, unexpected)
         for prefix, cell in reversed(list(self.cells_and_names())):
             for hook in cell._hooks.load_state_dict_post:
@@ -109,10 +109,11 @@ class CellState:
             target._value = Tensor(value)._value.astype(target._value.dtype)
         return keys
 
-    def _plan_load(self, state, prefix, metadata, strict, missing, unexpected, errors, writes):
+    def _plan_load(self, state, prefix, metadata, missing, unexpected, errors, writes):
         local = {} if metadata is None else metadata.get(prefix[:-1], {})
         for hook in self._hooks.load_state_dict_pre:
-            hook.fn(self, state, prefix, local, strict, missing, unexpected, errors)
+            # As in MindSpore and PyTorch, `strict` is True here in any case.
+            hook.fn(self, state, prefix, local, True, missing, unexpected, errors)
         own = dict(self._own_state())
         for name, target in own.items():
             key = prefix + name
@@ -133,7 +134,7 @@ class CellState:
                 if first not in own and (first not in children or not rest):
                     unexpected.append(key)
         for name, cell in children.items():
-            cell._plan_load(state, f"{prefix}{name}.", metadata, strict, missing, unexpected, errors, writes)
+            cell._plan_load(state, f"{prefix}{name}.", metadata, missing, unexpected, errors, writes)
 
     def register_state_dict_pre_hook(self, hook) -> RemovableHandle:
         """Register ``hook(cell, prefix, keep_vars)``, called before the cell adds its state in `state_dict`."""
