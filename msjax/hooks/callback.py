@@ -141,7 +141,29 @@ def tap(fn, args, what, carries):
     done = hook_p.bind(*values, delivery=Delivery(fn, what, nothing, slots, treedef), lanes=0)
     if STATE.trace is not None:
         STATE.trace.uses_callbacks = True
+    carried = jax.tree.leaves(args[carries], is_leaf=_is_leaf)
+    if not any(isinstance(leaf, Tensor) and is_tracer(leaf._value) for leaf in carried):
+        _UNTIED.calls.append(done)
+        return args[carries]
     return jax.tree.map(lambda leaf: _tied(leaf, done), args[carries], is_leaf=_is_leaf)
+
+
+class _Untied(threading.local):
+    """Calls that nothing depends on yet, in this thread."""
+
+    def __init__(self):
+        self.calls = []
+
+
+_UNTIED = _Untied()
+
+
+def tie_calls(tensors):
+    """Tie calls that nothing depends on yet to Tensors (or None) that go on; returns those."""
+    calls, _UNTIED.calls = _UNTIED.calls, []
+    for done in calls:
+        tensors = [_tied(t, done) for t in tensors]
+    return tensors
 
 
 def call_on_host(fn, args, what, carries, check):
