@@ -13,8 +13,9 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from scenarios import SCENARIOS
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
+from tests.autograd import scenarios_hooks, scenarios_modules, scenarios_posts, scenarios_tape  # noqa: F401 - each registers its scenarios
+from tests.autograd.scenario_kit import SCENARIOS
 
 
 class Module(nn.Module):
@@ -30,7 +31,9 @@ class Torch:
     for_all_forward = staticmethod(nn.modules.module.register_module_forward_hook)
     for_all_backward_pre = staticmethod(nn.modules.module.register_module_full_backward_pre_hook)
     for_all_backward = staticmethod(nn.modules.module.register_module_full_backward_hook)
-    tanh, sequential, clamp = nn.Tanh, nn.Sequential, staticmethod(torch.clamp)
+    tanh, sigmoid, relu, sequential = nn.Tanh, nn.Sigmoid, nn.ReLU, nn.Sequential
+    mse_loss, conv2d, Parameter = nn.MSELoss, nn.Conv2d, nn.Parameter
+    clamp, ones = staticmethod(torch.clamp), staticmethod(torch.ones)
 
     @staticmethod
     def tensor(data):
@@ -51,6 +54,10 @@ class Torch:
             layer.weight.copy_(torch.tensor(weight))
             layer.bias.copy_(torch.tensor(bias))
         return layer
+
+    @staticmethod
+    def fill(parameter, value):
+        parameter.data.copy_(value)
 
     @staticmethod
     def sgd(net, rate):

@@ -8,7 +8,8 @@ import pytest
 
 import msjax as ms
 from msjax import nn, ops
-from tests.autograd.scenarios import SCENARIOS
+from tests.autograd import scenarios_hooks, scenarios_modules, scenarios_posts, scenarios_tape  # noqa: F401 - each registers its scenarios
+from tests.autograd.scenario_kit import SCENARIOS
 
 RECORDED = json.loads((pathlib.Path(__file__).parent / "data" / "torch.json").read_text())["scenarios"]
 
@@ -26,7 +27,9 @@ class Msjax:
     for_all_forward = staticmethod(nn.register_cell_forward_hook)
     for_all_backward_pre = staticmethod(nn.register_cell_backward_pre_hook)
     for_all_backward = staticmethod(nn.register_cell_backward_hook)
-    tanh, sequential, clamp = nn.Tanh, nn.SequentialCell, staticmethod(ops.clamp)
+    tanh, sigmoid, relu, sequential = nn.Tanh, nn.Sigmoid, nn.ReLU, nn.SequentialCell
+    mse_loss, Parameter = nn.MSELoss, ms.Parameter
+    clamp, ones = staticmethod(ops.clamp), staticmethod(ops.ones)
     recompute = staticmethod(ms.recompute)
 
     @staticmethod
@@ -44,6 +47,14 @@ class Msjax:
     @staticmethod
     def linear(weight, bias):
         return nn.Dense(len(weight[0]), len(weight), ms.Tensor(weight, ms.float32), ms.Tensor(bias, ms.float32))
+
+    @staticmethod
+    def conv2d(in_channels, out_channels, kernel_size, stride):
+        return nn.Conv2d(in_channels, out_channels, kernel_size, stride, pad_mode="valid", has_bias=True)
+
+    @staticmethod
+    def fill(parameter, value):
+        parameter.set_data(value)
 
     @staticmethod
     def sgd(net, rate):

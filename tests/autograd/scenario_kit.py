@@ -1,0 +1,26 @@
+"""Scenarios of hooks and imperative gradients, written once for PyTorch and msjax.
+
+Each takes `lib`, which gives the two libraries one face (`generate.py` has PyTorch's, `test_differential.py` msjax's),
+and `log`, which takes a label and values: numbers, Tensors, None, strings, tuples of these.
+"""
+
+SCENARIOS = {}
+
+
+def scenario(function):
+    SCENARIOS[function.__name__] = function
+    return function
+
+
+def watch(log, label):
+    return lambda *values: log(label, *values)
+
+
+def error_of(log, label, function):
+    """Log whether a call raises RuntimeError."""
+    try:
+        function()
+    except RuntimeError:
+        log(label, "RuntimeError")
+    else:
+        log(label, "no error")
