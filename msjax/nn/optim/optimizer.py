@@ -247,7 +247,10 @@ class Optimizer(Cell):
         return tuple(self._lr(rate) for rate in self._rates)
 
     def _lr(self, rate):
-        return rate(self.global_step) if isinstance(rate, LearningRateSchedule) else rate
+        if not isinstance(rate, LearningRateSchedule):
+            return rate
+        rate = rate(self.global_step)
+        return rate if rate.shape == () else wrap(rate._value.reshape(()))
 
     def get_lr_parameter(self, param):
         """The learning rate's Parameter, or schedule, of a Parameter or a list of them.

@@ -10,6 +10,7 @@ from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
+from msjax.nn.cell import Cell
 from msjax.nn.learning_rate_schedule import LearningRateSchedule
 
 
@@ -58,7 +59,7 @@ def as_rate(value, who):
         if value.ndim > 1:
             raise ValueError(f"For '{who}', a learning rate should have 0 or 1 axes, but got {describe(value)}.")
         return np.asarray(value, np.float32)
-    if isinstance(value, Iterable):
+    if isinstance(value, Iterable) and not isinstance(value, Cell):
         rates = [float(v) for v in value]
         if not rates:
             raise ValueError(f"For '{who}', the list of learning rates should not be empty.")
