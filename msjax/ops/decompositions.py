@@ -435,3 +435,21 @@ def matrix_logarithm(x):
     """The logarithm of square complex matrices that have a full set of eigenvectors."""
     values, vectors = jnp.linalg.eig(_square(x))
     return jnp.matmul(vectors * jnp.log(values)[..., None, :], jnp.linalg.inv(vectors))
+
+
+@operator(2, name="MatrixSolveLs")
+def matrix_solve_ls(matrix, rhs, l2):
+    """The X for which matrix X comes closest to rhs, with the penalty l2 * |X|**2, by the normal equations."""
+    a, b = promote(matrix, rhs)
+    square = jnp.matmul(_transposed(a), a)
+    return jnp.linalg.solve(square + l2 * jnp.eye(square.shape[-1], dtype=square.dtype), jnp.matmul(_transposed(a), b))
+
+
+@operator(4, name="TridiagonalMatMul", int_grad=True)
+def tridiagonal_matmul(superdiag, maindiag, subdiag, rhs):
+    """The product of tridiagonal matrices, given as diagonals of shape (..., 1, M), and matrices of shape (..., M, N)."""
+    above, main, below = (jnp.swapaxes(d, -1, -2) for d in (superdiag, maindiag, subdiag))
+    last = [(0, 0)] * (rhs.ndim - 2)
+    later = jnp.pad(rhs[..., 1:, :], [*last, (0, 1), (0, 0)])
+    earlier = jnp.pad(rhs[..., :-1, :], [*last, (1, 0), (0, 0)])
+    return above * later + main * rhs + below * earlier

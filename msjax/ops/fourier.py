@@ -3,7 +3,8 @@
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
-from msjax.common.tensor import wrap
+from msjax.common.tensor import Tensor, wrap
+from msjax.errors import describe
 from msjax.ops.dispatch import operator
 from msjax.ops.promote import array, kind_of, to_float
 
@@ -30,6 +31,7 @@ __all__ = [
     "rfft2",
     "rfftfreq",
     "rfftn",
+    "stft",
 ]
 
 _NORMS = (None, "backward", "forward", "ortho")
@@ -151,3 +153,89 @@ def rfftfreq(n, d=1.0, dtype=None):
         [0.   0.25 0.5 ]
     """
     return wrap(jnp.fft.rfftfreq(n, d).astype(mstype.to_jax(mstype.float32 if dtype is None else dtype)))
+
+
+@operator(2, name="stft")
+def _stft(x, window, n_fft, hop, center, pad_mode, normalized, onesided, as_complex):
+    x = _numbers(x)
+    single = x.ndim == 1
+    x = x[None] if single else x
+    if center:
+        x = jnp.pad(x, ((0, 0), (n_fft // 2, n_fft // 2)), mode=pad_mode)
+    count = 1 + (x.shape[-1] - n_fft) // hop
+    frames = x[:, hop * jnp.arange(count)[:, None] + jnp.arange(n_fft)]
+    if window is not None:
+        before = (n_fft - window.shape[0]) // 2
+        window = jnp.pad(window, (before, n_fft - window.shape[0] - before), constant_values=1)
+        frames = frames * window
+    real = kind_of(frames.dtype) != "c"
+    onesided = real if onesided is None else onesided
+    norm = "ortho" if normalized else "backward"
+    out = jnp.fft.rfft(frames, axis=-1, norm=norm) if real and onesided else jnp.fft.fft(frames, axis=-1, norm=norm)
+    if onesided and not real:
+        out = out[..., : n_fft // 2 + 1]
+    out = jnp.swapaxes(out, -1, -2)
+    out = out[0] if single else out
+    as_complex = not real if as_complex is None else as_complex
+    return out if as_complex else jnp.stack([jnp.real(out), jnp.imag(out)], -1)
+
+
+_PAD_MODES = {"reflect": "reflect", "constant": "constant", "replicate": "edge", "circular": "wrap"}
+
+
+def stft(
+    x,
+    n_fft,
+    hop_length=None,
+    win_length=None,
+    window=None,
+    center=True,
+    pad_mode="REFLECT",
+    normalized=False,
+    onesided=None,
+    return_complex=None,
+):
+    """Fourier transforms of the frames of a signal.
+
+    Args:
+        x (Tensor): shape (time,) or (batch, time).
+        n_fft (int): the size of a frame.
+        hop_length (int, optional): from one frame to the next. Default: None, for n_fft // 4.
+        win_length (int, optional): the size of the window. Default: None, for n_fft.
+        window (Tensor, optional): shape (win_length,), filled up with ones. Default: None, for ones.
+        center (bool): whether the signal is padded, so that frames are centered. Default: True.
+        pad_mode (str): how it is padded: "reflect", "constant", "replicate" or "circular". Default: "REFLECT".
+        normalized (bool): whether the result is divided by sqrt(n_fft). Default: False.
+        onesided (bool, optional): whether the spectrum is halved. Default: None, for real signals.
+        return_complex (bool, optional): whether the result is complex, not with (real, imaginary) pairs along a last
+            axis. Default: None, for complex signals.
+
+    Returns:
+        Tensor of shape (..., frequencies, frames) or (..., frequencies, frames, 2).
+
+    Raises:
+        TypeError: `x` has another number of axes.
+        ValueError: sizes or modes that don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.stft(ms.Tensor([1.0, 2.0, 3.0, 4.0]), 4, center=False))
+        [[[10.  0.]]
+        <BLANKLINE>
+         [[-2.  2.]]
+        <BLANKLINE>
+         [[-2.  0.]]]
+    """
+    if x.ndim not in (1, 2):
+        raise TypeError(f"For 'stft', 'x' should have one or two axes, but got {describe(x)}.")
+    hop = n_fft // 4 if hop_length is None else hop_length
+    length = n_fft if win_length is None else win_length
+    if not 0 < length <= n_fft or hop < 1:
+        raise ValueError(f"For 'stft', sizes don't fit: n_fft {n_fft}, hop_length {hop}, win_length {length}.")
+    if window is not None and (not isinstance(window, Tensor) or window.shape != (length,)):
+        raise ValueError(f"For 'stft', 'window' should be a Tensor of shape ({length},), but got {describe(window)}.")
+    mode = _PAD_MODES.get(str(pad_mode).lower())
+    if mode is None:
+        raise ValueError(f"For 'stft', 'pad_mode' should be one of {', '.join(_PAD_MODES)}, but got {pad_mode!r}.")
+    return _stft(x, window, n_fft, hop, bool(center), mode, bool(normalized), onesided, return_complex)

@@ -8,7 +8,7 @@ from msjax.errors import describe
 from msjax.ops import decompositions
 from msjax.ops.decompositions import *
 from msjax.ops.dispatch import freeze, operator
-from msjax.ops.promote import array, promote
+from msjax.ops.promote import array, is_number, promote
 
 __all__ = [
     "addbmm",
@@ -51,6 +51,8 @@ def matmul(input, other):
         >>> print(ops.matmul(ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0], [4.0]])))
         [[11.]]
     """
+    if is_number(input) or is_number(other):
+        raise TypeError("the operands should be Tensors, not numbers.")
     return jnp.matmul(*promote(input, other))
 
 
@@ -72,8 +74,6 @@ def mm(input, mat2):
 def bmm(input_x, mat2):
     """The product of two batches of matrices, of shapes (..., N, M) and (..., M, P)."""
     x, y = promote(input_x, mat2)
-    if x.ndim < 3 or y.ndim < 3:
-        raise ValueError(f"the operands should have at least three axes, but their shapes are {x.shape} and {y.shape}.")
     return jnp.matmul(x, y)
 
 

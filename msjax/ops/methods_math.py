@@ -108,6 +108,8 @@ def _extreme(name, whole, with_index):
             raise TypeError(f"Tensor.{name}() takes at most 2 positional arguments, but got {len(args)}.")
         given = {**dict(zip(names, args)), **kwargs}
         axis, keep = freeze(_axis(given, None)), _keep(given, False)
+        if builtins.any(not isinstance(a, builtins.int) for a in (axis if isinstance(axis, tuple) else (axis or 0,))):
+            raise TypeError(f"For 'Tensor.{name}', the axis should be an int or several, but got {axis!r}.")
         initial, where, indices = given.pop("initial", None), given.pop("where", None), given.pop("return_indices", False)
         _done(name, given)
         if isinstance(axis, builtins.int) and (indices or not old):
@@ -289,6 +291,7 @@ METHODS = {
     "nanmean": method_of(reduction.nanmean, dim="axis", keepdim="keepdims"),
     "median": method_of(statistics.median, dim="axis", keepdim="keepdims"),
     "nanmedian": method_of(statistics.nanmedian, dim="axis", keepdim="keepdims"),
+    "kthvalue": statistics.kthvalue,
     "quantile": statistics.quantile,
     "nanquantile": statistics.nanquantile,
     "cov": statistics.cov,

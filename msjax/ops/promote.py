@@ -45,6 +45,8 @@ def result_dtype(x, y, scalar_tensors_yield=False):
     Args:
         scalar_tensors_yield: multiplication and division's rule: a 0-d tensor does not widen an n-d one of its kind.
     """
+    if x is None or y is None:
+        raise TypeError("the operands should be Tensors or numbers, but one is None.")
     x_number, y_number = is_number(x), is_number(y)
     if x_number and y_number:
         return jnp.promote_types(array(x).dtype, array(y).dtype)

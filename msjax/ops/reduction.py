@@ -308,7 +308,7 @@ def min(input, axis=None, keepdims=False, *, initial=None, where=None):
         >>> from msjax import ops
         >>> values, indices = ops.min(ms.Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
         >>> print(values, indices)
-        [1. 3.] [0 1]
+        [1. 3.] [0 0]
     """
     return _extreme("min", _amin, _min_with_index, input, axis, keepdims, initial, where)
 

@@ -34,6 +34,12 @@ def _median(input, axis, keepdims, ignore_nan):
     return _at_rank(x, rank, axis, keepdims)
 
 
+def _axis(axis, name):
+    if isinstance(axis, bool) or not isinstance(axis, int):
+        raise TypeError(f"For '{name}', 'axis' should be an int, but got {axis!r}.")
+    return axis
+
+
 def median(input, axis=-1, keepdims=False):
     """The median along an axis, and its index; of an even number the lower one.
 
@@ -52,7 +58,7 @@ def median(input, axis=-1, keepdims=False):
         >>> print(values, indices)
         2.0 2
     """
-    return _median(input, axis, keepdims, False)
+    return _median(input, _axis(axis, "median"), keepdims, False)
 
 
 def nanmedian(input, axis=-1, keepdims=False):
@@ -64,7 +70,7 @@ def nanmedian(input, axis=-1, keepdims=False):
         >>> print(ops.nanmedian(ms.Tensor([3.0, 1.0, float("nan")]))[0])
         1.0
     """
-    return _median(input, axis, keepdims, True)
+    return _median(input, _axis(axis, "nanmedian"), keepdims, True)
 
 
 @operator(name="median", int_grad=True)
@@ -136,3 +142,15 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
          [-2.  2.]]
     """
     return _cov(input, fweights, aweights, int(correction))
+
+
+@operator(name="kthvalue", int_grad=True)
+def kthvalue(input, k, dim=-1, keepdim=False):
+    """The k-th smallest values along an axis, k counted from 1, and their indices."""
+    x = array(input)
+    if x.ndim == 0:
+        return x, jnp.zeros((), mstype.to_jax(mstype.int64))
+    if not 1 <= k <= x.shape[dim]:
+        raise ValueError(f"'k' should be in [1, {x.shape[dim]}], but got {k}.")
+    rank = jnp.full([1 if i == dim % x.ndim else s for i, s in enumerate(x.shape)], k - 1)
+    return _at_rank(x, rank, dim, keepdim)

@@ -51,7 +51,12 @@ def blackman_window(window_length, periodic=True, *, dtype=None):
         >>> print(ops.blackman_window(4).max())
         1.0
     """
-    return _window("blackman_window", jnp.blackman, window_length, periodic, mstype.float32 if dtype is None else dtype)
+
+    def make(n):
+        # Rounding makes the ends a trace below 0.
+        return jnp.maximum(jnp.blackman(n), 0)
+
+    return _window("blackman_window", make, window_length, periodic, mstype.float32 if dtype is None else dtype)
 
 
 def hann_window(window_length, periodic=True, *, dtype=None):
