@@ -68,10 +68,10 @@ def read(data, crc_check=False) -> dict:
 
     Args:
         data (memoryview): the file.
-        crc_check (bool): whether the checksum is compared, if there is one.
+        crc_check (bool): whether the checksum is compared.
 
     Raises:
-        Damaged: it is no checkpoint, or the checksum differs.
+        Damaged: it is no checkpoint, or the checksum differs or is missing.
     """
     data = _without_crc(data, crc_check)
     entries, parts = {}, {}
@@ -93,6 +93,8 @@ def read(data, crc_check=False) -> dict:
 def _without_crc(data, crc_check):
     end = len(data) - _CRC_BYTES - len(_CRC_MARK)
     if end < 0 or data[end : end + len(_CRC_MARK)] != _CRC_MARK:
+        if crc_check:
+            raise Damaged("it has no checksum; it can be loaded with crc_check=False")
         return data
     if crc_check and zlib.crc32(data[:end]) != int.from_bytes(data[-_CRC_BYTES:], "big"):
         raise Damaged("its checksum is another one")

@@ -24,7 +24,7 @@ def load_checkpoint(
         dec_key, dec_mode: encryption is not offered.
         specify_prefix (str, list or tuple of str, optional): only names that begin so are loaded.
         choice_func (callable, optional): says of a name whether it is loaded.
-        crc_check (bool): whether the checksum is compared, if the file has one. Default: False.
+        crc_check (bool): whether the checksum is compared; a file without one is refused then. Default: False.
         remove_redundancy (bool): kept for MindSpore's programs, without effect.
         format (str): "ckpt", "safetensors" or "npz". Default: "ckpt".
 

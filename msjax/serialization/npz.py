@@ -51,6 +51,9 @@ def read(data, crc_check=False) -> dict:
     arrays = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            # zipfile itself doesn't notice when a damaged directory hides some of its entries.
+            if _counted(data) not in (len(archive.infolist()), 0xFFFF):
+                raise Damaged("its directory has another number of entries than it says")
             for info in archive.infolist():
                 name = info.filename.removesuffix(".npy")
                 if name in arrays:
@@ -82,6 +85,13 @@ def read(data, crc_check=False) -> dict:
             raise Damaged(f"the entry {name!r} is of type {own.dtype}")
         arrays[name] = _text(own) if kind == "str" else own.view(ml_dtypes.bfloat16)
     return arrays
+
+
+def _counted(data) -> int:
+    """The number of entries that the end of a zip file says it has; 0xFFFF where that is said elsewhere."""
+    end = bytes(data[-65557:])
+    at = end.rfind(b"PK\5\6")
+    return int.from_bytes(end[at + 10 : at + 12], "little")
 
 
 def _array(name, content) -> np.ndarray:

@@ -38,11 +38,17 @@ def write(file, entries, crc_check=False):
     metadata = {"format": "ms"}
     if crc_check:
         metadata["crc_num"] = str(_crc(entries))
+        metadata["header_crc_num"] = str(_header_crc(described))
     head = json.dumps({"__metadata__": metadata, **described}, separators=(",", ":")).encode()
     head += b" " * (-len(head) % 8)
     file.write(len(head).to_bytes(8, "little") + head)
     for data in order:
         file.write(data.tobytes())
+
+
+def _header_crc(described) -> int:
+    """The checksum of types, shapes and places, which MindSpore's leaves out."""
+    return zlib.crc32(json.dumps(described, sort_keys=True).encode())
 
 
 def _crc(entries) -> int:
@@ -62,10 +68,10 @@ def read(data, crc_check=False) -> dict:
 
     Args:
         data (memoryview): the file.
-        crc_check (bool): whether the checksum is compared, if there is one.
+        crc_check (bool): whether the checksum is compared.
 
     Raises:
-        Damaged: it is no safetensors file, or the checksum differs.
+        Damaged: it is no safetensors file, or the checksum differs or is missing.
     """
     if len(data) < 8:
         raise Damaged("it is too short")
@@ -85,9 +91,12 @@ def read(data, crc_check=False) -> dict:
     spans.sort()
     if any(a[1] != b[0] for a, b in zip([(0, 0), *spans], [*spans, (len(content), len(content))])):
         raise Damaged("its tensors overlap or leave gaps")
-    if crc_check and isinstance(metadata, dict) and "crc_num" in metadata:
-        if str(_crc(entries)) != metadata["crc_num"]:
-            raise Damaged("its checksum is another one")
+    if crc_check:
+        if not isinstance(metadata, dict) or "crc_num" not in metadata:
+            raise Damaged("it has no checksum; it can be loaded with crc_check=False")
+        for name, checksum in (("crc_num", lambda: _crc(entries)), ("header_crc_num", lambda: _header_crc(header))):
+            if name in metadata and metadata[name] != str(checksum()):
+                raise Damaged("its checksum is another one")
     return entries
 
 
