@@ -14,39 +14,26 @@ from msjax.compile.program import Compiled, Stale
 from msjax.state import ROOT, STATE
 
 
-def on_tape(compiled, args, kwargs) -> bool:
-    """True if a gradient is recorded for something that the function takes in."""
-    for value in (*args, *kwargs.values()):
-        node = getattr(value, "_node", None) if isinstance(value, Tensor) else None
-        if node is not None and node.live():
-            return True
-    return any(is_wanted(v) for v in compiled.variables(args, kwargs))
+def on_tape(program, leaves) -> bool:
+    """True if a gradient is recorded for something that a program takes in."""
+    if program.eager or (program.trains and STATE.scope is ROOT):
+        # A step of training: whoever wants gradients takes them within.
+        return False
+    for value in (*leaves, *program.variables):
+        if isinstance(value, Tensor):
+            node = value._node
+            if node is not None and node.live():
+                return True
+    return False
 
 
-def is_wanted(variable) -> bool:
-    """True if the gradient of a variable is recorded at present."""
-    if isinstance(variable, Parameter):
-        node = variable._node
-        return node is not None and node.live()
-    node = variable._node
-    return node is not None and node.live()
-
-
-def record(compiled, args, kwargs):
+def record(compiled, program, leaves, args, kwargs):
     """Call a compiled function and put one node for it on the tape."""
     if STATE.scope.depth > 1:
         # An outer gradient function differentiates the way back, too: it has to see each step.
-        return compiled.body(compiled._subject(), args, kwargs)
-    program, leaves = compiled.find(args, kwargs)
-    if program.eager:
-        return compiled.run_eagerly(program, args, kwargs)
-    if STATE.scope is ROOT and any(v.requires_grad for v, _ in program.writes if isinstance(v, Parameter)):
-        # A step of training: whoever wants gradients takes them within.
-        return compiled(args, kwargs)
+        return compiled.body(compiled.subject(), args, kwargs)
     inputs = [*program.variables, *[leaf for leaf in leaves if isinstance(leaf, Tensor) and not isinstance(leaf, Parameter)]]
     edges, base = place_on_tape(inputs)
-    if base is None:
-        return compiled(args, kwargs)
     values = [v._value for v in program.variables]
     saved = [wrap(leaf._value) if isinstance(leaf, Tensor) and not isinstance(leaf, Parameter) else leaf for leaf in leaves]
     wanted = tuple(edge is not None for edge in edges)
@@ -54,7 +41,8 @@ def record(compiled, args, kwargs):
         out = program.run(leaves)
     except Stale:
         compiled.forget(program)
-        return record(compiled, args, kwargs)
+        program, leaves = compiled.find(args, kwargs)
+        return record(compiled, program, leaves, args, kwargs)
     tensors = _tensors(out)
 
     def back(grads):
@@ -93,9 +81,9 @@ def _way_back(compiled, program, wanted, given, n_leaves):
             del compiled.ways_back[next(iter(compiled.ways_back))]
         found = compiled.ways_back[key] = Compiled(
             _gradients(compiled, program, wanted, given, n_leaves),
-            compiled._subject,
+            compiled.subject,
             f"gradient of {compiled.name}",
-            roots=compiled._roots,
+            roots=compiled.roots,
             fullgraph=True,
         )
     return found

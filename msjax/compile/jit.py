@@ -114,9 +114,10 @@ def inlined(args, kwargs) -> bool:
 
 def run(compiled, args, kwargs):
     """Run a compiled function, with a node on the tape where its gradient is recorded."""
-    if STATE.recording and on_tape(compiled, args, kwargs):
-        return record(compiled, args, kwargs)
-    return compiled(args, kwargs)
+    program, leaves = compiled.find(args, kwargs)
+    if STATE.recording and on_tape(program, leaves):
+        return record(compiled, program, leaves, args, kwargs)
+    return compiled.run(program, leaves, args, kwargs)
 
 
 def _is_method(function) -> bool:

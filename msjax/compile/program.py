@@ -1,9 +1,9 @@
 """Programs: Python functions of Tensors as XLA executables, with the Tensors that they read and write outside."""
 
 import gc
-import sys
 import warnings
 import weakref
+from sys import getrefcount
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_tracer, wrap
+from msjax.compile.replay import write
 from msjax.compile.survey import Survey
 from msjax.compile.trace import LOCK, NeedsPyNative, Trace
 from msjax.hooks import callback
@@ -40,8 +41,8 @@ class Compiled:
         self.fullgraph = fullgraph
         self.body = body
         self.name = name
-        self._subject = subject
-        self._roots = tuple(roots)
+        self.subject = subject
+        self.roots = tuple(roots)
         self._environments = {}
         self.ways_back = {}
         self._now = None
@@ -51,6 +52,10 @@ class Compiled:
     def __call__(self, args, kwargs):
         """Run the program for these arguments; it is compiled if it is not there yet."""
         program, leaves = self.find(args, kwargs)
+        return self.run(program, leaves, args, kwargs)
+
+    def run(self, program, leaves, args, kwargs):
+        """Run a program that `find` found."""
         if program.eager:
             return self.run_eagerly(program, args, kwargs)
         try:
@@ -58,10 +63,6 @@ class Compiled:
         except Stale:
             self.forget(program)
             return self(args, kwargs)
-
-    def variables(self, args, kwargs):
-        """The Tensors outside that a call may read or write."""
-        return self._environment(args, kwargs).variables
 
     def find(self, args, kwargs):
         """(program, leaves of the arguments) of a call."""
@@ -74,7 +75,7 @@ class Compiled:
 
     def run_eagerly(self, program, args, kwargs):
         """Run what can't be compiled in PyNative mode; where it works, say why it is not compiled, once."""
-        result = self.body(self._subject(), args, kwargs)
+        result = self.body(self.subject(), args, kwargs)
         if program.why:
             program.keep()
             warnings.warn(f"{self.name} can't be compiled, and runs in PyNative mode: {program.why}", stacklevel=4)
@@ -93,7 +94,7 @@ class Compiled:
             return now
         version = VERSION.n
         extra = [v for v in (*args, *kwargs.values()) if not isinstance(v, (Tensor, *_STATIC))]
-        survey = Survey([self._subject(), *self._roots, *extra])
+        survey = Survey([self.subject(), *self.roots, *extra])
         found = self._environments.pop(survey.key, None)
         if found is None:
             found = _Environment(survey, bool(extra))
@@ -106,7 +107,7 @@ class Compiled:
     def _make(self, environment, key, leaves, treedef):
         self.compilations += 1
         try:
-            program = _build(self.body, self._subject(), environment, leaves, treedef, self.name)
+            program = _build(self.body, self.subject(), environment, leaves, treedef, self.name)
         except HookNeedsValue:
             raise
         except NeedsPyNative as error:
@@ -209,28 +210,30 @@ class Program:
     Attributes:
         variables: the Tensors whose values it takes, before its arguments.
         writes: (Tensor, number of the output) pairs.
-        events: what happens after each run.
-        result, treedef: the leaves of what it returns, functions of the list of outputs, and how they fit together.
+        attributes: (cell, name, Tensor, number of the output) of Tensors that it makes attributes of cells.
+        finish: a function of the list of outputs: what happens after each run; it returns the result.
         arguments: how the leaves of its arguments fit together; None for plain Tensors.
+        inputs: the numbers of the leaves that it takes; None for plain Tensors.
+        donated: the numbers of the variables whose memory it may write the new values into.
+        sources: the numbers of inputs that stand at the end of its outputs.
+        callbacks: True if it calls hooks while it runs, which have to be waited for.
+        trains: True if it writes Parameters that require a gradient: a step of training.
     """
 
     eager = False
 
-    def __init__(
-        self, variables, writes, attributes, events, result, treedef, arguments, inputs, jitted, donated, sources, callbacks
-    ):
+    def __init__(self, variables, writes, attributes, finish, arguments, inputs, jitted, donated, sources, callbacks):
         self.variables = variables
         self.writes = writes
         self.attributes = attributes
-        self.events = events
-        self.result = result
-        self.treedef = treedef
+        self.finish = finish
         self.arguments = arguments
         self.inputs = inputs
         self.jitted = jitted
         self.donated = donated
         self.sources = sources
         self.callbacks = callbacks
+        self.trains = any(isinstance(v, Parameter) and v.requires_grad for v, _ in writes)
 
     def run(self, leaves):
         """Run it on the leaves of its arguments, with the present values of its variables; returns its result."""
@@ -238,7 +241,7 @@ class Program:
             values = [v._value for v in self.variables]
             for i in self.donated:
                 # The list, the variable and the call hold it; whoever else does would lose it.
-                if sys.getrefcount(values[i]) > 3:
+                if getrefcount(values[i]) > 3:
                     values[i] = jnp.copy(values[i])
             outs = self._outs(values, leaves)
             for variable, i in self.writes:
@@ -248,32 +251,32 @@ class Program:
             owner = cell()
             if owner is not None and owner.__dict__.get(name) is not tensor:
                 setattr(owner, name, tensor)
-        return self._finish(outs)
+        if self.callbacks:
+            _wait_for_callbacks(outs)
+        return self.finish(outs)
 
     def run_on(self, values, leaves):
         """Run it on other values of its variables, which stay as they are; nothing is written."""
         values = [jnp.copy(v) if i in self.donated else v for i, v in enumerate(values)]
-        return self._finish(self._outs(values, leaves))
+        outs = self._outs(values, leaves)
+        if self.callbacks:
+            _wait_for_callbacks(outs)
+        return self.finish(outs)
 
     def _outs(self, values, leaves):
         if self.inputs is None:
-            values += [t._value for t in leaves]
+            for tensor in leaves:
+                values.append(tensor._value)
         else:
             values += [_raw(leaves[i]) for i in self.inputs]
         outs = self.jitted(*values)
         # Outputs that are inputs are not handed through the program.
         return [*outs, *[values[i] for i in self.sources]] if self.sources else outs
 
-    def _finish(self, outs):
-        if self.callbacks:
-            jax.block_until_ready(outs)
-            callback.flush()
-        for event in self.events:
-            event(outs)
-        treedef = self.treedef
-        if treedef is None:
-            return self.result[0](outs)
-        return jax.tree.unflatten(treedef, [leaf(outs) for leaf in self.result])
+
+def _wait_for_callbacks(outs):
+    jax.block_until_ready(outs)
+    callback.flush()
 
 
 def _build(body, subject, environment, leaves, treedef, name):
@@ -341,8 +344,7 @@ class _Attempt:
             args, kwargs = (tuple(leaves), {}) if self.treedef is None else jax.tree.unflatten(self.treedef, leaves)
             out = self.body(self.subject, args, kwargs)
             trace.flush_text()
-            out, self.out_treedef = jax.tree.flatten(out, is_leaf=_is_leaf)
-            self.result = [trace.keep(leaf) for leaf in out]
+            self.result = trace.keep(out)
             self.writes = [
                 (variable, trace.output(variable._value))
                 for variable, value in zip(self.variables, values)
@@ -360,8 +362,8 @@ class _Attempt:
             if id(value) in came:
                 self.order[i] = len(outs) + len(self.sources)
                 self.sources.append(came[id(value)])
-        for output in trace.given:
-            output.index = self.order[output.index]
+        for kept in trace.given:
+            kept.value = self.order[kept.value]
         return outs
 
     def _stand_in(self, leaf, value):
@@ -411,25 +413,18 @@ class _Attempt:
             return run(*values)
 
         program.__name__ = self.name.replace(" ", "_").replace(".", "_") or "program"
-        plain = len(self.result) == 1 and self.out_treedef == _LEAF
-        inputs = None if self.treedef is None else self.inputs
         return Program(
             self.variables,
             [(v, order[i]) for v, i in self.writes],
             [(cell, name, tensor, order[i]) for cell, name, tensor, i in self.attributes],
-            self.trace.events,
-            self.result,
-            None if plain else self.out_treedef,
+            write(self.trace.events, self.result),
             self.treedef,
-            inputs,
+            None if self.treedef is None else self.inputs,
             jax.jit(program, donate_argnums=donated),
             donated,
             self.sources,
             self.trace.uses_callbacks,
         )
-
-
-_LEAF = jax.tree.structure(0)
 
 
 def _tensors_of(jax_trace):

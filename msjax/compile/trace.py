@@ -12,9 +12,10 @@ import weakref
 
 import jax
 import jax.extend.core
+from flax import nnx
 
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor, is_tracer, value_text, wrap
+from msjax.common.tensor import Tensor, is_tracer
 from msjax.context import tracing
 from msjax.state import STATE, Scope
 
@@ -39,64 +40,41 @@ class NeedsPyNative(Exception):
 class Call:
     """A hook to be called after each run, with values that the program hands out."""
 
-    __slots__ = ("fn", "finish", "what", "leaves", "treedef")
+    __slots__ = ("fn", "args", "what", "finish")
 
     def __init__(self, fn, args, what, finish, trace):
         self.fn = fn
+        self.args = trace.keep(tuple(args))
         self.what = what
         self.finish = finish
-        leaves, self.treedef = jax.tree.flatten(tuple(args), is_leaf=_opaque)
-        self.leaves = [trace.keep(leaf) for leaf in leaves]
-
-    def __call__(self, values):
-        args = jax.tree.unflatten(self.treedef, [leaf(values) for leaf in self.leaves])
-        self.finish(self.fn(*args), self.what)
 
 
 class Text:
-    """Text to be written after each run."""
+    """Text to be written after each run: strings, and (kept Tensor, kind, format) where that of a Tensor belongs."""
 
     __slots__ = ("parts",)
 
-    def __init__(self, text, slots):
+    def __init__(self, text, marks):
         self.parts, end = [], 0
         for found in _MARK.finditer(text):
-            self.parts += [text[end : found.start()], (slots[int(found[1])], found[2], found[3])]
+            self.parts += [text[end : found.start()], (marks[int(found[1])], found[2], found[3])]
             end = found.end()
         self.parts.append(text[end:])
 
-    def __call__(self, values):
-        sys.stdout.write("".join(p if isinstance(p, str) else value_text(p[0](values)._value, *p[1:]) for p in self.parts))
 
+class Kept:
+    """Something to be given out after each run.
 
-def _opaque(leaf):
-    return leaf is None or isinstance(leaf, Tensor)
+    Attributes:
+        kind: "output" (a Tensor around an output of the program), "constant", "cell" (held weakly), or "tree".
+        value: the number of the output; the constant; the weak reference; (the members, how they fit together).
+    """
 
+    __slots__ = ("kind", "value")
 
-class _Constant:
-    """Something that is the same at every run; cells are not kept alive."""
-
-    __slots__ = ("value", "weak")
-
-    def __init__(self, value):
-        from_cell = hasattr(type(value), "construct")
-        self.value = weakref.ref(value) if from_cell else value
-        self.weak = from_cell
-
-    def __call__(self, values):
-        return self.value() if self.weak else self.value
-
-
-class _Output:
-    """A value that the program hands out, as a Tensor made anew for each use."""
-
-    __slots__ = ("index",)
-
-    def __init__(self, index):
-        self.index = index
-
-    def __call__(self, values):
-        return wrap(values[self.index])
+    def __init__(self, kind, value):
+        self.kind = kind
+        self.value = value
 
 
 class Trace:
@@ -108,7 +86,7 @@ class Trace:
     Attributes:
         events: what has to happen after each run, in order.
         outputs: the values that events need, and what the program returns and writes.
-        given: all that hands out outputs by their numbers.
+        given: all that hands out outputs, as Tensors or arrays, by their numbers.
         missing: {id: (Tensor, its value)} of those that it used, but was not known to use.
         silent: True while what happens is no part of the program's doings (a forward that is computed again).
         forward_args: weak references to the Tensors that traced forward hooks were given, with their names.
@@ -172,16 +150,30 @@ class Trace:
 
     # ---- events
 
-    def keep(self, leaf):
-        """Something to be given out after each run: a function of the list of the program's outputs."""
-        if isinstance(leaf, Parameter) or not isinstance(leaf, Tensor):
-            return _Constant(leaf)
-        return self._output(leaf._value)
+    def keep(self, value) -> Kept:
+        """Something to be given out after each run, with the values of that run in the place of Tensors."""
+        if isinstance(value, Tensor) and not isinstance(value, Parameter):
+            return self.keep_output(value._value)
+        if value.__class__ in (tuple, list):
+            return Kept("tree", ([self.keep(v) for v in value], value.__class__))
+        if value.__class__ is dict:
+            return Kept("tree", ([self.keep(v) for v in value.values()], tuple(value)))
+        if isinstance(value, nnx.Module):
+            return Kept("cell", weakref.ref(value))
+        if is_tracer(value):
+            kept = self.keep_output(value)
+            kept.kind = "array"
+            return kept
+        leaves, treedef = jax.tree.flatten(value, is_leaf=_opaque)
+        if len(leaves) == 1 and leaves[0] is value:
+            return Kept("constant", value)
+        return Kept("tree", ([self.keep(v) for v in leaves], treedef))
 
-    def _output(self, value):
-        given = _Output(self.output(value))
-        self.given.append(given)
-        return given
+    def keep_output(self, value) -> Kept:
+        """A value of the program, to be given out as a Tensor."""
+        kept = Kept("output", self.output(value))
+        self.given.append(kept)
+        return kept
 
     def output(self, value) -> int:
         """The number of a value among the outputs."""
@@ -203,7 +195,7 @@ class Trace:
 
     def mark(self, tensor, kind, spec) -> str:
         """What stands in a text for that of a Tensor."""
-        self._marks.append(self._output(tensor._value))
+        self._marks.append(self.keep_output(tensor._value))
         return f"\x02{len(self._marks) - 1}:{kind}:{spec}\x03"
 
     def write(self, text):
@@ -244,6 +236,10 @@ class _Capture:
 
     def __getattr__(self, name):
         return getattr(self._stream, name)
+
+
+def _opaque(leaf):
+    return leaf is None or isinstance(leaf, Tensor)
 
 
 def cell_tensors(cell):

@@ -1,0 +1,71 @@
+"""What happens after each run of a program, as one Python function: hooks called, text written, the result put together.
+
+It runs after every step of a training, and so it is written out as code rather than interpreted.
+"""
+
+import sys
+
+import jax
+
+from msjax.common.tensor import value_text, wrap
+from msjax.compile.trace import Call
+
+
+class _Writer:
+    """Collects the lines of the function, and the objects that they name."""
+
+    def __init__(self):
+        self.lines = []
+        self.names = {"wrap": wrap, "text": value_text, "sys": sys, "unflatten": jax.tree.unflatten}
+        self.shared = {}
+
+    def name(self, value) -> str:
+        name = f"k{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def expression(self, kept) -> str:
+        """Code that gives out something that was kept."""
+        if kept.kind == "output":
+            return f"wrap(o[{kept.value}])"
+        if kept.kind == "array":
+            return f"o[{kept.value}]"
+        if kept.kind == "cell":
+            return self.name(kept.value) + "()"
+        if kept.kind == "constant":
+            return repr(kept.value) if kept.value is None or isinstance(kept.value, bool) else self.name(kept.value)
+        members, how = kept.value
+        inner = "".join(self.expression(member) + ", " for member in members)
+        if how is tuple:
+            return f"({inner})"
+        if how is list:
+            return f"[{inner}]"
+        if isinstance(how, tuple):
+            return "{" + "".join(f"{self.name(k)}: {self.expression(m)}, " for k, m in zip(how, members)) + "}"
+        return f"unflatten({self.name(how)}, [{inner}])"
+
+
+def write(events, result):
+    """The function of a program's outputs that makes its events happen and returns its result.
+
+    Args:
+        events: Call and Text objects, in order.
+        result: what it returns, kept.
+    """
+    writer = _Writer()
+    for event in events:
+        if isinstance(event, Call):
+            arguments = writer.expression(event.args)
+            writer.lines.append(f"r = {writer.name(event.fn)}(*{arguments})")
+            writer.lines.append(f"if r is not None: {writer.name(event.finish)}(r, {writer.name(event.what)})")
+        else:
+            parts = [
+                repr(part) if isinstance(part, str) else f"text(o[{part[0].value}], {part[1]!r}, {part[2]!r})"
+                for part in event.parts
+                if part != ""
+            ]
+            writer.lines.append(f"sys.stdout.write({' + '.join(parts)})")
+    writer.lines.append(f"return {writer.expression(result)}")
+    source = "def after_run(o):\n" + "".join(f"    {line}\n" for line in writer.lines)
+    exec(compile(source, "<after a compiled program>", "exec"), writer.names)
+    return writer.names["after_run"]
