@@ -106,13 +106,13 @@ class History(Callback):
         self.history = {}
         self.epoch = {}
 
-    def begin(self, run_context):
+    def on_train_begin(self, run_context):
         self.epoch = {}
         network = run_context.original_args().get("network")
         if network is not None:
             network.__dict__["history"] = self
 
-    def epoch_end(self, run_context):
+    def on_train_epoch_end(self, run_context):
         params = run_context.original_args()
         self.epoch.setdefault("epoch", []).append(params.get("cur_epoch_num", 1))
         outputs = {"net_output": params.get("net_outputs"), **(params.get("metrics") or {})}
