@@ -101,6 +101,12 @@ def _check_classes(input, target, ignore_index, reduction, label_smoothing, who)
         raise ValueError(f"For '{who}', the target should have shape {wanted}, but its shape is {target.shape}.")
 
 
+@operator(2, differentiable=False)
+def weights_of(weight, target, ignore_index):
+    """The weight of each target; 0 for one that doesn't count."""
+    return jnp.where(target == ignore_index, 0, jnp.take(weight, jnp.where(target == ignore_index, 0, target)))
+
+
 def nll_loss(inputs, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
     """The negative of the inputs, logarithms of probabilities, at the classes of the target.
 

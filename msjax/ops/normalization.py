@@ -93,7 +93,7 @@ def batch_norm_outputs(x, gamma, beta, mean, variance, is_training, eps, momentu
         return _batch_norm_eval(x, gamma, beta, mean, variance, eps), mean, variance, mean, variance
     out, new_mean, new_variance = _batch_norm_train(x, gamma, beta, mean, variance, 1 - momentum, eps)
     batch_mean, batch_var = _moments(_wide(x), (0, *range(2, x.ndim)))
-    return out, new_mean, new_variance, batch_mean.reshape(-1), jax.lax.rsqrt(batch_var.reshape(-1) + eps)
+    return out, new_mean, new_variance, batch_mean.reshape(-1), batch_var.reshape(-1)
 
 
 def batch_norm(input_x, running_mean, running_var, weight, bias, training=False, momentum=0.1, eps=1e-5):
@@ -364,23 +364,3 @@ def check_lrn(depth_radius, bias, alpha, beta, norm_region, who):
         raise ValueError(f"For '{who}', 'depth_radius' should not be negative, but got {depth_radius}.")
     if norm_region != "ACROSS_CHANNELS":
         raise ValueError(f"For '{who}', 'norm_region' should be 'ACROSS_CHANNELS', but got {norm_region!r}.")
-
-
-@operator(name="L2Normalize")
-def l2_normalize(x, axis, epsilon):
-    """x / sqrt(max(sum of squares along `axis`, epsilon))."""
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    return x * jax.lax.rsqrt(jnp.maximum(jnp.sum(jnp.square(x), axes, keepdims=True), epsilon))
-
-
-@operator(name="LpNorm")
-def lp_norm(x, axis, p, keep_dims, epsilon):
-    """(sum of |x|**p along `axis`) ** (1 / p)."""
-    axes = axis if isinstance(axis, tuple) else (axis,)
-    if p == 0:
-        return jnp.sum(x != 0, axes, keepdims=keep_dims).astype(x.dtype)
-    if p == 1:
-        return jnp.sum(jnp.abs(x), axes, keepdims=keep_dims)
-    total = jnp.sum(jnp.square(x) if p == 2 else jnp.power(jnp.abs(x), p), axes, keepdims=keep_dims)
-    total = jnp.maximum(total, epsilon)
-    return jnp.sqrt(total) if p == 2 else jnp.power(total, 1.0 / p)

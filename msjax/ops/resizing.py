@@ -45,9 +45,8 @@ def _taps_cubic(size, out, how, step):
     a = -0.5 if how == "half" else -0.75
     base = np.floor(at).astype(int)
     t = at - base
-    if how == "half":
-        # From a table of 1024 steps.
-        t = np.rint(t * 1024) / 1024
+    # From a table of 1024 steps.
+    t = np.rint(t * 1024) / 1024
 
     def near(d):
         return ((a + 2) * d - (a + 3)) * d * d + 1
