@@ -208,7 +208,7 @@ def unique(x, return_inverse=False):
     values, inverse = np.unique(_known(x, "unique"), return_inverse=True)
     if not return_inverse:
         return _made(values)
-    return _made(values), wrap(as_array(inverse.reshape(x.shape), mstype.int64))
+    return _made(values), wrap(as_array(inverse.reshape(-1), mstype.int64))
 
 
 @operator(2, differentiable=False)

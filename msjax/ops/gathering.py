@@ -15,6 +15,7 @@ from msjax.ops.segments import *
 from msjax.ops.selecting import *
 
 __all__ = [
+    "embedding",
     "gather",
     "gather_d",
     "gather_elements",
@@ -222,3 +223,53 @@ def embedding_lookup(input_params, input_indices, offset=0):
     indices = integers(input_indices, "EmbeddingLookup", "input_indices")
     offset = freeze(offset)
     return _lookup(input_params, indices - offset if offset else indices)
+
+
+@operator(2, name="Embedding")
+def _embed(weight, ids, padding_idx, max_norm, norm_type, scale):
+    rows = weight.at[ids].get(mode="fill")
+    if max_norm is not None:
+        norms = jnp.linalg.norm(jax.lax.stop_gradient(rows), norm_type, -1, keepdims=True)
+        rows = rows * jnp.where(norms > max_norm, max_norm / (norms + 1e-7), 1).astype(rows.dtype)
+    share = None
+    if scale:
+        counts = jnp.zeros(weight.shape[0], jnp.int32).at[ids].add(1)
+        share = 1 / counts[ids][..., None].astype(rows.dtype)
+    if padding_idx is not None:
+        kept = (ids != padding_idx)[..., None].astype(rows.dtype)
+        share = kept if share is None else share * kept
+    # `share` scales the gradient alone.
+    return rows if share is None else rows * share + jax.lax.stop_gradient(rows * (1 - share))
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False):
+    """Rows of a table, looked up by number.
+
+    Args:
+        input (Tensor): of integers, of any shape.
+        weight (Tensor): the table, of shape (rows, size).
+        padding_idx (int, optional): a row that gets no gradient.
+        max_norm (float, optional): longer rows are scaled down to this norm.
+        norm_type (float): which norm. Default: 2.0.
+        scale_grad_by_freq (bool): divide a row's gradient by how often it is looked up. Default: False.
+
+    Returns:
+        A Tensor of shape (*input.shape, size).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.embedding(ms.Tensor([1, 0]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        [[3. 4.]
+         [1. 2.]]
+    """
+    ids = integers(input, "embedding", "input")
+    if not isinstance(weight, Tensor) or weight.ndim != 2:
+        raise ValueError(f"For 'embedding', 'weight' should be a Tensor of two axes, but got {describe(weight)}.")
+    rows = weight.shape[0]
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            raise ValueError(f"For 'embedding', 'padding_idx' should be in [{-rows}, {rows}), but got {padding_idx}.")
+        padding_idx = padding_idx % rows
+    check_indices(ids, rows, "embedding", 0)
+    return _embed(weight, ids, padding_idx, max_norm, float(norm_type), bool(scale_grad_by_freq))

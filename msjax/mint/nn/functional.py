@@ -1,0 +1,343 @@
+"""Layers as functions, as mint has them."""
+
+import numpy as np
+
+from msjax import ops
+from msjax.common import dtype as mstype
+from msjax.common.tensor import concrete
+from msjax.errors import describe
+from msjax.mint.arranging import flatten
+from msjax.mint.reducing import norm
+from msjax.mint.special import log_softmax
+from msjax.offers import missing_name
+from msjax.ops.methods_inplace import inplace
+from msjax.ops.pads import pad as _pad
+
+__all__ = [
+    "adaptive_max_pool1d",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "batch_norm",
+    "binary_cross_entropy_with_logits",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "dropout",
+    "dropout2d",
+    "elu",
+    "elu_",
+    "flatten",
+    "glu",
+    "hardtanh",
+    "hardtanh_",
+    "kl_div",
+    "leaky_relu",
+    "linear",
+    "log_softmax",
+    "max_pool2d",
+    "nll_loss",
+    "normalize",
+    "one_hot",
+    "pad",
+    "relu",
+    "relu6",
+    "relu_",
+    "sigmoid_",
+    "silu",
+    "smooth_l1_loss",
+    "softmax",
+    "threshold",
+    "threshold_",
+]
+
+# The same in ops.
+_SAME = """
+adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d binary_cross_entropy
+cosine_embedding_loss cross_entropy embedding fold gelu grid_sample group_norm hardshrink hardsigmoid
+hardswish interpolate l1_loss layer_norm logsigmoid max_unpool2d mish mse_loss pixel_shuffle prelu selu sigmoid
+soft_margin_loss softplus softshrink tanh unfold upsample conv_transpose2d
+""".split()
+
+
+def _from_ops(name):
+    # Looked up when called: ops offers some of them only where their topic is there.
+    def call(*args, **kwargs):
+        return getattr(ops, name)(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = getattr(getattr(ops, name, None), "__doc__", None) or f"The same as ``ops.{name}``."
+    return call
+
+
+for _name in _SAME:
+    globals()[_name] = _from_ops(_name)
+__all__ += _SAME
+
+# ---- activations
+
+
+def _put(target, result, wanted):
+    return inplace(lambda _: result)(target) if wanted else result
+
+
+def relu(input, inplace=False):
+    """max(input, 0), elementwise; with `inplace`, written to the input."""
+    return _put(input, ops.relu(input), inplace)
+
+
+def relu6(input, inplace=False):
+    """min(max(input, 0), 6), elementwise; with `inplace`, written to the input."""
+    return _put(input, ops.relu6(input), inplace)
+
+
+def silu(input, inplace=False):
+    """input * sigmoid(input), elementwise; with `inplace`, written to the input."""
+    return _put(input, ops.silu(input), inplace)
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """input, or alpha * (exp(input) - 1) where that is negative; with `inplace`, written to the input."""
+    value = ops.where(input > 0, input, (ops.exp(ops.minimum(input, ops.zeros_like(input))) - 1) * alpha)
+    return _put(input, value, inplace)
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """Values limited to [min_val, max_val]; with `inplace`, written to the input."""
+    return _put(input, ops.hardtanh(input, min_val, max_val), inplace)
+
+
+def leaky_relu(input, negative_slope=0.01):
+    """input, or negative_slope * input where that is negative."""
+    return ops.leaky_relu(input, negative_slope)
+
+
+def threshold(input, threshold, value, inplace=False):
+    """input where it exceeds a threshold, `value` elsewhere; with `inplace`, written to the input."""
+    return _put(input, ops.threshold(input, threshold, value), inplace)
+
+
+def glu(input, dim=-1):
+    """The first half along an axis times the sigmoid of the second."""
+    return ops.glu(input, dim)
+
+
+def softmax(input, dim=None, dtype=None):
+    """exp(input) / sum(exp(input)) along an axis; the last by default."""
+    return ops.softmax(input, -1 if dim is None else dim, dtype=dtype)
+
+
+relu_ = inplace(ops.relu)
+sigmoid_ = inplace(ops.sigmoid)
+
+
+def elu_(input, alpha=1.0):
+    """In place: `elu`."""
+    return elu(input, alpha, True)
+
+
+def hardtanh_(input, min_val=-1, max_val=1):
+    """In place: `hardtanh`."""
+    return hardtanh(input, min_val, max_val, True)
+
+
+def threshold_(input, threshold, value):
+    """In place: `threshold`."""
+    return _put(input, ops.threshold(input, threshold, value), True)
+
+
+# ---- linear
+
+
+def linear(input, weight, bias=None):
+    """input @ weight.T + bias, over the last axis.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import mint
+        >>> print(mint.nn.functional.linear(ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0, 4.0]])))
+        [[11.]]
+    """
+    return ops.dense(input, weight, bias)
+
+
+def one_hot(tensor, num_classes=-1):
+    """A new last axis with 1 at the position that the index names, 0 elsewhere, as Int64.
+
+    Args:
+        tensor (Tensor): of integers.
+        num_classes (int): the size of the new axis; by default one more than the greatest index.
+    """
+    if num_classes == -1:
+        num_classes = int(np.asarray(concrete(tensor, "one_hot without 'num_classes'")).max(initial=-1)) + 1
+    return ops.one_hot(tensor, num_classes).astype(mstype.int64)
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12):
+    """Vectors along an axis, divided by their p-norm, or by `eps` where that is larger."""
+    length = norm(input, p, dim, True)
+    return input / ops.clamp(length, eps, None)
+
+
+# ---- convolution and pooling
+
+
+def _sizes(value, n):
+    return (value,) * n if isinstance(value, int) else tuple(value)
+
+
+def _conv(function, n):
+    def call(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        unbatched = input.ndim == n + 1
+        if unbatched:
+            input = ops.expand_dims(input, 0)
+        if isinstance(padding, str):
+            if padding not in ("same", "valid"):
+                raise ValueError(f"'padding' should be 'same', 'valid' or ints, but got {padding!r}.")
+            out = function(input, weight, bias, stride, padding, 0, dilation, groups)
+        else:
+            # Padded here: ops' convolutions take the widths in forms of their own for each number of axes.
+            widths = [w for size in reversed(_sizes(padding, n)) for w in (size, size)]
+            padded = _pad(input, tuple(widths)) if any(widths) else input
+            out = function(padded, weight, bias, stride, "valid", 0, dilation, groups)
+        return ops.squeeze(out, 0) if unbatched else out
+
+    call.__name__ = call.__qualname__ = f"conv{n}d"
+    call.__doc__ = f"""The convolution of Tensors of shape (N, C, ...) with {n} further axes.
+
+    Args:
+        input (Tensor): of shape (N, C, ...), or without N.
+        weight (Tensor): of shape (out channels, C / groups, ...).
+        bias (Tensor, optional): of shape (out channels,).
+        stride, dilation (int or tuple): Default: 1.
+        padding (int, tuple or str): zeros added on both sides, or "same" or "valid". Default: 0.
+        groups (int): Default: 1.
+    """
+    return call
+
+
+conv1d = _conv(ops.conv1d, 1)
+conv2d = _conv(ops.conv2d, 2)
+conv3d = _conv(ops.conv3d, 3)
+
+
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """The largest value of each window; with `return_indices`, also where it was."""
+    return ops.max_pool2d(input, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
+
+
+def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+    """The mean of each window; `stride` is the window's size by default."""
+    return ops.avg_pool1d(input, kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad)
+
+
+def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+    """The mean of each window, or its sum divided by `divisor_override`; `stride` is the window's size by default."""
+    stride = kernel_size if stride is None else stride
+    return ops.avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or 0)
+
+
+def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+    """The mean of each window, or its sum divided by `divisor_override`; `stride` is the window's size by default."""
+    stride = kernel_size if stride is None else stride
+    return ops.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or 0)
+
+
+def adaptive_max_pool1d(input, output_size, return_indices=False):
+    """The largest value of each of `output_size` windows; with `return_indices`, also where it was."""
+    if not return_indices:
+        return ops.adaptive_max_pool1d(input, output_size)
+    values, indices = ops.adaptive_max_pool2d(ops.expand_dims(input, -2), (1, output_size), True)
+    return ops.squeeze(values, -2), ops.squeeze(indices, -2)
+
+
+def pad(input, pad, mode="constant", value=None):
+    """The Tensor with elements added at its edges, from the last axis on; see `ops.pad`."""
+    return _pad(input, pad, mode, value)
+
+
+# ---- normalization and dropout
+
+
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
+    """Each channel (axis 1) less its mean, over its standard deviation, times `weight`, plus `bias`.
+
+    Args:
+        input (Tensor): of shape (N, C, ...).
+        running_mean, running_var (Tensor or None): of shape (C,); updated in place in training.
+        weight, bias (Tensor, optional): of shape (C,).
+        training (bool): take mean and variance from the input. Default: False.
+        momentum (float): the share of the new statistics in the running ones. Default: 0.1.
+        eps (float): added to the variance. Default: 1e-5.
+    """
+    shape = (1, -1) + (1,) * (input.ndim - 2)
+    if training or running_mean is None:
+        axes = tuple(i for i in range(input.ndim) if i != 1)
+        mean, var = ops.mean(input, axes), ops.var(input, axes)
+        if training and running_mean is not None:
+            count = input.size // input.shape[1]
+            unbiased = var * (count / max(count - 1, 1))
+            for running, now in ((running_mean, mean), (running_var, unbiased)):
+                ops.assign(running, ops.stop_gradient(running * (1 - momentum) + now * momentum))
+    else:
+        mean, var = running_mean, running_var
+    scale = ops.rsqrt(var + eps)
+    if weight is not None:
+        scale = scale * weight
+    out = (input - ops.reshape(mean, shape)) * ops.reshape(scale, shape)
+    return out if bias is None else out + ops.reshape(bias, shape)
+
+
+def dropout(input, p=0.5, training=True, inplace=False):
+    """Elements set to zero with probability `p`, the others scaled by 1 / (1 - p)."""
+    return _put(input, ops.dropout(input, p, training), inplace)
+
+
+def dropout2d(input, p=0.5, training=True, inplace=False):
+    """Channels set to zero with probability `p`, the others scaled by 1 / (1 - p)."""
+    return _put(input, ops.dropout2d(input, p, training) if training else input, inplace)
+
+
+# ---- losses
+
+
+def _reduced(loss, reduction, who):
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"For '{who}', 'reduction' should be 'none', 'mean' or 'sum', but got {describe(reduction)}.")
+    return loss if reduction == "none" else ops.mean(loss) if reduction == "mean" else ops.sum(loss)
+
+
+def smooth_l1_loss(input, target, reduction="mean", beta=1.0):
+    """Half the squared error over `beta` where the error is below `beta`, the error less half of `beta` elsewhere."""
+    return ops.smooth_l1_loss(input, target, beta, reduction)
+
+
+def binary_cross_entropy_with_logits(input, target, weight=None, reduction="mean", pos_weight=None):
+    """The cross entropy of sigmoid(input) and a target between 0 and 1."""
+    return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
+
+
+def nll_loss(input, target, weight=None, ignore_index=-100, reduction="mean"):
+    """Minus the log probability that `input` gives the target's classes."""
+    return ops.nll_loss(input, target, weight, ignore_index, reduction)
+
+
+def kl_div(input, target, reduction="mean", log_target=False):
+    """The Kullback-Leibler divergence of a target from log probabilities.
+
+    Args:
+        input (Tensor): log probabilities.
+        target (Tensor): probabilities, or their logarithms with `log_target`.
+        reduction (str): "none", "mean", "batchmean" or "sum". Default: "mean".
+        log_target (bool): Default: False.
+    """
+    if log_target:
+        loss = ops.exp(target) * (target - input)
+    else:
+        loss = ops.xlogy(target, target) - target * input
+    if reduction == "batchmean":
+        return ops.sum(loss) / input.shape[0]
+    return _reduced(loss, reduction, "kl_div")
+
+
+__getattr__ = missing_name(__name__)

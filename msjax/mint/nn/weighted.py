@@ -1,0 +1,382 @@
+"""mint's layers with Parameters."""
+
+import math
+
+from msjax import ops
+from msjax.common import dtype as mstype
+from msjax.common.initializer import HeUniform, Uniform, initializer
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.mint.nn import functional as F
+from msjax.nn.basic import positive_int
+from msjax.nn.cell import Cell
+from msjax.ops.pads import pad as _pad
+
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose2d",
+    "Embedding",
+    "GroupNorm",
+    "LayerNorm",
+    "Linear",
+    "PReLU",
+    "SyncBatchNorm",
+]
+
+
+def _type(dtype):
+    return mstype.float32 if dtype is None else dtype
+
+
+def _weight(shape, dtype, init=None):
+    return Parameter(initializer(HeUniform(math.sqrt(5)) if init is None else init, shape, dtype), name="weight")
+
+
+def _bias(shape, fan_in, dtype, init=None):
+    return Parameter(initializer(Uniform(1 / math.sqrt(fan_in)) if init is None else init, shape, dtype), name="bias")
+
+
+class Linear(Cell):
+    """input @ weight.T + bias.
+
+    Args:
+        in_features, out_features (int): the sizes of the last axis before and after.
+        bias (bool): whether there is a bias. Default: True.
+        weight_init, bias_init (optional): initializers, names, numbers or Tensors.
+        dtype (ms.dtype, optional): of the Parameters; Float32 by default.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import mint
+        >>> net = mint.nn.Linear(2, 1, weight_init="ones", bias_init="zeros")
+        >>> print(net(ms.Tensor([[1.0, 2.0]])))
+        [[3.]]
+    """
+
+    def __init__(self, in_features, out_features, bias=True, weight_init=None, bias_init=None, dtype=None):
+        super().__init__()
+        self.in_features = positive_int(in_features, "in_features", "Linear")
+        self.out_features = positive_int(out_features, "out_features", "Linear")
+        if not isinstance(bias, bool):
+            raise TypeError(f"For 'Linear', 'bias' should be a bool, but got {describe(bias)}.")
+        self.has_bias = bias
+        self.weight = _weight((out_features, in_features), _type(dtype), weight_init)
+        self.bias = _bias((out_features,), in_features, _type(dtype), bias_init) if bias else None
+
+    def construct(self, input):
+        return F.linear(input, self.weight, self.bias)
+
+    def extend_repr(self):
+        return f"input_features={self.in_features}, output_features={self.out_features}, has_bias={self.has_bias}"
+
+
+def _sizes(value, n, name, who):
+    sizes = (value,) * n if isinstance(value, int) else tuple(value)
+    if len(sizes) != n or any(not isinstance(s, int) or s < 0 for s in sizes):
+        raise ValueError(f"For '{who}', '{name}' should be an int or {n} ints, but got {value!r}.")
+    return sizes
+
+
+_PADDING_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}
+
+
+class _Conv(Cell):
+    """What convolutions share; `axes` is set by each."""
+
+    axes = 2
+    transposed = False
+
+    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype):
+        super().__init__()
+        who, n = type(self).__name__, self.axes
+        self.in_channels = positive_int(in_channels, "in_channels", who)
+        self.out_channels = positive_int(out_channels, "out_channels", who)
+        self.groups = positive_int(groups, "groups", who)
+        if in_channels % groups or out_channels % groups:
+            raise ValueError(
+                f"For '{who}', the channels {in_channels} and {out_channels} should be multiples of 'groups', {groups}."
+            )
+        if padding_mode not in _PADDING_MODES:
+            raise ValueError(
+                f"For '{who}', 'padding_mode' should be one of {', '.join(_PADDING_MODES)}, but got {padding_mode!r}."
+            )
+        self.kernel_size = _sizes(kernel_size, n, "kernel_size", who)
+        self.stride = _sizes(stride, n, "stride", who)
+        self.padding = padding if isinstance(padding, str) else _sizes(padding, n, "padding", who)
+        self.dilation = _sizes(dilation, n, "dilation", who)
+        self.padding_mode = padding_mode
+        pair = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
+        self.weight = _weight((*pair, *self.kernel_size), _type(dtype))
+        self.bias = _bias((out_channels,), pair[1] * math.prod(self.kernel_size), _type(dtype)) if bias else None
+
+    def construct(self, input):
+        padding = self.padding
+        if self.padding_mode != "zeros" and not isinstance(padding, str):
+            widths = [w for size in reversed(padding) for w in (size, size)]
+            input, padding = _pad(input, tuple(widths), _PADDING_MODES[self.padding_mode]), 0
+        function = (None, F.conv1d, F.conv2d, F.conv3d)[self.axes]
+        return function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+
+    def extend_repr(self):
+        return (
+            f"input_channels={self.in_channels}, output_channels={self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}, padding={self.padding}, dilation={self.dilation}, groups={self.groups}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+def _conv(n):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        dtype=None,
+    ):
+        _Conv.__init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype)
+
+    doc = f"""A convolution over the last {n} axes.
+
+    Args:
+        in_channels, out_channels (int): the sizes of axis 1 before and after.
+        kernel_size (int or tuple): of the window.
+        stride, dilation (int or tuple): Default: 1.
+        padding (int, tuple or str): added on both sides, or "same" or "valid". Default: 0.
+        groups (int): Default: 1.
+        bias (bool): whether there is a bias. Default: True.
+        padding_mode (str): "zeros", "reflect", "replicate" or "circular". Default: "zeros".
+        dtype (ms.dtype, optional): of the Parameters; Float32 by default.
+    """
+    return type(f"Conv{n}d", (_Conv,), {"__init__": __init__, "axes": n, "__doc__": doc, "__module__": "msjax.mint.nn"})
+
+
+Conv1d, Conv2d, Conv3d = _conv(1), _conv(2), _conv(3)
+
+
+class ConvTranspose2d(_Conv):
+    """The transpose of a convolution over the last two axes.
+
+    Args:
+        in_channels, out_channels (int): the sizes of axis 1 before and after.
+        kernel_size (int or tuple): of the window.
+        stride, dilation (int or tuple): Default: 1.
+        padding, output_padding (int or tuple): what is cut off on both sides, and added at the end. Default: 0.
+        groups (int): Default: 1.
+        bias (bool): whether there is a bias. Default: True.
+        padding_mode (str): only "zeros".
+        dtype (ms.dtype, optional): of the Parameters; Float32 by default.
+    """
+
+    transposed = True
+
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        bias=True,
+        dilation=1,
+        padding_mode="zeros",
+        dtype=None,
+    ):
+        if padding_mode != "zeros":
+            raise ValueError(f"For 'ConvTranspose2d', 'padding_mode' should be 'zeros', but got {padding_mode!r}.")
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype)
+        self.output_padding = _sizes(output_padding, 2, "output_padding", "ConvTranspose2d")
+
+    def construct(self, input):
+        return ops.conv_transpose2d(
+            input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
+        )
+
+
+class _BatchNorm(Cell):
+    """Channels less their mean, over their standard deviation, scaled and shifted.
+
+    Args:
+        num_features (int): the number of channels, the size of axis 1.
+        eps (float): added to the variance. Default: 1e-5.
+        momentum (float): the share of the new statistics in the running ones; None for their mean. Default: 0.1.
+        affine (bool): whether there are a weight and a bias. Default: True.
+        track_running_stats (bool): whether running statistics are kept. Default: True.
+        dtype (ms.dtype, optional): of the Parameters; Float32 by default.
+    """
+
+    ndims = (2, 3)
+
+    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, dtype=None):
+        super().__init__()
+        self.num_features = positive_int(num_features, "num_features", type(self).__name__)
+        self.eps, self.momentum = eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        shape, kind = (num_features,), _type(dtype)
+        self.weight = Parameter(initializer("ones", shape, kind), name="weight") if affine else None
+        self.bias = Parameter(initializer("zeros", shape, kind), name="bias") if affine else None
+        self.running_mean = self.running_var = None
+        if track_running_stats:
+            self.running_mean = Parameter(initializer("zeros", shape, kind), name="running_mean", requires_grad=False)
+            self.running_var = Parameter(initializer("ones", shape, kind), name="running_var", requires_grad=False)
+            self.num_batches_tracked = Parameter(Tensor(0, mstype.int64), name="num_batches_tracked", requires_grad=False)
+
+    def construct(self, input):
+        if input.ndim not in self.ndims:
+            raise ValueError(
+                f"For '{type(self).__name__}', the input should have {self.ndims} axes, but its shape is {input.shape}."
+            )
+        momentum = self.momentum
+        if self.training and self.track_running_stats:
+            ops.assign_add(self.num_batches_tracked, 1)
+            if momentum is None:
+                momentum = 1.0 / self.num_batches_tracked.value().astype(mstype.float32)
+        return F.batch_norm(
+            input, self.running_mean, self.running_var, self.weight, self.bias, self.training, momentum or 0.0, self.eps
+        )
+
+    def extend_repr(self):
+        return (
+            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    __doc__ = _BatchNorm.__doc__
+
+
+class BatchNorm2d(_BatchNorm):
+    __doc__ = _BatchNorm.__doc__
+    ndims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    __doc__ = _BatchNorm.__doc__
+    ndims = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    __doc__ = _BatchNorm.__doc__ + "        process_group: kept for MindSpore's programs: jax's programs see the whole batch.\n"
+    ndims = (2, 3, 4, 5)
+
+    def __init__(
+        self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, process_group=None, dtype=None
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
+
+
+class GroupNorm(Cell):
+    """Groups of channels less their mean, over their standard deviation, scaled and shifted.
+
+    Args:
+        num_groups, num_channels (int): how many.
+        eps (float): added to the variance. Default: 1e-5.
+        affine (bool): whether there are a weight and a bias. Default: True.
+        dtype (ms.dtype, optional): of the Parameters; Float32 by default.
+    """
+
+    def __init__(self, num_groups, num_channels, eps=1e-05, affine=True, dtype=None):
+        super().__init__()
+        self.num_groups = positive_int(num_groups, "num_groups", "GroupNorm")
+        self.num_channels = positive_int(num_channels, "num_channels", "GroupNorm")
+        if num_channels % num_groups:
+            raise ValueError(f"For 'GroupNorm', {num_channels} channels can't be split into {num_groups} groups.")
+        self.eps, self.affine = eps, affine
+        self.weight = Parameter(initializer("ones", (num_channels,), _type(dtype)), name="weight") if affine else None
+        self.bias = Parameter(initializer("zeros", (num_channels,), _type(dtype)), name="bias") if affine else None
+
+    def construct(self, input):
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extend_repr(self):
+        return f"num_groups={self.num_groups}, num_channels={self.num_channels}, eps={self.eps}, affine={self.affine}"
+
+
+class LayerNorm(Cell):
+    """The last axes less their mean, over their standard deviation, scaled and shifted.
+
+    Args:
+        normalized_shape (int or tuple): the sizes of those axes.
+        eps (float): added to the variance. Default: 1e-5.
+        elementwise_affine (bool): whether there are a weight and a bias. Default: True.
+        bias (bool): whether there is a bias. Default: True.
+        dtype (ms.dtype, optional): of the Parameters; Float32 by default.
+    """
+
+    def __init__(self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True, dtype=None):
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
+        self.weight = Parameter(initializer("ones", shape, _type(dtype)), name="weight") if elementwise_affine else None
+        made = elementwise_affine and bias
+        self.bias = Parameter(initializer("zeros", shape, _type(dtype)), name="bias") if made else None
+
+    def construct(self, input):
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extend_repr(self):
+        return f"normalized_shape={self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class Embedding(Cell):
+    """Rows of a table, looked up by number.
+
+    Args:
+        num_embeddings, embedding_dim (int): the table's shape.
+        padding_idx (int, optional): a row that starts as zeros and gets no gradient.
+        max_norm (float, optional): longer rows are scaled down to this norm.
+        norm_type (float): which norm. Default: 2.0.
+        scale_grad_by_freq (bool): divide a row's gradient by how often it is looked up. Default: False.
+        dtype (ms.dtype, optional): of the table; Float32 by default.
+    """
+
+    def __init__(
+        self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, dtype=None
+    ):
+        super().__init__()
+        self.num_embeddings = positive_int(num_embeddings, "num_embeddings", "Embedding")
+        self.embedding_dim = positive_int(embedding_dim, "embedding_dim", "Embedding")
+        self.padding_idx, self.max_norm = padding_idx, max_norm
+        self.norm_type, self.scale_grad_by_freq = norm_type, scale_grad_by_freq
+        table = initializer("normal", (num_embeddings, embedding_dim), _type(dtype)) * 100
+        if padding_idx is not None:
+            table[padding_idx] = 0
+        self.weight = Parameter(table, name="weight")
+
+    def construct(self, input):
+        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
+
+    def extend_repr(self):
+        return f"num_embeddings={self.num_embeddings}, embedding_dim={self.embedding_dim}, padding_idx={self.padding_idx}"
+
+
+class PReLU(Cell):
+    """x, or weight * x where x is negative.
+
+    Args:
+        num_parameters (int): 1, or the number of channels. Default: 1.
+        init (float): what the weights start from. Default: 0.25.
+        dtype (ms.dtype, optional): of the weight; Float32 by default.
+    """
+
+    def __init__(self, num_parameters=1, init=0.25, dtype=None):
+        super().__init__()
+        shape = (positive_int(num_parameters, "num_parameters", "PReLU"),)
+        self.weight = Parameter(initializer(init, shape, _type(dtype)), name="weight")
+
+    def construct(self, input):
+        return F.prelu(input, self.weight)

@@ -1,0 +1,133 @@
+"""Names of mint that are functions of ops, or nearly so."""
+
+import jax
+
+from msjax import ops
+from msjax.common.tensor import Tensor
+from msjax.ops.dispatch import operator
+
+__all__ = [
+    "add",
+    "addcdiv",
+    "addcmul",
+    "addr",
+    "allclose",
+    "baddbmm",
+    "cdist",
+    "clip",
+    "constexpr",
+    "equal",
+    "fix",
+    "item",
+    "sub",
+    "triangular_solve",
+    "vdot",
+]
+
+_SAME = """
+abs acos acosh addbmm addmm addmv arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh
+bincount bitwise_and bitwise_or bitwise_xor bmm broadcast_to ceil clamp cos cosh cross div divide dot einsum eq erf erfc
+erfinv exp exp2 expm1 float_power floor floor_divide fmod frac gcd ge greater greater_equal gt histc imag inverse isclose
+isfinite isinf isnan isneginf le lerp less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not
+logical_or logical_xor lt masked_select matmul maximum minimum mm mul mv nan_to_num ne neg negative nonzero not_equal outer
+polar pow ravel real reciprocal remainder reshape roll round rsqrt searchsorted sigmoid sign sin sinc sinh sqrt square t
+take tan tanh tile trace tril triu trunc unique_consecutive unsqueeze where xlogy
+""".split()
+for _name in _SAME:
+    globals()[_name] = getattr(ops, _name)
+__all__ += _SAME
+
+bitwise_not = ops.invert
+constexpr = ops.constexpr
+clip = ops.clamp
+baddbmm = ops.baddbmm_ext
+fix = ops.trunc
+__all__.append("bitwise_not")
+
+
+def add(input, other, *, alpha=1):
+    """input + alpha * other, elementwise with broadcasting.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import mint
+        >>> print(mint.add(ms.Tensor([1, 2]), ms.Tensor([3, 4]), alpha=10))
+        [31 42]
+    """
+    return ops.add(input, other if alpha == 1 else ops.mul(other, alpha))
+
+
+def sub(input, other, *, alpha=1):
+    """input - alpha * other, elementwise with broadcasting."""
+    return ops.sub(input, other if alpha == 1 else ops.mul(other, alpha))
+
+
+def addcmul(input, tensor1, tensor2, *, value=1):
+    """input + value * tensor1 * tensor2, elementwise with broadcasting."""
+    return input + tensor1 * tensor2 * value
+
+
+def addcdiv(input, tensor1, tensor2, *, value=1):
+    """input + value * tensor1 / tensor2, elementwise with broadcasting."""
+    return input + tensor1 / tensor2 * value
+
+
+def addr(input, vec1, vec2, *, beta=1, alpha=1):
+    """beta * input + alpha * the products of all elements of two vectors."""
+    return input * beta + ops.outer(vec1, vec2) * alpha
+
+
+def vdot(input, other):
+    """The dot product of two vectors, the first one conjugated."""
+    return ops.dot(ops.conj(input) if input.is_complex() else input, other)
+
+
+def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
+    """Whether all elements are close; see `isclose`."""
+    return bool(ops.isclose(input, other, rtol, atol, equal_nan).all())
+
+
+def equal(input, other) -> bool:
+    """Whether two Tensors have one shape and equal elements.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import mint
+        >>> mint.equal(ms.Tensor([1, 2]), ms.Tensor([1, 2]))
+        True
+    """
+    return input.shape == other.shape and bool((input == other).all())
+
+
+def item(input):
+    """The only element as a Python number.
+
+    Raises:
+        TypeError: `input` is no Tensor.
+    """
+    if not isinstance(input, Tensor):
+        raise TypeError(f"For 'item', 'input' should be a Tensor, but got {type(input).__name__}.")
+    return input.item()
+
+
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """The p-norm distance of each row of one Tensor to each of the other; `compute_mode` is without effect."""
+    return ops.cdist(x1, x2, p)
+
+
+@operator(2, name="triangular_solve")
+def _triangular(b, A, upper, transpose, unit):
+    return jax.scipy.linalg.solve_triangular(A, b, trans=int(transpose), lower=not upper, unit_diagonal=unit)
+
+
+def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
+    """The solution x of ``A @ x = b`` for a triangular matrix, and the matrix.
+
+    Args:
+        b (Tensor): of shape (*, n, k).
+        A (Tensor): of shape (*, n, n).
+        upper (bool): whether the upper triangle counts. Default: True.
+        transpose (bool): whether A is transposed first. Default: False.
+        unitriangular (bool): whether ones stand on the diagonal, whatever A has there. Default: False.
+    """
+    return _triangular(b, A, upper, transpose, unitriangular), A
