@@ -76,6 +76,22 @@ def _quotient(x):
     return jax.lax.div(jnp.ones_like(x), x) if kind_of(x.dtype) in "iu" else 1 / to_float(x)
 
 
+@jax.custom_jvp
+def _real_abs(x):
+    return jnp.abs(x)
+
+
+@_real_abs.defjvp
+def _real_abs_jvp(primals, tangents):
+    # jax takes the slope at 0 as 1.
+    return _real_abs(primals[0]), jnp.sign(primals[0]) * tangents[0]
+
+
+def magnitude(x):
+    """|x| of an array, with the gradient 0 at 0."""
+    return jnp.abs(x) if kind_of(x.dtype) in "cbu" else _real_abs(x)
+
+
 def _sinc(x):
     return jnp.sinc(to_float(x))
 
@@ -85,7 +101,7 @@ _SIGNED = "ms.Tensor([-1.5, 0.0, 2.5])"
 
 neg = unary("neg", jnp.negative, "-input.", (f"ops.neg({_SIGNED})", "[ 1.5 -0.  -2.5]"), int_grad=True)
 abs = unary(
-    "abs", jnp.abs, "The absolute value; its gradient at 0 is 0.", (f"ops.abs({_SIGNED})", "[1.5 0.  2.5]"), int_grad=True
+    "abs", magnitude, "The absolute value; its gradient at 0 is 0.", (f"ops.abs({_SIGNED})", "[1.5 0.  2.5]"), int_grad=True
 )
 square = unary("square", jnp.square, "input * input.", (f"ops.square({_SIGNED})", "[2.25 0.   6.25]"), int_grad=True)
 positive = unary("positive", jnp.positive, "input itself.", (f"ops.positive({_X})", "[0. 1.]"), int_grad=True)

@@ -9,6 +9,7 @@ from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch import operator
+from msjax.ops.elementary import magnitude
 from msjax.ops.promote import array, kind_of, promote, to_float
 
 __all__ = [
@@ -40,7 +41,7 @@ def _root(x, p):
 
 def p_norm(x, p, axis, keepdims):
     """The p-norm over axes (None: all); inf, -inf and 0 are what limits make them."""
-    size = jnp.abs(x)
+    size = magnitude(x)
     if p == math.inf:
         return jnp.max(size, axis, keepdims=keepdims)
     if p == -math.inf:
