@@ -150,6 +150,14 @@ def test_schedulers_of_ones_own():
     np.testing.assert_allclose(rates(o), [0.0125, 0.05])
 
 
+def test_mints_optimizers_have_schedulers():
+    w = Parameter(Tensor([1.0]), name="w")
+    o = ms.mint.optim.SGD([w], lr=0.5)
+    lr_scheduler.StepLR(o, 1, 0.5).step()
+    o((Tensor([1.0]),))
+    assert w.asnumpy().tolist() == [0.75]
+
+
 def test_a_users_schedule_in_an_optimizer():
     class Late(nn.LearningRateSchedule):
         def construct(self, global_step):

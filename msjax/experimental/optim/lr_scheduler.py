@@ -7,7 +7,6 @@ from collections import Counter
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
-from msjax.experimental.optim.optimizer import Optimizer
 
 __all__ = [
     "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR",
@@ -16,8 +15,9 @@ __all__ = [
 
 
 def _check_optimizer(optimizer, who):
-    if not isinstance(optimizer, Optimizer):
-        raise TypeError(f"For '{who}', 'optimizer' should be an experimental optimizer, but got {describe(optimizer)}.")
+    # mint's optimizers have parameter groups, too.
+    if not hasattr(type(optimizer), "cells_and_names") or not isinstance(getattr(optimizer, "param_groups", None), list):
+        raise TypeError(f"For '{who}', 'optimizer' should be an optimizer with parameter groups, but got {describe(optimizer)}.")
 
 
 def _number(value):
