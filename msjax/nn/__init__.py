@@ -24,6 +24,7 @@ from msjax.nn.rnn import *
 from msjax.nn.sparse import *
 from msjax.nn.time_distributed import *
 from msjax.nn.transformer import *
+from msjax.nn.utils import *
 from msjax.nn.wrap import *
 from msjax.offers import missing_name
 

@@ -1,0 +1,22 @@
+"""Helpers for making networks."""
+
+import contextlib
+
+__all__ = ["no_init_parameters"]
+
+
+@contextlib.contextmanager
+def no_init_parameters():
+    """A context in which networks are made whose data will be loaded from a checkpoint.
+
+    MindSpore leaves their Parameters without data until then. Here Parameters have data from the start, so the
+    context changes nothing; it is kept for MindSpore's programs.
+
+    Example:
+        >>> from msjax import nn
+        >>> with nn.no_init_parameters():
+        ...     net = nn.Dense(2, 3)
+        >>> net.weight.shape
+        (3, 2)
+    """
+    yield
