@@ -65,6 +65,7 @@ class _Settings:
         self.mode = PYNATIVE_MODE
         self.forced_mode = None  # `msjax run --mode`: stands against what the script asks for
         self.device_target = None
+        self.device_id = 0  # the number of the device among those of the target
         self.pynative_synchronize = False
         self.traces = 0  # programs being compiled at this moment, in any thread
         self.casts = 0  # calls of cells that compute in a type of their own, in any thread
@@ -184,25 +185,27 @@ def _set_dialect(value):
     VERSION.n += 1
 
 
-def _set_device_target(value, device_id: int = 0):
+def _set_device_target(value, device_id: int | None = None):
     import jax
 
     if not isinstance(value, str):
         raise TypeError(f"For 'set_context', 'device_target' should be a str, but got {value!r}.")
     if value not in DEVICE_TARGETS:
         raise ValueError(f"For 'set_context', 'device_target' should be one of {', '.join(DEVICE_TARGETS)}, but got {value!r}.")
+    if device_id is None:
+        device_id = SETTINGS.device_id if value == SETTINGS.device_target else 0
     # Ascend's role, the accelerator of this machine, is played by whatever jax takes by default.
     backend = {"CPU": "cpu", "GPU": "gpu", "TPU": "tpu"}.get(value)
     try:
         # A program that asks for what is the default anyway should not start jax's backends here.
-        if value != SETTINGS.device_target:
+        if (value, device_id) != (SETTINGS.device_target, SETTINGS.device_id):
             jax.config.update("jax_default_device", jax.devices(backend)[device_id])
     except (RuntimeError, IndexError):
         warnings.warn(
             f"device_target {value!r}, device {device_id}, is not there; jax runs on {jax.default_backend()}.",
             stacklevel=4,
         )
-    SETTINGS.device_target = value
+    SETTINGS.device_target, SETTINGS.device_id = value, device_id
 
 
 def _default_target() -> str:

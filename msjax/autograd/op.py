@@ -137,8 +137,8 @@ def _array_of_list(operand, op):
     for item in jax.tree.leaves(operand, is_leaf=lambda v: isinstance(v, Tensor)):
         if isinstance(item, Tensor) and item._node is not None and item._node.live():
             raise TypeError(
-                f"For '{op.name}'{where()}, an operand is a list with a Tensor whose gradient is being recorded and would be "
-                "cut; make one Tensor of the list with ops.stack."
+                f"For '{op.name}'{where()}, an operand is a {type(operand).__name__} with a Tensor whose gradient is being recorded and would be "
+                "cut; make one Tensor of it with ops.stack."
             )
     return as_array(operand)
 

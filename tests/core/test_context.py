@@ -1,0 +1,145 @@
+"""Settings of the program."""
+
+import threading
+
+import jax
+import pytest
+
+import msjax as ms
+from msjax import Tensor, nn
+from msjax.context import SETTINGS, force_mode
+from msjax.state import STATE
+
+
+@pytest.fixture(autouse=True)
+def same_settings_after():
+    kept, device = dict(SETTINGS.kept), jax.config.jax_default_device
+    target = SETTINGS.device_target, SETTINGS.device_id
+    yield
+    SETTINGS.kept = kept
+    SETTINGS.device_target, SETTINGS.device_id = target
+    jax.config.update("jax_default_device", device)
+    force_mode(None)
+
+
+def test_modes():
+    assert (ms.GRAPH_MODE, ms.PYNATIVE_MODE) == (0, 1)
+    assert ms.get_context("mode") == ms.PYNATIVE_MODE
+    ms.set_context(mode=ms.GRAPH_MODE)
+    assert ms.get_context("mode") == 0
+    ms.set_context(mode=1)
+    assert ms.get_context("mode") == 1
+
+
+def test_forced_mode_stands_against_the_program():
+    force_mode(ms.GRAPH_MODE)
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert ms.get_context("mode") == ms.GRAPH_MODE
+    force_mode(None)
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert ms.get_context("mode") == ms.PYNATIVE_MODE
+
+
+def test_settings_without_effect_are_kept():
+    assert ms.get_context("save_graphs") is False
+    ms.set_context(save_graphs=True, max_device_memory="2GB", device_id=1)
+    assert (ms.get_context("save_graphs"), ms.get_context("max_device_memory"), ms.get_context("device_id")) == (True, "2GB", 1)
+
+
+BAD = [
+    ({"nonsense": 1}, ValueError, "no setting 'nonsense'"),
+    ({"mode": 2}, ValueError, "mode"),
+    ({"mode": "graph"}, TypeError, "mode"),
+    ({"mode": True}, TypeError, "mode"),
+    ({"mode": None}, TypeError, "mode"),
+    ({"device_target": "Cuda"}, ValueError, "device_target"),
+    ({"device_target": 3}, TypeError, "device_target"),
+    ({"pynative_synchronize": 1}, TypeError, "pynative_synchronize"),
+    ({"hook_dialect": "pytorch"}, ValueError, "hook_dialect"),
+    ({"hook_dialect": 1}, ValueError, "hook_dialect"),
+]
+
+
+@pytest.mark.parametrize("settings, error, words", BAD, ids=str)
+def test_bad_settings(settings, error, words):
+    before = SETTINGS.mode, SETTINGS.hook_dialect, SETTINGS.pynative_synchronize, SETTINGS.device_target
+    with pytest.raises(error, match=f"'set_context'.*{words}"):
+        ms.set_context(**settings)
+    assert (SETTINGS.mode, SETTINGS.hook_dialect, SETTINGS.pynative_synchronize, SETTINGS.device_target) == before
+
+
+def test_unknown_setting_read():
+    with pytest.raises(ValueError, match=r"'get_context'.*'nonsense'"):
+        ms.get_context("nonsense")
+
+
+def test_device():
+    assert ms.get_context("device_target") == ms.get_current_device() == "CPU"
+    ms.set_context(device_target="CPU")
+    assert ms.get_context("device_target") == "CPU"
+    ms.set_device("CPU", 1)
+    assert (Tensor([1.0]) * 2)._value.devices() == {jax.devices("cpu")[1]}
+    ms.set_context(device_target="CPU")
+    assert Tensor([1.0])._value.devices() == {jax.devices("cpu")[1]}
+    with pytest.warns(UserWarning, match="device_target 'GPU', device 0, is not there"):
+        ms.set_context(device_target="GPU")
+    assert ms.get_context("device_target") == "GPU"
+    assert (Tensor([1.0]) * 2).tolist() == [2.0]
+    with pytest.warns(UserWarning, match="device 99"):
+        ms.set_device("CPU", 99)
+
+
+def test_pynative_synchronize_names_the_operator():
+    class Adds(nn.Cell):
+        def construct(self, x):
+            return x + Tensor([1.0, 2.0, 3.0])
+
+    ms.set_context(pynative_synchronize=True)
+    assert ms.get_context("pynative_synchronize") is True
+    assert (Tensor([1.0]) + 1).tolist() == [2.0]
+    assert ms.grad(lambda x: x * x)(Tensor([3.0])).tolist() == [6.0]
+    with pytest.raises(ValueError, match=r"in cell Adds"):
+        Adds()(Tensor([1.0, 2.0]))
+
+
+def test_parallel_settings():
+    ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.STAND_ALONE)
+    assert ms.get_auto_parallel_context("parallel_mode") == "stand_alone"
+    assert ms.get_auto_parallel_context("device_num") == 1
+    ms.reset_auto_parallel_context()
+    with pytest.raises(NotImplementedError, match="data_parallel"):
+        ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL)
+    with pytest.raises(ValueError, match="nonsense"):
+        ms.get_auto_parallel_context("nonsense")
+
+
+def waits(meet):
+    meet.wait()
+
+
+def test_threads_differentiate_independently():
+    """Two threads, each inside its own gradient function at the same time."""
+    meet = threading.Barrier(2, timeout=60)
+    found, errors = {}, []
+
+    def work(name, factor):
+        def f(x):
+            y = x * factor
+            meet.wait()
+            net = nn.ReLU()
+            net.register_backward_hook(lambda cell, gi, go: waits(meet))
+            return net(y) * x
+
+        try:
+            found[name] = ms.grad(f)(Tensor([1.0, 2.0])).tolist()
+            assert not STATE.cells
+        except BaseException as error:
+            errors.append(error)
+            meet.abort()
+
+    threads = [threading.Thread(target=work, args=(i, float(i + 1))) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert errors == [] and found == {0: [2.0, 4.0], 1: [4.0, 8.0]}

@@ -1,0 +1,129 @@
+"""from_jax: functions of jax arrays as operators."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax import Parameter, Tensor
+
+X, Y = Tensor([1.0, 2.0]), Tensor([5.0, 6.0])
+
+
+def test_value_and_gradient():
+    sinc = ms.from_jax(jnp.sinc)
+    out = sinc(X)
+    assert type(out) is Tensor
+    np.testing.assert_allclose(out.asnumpy(), np.sinc([1.0, 2.0]), atol=1e-7)
+    np.testing.assert_allclose(ms.grad(sinc)(X).asnumpy(), jax.grad(lambda v: jnp.sinc(v).sum())(X.asnumpy()), rtol=1e-5)
+    assert sinc.__name__ == "sinc"
+
+
+def test_pytrees_in_and_out():
+    @ms.from_jax
+    def mix(tree, *, scale):
+        a, (b,) = tree["a"], tree["b"]
+        return {"sum": a + b, "product": [a * b * scale]}
+
+    out = mix({"a": X, "b": (Y,)}, scale=2.0)
+    assert out["sum"].tolist() == [6.0, 8.0] and out["product"][0].tolist() == [10.0, 24.0]
+    dx, dy = ms.grad(lambda x, y: mix({"a": x, "b": (y,)}, scale=2.0)["product"][0], (0, 1))(X, Y)
+    assert (dx.tolist(), dy.tolist()) == ([10.0, 12.0], [2.0, 4.0])
+
+
+def test_arrays_and_numbers_as_arguments():
+    add = ms.from_jax(lambda a, b, c: a + b * c)
+    assert add(X, np.array([1.0, 1.0], np.float32), 3).tolist() == [4.0, 5.0]
+    assert add(X, jnp.ones(2, jnp.float32), 3.0).dtype is ms.float32
+
+
+def test_static_arguments():
+    total = ms.from_jax(jnp.sum, static_argnums=1, static_argnames="keepdims")
+    m = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert total(m, 0).tolist() == [4.0, 6.0]
+    assert total(m, 1).tolist() == [3.0, 7.0]
+    assert total(m, 1, keepdims=True).tolist() == [[3.0], [7.0]]
+    assert ms.grad(lambda m: total(m, 0) * X)(m).tolist() == [[1.0, 2.0], [1.0, 2.0]]
+
+
+def test_the_structure_of_the_result_follows_static_arguments():
+    @ms.from_jax
+    def same(x):
+        return x
+
+    wrap = ms.from_jax(lambda x, n: [x] * n, static_argnums=1)
+    assert len(wrap(X, 2)) == 2 and len(wrap(X, 3)) == 3 and len(wrap(X, 2)) == 2
+    assert same((X, [Y]))[1][0].tolist() == [5.0, 6.0] and same(X).tolist() == [1.0, 2.0]
+
+
+def test_inside_cells_hooks_and_gradients():
+    w = Parameter(Tensor([3.0, 4.0]), name="w")
+    times = ms.from_jax(lambda a, b: a * b)
+    dx, dw = ms.grad(lambda x: times(x, w), 0, w)(X)
+    assert (dx.tolist(), dw.tolist()) == ([3.0, 4.0], [1.0, 2.0])
+
+    def f(x):
+        y = times(x, x)
+        y.register_hook(lambda grad: times(grad, Tensor([10.0, 10.0])))
+        return y
+
+    assert ms.grad(f)(X).tolist() == [20.0, 40.0]
+
+
+def test_higher_order():
+    cube = ms.from_jax(lambda x: x**3)
+    assert ms.grad(ms.grad(cube))(X).tolist() == [6.0, 12.0]
+    assert ms.grad(ms.grad(ms.grad(cube)))(X).tolist() == [6.0, 6.0]
+
+
+def test_custom_vjp_of_jax_counts():
+    @jax.custom_vjp
+    def double(x):
+        return x * 2
+
+    double.defvjp(lambda x: (x * 2, None), lambda _, ct: (ct * 100,))
+    assert ms.grad(ms.from_jax(double))(X).tolist() == [100.0, 100.0]
+
+
+def test_integers_have_no_gradient():
+    pick = ms.from_jax(lambda x, i: x[i])
+    index = Tensor([1, 1])
+    assert ms.grad(pick)(X, index).tolist() == [0.0, 2.0]
+    assert ms.grad(pick, 1)(X, index).tolist() == [0, 0]
+
+
+def test_under_jax_transformations():
+    square = ms.from_jax(jnp.square)
+    assert jax.jit(square)(X).tolist() == [1.0, 4.0]
+    assert jax.vmap(lambda t: square(t) * 2)(X).tolist() == [2.0, 8.0]
+    assert ms.jvp(square, X, Y)[1].tolist() == [10.0, 24.0]
+
+
+def test_compiles_once_per_signature():
+    runs = []
+
+    @ms.from_jax
+    def traced(x):
+        runs.append(x.shape)
+        return x * 2
+
+    for _ in range(3):
+        traced(X)
+        traced(Y)
+    assert len(runs) == 1
+    traced(Tensor([1.0]))
+    assert len(runs) == 2
+
+
+def test_errors():
+    with pytest.raises(TypeError, match="from_jax"):
+        ms.from_jax(3)
+    with pytest.raises(ValueError, match=r"(?s)<lambda>.*shape=\[2\].*shape=\[3\]"):
+        ms.from_jax(lambda a, b: a + b)(X, Tensor([1.0, 2.0, 3.0]))
+
+    def mine(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        ms.from_jax(mine)(X)

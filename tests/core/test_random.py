@@ -1,0 +1,89 @@
+"""Seeds and generators."""
+
+import jax
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax import Tensor, nn, ops
+from msjax.common.buffer import Buffer
+from msjax.common.random import Generator, default_generator, numpy_generator
+
+X = Tensor(np.ones((4, 50), np.float32))
+
+
+def drawn():
+    """Something from every source of randomness."""
+    return (
+        nn.Dense(3, 3).weight.asnumpy().tolist(),
+        ops.dropout(X, 0.5).asnumpy().tolist(),
+        np.random.rand(3).tolist(),
+        numpy_generator().normal(size=3).tolist(),
+    )
+
+
+def test_set_seed_makes_everything_reproducible():
+    ms.set_seed(3)
+    assert ms.get_seed() == 3
+    first, second = drawn(), drawn()
+    for a, b in zip(first, second):
+        assert a != b
+    ms.set_seed(3)
+    assert drawn() == first and drawn() == second
+    ms.set_seed(4)
+    for a, b in zip(drawn(), first):
+        assert a != b
+
+
+@pytest.mark.parametrize(
+    "seed, error", [(-1, ValueError), (1.0, TypeError), ("1", TypeError), (True, TypeError), (None, TypeError)]
+)
+def test_bad_seeds(seed, error):
+    before = ms.get_seed()
+    with pytest.raises(error, match="set_seed"):
+        ms.set_seed(seed)
+    assert ms.get_seed() == before
+
+
+def test_large_seed():
+    ms.set_seed(2**40)
+    assert ms.get_seed() == 2**40
+
+
+def test_generator():
+    a, b = Generator(5), Generator(5)
+    assert a.initial_seed() == 5 and isinstance(a.state, Buffer)
+    keys = [np.asarray(a.next_key()).tolist() for _ in range(3)]
+    assert [np.asarray(b.next_key()).tolist() for _ in range(3)] == keys
+    assert len({tuple(k) for k in keys}) == 3
+    assert a.manual_seed(5) is a
+    assert np.asarray(a.next_key()).tolist() == keys[0]
+    state = a.state.asnumpy().copy()
+    following = np.asarray(a.next_key()).tolist()
+    a.state._value = jax.numpy.asarray(state)
+    assert np.asarray(a.next_key()).tolist() == following
+
+
+def test_generators_without_a_seed_differ():
+    assert np.asarray(Generator().next_key()).tolist() != np.asarray(Generator().next_key()).tolist()
+    assert Generator().initial_seed() is None
+
+
+def test_manual_seed_is_the_default_generators():
+    assert ms.manual_seed(9) is default_generator is ms.default_generator
+    first = ops.dropout(X).asnumpy()
+    ms.manual_seed(9)
+    np.testing.assert_array_equal(ops.dropout(X).asnumpy(), first)
+
+
+def test_the_gradient_of_dropout_is_that_of_the_same_draw():
+    seen = []
+
+    def f(x):
+        y = ops.dropout(x, 0.5)
+        seen.append(y.asnumpy())
+        return y
+
+    dx = ms.grad(f)(X)
+    np.testing.assert_array_equal(dx.asnumpy(), seen[0])
+    assert set(np.unique(seen[0])) == {0.0, 2.0}
