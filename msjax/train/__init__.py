@@ -6,8 +6,6 @@ from msjax.amp import (
     LossScaleManager,
     build_train_network,
 )
-from msjax.nn import metrics
-from msjax.nn.metrics import *
 from msjax.offers import missing_name
 from msjax.serialization import (
     async_ckpt_thread_status,
@@ -20,6 +18,8 @@ from msjax.serialization import (
 )
 from msjax.train.callback import *
 from msjax.train.callback import __all__ as _callbacks
+from msjax.train.metrics import *
+from msjax.train.metrics import __all__ as _metrics
 from msjax.train.model import Model
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
     "safetensors_to_ckpt",
     "save_checkpoint",
     *_callbacks,
-    *metrics.__all__,
+    *_metrics,
 ]
 
 __getattr__ = missing_name(__name__)
