@@ -22,7 +22,7 @@ from msjax.common.initializer import Initializer, initializer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.random import Generator, default_generator, get_seed, manual_seed, set_seed
 from msjax.common.tensor import Tensor, from_numpy, is_tensor, tensor
-from msjax.compile.jit import jit, ms_function
+from msjax.compile.jitting import jit, ms_function
 from msjax.context import (
     GRAPH_MODE,
     PYNATIVE_MODE,

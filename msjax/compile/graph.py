@@ -1,16 +1,12 @@
 """Graph mode: the call of a network, and of its gradient function, as one program."""
 
-import weakref
-
 from flax import nnx
 
-from msjax.compile.jit import inlined, run
+from msjax.compile.families import family
+from msjax.compile.jitting import inlined, run
 from msjax.compile.program import Compiled
 from msjax.hooks.callback import raise_pending
 from msjax.state import COMPILER, ROOT, STATE
-
-# What was compiled of each function and cell.
-_FAMILIES: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
 
 
 def call_cell(cell, args, kwargs):
@@ -23,7 +19,7 @@ def call_cell(cell, args, kwargs):
     if STATE.cells or STATE.scope is not ROOT or inlined(args, kwargs):
         return False, None
     raise_pending()
-    compiled = _family(cell, "call", lambda ref: Compiled(_call_cell, ref, type(cell).__name__))
+    compiled = family(cell, "call", lambda ref: Compiled(_call_cell, ref, type(cell).__name__))
     return True, run(compiled, args, kwargs)
 
 
@@ -60,22 +56,8 @@ def whole(function, salt, body, args, kwargs, roots=()):
         def subject(ref):
             return ref
 
-    compiled = _family(owner, salt, lambda ref: Compiled(body, subject(ref), name, roots=roots))
+    compiled = family(owner, salt, lambda ref: Compiled(body, subject(ref), name, roots=roots))
     return True, compiled(args, kwargs)
-
-
-def _family(owner, salt, make):
-    try:
-        families = _FAMILIES.get(owner)
-        if families is None:
-            families = _FAMILIES[owner] = {}
-        ref = weakref.ref(owner)
-    except TypeError:  # no weak references to it: compiled anew at each call
-        return make(lambda: owner)
-    found = families.get(salt)
-    if found is None:
-        found = families[salt] = make(ref)
-    return found
 
 
 COMPILER.whole = whole

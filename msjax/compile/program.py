@@ -8,6 +8,7 @@ from sys import getrefcount
 import jax
 import jax.numpy as jnp
 import numpy as np
+from flax import nnx
 
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
@@ -310,7 +311,7 @@ class _Attempt:
     def trace_it(self):
         """Run the body on values that are not known yet; returns the variables that were missing."""
         before = [v._value for v in self.variables]
-        places = [(v.__dict__.get("_node"), v.__dict__.get("_oidx", 0)) for v in self.variables]
+        places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
         values = [*before, *[_raw(self.leaves[i]) for i in self.inputs]]
         with LOCK:
             try:
@@ -320,12 +321,16 @@ class _Attempt:
                 if not self.trace.missing:
                     raise
             finally:
-                for variable, value, (node, oidx) in zip(self.variables, before, places):
+                for variable, value, place in zip(self.variables, before, places):
                     variable._value = value
-                    if variable.__dict__.get("_node") is not node:
-                        variable._node, variable._oidx = node, oidx
+                    for name in ("_node", "_oidx"):
+                        variable.__dict__.pop(name, None)
+                    variable.__dict__.update(place)
                 for tensor, value in self.trace.missing.values():
                     tensor._value = value
+                # jax's caches may keep the function for longer than it is of use; they shall not keep the network.
+                self.subject = self.leaves = None
+                self.trace.cells = {}
         missing = [tensor for tensor, _ in self.trace.missing.values()]
         if not missing:
             self._check_escaped()
@@ -338,6 +343,8 @@ class _Attempt:
         with trace:
             for variable, value in zip(self.variables, values):
                 variable._value = value
+            if isinstance(self.subject, nnx.Module):
+                trace.see_cell(self.subject)
             leaves = list(self.leaves)
             for i, value in zip(self.inputs, values[n:]):
                 leaves[i] = self._stand_in(leaves[i], value)
@@ -375,13 +382,22 @@ class _Attempt:
         return tensor
 
     def _attributes(self):
-        """Tensors that the body made attributes of cells: (cell, name, Tensor to be written to, output)."""
+        """Tensors that the body made attributes of cells: (cell, name, Tensor to be written to, output).
+
+        One that stood there before is written to instead, so that the next run finds it.
+        """
         known = {id(v) for v in self.variables}
         found = []
-        for cell in list(self.trace.cells):
+        for cell, before in self.trace.cells.values():
             for name, value in list(vars(cell).items()):
-                if isinstance(value, Tensor) and id(value) not in known and is_tracer(value._value):
-                    found.append((weakref.ref(cell), name, wrap(None), self.trace.output(value._value)))
+                if not isinstance(value, Tensor) or id(value) in known or not is_tracer(value._value):
+                    continue
+                output = self.trace.output(value._value)
+                if id(before.get(name)) in known:
+                    self.writes.append((before[name], output))
+                    object.__setattr__(cell, name, before[name])
+                else:
+                    found.append((weakref.ref(cell), name, wrap(None), output))
                     object.__delattr__(cell, name)
         return found
 

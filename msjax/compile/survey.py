@@ -22,6 +22,7 @@ _LIBRARIES = frozenset(
     ("jax", "jaxlib", "numpy", "flax", "optax", "msjax", "builtins", "torch", "matplotlib", "rich", "IPython", "pytest")
 )
 _DEPTH = 5
+_UNCOUNTED = ("_special",)  # follows from the hooks
 
 _SERIALS: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
 
@@ -42,14 +43,13 @@ class Survey:
 
     Attributes:
         variables: Tensors, Parameters and Buffers.
-        cells: the cells among which they were found.
         key: hashable; equal for two surveys exactly if the same programs serve both.
         watched: functions that read names which the code uses; `seen` has what they gave.
         refs: what `key` names by its identity, kept alive.
     """
 
     def __init__(self, roots):
-        self.variables, self.cells, self.watched, self.seen, self.refs = [], [], [], [], []
+        self.variables, self.watched, self.seen, self.refs = [], [], [], []
         self._visited = set()
         self._key = [GLOBAL.table]
         for root in roots:
@@ -104,9 +104,9 @@ class Survey:
         if id(cell) in self._visited:
             return
         self._visited.add(id(cell))
-        self.cells.append(cell)
         for name, value in vars(cell).items():
-            if name.startswith("_pytree__"):
+            # What is as the class has it may as well not be there: so it is again after a hook was removed.
+            if name in _UNCOUNTED or name.startswith("_pytree__") or getattr(type(cell), name, self) is value:
                 continue
             self._key.append(name)
             self._visit(value, 1)

@@ -87,6 +87,7 @@ class Trace:
         events: what has to happen after each run, in order.
         outputs: the values that events need, and what the program returns and writes.
         given: all that hands out outputs, as Tensors or arrays, by their numbers.
+        cells: {id: (cell, {name: Tensor} of its attributes before the call)} of those that were called.
         missing: {id: (Tensor, its value)} of those that it used, but was not known to use.
         silent: True while what happens is no part of the program's doings (a forward that is computed again).
         forward_args: weak references to the Tensors that traced forward hooks were given, with their names.
@@ -104,7 +105,7 @@ class Trace:
         self.uses_callbacks = False
         self._marks = []
         self._text = []
-        self.cells = weakref.WeakSet()
+        self.cells = {}
         self._before = None
         self.world = None
 
@@ -141,9 +142,9 @@ class Trace:
 
     def see_cell(self, cell):
         """A cell that is called: all its Tensors are the program's variables."""
-        if cell in self.cells:
+        if id(cell) in self.cells:
             return
-        self.cells.add(cell)
+        self.cells[id(cell)] = cell, {name: value for name, value in vars(cell).items() if isinstance(value, Tensor)}
         for tensor in cell_tensors(cell):
             if id(tensor) not in self.variables and not is_tracer(tensor._value):
                 self.missing[id(tensor)] = tensor, tensor._value

@@ -315,8 +315,10 @@ def barrier():
         >>> net = nn.ReLU()
         >>> handle = net.register_forward_hook(lambda cell, inputs, output: print("output:", output))
         >>> apply, params, buffers = ms.functionalize(net)
-        >>> out, _ = jax.jit(apply)(params, buffers, jax.numpy.array([-1.0, 2.0]))
-        >>> ms.hooks.barrier()
+        >>> def run(x):
+        ...     out, _ = jax.jit(apply)(params, buffers, x)
+        ...     ms.hooks.barrier()
+        >>> run(jax.numpy.array([-1.0, 2.0]))
         output: [0. 2.]
     """
     jax.block_until_ready([a for a in jax.live_arrays() if not a.is_deleted()])

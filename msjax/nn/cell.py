@@ -22,7 +22,7 @@ from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.nodes import CellBackward, cell_argument
 from msjax.hooks.returns import forward_pre_result
 from msjax.nn.cell_state import CellState
-from msjax.nn.cell_tree import CellTree
+from msjax.nn.cell_tree import Beside, CellTree
 from msjax.nn.custom_bprop import call_with_bprop
 from msjax.nn.torch_names import TorchNames
 from msjax.state import COMPILER, STATE, VERSION
@@ -34,7 +34,7 @@ _BUFFER = (
 )
 
 
-class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
+class Cell(Beside, CellTree, CellState, TorchNames, nnx.Module, pytree=False):
     """The base class of layers and networks.
 
     A subclass makes its layers and Parameters in ``__init__`` and computes in ``construct``. Calling the cell
@@ -59,6 +59,8 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
         >>> [p.name for p in net.trainable_params()]
         ['fc.weight', 'fc.bias']
     """
+
+    __slots__ = ()  # flax refuses classes with slots, and would find that of Beside
 
     # Defaults of the class; an instance has an entry of its own only for what was changed.
     training = False
@@ -437,6 +439,9 @@ class Cell(CellTree, CellState, TorchNames, nnx.Module, pytree=False):
             nnx.Module.__setattr__(self, name, value)
         else:
             object.__setattr__(self, name, value)
+
+    def __getstate__(self):
+        return self.__dict__
 
     def __delattr__(self, name):
         object.__delattr__(self, name)

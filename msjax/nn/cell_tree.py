@@ -9,6 +9,12 @@ from msjax.state import VERSION
 _VERSIONS = itertools.count(1)
 
 
+class Beside:
+    """What is kept of a cell beside its __dict__, which is the network's, for flax, too: what was compiled of it."""
+
+    __slots__ = ("compiled_families",)
+
+
 class CellTree:
     """The part of Cell that knows its members; they are plain attributes, in the order of their creation."""
 

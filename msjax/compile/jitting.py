@@ -7,6 +7,7 @@ import weakref
 from flax import nnx
 
 from msjax.compile.composite import on_tape, record
+from msjax.compile.families import family
 from msjax.compile.program import Compiled
 from msjax.errors import describe
 from msjax.hooks.callback import raise_pending
@@ -73,33 +74,27 @@ def _jitted(function, fullgraph):
     name = getattr(function, "__qualname__", type(function).__name__)
     is_cell = isinstance(function, nnx.Module)
     whole = Compiled(_call, lambda: function, name, fullgraph=fullgraph)
-    # Of a method, each cell has programs of its own.
-    families: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+    made: weakref.WeakSet = weakref.WeakSet()  # of a method: each cell has programs of its own
     method = not is_cell and _is_method(function)
 
-    def family(owner):
-        found = families.get(owner)
-        if found is None:
-            found = families[owner] = Compiled(
-                lambda cell, args, kwargs: function(cell, *args, **kwargs),
-                weakref.ref(owner),
-                name,
-                roots=(function,),
-                fullgraph=fullgraph,
-            )
-        return found
+    def of_cell(ref):
+        compiled = Compiled(
+            lambda cell, args, kwargs: function(cell, *args, **kwargs), ref, name, roots=(function,), fullgraph=fullgraph
+        )
+        made.add(compiled)
+        return compiled
 
     def call(*args, **kwargs):
         if inlined(args, kwargs):
             return function(*args, **kwargs)
         raise_pending()
         if method and args and isinstance(args[0], nnx.Module):
-            return run(family(args[0]), args[1:], kwargs)
+            return run(family(args[0], call, of_cell), args[1:], kwargs)
         return run(whole, args, kwargs)
 
     def compilations():
         """How often the function was compiled."""
-        return whole.compilations + sum(f.compilations for f in families.values())
+        return whole.compilations + sum(f.compilations for f in made)
 
     if not is_cell:
         functools.update_wrapper(call, function)

@@ -1,0 +1,30 @@
+"""Where compiled programs are kept: with the cell or function that they were made of, to go when it goes."""
+
+import weakref
+
+_OTHERS: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
+
+
+def family(owner, salt, make):
+    """The Compiled of an owner for a purpose, made when it is first asked for.
+
+    Args:
+        owner: a cell or function.
+        salt: hashable; the purpose.
+        make: a function from a weak reference to the owner to the Compiled.
+    """
+    families = getattr(owner, "compiled_families", None)
+    if families is None:
+        families = {}
+        try:
+            # Hooks may hold the cell: kept on the cell itself, all of it is found by the garbage collector.
+            object.__setattr__(owner, "compiled_families", families)
+        except (AttributeError, TypeError):
+            try:
+                families = _OTHERS.setdefault(owner, families)
+            except TypeError:  # no weak references to it: compiled anew at each call
+                return make(lambda: owner)
+    found = families.get(salt)
+    if found is None:
+        found = families[salt] = make(weakref.ref(owner))
+    return found
