@@ -100,7 +100,7 @@ def _finite(*values):
 _FINITE = Op("AllFinite", _finite, differentiable=False)
 
 
-def all_finite(inputs) -> Tensor:
+def all_finite(inputs):
     """A Bool Tensor: whether no element of some Tensors is infinite or no number.
 
     Args:
@@ -124,7 +124,7 @@ def all_finite(inputs) -> Tensor:
 _OVERFLOWED = Op("Overflowed", lambda *values: jnp.logical_not(_finite(*values)), differentiable=False)
 
 
-def overflowed(grads) -> Tensor:
+def overflowed(grads):
     """A Bool Tensor: whether an element of some gradients is infinite or no number."""
     return apply(_OVERFLOWED, list(grads)) if len(grads) else Tensor(False)
 
@@ -137,7 +137,7 @@ def _unscale(scale, *values):
 _UNSCALE = Op("Unscale", _unscale, differentiable=False)
 
 
-def unscale(grads, scale) -> tuple:
+def unscale(grads, scale):
     """Tensors divided by a scale."""
     return apply(_UNSCALE, (scale, *grads))
 
