@@ -135,7 +135,9 @@ def _normal(item):
     if item is None or item is Ellipsis or isinstance(item, slice):
         return item
     if isinstance(item, (bool, np.bool_)):
-        return np.asarray(item)
+        if not item:
+            raise IndexError("Of the Bools, only True can be an index by itself: a new axis of size 1.")
+        return None
     if isinstance(item, (int, np.integer)):
         return int(item)
     if isinstance(item, Tensor):

@@ -1,0 +1,86 @@
+"""Operators that sort, search and count."""
+
+import jax
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax import Tensor, ops
+from tests.ops.harness import Case, check_gradient, check_value
+
+X = np.array([[0.5, -1.25, 2.0], [1.5, 0.25, -0.75]], np.float32)
+
+CASES = [
+    Case("sort", lambda x: ops.sort(x)[0], (X,), np.sort),
+    Case("sort_down", lambda x: ops.sort(x, 0, True)[0], (X,), lambda x: -np.sort(-x, 0)),
+    Case("topk", lambda x: ops.topk(x, 2)[0], (X,), lambda x: -np.sort(-x)[:, :2]),
+    Case("topk_smallest", lambda x: ops.topk(x, 1, 0, largest=False)[0], (X,), lambda x: np.sort(x, 0)[:1]),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_value(case):
+    check_value(case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_gradient(case):
+    check_gradient(case)
+
+
+def test_indices():
+    assert ops.sort(Tensor(X))[1].dtype is ms.int32
+    assert ops.argsort(Tensor(X), -1, True).tolist() == [[2, 0, 1], [0, 1, 2]]
+    assert ops.topk(Tensor(X), 2)[1].tolist() == [[2, 0], [0, 1]]
+    assert ops.top_k(Tensor([3, 1, 2]), 2)[0].tolist() == [3, 2]
+
+
+def test_distinct_elements():
+    values, places = ops.unique(Tensor([3, 1, 3, 2]))
+    assert values.tolist() == [3, 1, 2] and places.tolist() == [0, 1, 0, 2]
+    assert [t.tolist() for t in ops.unique_with_pad(Tensor([1, 2, 1]), 0)] == [[1, 2, 0], [0, 1, 0]]
+    out = ops.unique_consecutive(Tensor([1, 1, 2, 2, 3, 1]), True, True)
+    assert [t.tolist() for t in out] == [[1, 2, 3, 1], [0, 0, 1, 1, 2, 3], [2, 2, 1, 1]]
+    assert ops.unique_consecutive(Tensor([[1, 1, 2], [3, 3, 4]]), dim=1).tolist() == [[1, 2], [3, 4]]
+    assert [t.tolist() for t in Tensor([2, 1, 2]).unique(return_counts=True)] == [[1, 2], [1, 2]]
+
+
+def test_searching():
+    x = Tensor([1.0, 3.0, 5.0])
+    assert ops.searchsorted(x, Tensor([3.0, 4.0])).tolist() == [1, 2]
+    assert ops.searchsorted(x, Tensor([3.0]), right=True, out_int32=True).dtype is ms.int32
+    rows = ops.searchsorted(Tensor([[1.0, 2.0], [5.0, 6.0]]), Tensor([[2.0], [2.0]]))
+    assert rows.tolist() == [[1], [0]]
+    assert ops.bucketize(Tensor([0.5, 1.0, 3.0]), [1.0, 2.0]).tolist() == [0, 0, 2]
+    # The operator class counts a boundary to the bucket after it, as MindSpore's does.
+    assert ops.Bucketize([1.0, 2.0])(Tensor([1.0, 2.0, 3.0])).tolist() == [1, 2, 2]
+
+
+def test_counting():
+    out = ops.bincount(Tensor([1, 2, 2]), minlength=4)
+    assert out.tolist() == [0, 1, 2, 0] and out.dtype is ms.float32
+    assert ops.bincount(Tensor([1, 2, 2]), Tensor([0.5, 1.0, 2.0])).tolist() == [0, 0.5, 3]
+    assert ops.histc(Tensor([1.0, 2.0, 3.0]), 4).tolist() == [1, 0, 1, 1]
+    assert ops.histc(Tensor([1.0, 2.0, 9.0]), 4, 0.0, 4.0).tolist() == [0, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "call, error",
+    [
+        (lambda x: ops.sort(x, 0.5), TypeError),
+        (lambda x: ops.topk(x, 5), ValueError),
+        (lambda x: ops.topk(x, 1.5), TypeError),
+        (lambda x: ops.searchsorted(x, x, side="up"), ValueError),
+        (lambda x: ops.bincount(x), TypeError),
+        (lambda x: ops.bincount(Tensor([-1])), ValueError),
+        (lambda x: ops.histc(x, 0), ValueError),
+    ],
+)
+def test_bad_input(call, error):
+    with pytest.raises(error):
+        call(Tensor(X))
+
+
+def test_sizes_that_depend_on_values_need_values():
+    with pytest.raises(TypeError, match=r"ops\.unique"):
+        jax.jit(lambda x: ops.unique(Tensor(x))[0]._value)(np.array([1, 2]))
