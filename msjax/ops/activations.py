@@ -194,20 +194,41 @@ def gelu(input, approximate="none"):
 
 @operator()
 def leaky_relu(input, alpha=0.2):
-    """input where positive, alpha * input elsewhere."""
+    """input where positive, alpha * input elsewhere.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.leaky_relu(ms.Tensor([-2.0, 0.5, 2.0]), 0.1))
+        [-0.2  0.5  2. ]
+    """
     x = to_float(input)
     return (jnp.maximum if alpha <= 1 else jnp.minimum)(x, jnp.asarray(alpha, x.dtype) * x)
 
 
 @operator()
 def elu(input_x, alpha=1.0):
-    """input_x where positive, alpha * (exp(input_x) - 1) elsewhere."""
+    """input_x where positive, alpha * (exp(input_x) - 1) elsewhere.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.elu(ms.Tensor([-2.0, 0.5, 2.0])))
+        [-0.86466473  0.5         2.        ]
+    """
     return jax.nn.elu(to_float(input_x), alpha)
 
 
 @operator()
 def celu(x, alpha=1.0):
-    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)); `alpha` should not be 0."""
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)); `alpha` should not be 0.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.celu(ms.Tensor([-2.0, 0.5, 2.0]), 2.0))
+        [-1.2642411  0.5        2.       ]
+    """
     if alpha == 0:
         raise ValueError("'alpha' should not be 0.")
     return jax.nn.celu(to_float(x), alpha)
@@ -215,21 +236,42 @@ def celu(x, alpha=1.0):
 
 @operator()
 def hardtanh(input, min_val=-1.0, max_val=1.0):
-    """input limited to [min_val, max_val]; the gradient is 1/2 at the limits."""
+    """input limited to [min_val, max_val]; the gradient is 1/2 at the limits.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.hardtanh(ms.Tensor([-2.0, 0.5, 2.0])))
+        [-1.   0.5  1. ]
+    """
     x = array(input)
     return jnp.minimum(jnp.maximum(x, jnp.asarray(min_val, x.dtype)), jnp.asarray(max_val, x.dtype))
 
 
 @operator()
 def hardshrink(input, lambd=0.5):
-    """input where |input| > lambd, 0 elsewhere."""
+    """input where |input| > lambd, 0 elsewhere.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.hardshrink(ms.Tensor([-2.0, 0.5, 2.0])))
+        [-2.  0.  2.]
+    """
     x = to_float(input)
     return jnp.where((x >= -lambd) & (x <= lambd), jnp.zeros_like(x), x)
 
 
 @operator()
 def softshrink(input, lambd=0.5):
-    """input moved towards 0 by lambd, and 0 where |input| <= lambd."""
+    """input moved towards 0 by lambd, and 0 where |input| <= lambd.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.softshrink(ms.Tensor([-2.0, 0.5, 2.0])))
+        [-1.5  0.   1.5]
+    """
     x = to_float(input)
     return jnp.where(x > lambd, x - lambd, jnp.where(x < -lambd, x + lambd, jnp.zeros_like(x)))
 
@@ -239,7 +281,14 @@ soft_shrink = softshrink
 
 @operator()
 def softplus(input, beta=1, threshold=20):
-    """log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold."""
+    """log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.softplus(ms.Tensor([-2.0, 0.5, 2.0])))
+        [0.126928 0.974077 2.126928]
+    """
     x = to_float(input)
     scaled = x * beta
     return jnp.where(scaled > threshold, x, jax.nn.softplus(scaled) / beta)
@@ -247,7 +296,14 @@ def softplus(input, beta=1, threshold=20):
 
 @operator()
 def threshold(input, thr, value):
-    """input where it is larger than `thr`, `value` elsewhere."""
+    """input where it is larger than `thr`, `value` elsewhere.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.threshold(ms.Tensor([-2.0, 0.5, 2.0]), 0.5, 9.0))
+        [9. 9. 2.]
+    """
     x = array(input)
     return jnp.where(x > jnp.asarray(thr).astype(x.dtype), x, jnp.asarray(value).astype(x.dtype))
 
@@ -259,6 +315,12 @@ def prelu(input, weight):
     Args:
         input (Tensor): shape (N, C, ...), of floats.
         weight (Tensor): shape (1,) or (C,).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.prelu(ms.Tensor([-2.0, 4.0]), ms.Tensor([0.25])))
+        [-0.5  4. ]
     """
     x, w = promote(input, weight)
     if w.ndim > 1:
@@ -309,19 +371,40 @@ def _typed(x, dtype):
 
 @operator()
 def softmax(input, axis=-1, *, dtype=None):
-    """exp(input) / sum(exp(input)) along `axis`."""
+    """exp(input) / sum(exp(input)) along `axis`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.softmax(ms.Tensor([1.0, 2.0])))
+        [0.26894143 0.7310586 ]
+    """
     return jax.nn.softmax(_typed(input, dtype), axis)
 
 
 @operator()
 def softmin(x, axis=-1, *, dtype=None):
-    """softmax(-x) along `axis`."""
+    """softmax(-x) along `axis`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.softmin(ms.Tensor([1.0, 2.0])))
+        [0.7310586  0.26894143]
+    """
     return jax.nn.softmax(-_typed(x, dtype), axis)
 
 
 @operator()
 def log_softmax(logits, axis=-1):
-    """log(softmax(logits)) along `axis`, computed without overflow."""
+    """log(softmax(logits)) along `axis`, computed without overflow.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.log_softmax(ms.Tensor([1.0, 2.0])))
+        [-1.3132616  -0.31326163]
+    """
     return jax.nn.log_softmax(to_float(logits), axis)
 
 
@@ -333,14 +416,28 @@ def _halves(x, axis):
 
 @operator(name="GLU")
 def glu(x, axis=-1):
-    """The first half along `axis` times the sigmoid of the second half."""
+    """The first half along `axis` times the sigmoid of the second half.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.glu(ms.Tensor([1.0, 2.0, 0.0, 0.0])))
+        [0.5 1. ]
+    """
     first, second = _halves(to_float(x), axis)
     return first * jax.nn.sigmoid(second)
 
 
 @operator(name="Swiglu")
 def swiglu(input, dim=-1):
-    """The silu of the first half along `dim` times the second half."""
+    """The silu of the first half along `dim` times the second half.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.swiglu(ms.Tensor([0.0, 1.0, 2.0, 2.0])))
+        [0.        1.4621172]
+    """
     first, second = _halves(to_float(input), dim)
     return jax.nn.silu(first) * second
 

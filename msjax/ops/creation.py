@@ -121,7 +121,14 @@ def fill(type, shape, value):
 
 
 def fills(x, value):
-    """One value in the shape and dtype of `x`."""
+    """One value in the shape and dtype of `x`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.fills(ms.Tensor([1.0, 2.0]), 5.0))
+        [5. 5.]
+    """
     if isinstance(value, Tensor) and value.ndim:
         raise ValueError(f"For 'fills', 'value' should be a number or a 0-d Tensor, but got {describe(value)}.")
     return full(x.shape, value, dtype=x.dtype)
@@ -224,6 +231,11 @@ def range(start, end, step, maxlen=1000000):
 
     Raises:
         ValueError: more than `maxlen` numbers.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.range(0, 6, 2))
+        [0 2 4]
     """
     out = arange(start, end, step)
     if out.size > maxlen:
@@ -308,5 +320,12 @@ def vander(x, N=None):
 
 
 def eps(x):
-    """A Tensor of the shape and dtype of `x`, filled with the least step above 1 in that dtype."""
+    """A Tensor of the shape and dtype of `x`, filled with the least step above 1 in that dtype.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.eps(ms.Tensor([1.0], ms.float16)))
+        [0.000977]
+    """
     return full(x.shape, float(jnp.finfo(x._value.dtype).eps), dtype=x.dtype)

@@ -185,7 +185,14 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
 
 
 def diff_ext(input, n=1, dim=-1, prepend=None, append=None):
-    """Differences of neighbours along an axis; see `diff`."""
+    """Differences of neighbours along an axis; see `diff`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.diff_ext(ms.Tensor([1, 4, 9, 16])))
+        [3 5 7]
+    """
     return _diff(input, prepend, append, n, dim)
 
 

@@ -56,7 +56,15 @@ def _transposed(x):
 
 @operator(int_grad=True)
 def adjoint(x):
-    """The conjugate of `x` with the last two axes exchanged."""
+    """The conjugate of `x` with the last two axes exchanged.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.adjoint(ms.Tensor([[1 + 2j, 3j]], ms.complex64)))
+        [[1.-2.j]
+         [0.-3.j]]
+    """
     return _transposed(array(x))
 
 
@@ -109,7 +117,14 @@ log_matrix_determinant = slogdet
 
 @operator(name="logdet")
 def logdet(input):
-    """The logarithm of the determinant of positive definite matrices, of shape (..., N, N); NaN if it is negative."""
+    """The logarithm of the determinant of positive definite matrices, of shape (..., N, N); NaN if it is negative.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.logdet(ms.Tensor([[1.0, 0.0], [0.0, 1.0]])))
+        0.0
+    """
     sign, value = jnp.linalg.slogdet(_square(to_float(input)))
     return jnp.where(sign < 0, jnp.nan, value)
 
@@ -168,7 +183,15 @@ def cholesky(input_x, upper=False):
 
 @operator(name="cholesky_inverse")
 def cholesky_inverse(input_x, upper=False):
-    """The inverse of a symmetric positive definite matrix, from its Cholesky factor."""
+    """The inverse of a symmetric positive definite matrix, from its Cholesky factor.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.cholesky_inverse(ms.Tensor([[2.0, 0.0], [0.0, 1.0]])))
+        [[0.25 0.  ]
+         [0.   1.  ]]
+    """
     factor = _square(to_float(input_x))
     eye = jnp.broadcast_to(jnp.eye(factor.shape[-1], dtype=factor.dtype), factor.shape)
     return jsl.cho_solve((factor, not upper), eye)
@@ -182,6 +205,13 @@ def cholesky_solve(input, input2, upper=False):
         input (Tensor): shape (..., N, M), of floats.
         input2 (Tensor): shape (..., N, N), the factor.
         upper (bool): whether the factor is upper triangular. Default: False.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.cholesky_solve(ms.Tensor([[4.0], [3.0]]), ms.Tensor([[2.0, 0.0], [0.0, 1.0]])))
+        [[1.]
+         [3.]]
     """
     b, factor = promote(input, input2)
     _square(factor)
@@ -264,6 +294,12 @@ def lstsq(input, A):
 
     Returns:
         Tensor of shape (N, 1) or (N, K).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.lstsq(ms.Tensor([[1.0], [1.0]]), ms.Tensor([3.0, 4.0])))
+        [[3.5]]
     """
     x, b = promote(input, A)
     b = b[:, None] if b.ndim == 1 else b
@@ -334,6 +370,11 @@ def qr(input, mode="reduced"):
 
     Raises:
         TypeError: another `mode`.
+
+    Example:
+        >>> from msjax import ops
+        >>> print([t.shape for t in ops.qr(ops.ones((3, 2)))])
+        [(3, 2), (2, 2)]
     """
     if mode not in ("reduced", "complete"):
         raise TypeError(f"'mode' should be 'reduced' or 'complete', but got {mode!r}.")
@@ -342,13 +383,26 @@ def qr(input, mode="reduced"):
 
 @operator(name="eig")
 def eig(A):
-    """The eigenvalues and eigenvectors (as columns) of square matrices, as complex numbers. On CPU only, as in jax."""
+    """The eigenvalues and eigenvectors (as columns) of square matrices, as complex numbers. On CPU only, as in jax.
+
+    Example:
+        >>> from msjax import ops
+        >>> print([t.shape for t in ops.eig(ops.eye(3))])
+        [(3,), (3, 3)]
+    """
     return tuple(jnp.linalg.eig(_square(to_float(A))))
 
 
 @operator(name="eigvals")
 def eigvals(A):
-    """The eigenvalues of square matrices, as complex numbers. On CPU only, as in jax."""
+    """The eigenvalues of square matrices, as complex numbers. On CPU only, as in jax.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.eigvals(ms.Tensor([[2.0, 0.0], [0.0, 3.0]])))
+        [2.+0.j 3.+0.j]
+    """
     return jnp.linalg.eigvals(_square(to_float(A)))
 
 
@@ -358,6 +412,11 @@ def geqrf(input):
 
     Returns:
         (y, tau): r in and above the diagonal of y, Householder reflectors below; their factors.
+
+    Example:
+        >>> from msjax import ops
+        >>> print([t.shape for t in ops.geqrf(ops.ones((3, 2)))])
+        [(3, 2), (2,)]
     """
     y, tau = jnp.linalg.qr(_matrices(input), "raw")
     return jnp.swapaxes(y, -1, -2), tau
@@ -365,13 +424,25 @@ def geqrf(input):
 
 @operator(2, name="orgqr")
 def orgqr(input, input2):
-    """The first columns of the product of the Householder reflectors that `geqrf` gave as (input, input2)."""
+    """The first columns of the product of the Householder reflectors that `geqrf` gave as (input, input2).
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.orgqr(*ops.geqrf(ops.ones((3, 2)))).shape)
+        (3, 2)
+    """
     return jax.lax.linalg.householder_product(_matrices(input), input2)
 
 
 @operator(3, name="ormqr")
 def ormqr(input, tau, other, left=True, transpose=False):
-    """q @ other (or other @ q, unless `left`), for the orthogonal q whose reflectors are (input, tau); `transpose`: q^H."""
+    """q @ other (or other @ q, unless `left`), for the orthogonal q whose reflectors are (input, tau); `transpose`: q^H.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.ormqr(*ops.geqrf(ops.ones((3, 2))), ops.ones((3, 1))).shape)
+        (3, 1)
+    """
     n = input.shape[-2]
     missing = [(0, 0)] * (input.ndim - 1)
     wide = jnp.pad(input, [*missing, (0, n - input.shape[-1])]) if input.shape[-1] < n else input[..., :n]
@@ -393,6 +464,13 @@ def lu_solve(b, LU_data, LU_pivots):
         b (Tensor): shape (..., N, K).
         LU_data (Tensor): shape (..., N, N), both factors in one matrix.
         LU_pivots (Tensor): shape (..., N), the rows exchanged, counted from 1.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.lu_solve(ms.Tensor([[2.0], [3.0]]), ms.Tensor([[2.0, 0.0], [0.0, 3.0]]), ms.Tensor([1, 2], ms.int32)))
+        [[1.]
+         [1.]]
     """
     b, lu = promote(b, LU_data)
     rows = _permutation(LU_pivots, lu.shape[-1])
@@ -426,6 +504,13 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
 
     Returns:
         (permutation, L, U); what is not wanted is left out.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.lu_unpack(ms.Tensor([[2.0, 1.0], [0.5, 3.0]]), ms.Tensor([1, 2], ms.int32))[1])
+        [[1.  0. ]
+         [0.5 1. ]]
     """
     return _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
 

@@ -77,6 +77,11 @@ def dropout1d(input, p=0.5, training=True):
 
     Raises:
         ValueError: another number of axes, or `p` is out of range.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.dropout1d(ops.ones((2, 3, 4)), 0.5).shape)
+        (2, 3, 4)
     """
     return _channels("dropout1d", input, p, training, (2, 3))
 
@@ -91,6 +96,11 @@ def dropout2d(input, p=0.5, training=True):
 
     Raises:
         ValueError: another number of axes, or `p` is out of range.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.dropout2d(ops.ones((2, 3, 4, 4)), 0.5).shape)
+        (2, 3, 4, 4)
     """
     return _channels("dropout2d", input, p, training, (3, 4))
 
@@ -105,5 +115,10 @@ def dropout3d(input, p=0.5, training=True):
 
     Raises:
         ValueError: another number of axes, or `p` is out of range.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.dropout3d(ops.ones((2, 3, 4, 4, 4)), 0.5).shape)
+        (2, 3, 4, 4, 4)
     """
     return _channels("dropout3d", input, p, training, (4, 5))

@@ -93,21 +93,42 @@ __all__ += complexes.__all__ + elementary.__all__ + logic.__all__
 
 @operator(2, name="Add", int_grad=True)
 def add(input, other):
-    """input + other, elementwise with broadcasting."""
+    """input + other, elementwise with broadcasting.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.add(ms.Tensor([1.0, 2.0]), 2.0))
+        [3. 4.]
+    """
     x, y = promote(input, other)
     return x | y if x.dtype == jnp.bool_ else x + y
 
 
 @operator(2, name="Sub", int_grad=True)
 def sub(input, other):
-    """input - other, elementwise with broadcasting."""
+    """input - other, elementwise with broadcasting.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.sub(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        [-2. -2.]
+    """
     x, y = promote(input, other)
     return x - y
 
 
 @operator(2, name="Mul", int_grad=True)
 def mul(input, other):
-    """input * other, elementwise with broadcasting."""
+    """input * other, elementwise with broadcasting.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.mul(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        [3. 8.]
+    """
     x, y = promote(input, other, scalar_tensors_yield=True)
     return x & y if x.dtype == jnp.bool_ else x * y
 
@@ -134,6 +155,12 @@ def true_divide(input, other, *, rounding_mode=None):
 
     Raises:
         ValueError: another `rounding_mode`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.true_divide(ms.Tensor([1.0, 2.0]), 2))
+        [0.5 1. ]
     """
     if rounding_mode is not None:
         if rounding_mode not in ("floor", "trunc"):
@@ -145,43 +172,92 @@ def true_divide(input, other, *, rounding_mode=None):
 
 @operator(2, name="FloorDiv")
 def floor_divide(input, other):
-    """input / other rounded towards minus infinity, elementwise with broadcasting."""
+    """input / other rounded towards minus infinity, elementwise with broadcasting.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.floor_divide(ms.Tensor([7, -7]), 2))
+        [ 3 -4]
+    """
     return _downward(*promote(input, other))
 
 
 @operator(2, name="FloorMod", int_grad=True)
 def floor_mod(x, y):
-    """The remainder of floor division, with the sign of `y`."""
+    """The remainder of floor division, with the sign of `y`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.floor_mod(ms.Tensor([7, -7]), 3))
+        [1 2]
+    """
     return jnp.remainder(*promote(x, y))
 
 
 @operator(2, name="Remainder", int_grad=True)
 def remainder(input, other):
-    """The remainder of floor division, with the sign of `other`."""
+    """The remainder of floor division, with the sign of `other`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.remainder(ms.Tensor([7, -7]), 3))
+        [1 2]
+    """
     return jnp.remainder(*promote(input, other))
 
 
 @operator(2, name="Fmod", int_grad=True)
 def fmod(input, other):
-    """The remainder of division rounded towards zero, with the sign of `input`."""
+    """The remainder of division rounded towards zero, with the sign of `input`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.fmod(ms.Tensor([7, -7]), 3))
+        [ 1 -1]
+    """
     return jnp.fmod(*promote(input, other, scalar_tensors_yield=True))
 
 
 @operator(2, name="TruncateMod", int_grad=True)
 def truncate_mod(x, y):
-    """The remainder of division rounded towards zero, with the sign of `x`."""
+    """The remainder of division rounded towards zero, with the sign of `x`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.truncate_mod(ms.Tensor([7, -7]), 3))
+        [ 1 -1]
+    """
     return jnp.fmod(*promote(x, y))
 
 
 @operator(2, name="TruncateDiv", int_grad=True)
 def truncate_div(x, y):
-    """x / y rounded towards zero, elementwise with broadcasting."""
+    """x / y rounded towards zero, elementwise with broadcasting.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.truncate_div(ms.Tensor([7, -7]), 2))
+        [ 3 -3]
+    """
     return _toward_zero(*promote(x, y))
 
 
 @operator(2, name="RealDiv", int_grad=True)
 def tensor_div(x, y):
-    """x / y, elementwise with broadcasting; of integers an integer, rounded towards zero."""
+    """x / y, elementwise with broadcasting; of integers an integer, rounded towards zero.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.tensor_div(ms.Tensor([7, -7]), 2))
+        [ 3 -3]
+    """
     x, y = promote(x, y)
     return x / y if kind_of(x.dtype) in "fc" else _toward_zero(x, y)
 
@@ -340,35 +416,70 @@ float_power_ext = float_power
 
 @operator(2)
 def copysign(x, other):
-    """The magnitude of `x` with the sign of `other`, elementwise."""
+    """The magnitude of `x` with the sign of `other`, elementwise.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.copysign(ms.Tensor([1.0, 2.0]), -1.0))
+        [-1. -2.]
+    """
     x = to_float(x)
     return jnp.copysign(x, jnp.asarray(other).astype(x.dtype))
 
 
 @operator(2)
 def heaviside(input, values):
-    """0 where `input` is negative, 1 where it is positive and `values` where it is 0."""
+    """0 where `input` is negative, 1 where it is positive and `values` where it is 0.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.heaviside(ms.Tensor([-1.0, 0.0, 2.0]), ms.Tensor(0.5)))
+        [0.  0.5 1. ]
+    """
     x, y = promote(input, values)
     return jnp.where(x == 0, y, (x > 0).astype(x.dtype))
 
 
 @operator(2)
 def ldexp(x, other):
-    """x * 2**other, elementwise."""
+    """x * 2**other, elementwise.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.ldexp(ms.Tensor([1.0, 2.0]), ms.Tensor([1, 2])))
+        [2. 8.]
+    """
     x, y = promote(x, other, scalar_tensors_yield=True)
     return to_float(x) * jnp.exp2(to_float(y))
 
 
 @operator(3)
 def lerp(input, end, weight):
-    """input + weight * (end - input), elementwise; `weight` is a number or a Tensor."""
+    """input + weight * (end - input), elementwise; `weight` is a number or a Tensor.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.lerp(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0]), 0.5))
+        [2. 3.]
+    """
     x, y = promote(input, end)
     return x + jnp.asarray(weight).astype(x.dtype) * (y - x)
 
 
 @operator(4, int_grad=True)
 def addcmul(input, tensor1, tensor2, value=1):
-    """input + value * tensor1 * tensor2, elementwise with broadcasting."""
+    """input + value * tensor1 * tensor2, elementwise with broadcasting.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addcmul(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0]), ms.Tensor([1.0, 2.0]), 0.5))
+        [2.5 6. ]
+    """
     dtype = jnp.result_type(*(array(v).dtype for v in (input, tensor1, tensor2)))
     x, y, z, v = (jnp.asarray(a).astype(dtype) for a in (input, tensor1, tensor2, value))
     return x + v * y * z
@@ -376,7 +487,14 @@ def addcmul(input, tensor1, tensor2, value=1):
 
 @operator(4)
 def addcdiv(input, tensor1, tensor2, value=1):
-    """input + value * tensor1 / tensor2, elementwise with broadcasting."""
+    """input + value * tensor1 / tensor2, elementwise with broadcasting.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addcdiv(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0]), ms.Tensor([1.0, 2.0]), 0.5))
+        [2.5 3. ]
+    """
     dtype = jnp.result_type(*(to_float(v).dtype for v in (input, tensor1, tensor2)))
     x, y, z, v = (jnp.asarray(a).astype(dtype) for a in (input, tensor1, tensor2, value))
     return x + v * y / z
@@ -426,13 +544,27 @@ less_equal = comparison(
 
 @operator(2, differentiable=False)
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """True where |input - other| <= atol + rtol * |other|; of two NaN, `equal_nan`."""
+    """True where |input - other| <= atol + rtol * |other|; of two NaN, `equal_nan`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.isclose(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 2.1])))
+        [ True False]
+    """
     return jnp.isclose(*promote(input, other), rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
 @operator(2, differentiable=False)
 def approximate_equal(x, y, tolerance=1e-5):
-    """True where |x - y| < tolerance, elementwise."""
+    """True where |x - y| < tolerance, elementwise.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.approximate_equal(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 2.1]), 0.2))
+        [ True  True]
+    """
     x, y = promote(x, y)
     return jnp.abs(x - y) < tolerance
 
@@ -476,12 +608,26 @@ def clamp(input, min=None, max=None):
 
 
 def clip(input, min=None, max=None):
-    """Values limited to [min, max]; see `clamp`."""
+    """Values limited to [min, max]; see `clamp`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.clip(ms.Tensor([-2.0, 0.5, 2.0]), -1.0, 1.0))
+        [-1.   0.5  1. ]
+    """
     return clamp(input, min, max)
 
 
 def clip_by_value(x, clip_value_min=None, clip_value_max=None):
-    """Values limited to [clip_value_min, clip_value_max]; see `clamp`."""
+    """Values limited to [clip_value_min, clip_value_max]; see `clamp`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.clip_by_value(ms.Tensor([-2.0, 0.5, 2.0]), -1.0, 1.0))
+        [-1.   0.5  1. ]
+    """
     return clamp(x, clip_value_min, clip_value_max)
 
 

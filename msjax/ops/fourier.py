@@ -53,7 +53,7 @@ def _check_norm(norm):
     return norm
 
 
-def _one(name, fn, doc):
+def _one(name, fn, doc, size=4):
     def kernel(input, n=None, dim=-1, norm=None):
         return fn(_numbers(input), n, dim, _check_norm(norm))
 
@@ -65,11 +65,16 @@ def _one(name, fn, doc):
         n (int, optional): the length; the axis is cut or filled up with zeros. Default: None, for the axis's own.
         dim (int): the axis. Default: -1.
         {_NORM_TEXT} Default: None, for "backward".
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.{name}(ops.ones((4, 4))).shape)
+        (4, {size})
     """
     return operator()(kernel)
 
 
-def _several(name, fn, doc, default):
+def _several(name, fn, doc, default, size=4):
     def kernel(input, s=None, dim=default, norm=None):
         return fn(_numbers(input), s, dim, _check_norm(norm))
 
@@ -81,6 +86,11 @@ def _several(name, fn, doc, default):
         s (tuple of int, optional): the length along each axis. Default: None, for the axes' own.
         dim (tuple of int, optional): the axes. Default: {default}{"" if default else ", for all, or the last ones if s is given"}.
         {_NORM_TEXT} Default: None, for "backward".
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.{name}(ops.ones((4, 4))).shape)
+        (4, {size})
     """
     return operator()(kernel)
 
@@ -103,33 +113,47 @@ def _ihfftn(x, s, dim, norm):
 _PAIR = (-2, -1)
 fft = _one("fft", jnp.fft.fft, "The discrete Fourier transform")
 ifft = _one("ifft", jnp.fft.ifft, "The inverse discrete Fourier transform")
-rfft = _one("rfft", jnp.fft.rfft, "The discrete Fourier transform of real numbers, its non-negative frequencies,")
-irfft = _one("irfft", jnp.fft.irfft, "The inverse of rfft")
-hfft = _one("hfft", jnp.fft.hfft, "The discrete Fourier transform of a signal that is Hermitian,")
-ihfft = _one("ihfft", jnp.fft.ihfft, "The inverse of hfft")
+rfft = _one("rfft", jnp.fft.rfft, "The discrete Fourier transform of real numbers, its non-negative frequencies,", 3)
+irfft = _one("irfft", jnp.fft.irfft, "The inverse of rfft", 6)
+hfft = _one("hfft", jnp.fft.hfft, "The discrete Fourier transform of a signal that is Hermitian,", 6)
+ihfft = _one("ihfft", jnp.fft.ihfft, "The inverse of hfft", 3)
 fft2 = _several("fft2", jnp.fft.fftn, "The discrete Fourier transform", _PAIR)
 ifft2 = _several("ifft2", jnp.fft.ifftn, "The inverse discrete Fourier transform", _PAIR)
-rfft2 = _several("rfft2", jnp.fft.rfftn, "The discrete Fourier transform of real numbers", _PAIR)
-irfft2 = _several("irfft2", jnp.fft.irfftn, "The inverse of rfft2", _PAIR)
-hfft2 = _several("hfft2", _hfftn, "The discrete Fourier transform of a signal that is Hermitian in its last axis,", _PAIR)
-ihfft2 = _several("ihfft2", _ihfftn, "The inverse of hfft2", _PAIR)
+rfft2 = _several("rfft2", jnp.fft.rfftn, "The discrete Fourier transform of real numbers", _PAIR, 3)
+irfft2 = _several("irfft2", jnp.fft.irfftn, "The inverse of rfft2", _PAIR, 6)
+hfft2 = _several("hfft2", _hfftn, "The discrete Fourier transform of a signal that is Hermitian in its last axis,", _PAIR, 6)
+ihfft2 = _several("ihfft2", _ihfftn, "The inverse of hfft2", _PAIR, 3)
 fftn = _several("fftn", jnp.fft.fftn, "The discrete Fourier transform", None)
 ifftn = _several("ifftn", jnp.fft.ifftn, "The inverse discrete Fourier transform", None)
-rfftn = _several("rfftn", jnp.fft.rfftn, "The discrete Fourier transform of real numbers", None)
-irfftn = _several("irfftn", jnp.fft.irfftn, "The inverse of rfftn", None)
-hfftn = _several("hfftn", _hfftn, "The discrete Fourier transform of a signal that is Hermitian in its last axis,", None)
-ihfftn = _several("ihfftn", _ihfftn, "The inverse of hfftn", None)
+rfftn = _several("rfftn", jnp.fft.rfftn, "The discrete Fourier transform of real numbers", None, 3)
+irfftn = _several("irfftn", jnp.fft.irfftn, "The inverse of rfftn", None, 6)
+hfftn = _several("hfftn", _hfftn, "The discrete Fourier transform of a signal that is Hermitian in its last axis,", None, 6)
+ihfftn = _several("ihfftn", _ihfftn, "The inverse of hfftn", None, 3)
 
 
 @operator(int_grad=True)
 def fftshift(input, dim=None):
-    """Frequencies reordered so that 0 is in the middle of the axes `dim` (all by default)."""
+    """Frequencies reordered so that 0 is in the middle of the axes `dim` (all by default).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.fftshift(ms.Tensor([0, 1, 2, 3])))
+        [2 3 0 1]
+    """
     return jnp.fft.fftshift(array(input), dim)
 
 
 @operator(int_grad=True)
 def ifftshift(input, dim=None):
-    """The inverse of fftshift."""
+    """The inverse of fftshift.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.ifftshift(ms.Tensor([0, 1, 2, 3])))
+        [2 3 0 1]
+    """
     return jnp.fft.ifftshift(array(input), dim)
 
 

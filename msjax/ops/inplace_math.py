@@ -80,6 +80,12 @@ def uniform_(input, from_=0, to=1, *, generator=None):
         input (Tensor): is changed.
         from_, to (number): the limits. Default: 0 and 1.
         generator (ms.Generator, optional): Default: None, for the default generator.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.uniform_(ms.Tensor([1.0, 2.0])).shape)
+        (2,)
     """
     if not from_ <= to:
         raise ValueError(f"For 'uniform_', 'from_' should not be above 'to', but got {from_} and {to}.")
@@ -94,6 +100,12 @@ def exponential_(input, lambd=1, *, generator=None):
         input (Tensor): is changed.
         lambd (float): the rate, positive. Default: 1.
         generator (ms.Generator, optional): Default: None, for the default generator.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.exponential_(ms.Tensor([1.0, 2.0])).shape)
+        (2,)
     """
     if lambd <= 0:
         raise ValueError(f"For 'exponential_', 'lambd' should be positive, but got {lambd}.")
@@ -108,6 +120,12 @@ def bernoulli_(input, p=0.5, *, generator=None):
         input (Tensor): is changed.
         p (float or Tensor): how likely a one is. Default: 0.5.
         generator (ms.Generator, optional): Default: None, for the default generator.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.bernoulli_(ms.Tensor([5.0, 5.0]), 1.0))
+        [1. 1.]
     """
     return apply(_BERNOULLI, (input, p, next_key(generator=generator)))
 
@@ -121,6 +139,12 @@ def random_(input, from_=0, to=None, *, generator=None):
         from_ (int): the lower limit. Default: 0.
         to (int, optional): the upper limit. Default: None, for what the dtype holds exactly.
         generator (ms.Generator, optional): Default: None, for the default generator.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.random_(ms.Tensor([1.0, 2.0]), 3, 4))
+        [3. 3.]
     """
     if to is None:
         dtype = input.dtype.np

@@ -63,7 +63,15 @@ def _axes(x, name, n):
 
 @operator(2, name="mm", int_grad=True)
 def mm(input, mat2):
-    """The product of two matrices."""
+    """The product of two matrices.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.mm(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        [[ 7. 10.]
+         [15. 22.]]
+    """
     x, y = promote(input, mat2)
     _axes(x, "input", 2)
     _axes(y, "mat2", 2)
@@ -72,7 +80,14 @@ def mm(input, mat2):
 
 @operator(2, name="BatchMatMul", int_grad=True)
 def bmm(input_x, mat2):
-    """The product of two batches of matrices, of shapes (..., N, M) and (..., M, P)."""
+    """The product of two batches of matrices, of shapes (..., N, M) and (..., M, P).
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.bmm(ops.ones((1, 2, 3)), ops.ones((1, 3, 1))))
+        [[[3.]
+          [3.]]]
+    """
     x, y = promote(input_x, mat2)
     return jnp.matmul(x, y)
 
@@ -90,7 +105,14 @@ def matmul_transposed(x, y, transpose_x, transpose_y):
 
 @operator(2, name="mv", int_grad=True)
 def mv(mat, vec):
-    """The product of a matrix and a vector."""
+    """The product of a matrix and a vector.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.mv(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([1.0, 2.0])))
+        [ 5. 11.]
+    """
     x, y = promote(mat, vec)
     _axes(x, "mat", 2)
     _axes(y, "vec", 1)
@@ -99,20 +121,43 @@ def mv(mat, vec):
 
 @operator(2, name="dot", int_grad=True)
 def dot(input, other):
-    """The sum of products over the last axis of `input` and the last but one of `other` (the only one, of a vector)."""
+    """The sum of products over the last axis of `input` and the last but one of `other` (the only one, of a vector).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.dot(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        [[ 7. 10.]
+         [15. 22.]]
+    """
     return jnp.dot(*promote(input, other))
 
 
 @operator(2, name="inner", int_grad=True)
 def inner(input, other):
-    """The sum of products over the last axes of both; of a number, the product."""
+    """The sum of products over the last axes of both; of a number, the product.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.inner(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        11.0
+    """
     x, y = promote(input, other)
     return x * y if x.ndim == 0 or y.ndim == 0 else jnp.inner(x, y)
 
 
 @operator(2, name="outer", int_grad=True)
 def outer(input, vec2):
-    """The products of all pairs of elements of two vectors, as a matrix."""
+    """The products of all pairs of elements of two vectors, as a matrix.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.outer(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        [[3. 4.]
+         [6. 8.]]
+    """
     x, y = promote(input, vec2)
     _axes(x, "input", 1)
     _axes(y, "vec2", 1)
@@ -124,13 +169,27 @@ ger = outer
 
 @operator(2, name="kron", int_grad=True)
 def kron(input, other):
-    """The Kronecker product: blocks of `other`, scaled by the elements of `input`."""
+    """The Kronecker product: blocks of `other`, scaled by the elements of `input`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.kron(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        [3. 4. 6. 8.]
+    """
     return jnp.kron(*promote(input, other))
 
 
 @operator(2, name="cross", int_grad=True)
 def cross(input, other, dim=None):
-    """The vector product along an axis of size 3: `dim`, by default the first such."""
+    """The vector product along an axis of size 3: `dim`, by default the first such.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.cross(ms.Tensor([1.0, 0.0, 0.0]), ms.Tensor([0.0, 1.0, 0.0])))
+        [0. 0. 1.]
+    """
     x, y = promote(input, other)
     if dim is None:
         sizes = jnp.broadcast_shapes(x.shape, y.shape)
@@ -145,7 +204,14 @@ def cross(input, other, dim=None):
 
 @operator(2, name="vecdot")
 def vecdot(x, y, *, axis=-1):
-    """The sum of products along an axis; of complex numbers, with the conjugate of `x`."""
+    """The sum of products along an axis; of complex numbers, with the conjugate of `x`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.vecdot(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        11.0
+    """
     x, y = promote(x, y)
     return jnp.sum(jnp.conj(x) * y, axis)
 
@@ -187,6 +253,12 @@ def batch_dot(x1, x2, axes=None):
 
     Returns:
         Tensor: the batch axis, then the other axes of `x1`, then those of `x2`; (batch, 1) if there are none.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.batch_dot(ops.ones((2, 3)), ops.ones((2, 3))))
+        [[3.]
+         [3.]]
     """
     x, y = promote(x1, x2)
     if axes is None:
@@ -213,37 +285,82 @@ def _fused(x, product, beta, alpha):
 
 @operator(3, name="addmm", int_grad=True)
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
-    """beta * input + alpha * (mat1 @ mat2), of matrices."""
+    """beta * input + alpha * (mat1 @ mat2), of matrices.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addmm(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        [[ 8. 12.]
+         [18. 26.]]
+    """
     return _fused(input, jnp.matmul(*promote(mat1, mat2)), beta, alpha)
 
 
 @operator(3, name="addmv", int_grad=True)
 def addmv(input, mat, vec, *, beta=1, alpha=1):
-    """beta * input + alpha * (mat @ vec), of a matrix and a vector."""
+    """beta * input + alpha * (mat @ vec), of a matrix and a vector.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addmv(ms.Tensor([1.0, 2.0]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([3.0, 4.0])))
+        [12. 27.]
+    """
     return _fused(input, jnp.matmul(*promote(mat, vec)), beta, alpha)
 
 
 @operator(3, name="addr", int_grad=True)
 def addr(x, vec1, vec2, *, beta=1, alpha=1):
-    """beta * x + alpha * outer(vec1, vec2)."""
+    """beta * x + alpha * outer(vec1, vec2).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addr(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        [[ 4.  6.]
+         [ 9. 12.]]
+    """
     a, b = promote(vec1, vec2)
     return _fused(x, a[:, None] * b[None, :], beta, alpha)
 
 
 @operator(3, name="addbmm", int_grad=True)
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    """beta * input + alpha * (the sum of the products of two batches of matrices)."""
+    """beta * input + alpha * (the sum of the products of two batches of matrices).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addbmm(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ops.ones((3, 2, 2)), ops.ones((3, 2, 2))))
+        [[ 7.  8.]
+         [ 9. 10.]]
+    """
     return _fused(input, jnp.einsum("bij,bjk->ik", *promote(batch1, batch2)), beta, alpha)
 
 
 @operator(3, name="baddbmm", int_grad=True)
 def baddbmm(input, batch1, batch2, beta=1, alpha=1):
-    """beta * input + alpha * (the products of two batches of matrices)."""
+    """beta * input + alpha * (the products of two batches of matrices).
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.baddbmm(ops.ones((1, 2, 2)), ops.ones((1, 2, 3)), ops.ones((1, 3, 2))))
+        [[[4. 4.]
+          [4. 4.]]]
+    """
     return _fused(input, jnp.matmul(*promote(batch1, batch2)), beta, alpha)
 
 
 def baddbmm_ext(input, batch1, batch2, *, beta=1, alpha=1):
-    """beta * input + alpha * (the products of two batches of matrices); see `baddbmm`."""
+    """beta * input + alpha * (the products of two batches of matrices); see `baddbmm`.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.baddbmm_ext(ops.ones((1, 2, 2)), ops.ones((1, 2, 3)), ops.ones((1, 3, 2)), beta=0))
+        [[[3. 3.]
+          [3. 3.]]]
+    """
     return baddbmm(input, batch1, batch2, beta, alpha)
 
 
@@ -279,6 +396,11 @@ def bidense(input1, input2, weight, bias=None):
         input2 (Tensor): shape (..., in2).
         weight (Tensor): shape (out, in1, in2).
         bias (Tensor, optional): shape (out,). Default: None.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.bidense(ops.ones((1, 2)), ops.ones((1, 3)), ops.ones((4, 2, 3))))
+        [[6. 6. 6. 6.]]
     """
     out = jnp.einsum("...i,kij,...j->...k", input1, weight, input2)
     return out if bias is None else out + bias

@@ -167,7 +167,14 @@ def lp_norm(x, axis, p, keep_dims, epsilon):
 
 @operator(2)
 def dist(input, other, p=2):
-    """The p-norm of input - other, over all elements."""
+    """The p-norm of input - other, over all elements.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.dist(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0]), 1))
+        4.0
+    """
     x, y = promote(input, other)
     return p_norm(to_float(x - y), p, None, False)
 

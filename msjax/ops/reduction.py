@@ -152,17 +152,38 @@ def reduce_sum(x, axis=()):
 
 
 def reduce_mean(x, axis=()):
-    """The mean over axes (all by default); see `mean`."""
+    """The mean over axes (all by default); see `mean`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.reduce_mean(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
+        [2. 3.]
+    """
     return mean(x, axis)
 
 
 def reduce_max(x, axis=()):
-    """The largest values over axes (all by default); see `amax`."""
+    """The largest values over axes (all by default); see `amax`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.reduce_max(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
+        [3. 4.]
+    """
     return amax(x, axis)
 
 
 def reduce_min(x, axis=()):
-    """The smallest values over axes (all by default); see `amin`."""
+    """The smallest values over axes (all by default); see `amin`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.reduce_min(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
+        [1. 2.]
+    """
     return amin(x, axis)
 
 
@@ -315,19 +336,40 @@ def min(input, axis=None, keepdims=False, *, initial=None, where=None):
 
 @operator(int_grad=True)
 def aminmax(input, *, axis=0, keepdims=False):
-    """The smallest and the largest values along an axis (of all elements if it is None)."""
+    """The smallest and the largest values along an axis (of all elements if it is None).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print([str(t) for t in ops.aminmax(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), axis=1)])
+        ['[1. 3.]', '[2. 4.]']
+    """
     return jnp.min(input, axis, keepdims=keepdims), jnp.max(input, axis, keepdims=keepdims)
 
 
 @operator(differentiable=False)
 def argmax(input, dim=None, keepdim=False):
-    """The index of the largest value along axis `dim`, of the flattened Tensor by default, as Int64."""
+    """The index of the largest value along axis `dim`, of the flattened Tensor by default, as Int64.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.argmax(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
+        [1 1]
+    """
     return jnp.argmax(input, dim, keepdims=keepdim and dim is not None).astype(mstype.to_jax(mstype.int64))
 
 
 @operator(differentiable=False)
 def argmin(input, axis=None, keepdims=False):
-    """The index of the smallest value along `axis`, of the flattened Tensor by default, as Int32."""
+    """The index of the smallest value along `axis`, of the flattened Tensor by default, as Int32.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.argmin(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
+        [0 0]
+    """
     return jnp.argmin(input, axis, keepdims=keepdims and axis is not None).astype(jnp.int32)
 
 
@@ -336,19 +378,40 @@ def argmin(input, axis=None, keepdims=False):
 
 @operator(differentiable=False)
 def all(input, axis=None, keep_dims=False):
-    """True where all values over the axes `axis` (all by default) are true."""
+    """True where all values over the axes `axis` (all by default) are true.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.all(ms.Tensor([True, False])))
+        False
+    """
     return jnp.all(array(input), _axes(axis), keepdims=keep_dims)
 
 
 @operator(differentiable=False)
 def any(input, axis=None, keep_dims=False):
-    """True where any value over the axes `axis` (all by default) is true."""
+    """True where any value over the axes `axis` (all by default) is true.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.any(ms.Tensor([True, False])))
+        True
+    """
     return jnp.any(array(input), _axes(axis), keepdims=keep_dims)
 
 
 @operator(differentiable=False)
 def count_nonzero(x, axis=(), keep_dims=False, dtype=mstype.int32):
-    """How many values over the axes `axis` (all by default) are not 0, as Int32 by default."""
+    """How many values over the axes `axis` (all by default) are not 0, as Int32 by default.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.count_nonzero(ms.Tensor([0, 3, 4])))
+        2
+    """
     return jnp.count_nonzero(x, _axes(axis), keepdims=keep_dims).astype(mstype.to_jax(dtype))
 
 
@@ -357,26 +420,54 @@ def count_nonzero(x, axis=(), keep_dims=False, dtype=mstype.int32):
 
 @operator()
 def var(input, axis=None, ddof=0, keepdims=False):
-    """The variance over the axes `axis` (all by default), with the divisor N - ddof."""
+    """The variance over the axes `axis` (all by default), with the divisor N - ddof.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.var(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
+        [1. 1.]
+    """
     return jnp.var(to_float(input), _axes(axis), ddof=int(ddof), keepdims=keepdims)
 
 
 @operator()
 def std(input, axis=None, ddof=0, keepdims=False):
-    """The standard deviation over the axes `axis` (all by default), with the divisor N - ddof."""
+    """The standard deviation over the axes `axis` (all by default), with the divisor N - ddof.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.std(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
+        [1. 1.]
+    """
     return jnp.std(to_float(input), _axes(axis), ddof=int(ddof), keepdims=keepdims)
 
 
 @operator()
 def var_mean(input, axis=None, ddof=0, keepdims=False):
-    """The variance (with the divisor N - ddof) and the mean over the axes `axis`, all by default."""
+    """The variance (with the divisor N - ddof) and the mean over the axes `axis`, all by default.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print([str(t) for t in ops.var_mean(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0)])
+        ['[1. 1.]', '[2. 3.]']
+    """
     x, axes = to_float(input), _axes(axis)
     return jnp.var(x, axes, ddof=int(ddof), keepdims=keepdims), jnp.mean(x, axes, keepdims=keepdims)
 
 
 @operator()
 def std_mean(input, axis=None, ddof=0, keepdims=False):
-    """The standard deviation (with the divisor N - ddof) and the mean over the axes `axis`, all by default."""
+    """The standard deviation (with the divisor N - ddof) and the mean over the axes `axis`, all by default.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print([str(t) for t in ops.std_mean(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0)])
+        ['[1. 1.]', '[2. 3.]']
+    """
     x, axes = to_float(input), _axes(axis)
     return jnp.std(x, axes, ddof=int(ddof), keepdims=keepdims), jnp.mean(x, axes, keepdims=keepdims)
 
@@ -408,12 +499,26 @@ def logsumexp(input, dim, keepdim=False, *, keep_dims=None):
 
 @operator()
 def nansum(input, axis=None, keepdims=False, *, dtype=None):
-    """The sum over the axes `axis` (all by default), NaN counted as 0."""
+    """The sum over the axes `axis` (all by default), NaN counted as 0.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.nansum(ms.Tensor([1.0, 3.0, float('nan')])))
+        4.0
+    """
     x = _cast(input, dtype)
     return jnp.nansum(x, _axes(axis), keepdims=keepdims).astype(x.dtype)
 
 
 @operator()
 def nanmean(input, axis=None, keepdims=False, *, dtype=None):
-    """The mean over the axes `axis` (all by default) of the elements that are not NaN."""
+    """The mean over the axes `axis` (all by default) of the elements that are not NaN.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.nanmean(ms.Tensor([1.0, 3.0, float('nan')])))
+        2.0
+    """
     return jnp.nanmean(_cast(to_float(input), dtype), _axes(axis), keepdims=keepdims)

@@ -102,7 +102,14 @@ def rand(*size, dtype=None, seed=None):
 
 
 def rand_like(input, seed=None, *, dtype=None):
-    """Random numbers, uniform in [0, 1), of another Tensor's shape and, by default, dtype; see `rand`."""
+    """Random numbers, uniform in [0, 1), of another Tensor's shape and, by default, dtype; see `rand`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.rand_like(ms.Tensor([1.0, 2.0])).shape)
+        (2,)
+    """
     return apply(RAND, (next_key(seed),), (input.shape, _typed(dtype, "f", input.dtype, "rand_like")))
 
 
@@ -126,7 +133,14 @@ def randn(*size, dtype=None, seed=None):
 
 
 def randn_like(input, seed=None, *, dtype=None):
-    """Random numbers of the standard normal distribution, of another Tensor's shape and, by default, dtype; see `randn`."""
+    """Random numbers of the standard normal distribution, of another Tensor's shape and, by default, dtype; see `randn`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.randn_like(ms.Tensor([1.0, 2.0])).shape)
+        (2,)
+    """
     return apply(RANDN, (next_key(seed),), (input.shape, _typed(dtype, "f", input.dtype, "randn_like")))
 
 
@@ -172,7 +186,14 @@ def _randint(low, high, shape, seed, dtype, name):
 
 
 def randint_like(input, low, high, seed=None, *, dtype=None):
-    """Random integers, uniform in [low, high), of another Tensor's shape and, by default, dtype; see `randint`."""
+    """Random integers, uniform in [low, high), of another Tensor's shape and, by default, dtype; see `randint`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.randint_like(ms.Tensor([1, 2]), 3, 4))
+        [3 3]
+    """
     return _randint(low, high, input.shape, seed, _typed(dtype, "iu", input.dtype, "randint_like"), "randint_like")
 
 
@@ -276,12 +297,23 @@ def laplace(shape, mean, lambda_param, seed=None):
         mean (Tensor or number): the mean.
         lambda_param (Tensor or number): the scale.
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.laplace((2, 3), 0.0, 1.0).shape)
+        (2, 3)
     """
     return apply(LAPLACE, (mean, lambda_param, next_key(seed)), (shape_of(shape, "laplace"),))
 
 
 def standard_laplace(shape, seed=None):
-    """Random numbers of the Laplace distribution of mean 0 and scale 1, as Float32; see `laplace`."""
+    """Random numbers of the Laplace distribution of mean 0 and scale 1, as Float32; see `laplace`.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.standard_laplace((2, 3)).shape)
+        (2, 3)
+    """
     return laplace(shape, 0.0, 1.0, seed)
 
 
@@ -318,6 +350,12 @@ def random_gamma(shape, alpha, seed=None):
         shape (tuple or Tensor): how many of each.
         alpha (Tensor): the shape parameters.
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.random_gamma((2,), ms.Tensor([1.0, 2.0])).shape)
+        (2, 2)
     """
     return apply(GAMMA, (alpha, 1.0, next_key(seed)), (shape_of(shape, "random_gamma") + jnp.shape(_value(alpha)),))
 
@@ -341,6 +379,12 @@ def poisson(shape, mean, seed=None):
         shape (tuple): the shape, broadcast with that of `mean`.
         mean (Tensor): the mean, positive.
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.poisson((3, 1), ms.Tensor([1.0, 5.0])).shape)
+        (3, 2)
     """
     full = jnp.broadcast_shapes(shape_of(shape, "poisson"), jnp.shape(_value(mean)))
     return apply(POISSON, (mean, next_key(seed)), (full, mstype.float32))
@@ -354,6 +398,12 @@ def random_poisson(shape, rate, seed=None, dtype=mstype.float32):
         rate (Tensor): the means.
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
         dtype (ms.dtype): Default: Float32.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.random_poisson((2,), ms.Tensor([1.0, 2.0])).shape)
+        (2, 2)
     """
     full = shape_of(shape, "random_poisson") + jnp.shape(_value(rate))
     return apply(POISSON, (rate, next_key(seed)), (full, mstype.as_dtype(dtype)))
@@ -393,7 +443,14 @@ def bernoulli(input, p=0.5, seed=None):
 
 
 def bernoulli_ext(input, *, generator=None):
-    """Ones with the probabilities that `input` holds, else zeros, of its shape and dtype."""
+    """Ones with the probabilities that `input` holds, else zeros, of its shape and dtype.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.bernoulli_ext(ms.Tensor([0.0, 1.0])))
+        [0. 1.]
+    """
     return apply(BERNOULLI, (input, input, next_key(generator=generator)))
 
 
@@ -449,7 +506,14 @@ def draw_indices(input, count, replacement, key, dtype):
 
 
 def multinomial_with_replacement(x, seed, offset, numsamples, replacement=False):
-    """Random indices, drawn with weights, as Int64; drawn again where there are fewer, whatever `replacement` says."""
+    """Random indices, drawn with weights, as Int64; drawn again where there are fewer, whatever `replacement` says.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.multinomial_with_replacement(ms.Tensor([[0.0, 1.0]]), 0, 0, 3))
+        [[1 1 1]]
+    """
     return draw_indices(x, numsamples, True, next_key(seed + offset or None), mstype.int64)
 
 
@@ -472,6 +536,11 @@ def random_categorical(logits, num_sample, seed=0, dtype=mstype.int64):
 
     Returns:
         Tensor of shape (batch, num_sample).
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.random_categorical(ops.zeros((2, 5)), 3).shape)
+        (2, 3)
     """
     return apply(_CATEGORICAL, (logits, next_key(seed or None)), (freeze(num_sample), mstype.as_dtype(dtype)))
 
@@ -521,6 +590,12 @@ def choice_with_mask(input_x, count=256, seed=None):
 
     Returns:
         (index, mask): places of shape (count, axes), as Int32, zeros where there are not enough; which are real.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.choice_with_mask(ms.Tensor([False, True]), 1)[0])
+        [[1]]
     """
     return apply(CHOICE, (input_x, next_key(seed)), (count,))
 
@@ -568,6 +643,12 @@ def uniform_candidate_sampler(true_classes, num_true, num_sampled, unique, range
 
     Returns:
         (sampled classes, how often each true class is expected, how often each sampled class is).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.uniform_candidate_sampler(ms.Tensor([[0]]), 1, 4, True, 4)[0].sum())
+        6
     """
     if remove_accidental_hits:
         raise NotImplementedError("For 'uniform_candidate_sampler', remove_accidental_hits=True is not offered.")
@@ -575,5 +656,12 @@ def uniform_candidate_sampler(true_classes, num_true, num_sampled, unique, range
 
 
 def log_uniform_candidate_sampler(true_classes, num_true=1, num_sampled=5, unique=True, range_max=5, seed=0):
-    """Random classes in [0, range_max), the class k with weight log((k + 2) / (k + 1)); see `uniform_candidate_sampler`."""
+    """Random classes in [0, range_max), the class k with weight log((k + 2) / (k + 1)); see `uniform_candidate_sampler`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.log_uniform_candidate_sampler(ms.Tensor([[0]]), num_sampled=3)[0].shape)
+        (3,)
+    """
     return _sample_candidates("log_uniform_candidate_sampler", true_classes, num_true, num_sampled, unique, range_max, seed, True)

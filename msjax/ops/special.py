@@ -78,7 +78,14 @@ xlogy = binary(
 
 @operator(2)
 def xdivy(x, y):
-    """x / y, elementwise; 0 where x is 0."""
+    """x / y, elementwise; 0 where x is 0.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.xdivy(ms.Tensor([0.0, 1.0]), ms.Tensor([0.0, 2.0])))
+        [0.  0.5]
+    """
     x, y = promote(x, y)
     x, y = to_float(x), to_float(y)
     zero = x == 0
@@ -110,7 +117,14 @@ def polygamma(n, input):
 
 @operator()
 def mvlgamma(input, p):
-    """log of the multivariate gamma function of dimension p; input should be above (p - 1) / 2."""
+    """log of the multivariate gamma function of dimension p; input should be above (p - 1) / 2.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.mvlgamma(ms.Tensor([2.0]), 2))
+        [0.45158303]
+    """
     if p < 1:
         raise ValueError(f"'p' should be 1 or more, but got {p}.")
     x = to_float(input)

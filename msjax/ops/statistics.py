@@ -115,7 +115,14 @@ def quantile(input, q, axis=None, keepdims=False):
 
 
 def nanquantile(input, q, axis=None, keepdims=False):
-    """The q-th quantiles of the elements that are not NaN; see `quantile`."""
+    """The q-th quantiles of the elements that are not NaN; see `quantile`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.nanquantile(ms.Tensor([1.0, 3.0, float('nan')]), 0.5))
+        2.0
+    """
     _check_q(q)
     return _quantile(input, q, axis, keepdims, True)
 

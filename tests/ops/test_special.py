@@ -28,7 +28,8 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_value_and_gradient(case):
     check_value(case)
-    check_gradient(case)
+    if not case.name.startswith("igamma"):  # whose gradients take long to compile
+        check_gradient(case)
 
 
 def test_known_values():
