@@ -138,29 +138,36 @@ def tap(fn, args, what, carries):
             values.append(jax.lax.stop_gradient(leaf._value))
         else:
             slots.append((leaf,))
-    done = hook_p.bind(*values, delivery=Delivery(fn, what, nothing, slots, treedef), lanes=0)
+    # One call waits for the one before it in the same program: nothing else says that forward comes before backward.
+    last = _CALLS.last
+    chained = last is not None and any(getattr(v, "_trace", None) is last._trace for v in values)
+    done = hook_p.bind(
+        *values, *([last] if chained else ()), delivery=Delivery(fn, what, nothing, slots, treedef), lanes=0
+    )
+    _CALLS.last = done if is_tracer(done) else None
     if STATE.trace is not None:
         STATE.trace.uses_callbacks = True
     carried = jax.tree.leaves(args[carries], is_leaf=_is_leaf)
     if not any(isinstance(leaf, Tensor) and is_tracer(leaf._value) for leaf in carried):
-        _UNTIED.calls.append(done)
+        _CALLS.untied.append(done)
         return args[carries]
     return jax.tree.map(lambda leaf: _tied(leaf, done), args[carries], is_leaf=_is_leaf)
 
 
-class _Untied(threading.local):
-    """Calls that nothing depends on yet, in this thread."""
+class _Calls(threading.local):
+    """The calls that this thread put into programs: the last one, and those that nothing depends on yet."""
 
     def __init__(self):
-        self.calls = []
+        self.last = None
+        self.untied = []
 
 
-_UNTIED = _Untied()
+_CALLS = _Calls()
 
 
 def tie_calls(tensors):
     """Tie calls that nothing depends on yet to Tensors (or None) that go on; returns those."""
-    calls, _UNTIED.calls = _UNTIED.calls, []
+    calls, _CALLS.untied = _CALLS.untied, []
     for done in calls:
         tensors = [_tied(t, done) for t in tensors]
     return tensors

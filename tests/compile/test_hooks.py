@@ -133,7 +133,7 @@ def test_a_forward_modifier_that_needs_values_says_how_to_split_it():
         return output if float(output.sum()) > 0 else output * 2
 
     net[0].register_forward_hook(hook)
-    with pytest.raises(HookNeedsValue, match="(?s)hook.*cell SequentialCell.0.*two hooks.*observe=True"):
+    with pytest.raises(HookNeedsValue, match=r"(?s)hook.*cell SequentialCell.0.*two hooks.*observe=True"):
         ms.jit(net)(f32(1))
     assert float(net(f32(1))[0]) == 1  # and nothing is left behind
 
@@ -146,7 +146,7 @@ def test_a_forward_modifier_that_keeps_a_tensor_says_how_to_split_it():
         return output * 2
 
     net.register_forward_hook(hook)
-    with pytest.raises(HookNeedsValue, match="(?s)hook.*keeps a Tensor.*two hooks"):
+    with pytest.raises(HookNeedsValue, match=r"(?s)hook.*keeps a Tensor.*two hooks"):
         ms.jit(net)(f32(1))
 
 
@@ -164,7 +164,7 @@ def test_observe_and_traced_override():
     assert seen == [1, 2]
     other = nn.ReLU()
     other.register_forward_hook(lambda cell, args, output: output * 2, observe=True)
-    with pytest.raises(TypeError, match="observer.*traced=True"):
+    with pytest.raises(TypeError, match=r"observer.*traced=True"):
         ms.jit(other)(f32(1))
 
 
