@@ -26,7 +26,7 @@ class Buffer(Tensor, nnx.BatchStat, metaclass=Kind):
     def __deepcopy__(self, memo):
         return memo.setdefault(id(self), Buffer(wrap(self._value), self.persistent))
 
-    def copy(self):
+    def copy(self, *, _copy_ref=True):
         """A Tensor of the same value."""
         return wrap(self._value)
 

@@ -189,7 +189,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
         other._metadata["named"] = self.is_named or name is not None
         return other
 
-    def copy(self) -> "Parameter":
+    def copy(self, *, _copy_ref=True) -> "Parameter":
         """The same as ``clone()``."""
         return self.clone()
 

@@ -69,9 +69,7 @@ def sharded(apply, buffers):
 
 def shard_mapped(apply, buffers):
     f = total(apply, buffers)
-    return jax.shard_map(
-        lambda params, x: jax.lax.psum(f(params, x), "d"), mesh=mesh(), in_specs=(P(), P("d")), out_specs=P()
-    )
+    return jax.shard_map(lambda params, x: jax.lax.psum(f(params, x), "d"), mesh=mesh(), in_specs=(P(), P("d")), out_specs=P())
 
 
 # name: (transformation, input, calls of an observer in a run)
