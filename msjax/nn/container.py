@@ -12,6 +12,28 @@ def _check_cell(cell, who):
     return cell
 
 
+def _name_so_far(members: dict) -> str:
+    """What stands in front of the members' keys in the names of their Parameters, such as "layers." in "layers.0.weight".
+
+    A container doesn't know its own name, and MindSpore reads it off: the key of the first member that has Parameters
+    is looked for in the name of its first one. Where it stands more than once, the place counts at which the last
+    member has its key, too, or the last place.
+    """
+    named = []
+    for key, cell in members.items():
+        parameter = next(cell.get_parameters(), None)
+        if parameter is not None:
+            named.append((key, parameter.name.split(".")))
+    if not named:
+        return ""
+    (key, parts), (last_key, last_parts) = named[0], named[-1]
+    places = [i for i, part in enumerate(parts) if part == key]
+    if not places:
+        return ""
+    agreeing = [i for i in places if len(named) > 1 and last_parts[i : i + 1] == [last_key]]
+    return "".join(part + "." for part in parts[: (agreeing or places[-1:])[0]])
+
+
 class _Numbered(Cell):
     """Cells as the attributes "0", "1", ... of one cell."""
 
@@ -23,11 +45,18 @@ class _Numbered(Cell):
         return dict(self._children())
 
     def _replace_members(self, named):
+        prefix = _name_so_far(self.name_cells_all())
         for name in self.name_cells_all():
             object.__delattr__(self, name)
         for name, cell in named:
-            setattr(self, name, cell)
+            self._put(name, cell, prefix)
         self._structure_changed()
+
+    def _put(self, name, cell, prefix):
+        """Make a cell a member, with the names of its Parameters like those of the others."""
+        setattr(self, name, _check_cell(cell, type(self).__name__))
+        if prefix and self._auto_prefix:
+            cell.update_parameters_name(f"{prefix}{name}.")
 
     def _number(self, cells):
         self._replace_members((str(i), cell) for i, cell in enumerate(cells))
@@ -51,8 +80,8 @@ class _Numbered(Cell):
         return self._sliced(index) if isinstance(index, slice) else members[self._at(index)]
 
     def __setitem__(self, index, cell):
-        name = list(self.name_cells_all())[self._at(index)]
-        setattr(self, name, _check_cell(cell, type(self).__name__))
+        members = self.name_cells_all()
+        self._put(list(members)[self._at(index)], cell, _name_so_far(members))
 
     def set_grad(self, requires_grad=True):
         """As `Cell.set_grad`, for the members, too; like MindSpore's, it returns None."""
@@ -62,7 +91,8 @@ class _Numbered(Cell):
 
     def append(self, cell):
         """Add a cell at the end; returns the container."""
-        setattr(self, str(len(self)), _check_cell(cell, type(self).__name__))
+        members = self.name_cells_all()
+        self._put(str(len(members)), cell, _name_so_far(members))
         return self
 
 
@@ -201,7 +231,10 @@ class CellDict(Cell):
             raise TypeError(f"For 'CellDict', a key should be a str, but got {describe(key)}.")
         if not key or "." in key or (key not in self._members() and hasattr(self, key)):
             raise KeyError(f"For 'CellDict', a key should be non-empty, without dots and no name of the class, but got {key!r}.")
+        prefix = _name_so_far(self._members())
         setattr(self, key, _check_cell(cell, "CellDict"))
+        if prefix and self._auto_prefix:
+            cell.update_parameters_name(f"{prefix}{key}.")
 
     def __delitem__(self, key):
         if key not in self._members():

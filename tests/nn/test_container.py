@@ -87,3 +87,41 @@ def test_dict_is_a_dict():
 def test_bad_uses_are_refused(call, error):
     with pytest.raises(error):
         call()
+
+
+class Holder(nn.Cell):
+    """Edits a container that is a member already."""
+
+    def __init__(self, layers, edit):
+        super().__init__()
+        self.layers = layers
+        edit(self.layers)
+
+
+def dense():
+    return nn.Dense(1, 1, has_bias=False)
+
+
+def stage():
+    return Holder(nn.CellList(), lambda cells: cells.extend([dense(), dense()]))
+
+
+@pytest.mark.parametrize(
+    "layers, edit, names",
+    [
+        (nn.CellList([dense()]), lambda c: c.append(dense()), ["layers.0.weight", "layers.1.weight"]),
+        (nn.CellList(), lambda c: c.extend([dense(), dense()]), ["0.weight", "1.weight"]),
+        (nn.CellList([dense(), dense()]), lambda c: c.insert(0, dense()), [f"layers.{i}.weight" for i in range(3)]),
+        (nn.CellList([dense(), dense()]), lambda c: c.__delitem__(0), ["layers.0.weight"]),
+        (nn.CellList([dense(), dense()]), lambda c: c.__setitem__(1, dense()), ["layers.0.weight", "layers.1.weight"]),
+        (nn.SequentialCell([dense()]), lambda c: c.append(dense()), ["layers.0.weight", "layers.1.weight"]),
+        (nn.CellDict({"a": dense()}), lambda c: c.update([("b", dense())]), ["layers.a.weight", "layers.b.weight"]),
+        (
+            nn.CellList(),
+            lambda c: c.extend([stage(), stage()]),
+            ["0.layers.0.weight", "0.layers.1.weight", "0.layers.1.layers.0.weight", "0.layers.1.layers.1.weight"],
+        ),
+    ],
+)
+def test_names_after_an_edit_are_mindspores(layers, edit, names):
+    assert [p.name for p in Holder(layers, edit).get_parameters()] == names
