@@ -1,0 +1,201 @@
+"""Print the table of benchmarks.
+
+    python -m tests.bench [--quick] [--rows NAME ...] [--cases NAME ...] [--repeat N] [--markdown]
+
+Every contender makes the same training steps; their losses are compared before anything is timed. One repetition times
+a few steps of each contender, one after the other, so that a ratio is of times that were taken side by side. PyTorch and
+MindSpore run in processes of their own, in the Pythons that MSJAX_BENCH_TORCH and MSJAX_BENCH_MINDSPORE name; without
+these, their rows are left out.
+"""
+
+import argparse
+import os
+import platform
+import statistics
+import sys
+
+import jax
+import numpy as np
+
+from tests.bench import small
+from tests.bench.contenders import CONTENDERS, make
+from tests.bench.data import CASES
+from tests.bench.others import Others, Unavailable, once
+from tests.bench.rows import ROWS
+
+# So long one contender is timed in one repetition, in seconds, and in no more than so many steps.
+SLICE, MOST = 0.05, 50
+SMALLEST = "LeNet-5, batch 1"
+CHECKED = 3  # steps whose losses are compared
+FIRST_CALLS = ("compiled", "jax.jit", "pynative", "torch", "torch.compile", "mindspore pynative", "mindspore graph")
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="compare the losses, time next to nothing")
+    parser.add_argument("--rows", nargs="*", metavar="NAME", help="only rows with one of these in their name")
+    parser.add_argument("--cases", nargs="*", metavar="NAME", help="only cases with one of these in their name")
+    parser.add_argument("--repeat", type=int, default=30, metavar="N", help="paired repetitions (default: 30)")
+    parser.add_argument("--markdown", action="store_true", help="print tables for a page")
+    arguments = parser.parse_args(argv)
+    repeats = 2 if arguments.quick else arguments.repeat
+    table = Table(arguments.markdown)
+    table.machine()
+    others = Others()
+    try:
+        for case in CASES:
+            if wanted(case, arguments.cases):
+                rows = [r for r in ROWS if wanted(r.name, arguments.rows)]
+                if arguments.quick and case != SMALLEST:
+                    # The big networks take long to compile: that they compute the same is all that is looked at.
+                    rows = [r for r in rows if {r.a, r.b} <= {"compiled", "pynative", "jax.jit", "torch"}]
+                steps(case, rows, repeats, others, table, arguments.quick)
+    finally:
+        others.close()
+    if wanted("operator cell import", arguments.rows):
+        table.heading("Small things", "this", "that")
+        table.row("a + b / jax.jit(add)(a, b)", *small.add(repeats), 1.3)
+        table.row("import msjax / import jax, flax.nnx", *small.importing(2 if arguments.quick else max(5, repeats // 3)), 1.05)
+        times = small.construction(repeats)
+        table.row("nn.Cell(), microseconds", times, (), 10)
+    if wanted("first call memory", arguments.rows) and not arguments.quick:
+        first_calls(arguments.cases, table)
+
+
+def wanted(name, parts):
+    """True if there is no choice, or one of its parts is in the name (or, of several words, the other way round)."""
+    return not parts or any(p.lower() in name.lower() for p in parts)
+
+
+def steps(case, rows, repeats, others, table, quick):
+    """Compare and time the training steps of one case."""
+    names = list(dict.fromkeys(name for row in rows for name in row.contenders()))
+    running, missing = {}, {}
+    for name in names:
+        try:
+            contender = make(case, name) if name in CONTENDERS else others.make(case, name)
+            losses = contender.losses(CHECKED)
+        except Unavailable as error:
+            missing[name] = str(error)
+            continue
+        running[name] = contender, losses
+    check(case, running)
+    times = {name: [] for name in running}
+    counts = {}
+    for name, (contender, _) in running.items():
+        contender.time(1)
+        seconds = contender.time(1)
+        counts[name] = 1 if quick else max(1, min(MOST, int(SLICE / seconds)))
+    order = list(running)
+    for i in range(repeats):
+        # Another one begins each time, so that nobody always runs behind the same one.
+        for name in order[i % len(order) :] + order[: i % len(order)]:
+            times[name].append(running[name][0].time(counts[name]))
+    table.heading(case, "this", "that")
+    for row in rows:
+        lacking = [name for name in row.contenders() if name in missing]
+        if lacking:
+            table.left_out(row.name, f"{lacking[0]}: {missing[lacking[0]]}")
+        else:
+            fastest = [min(times[row.a]), min(times[row.b])]
+            table.row(row.name, row.ratios(times), fastest, row.target_of(case))
+
+
+def check(case, running):
+    """All contenders compute the same losses, those with modifiers among themselves."""
+    for reference, members in (
+        ("jax.jit", [n for n in running if "modifiers" not in n]),
+        ("jax.jit, modifiers", [n for n in running if "modifiers" in n]),
+    ):
+        if not members:
+            continue
+        reference = reference if reference in running else members[0]
+        expected = running[reference][1]
+        for name in members:
+            np.testing.assert_allclose(
+                running[name][1], expected, rtol=2e-3, err_msg=f"{case}: losses of {name!r} against those of {reference!r}"
+            )
+
+
+def first_calls(cases, table):
+    """The first step of some contenders, with compilation, and their memory, each in a process of its own."""
+    table.plain_heading("First step and memory", ("seconds of the first step", "MiB at most"))
+    for case in CASES:
+        if not wanted(case, cases):
+            continue
+        for name in FIRST_CALLS:
+            try:
+                found = once(case, name)
+            except Unavailable as error:
+                table.plain_row(f"{case}: {name}", (f"left out: {error}", ""))
+                continue
+            table.plain_row(f"{case}: {name}", (f"{found['first']:.2f}", f"{found['memory']:.0f}"))
+
+
+class Table:
+    """Prints the tables as text or as Markdown, row by row."""
+
+    def __init__(self, markdown):
+        self.markdown = markdown
+        self.widths = ()
+
+    def _line(self, fields):
+        if self.markdown:
+            print("| " + " | ".join(fields) + " |", flush=True)
+        else:
+            print(
+                "  ".join(f.ljust(w) if i == 0 else f.rjust(w) for i, (f, w) in enumerate(zip(fields, self.widths))), flush=True
+            )
+
+    def _head(self, title, columns, widths):
+        self.widths = widths
+        print(f"\n{'## ' if self.markdown else ''}{title}\n" if self.markdown else f"\n{title}")
+        self._line(["", *columns])
+        if self.markdown:
+            self._line(["---", *["---:" for _ in columns]])
+
+    def machine(self):
+        """What the figures were taken with."""
+        import flax
+        import jaxlib
+
+        import msjax
+
+        versions = f"msjax {msjax.__version__}, jax {jax.__version__}, jaxlib {jaxlib.__version__}, flax {flax.__version__}"
+        device = jax.devices()[0]
+        print(f"{versions}, Python {platform.python_version()}; {device.device_kind}, {os.cpu_count()} cores ({cpu_name()})")
+
+    def heading(self, title, ours, theirs):
+        self._head(title, ("median", "min", "max", f"{ours}, ms", f"{theirs}, ms", "target", ""), (48, 7, 7, 7, 9, 9, 7, 8))
+
+    def row(self, name, ratios, fastest, target):
+        median = statistics.median(ratios)
+        shown = [f"{1e3 * t:.3g}" for t in fastest] or ["", ""]
+        verdict = "" if target is None else "met" if median <= target else "not met"
+        limit = "" if target is None else f"{target:g}"
+        self._line([name, *(f"{v:.3f}" for v in (median, min(ratios), max(ratios))), *shown, limit, verdict])
+
+    def left_out(self, name, why):
+        if self.markdown:
+            self._line([name, *[""] * 6, f"left out: {why}"])
+        else:
+            print(f"{name.ljust(self.widths[0])}  left out: {why}", flush=True)
+
+    def plain_heading(self, title, columns):
+        self._head(title, columns, (52, 28, 12))
+
+    def plain_row(self, name, fields):
+        self._line([name, *fields])
+
+
+def cpu_name():
+    """The processor's name, where the system tells."""
+    try:
+        with open("/proc/cpuinfo") as lines:
+            return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+    except OSError:
+        return platform.machine() or sys.platform
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""The networks as MindSpore programs write them: the same source for msjax and for MindSpore."""
+
+
+def networks(ms):
+    """{name: function that makes the network} for a module with MindSpore's names."""
+    nn, ops = ms.nn, ms.ops
+
+    class LeNet5(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.conv1 = nn.Conv2d(1, 6, 5, pad_mode="valid")
+            self.conv2 = nn.Conv2d(6, 16, 5, pad_mode="valid")
+            self.relu1, self.relu2, self.relu3, self.relu4 = nn.ReLU(), nn.ReLU(), nn.ReLU(), nn.ReLU()
+            self.pool1, self.pool2 = nn.MaxPool2d(2, 2), nn.MaxPool2d(2, 2)
+            self.flatten = nn.Flatten()
+            self.fc1, self.fc2, self.fc3 = nn.Dense(400, 120), nn.Dense(120, 84), nn.Dense(84, 10)
+
+        def construct(self, x):
+            x = self.pool1(self.relu1(self.conv1(x)))
+            x = self.pool2(self.relu2(self.conv2(x)))
+            x = self.relu3(self.fc1(self.flatten(x)))
+            return self.fc3(self.relu4(self.fc2(x)))
+
+    def conv(inputs, outputs, size, stride):
+        return nn.Conv2d(inputs, outputs, size, stride, pad_mode="pad", padding=size // 2)
+
+    class Block(nn.Cell):
+        def __init__(self, inputs, outputs, stride):
+            super().__init__()
+            self.conv1, self.norm1, self.relu1 = conv(inputs, outputs, 3, stride), nn.BatchNorm2d(outputs), nn.ReLU()
+            self.conv2, self.norm2, self.relu2 = conv(outputs, outputs, 3, 1), nn.BatchNorm2d(outputs), nn.ReLU()
+            self.changes = stride != 1 or inputs != outputs
+            if self.changes:
+                self.down, self.down_norm = conv(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs)
+
+        def construct(self, x):
+            out = self.norm2(self.conv2(self.relu1(self.norm1(self.conv1(x)))))
+            if self.changes:
+                x = self.down_norm(self.down(x))
+            return self.relu2(out + x)
+
+    class ResNet18(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.conv1, self.norm1, self.relu1 = conv(3, 64, 7, 2), nn.BatchNorm2d(64), nn.ReLU()
+            self.pool = nn.MaxPool2d(3, 2, pad_mode="pad", padding=1)
+            blocks = []
+            for inputs, outputs, stride in ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2)):
+                blocks += [Block(inputs, outputs, stride), Block(outputs, outputs, 1)]
+            self.blocks = nn.SequentialCell(blocks)
+            self.fc = nn.Dense(512, 10)
+
+        def construct(self, x):
+            x = self.blocks(self.pool(self.relu1(self.norm1(self.conv1(x)))))
+            return self.fc(x.mean((2, 3)))
+
+    class Layer(nn.Cell):
+        def __init__(self, width, heads):
+            super().__init__()
+            self.heads, self.size = heads, width // heads
+            self.norm1, self.norm2 = nn.LayerNorm((width,), epsilon=1e-5), nn.LayerNorm((width,), epsilon=1e-5)
+            self.query, self.key, self.value = nn.Dense(width, width), nn.Dense(width, width), nn.Dense(width, width)
+            self.softmax, self.out = nn.Softmax(-1), nn.Dense(width, width)
+            self.fc1, self.relu, self.fc2 = nn.Dense(width, 4 * width), nn.ReLU(), nn.Dense(4 * width, width)
+
+        def split(self, x):
+            n, t, _ = x.shape
+            return x.reshape((n, t, self.heads, self.size)).transpose((0, 2, 1, 3))
+
+        def construct(self, x):
+            n, t, width = x.shape
+            y = self.norm1(x)
+            q, k, v = self.split(self.query(y)), self.split(self.key(y)), self.split(self.value(y))
+            weights = self.softmax(ops.matmul(q, k.transpose((0, 1, 3, 2))) * (self.size**-0.5))
+            y = ops.matmul(weights, v).transpose((0, 2, 1, 3)).reshape((n, t, width))
+            x = x + self.out(y)
+            return x + self.fc2(self.relu(self.fc1(self.norm2(x))))
+
+    class Transformer(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.embedding = nn.Embedding(1000, 256)
+            self.layers = nn.SequentialCell([Layer(256, 8) for _ in range(6)])
+            self.norm, self.head = nn.LayerNorm((256,), epsilon=1e-5), nn.Dense(256, 10)
+
+        def construct(self, tokens):
+            return self.head(self.norm(self.layers(self.embedding(tokens))).mean(1))
+
+    return {"lenet": LeNet5, "resnet18": ResNet18, "transformer": Transformer}
+
+
+def observe(cell, *values):
+    """A hook that only looks."""
+
+
+def leaves(net):
+    """The cells that have no cells in them."""
+    return [(name, cell) for name, cell in net.cells_and_names() if name and not list(cell.cells())]
+
+
+def training_step(ms, net):
+    """MindSpore's way of training: network, loss and optimizer in one cell."""
+    nn = ms.nn
+    optimizer = nn.Momentum(net.trainable_params(), 0.01, 0.9)
+    loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+    return nn.TrainOneStepCell(nn.WithLossCell(net, loss), optimizer)

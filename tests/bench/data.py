@@ -1,0 +1,33 @@
+"""What all frameworks start from: the same weights and the same batch, as numpy arrays."""
+
+import numpy as np
+
+# Name of a case: (network, shape of the batch).
+CASES = {
+    "LeNet-5, batch 1": ("lenet", (1, 1, 32, 32)),
+    "LeNet-5, batch 32": ("lenet", (32, 1, 32, 32)),
+    "ResNet-18, 8x3x64x64": ("resnet18", (8, 3, 64, 64)),
+    "Transformer, 4x128 tokens": ("transformer", (4, 128)),
+}
+
+
+def batch(case):
+    """(inputs, labels) of a case."""
+    network, shape = CASES[case]
+    rng = np.random.default_rng(1)
+    inputs = (
+        rng.integers(0, 1000, shape).astype(np.int32) if network == "transformer" else rng.normal(size=shape).astype(np.float32)
+    )
+    return inputs, rng.integers(0, 10, shape[0]).astype(np.int32)
+
+
+def weight(name, shape):
+    """The initial value of one weight, told from its name and shape."""
+    kind = name.rpartition(".")[2]
+    if kind in ("gamma", "moving_variance"):
+        return np.ones(shape, np.float32)
+    if kind in ("beta", "moving_mean", "bias"):
+        return np.zeros(shape, np.float32)
+    rng = np.random.default_rng(list(name.encode()))
+    fan_in = 1 if kind == "embedding_table" else int(np.prod(shape[1:]))
+    return (rng.normal(size=shape) * fan_in**-0.5).astype(np.float32)

@@ -1,0 +1,136 @@
+"""The same networks in PyTorch; only the process that has PyTorch imports this file."""
+
+import torch
+from torch import nn
+
+from tests.bench.data import CASES, batch, weight
+
+
+class LeNet5(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, 6, 5, bias=False), nn.Conv2d(6, 16, 5, bias=False)
+        self.relu1, self.relu2, self.relu3, self.relu4 = nn.ReLU(), nn.ReLU(), nn.ReLU(), nn.ReLU()
+        self.pool1, self.pool2, self.flatten = nn.MaxPool2d(2, 2), nn.MaxPool2d(2, 2), nn.Flatten()
+        self.fc1, self.fc2, self.fc3 = nn.Linear(400, 120), nn.Linear(120, 84), nn.Linear(84, 10)
+
+    def forward(self, x):
+        x = self.pool1(self.relu1(self.conv1(x)))
+        x = self.pool2(self.relu2(self.conv2(x)))
+        x = self.relu3(self.fc1(self.flatten(x)))
+        return self.fc3(self.relu4(self.fc2(x)))
+
+
+def conv(inputs, outputs, size, stride):
+    return nn.Conv2d(inputs, outputs, size, stride, size // 2, bias=False)
+
+
+class Block(nn.Module):
+    def __init__(self, inputs, outputs, stride):
+        super().__init__()
+        self.conv1, self.norm1, self.relu1 = conv(inputs, outputs, 3, stride), nn.BatchNorm2d(outputs), nn.ReLU()
+        self.conv2, self.norm2, self.relu2 = conv(outputs, outputs, 3, 1), nn.BatchNorm2d(outputs), nn.ReLU()
+        self.changes = stride != 1 or inputs != outputs
+        if self.changes:
+            self.down, self.down_norm = conv(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs)
+
+    def forward(self, x):
+        out = self.norm2(self.conv2(self.relu1(self.norm1(self.conv1(x)))))
+        if self.changes:
+            x = self.down_norm(self.down(x))
+        return self.relu2(out + x)
+
+
+class ResNet18(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.norm1, self.relu1 = conv(3, 64, 7, 2), nn.BatchNorm2d(64), nn.ReLU()
+        self.pool = nn.MaxPool2d(3, 2, 1)
+        blocks = []
+        for inputs, outputs, stride in ((64, 64, 1), (64, 128, 2), (128, 256, 2), (256, 512, 2)):
+            blocks += [Block(inputs, outputs, stride), Block(outputs, outputs, 1)]
+        self.blocks, self.fc = nn.Sequential(*blocks), nn.Linear(512, 10)
+
+    def forward(self, x):
+        return self.fc(self.blocks(self.pool(self.relu1(self.norm1(self.conv1(x))))).mean((2, 3)))
+
+
+class Layer(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, self.size = heads, width // heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.query, self.key, self.value = nn.Linear(width, width), nn.Linear(width, width), nn.Linear(width, width)
+        self.softmax, self.out = nn.Softmax(-1), nn.Linear(width, width)
+        self.fc1, self.relu, self.fc2 = nn.Linear(width, 4 * width), nn.ReLU(), nn.Linear(4 * width, width)
+
+    def split(self, x):
+        n, t, _ = x.shape
+        return x.reshape(n, t, self.heads, self.size).transpose(1, 2)
+
+    def forward(self, x):
+        n, t, width = x.shape
+        y = self.norm1(x)
+        q, k, v = self.split(self.query(y)), self.split(self.key(y)), self.split(self.value(y))
+        weights = self.softmax(q @ k.transpose(2, 3) * self.size**-0.5)
+        x = x + self.out((weights @ v).transpose(1, 2).reshape(n, t, width))
+        return x + self.fc2(self.relu(self.fc1(self.norm2(x))))
+
+
+class Transformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(1000, 256)
+        self.layers = nn.Sequential(*[Layer(256, 8) for _ in range(6)])
+        self.norm, self.head = nn.LayerNorm(256), nn.Linear(256, 10)
+
+    def forward(self, tokens):
+        return self.head(self.norm(self.layers(self.embedding(tokens))).mean(1))
+
+
+NETWORKS = {"lenet": LeNet5, "resnet18": ResNet18, "transformer": Transformer}
+
+
+def _ms_name(net, name):
+    """The name that msjax gives a weight."""
+    owner, _, kind = name.rpartition(".")
+    module = net.get_submodule(owner)
+    if isinstance(module, (nn.BatchNorm2d, nn.LayerNorm)):
+        kind = {"weight": "gamma", "bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}.get(
+            kind, kind
+        )
+    if isinstance(module, nn.Embedding):
+        kind = "embedding_table"
+    return f"{owner}.{kind}"
+
+
+def observe(module, *values):
+    """A hook that only looks."""
+
+
+def make(case, contender):
+    """A function that makes one training step and returns the loss, not waited for."""
+    network, _ = CASES[case]
+    net = NETWORKS[network]()
+    state = {
+        name: torch.from_numpy(weight(_ms_name(net, name), tuple(v.shape))) for name, v in net.state_dict().items() if v.ndim
+    }
+    net.load_state_dict(state, strict=False)
+    if contender == "torch, hooks":
+        for module in net.modules():
+            if not list(module.children()):
+                module.register_forward_hook(observe)
+                module.register_full_backward_hook(observe)
+    inputs, labels = (torch.from_numpy(a) for a in batch(case))
+    labels = labels.long()
+    criterion, optimizer = nn.CrossEntropyLoss(), torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9)
+    forward = torch.compile(net) if contender == "torch.compile" else net
+
+    def step():
+        optimizer.zero_grad()
+        loss = criterion(forward(inputs), labels)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return step
