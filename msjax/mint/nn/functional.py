@@ -66,7 +66,8 @@ def _from_ops(name):
         return getattr(ops, name)(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = getattr(getattr(ops, name, None), "__doc__", None) or f"The same as ``ops.{name}``."
+    sentence = (getattr(getattr(ops, name, None), "__doc__", None) or "").strip().split("\n")[0]
+    call.__doc__ = f"{sentence}\n\n    The arguments are those of ``ops.{name}``.".strip()
     return call
 
 
