@@ -310,9 +310,9 @@ class Print(Primitive):
     Example:
         >>> import msjax as ms
         >>> from msjax import ops
-        >>> ops.Print()("x is", ms.Tensor([1, 2]))
+        >>> ops.Print()("x is", ms.Tensor(True))
         x is
-        Tensor(shape=[2], dtype=Int64, value= [1, 2])
+        Tensor(shape=[], dtype=Bool, value= True)
     """
 
     def __call__(self, *inputs):
