@@ -66,7 +66,9 @@ def sweep(roots, targets, *, recorded=False, keep=False, deliver=None):
                 cts = _through_hooks(node, cts, recorded)
             edges = node.edges
             back = (node.pull_recorded if recorded else node.pull)(cts, need)
-            if deliver is None:
+            if len(edges) == 1:
+                handed = ((edges[0], back[0], need[0]),)
+            elif deliver is None:
                 handed = zip(reversed(edges), reversed(back), reversed(need))
             elif node.handing is None:
                 handed = zip(edges, back, need)
@@ -121,11 +123,19 @@ def _plan(roots, targets):
             needs[node] = ()
             pending[node] = 0
             continue
-        need = tuple([edge is not None and edge[0] in needs for edge in node.edges])
-        if True not in need:
-            continue
+        edges = node.edges
+        if len(edges) == 1:
+            # The commonest: one input, as hooks have.
+            edge = edges[0]
+            if edge is None or edge[0] not in needs:
+                continue
+            need = _ONE
+        else:
+            need = tuple([edge is not None and edge[0] in needs for edge in edges])
+            if True not in need:
+                continue
         needs[node] = need
-        for edge in node.edges:
+        for edge in edges:
             if edge is not None and edge[0] in pending:
                 pending[edge[0]] += 1
         if node.partner is not None:
@@ -134,6 +144,7 @@ def _plan(roots, targets):
 
 
 _seq = attrgetter("seq")
+_ONE = (True,)
 
 
 def _add_recorded(a, b):

@@ -132,6 +132,7 @@ class FunctionNode(Node):
 
     Args:
         function: takes a list with one gradient (Tensor or None) per output, returns a list with one per edge.
+        label: its name, or an object whose text that is.
         keeps: True if the function keeps values of the forward, which a sweep frees.
     """
 
@@ -145,10 +146,12 @@ class FunctionNode(Node):
 
     @property
     def name(self) -> str:
-        return self.label
+        return str(self.label)
 
     def pull(self, cts, need):
         grads = self.function([None if c is None else wrap(c) for c in cts])
+        if len(grads) == 1:
+            return (None if grads[0] is None else grads[0]._value,)
         return [None if g is None else g._value for g in grads]
 
     def pull_recorded(self, cts, need):

@@ -112,14 +112,22 @@ class CellBackward:
         self.n_inputs = 0
         self.flags = None
 
+    def __str__(self):
+        return f"backward hooks of {type(self.cell).__name__}"
+
     def on_inputs(self, args):
         """The positional arguments, with their Tensors passed through the node on the inputs."""
+        if len(args) == 1 and args[0].__class__ is Tensor:
+            out = self._through_node(args[0], self._call_hooks)
+            if out is not None:
+                self.n_inputs, self.inputs = 1, out._node
+                return (out,)
         leaves, treedef, at = _find_tensors(args)
         tensors = [leaves[i] for i in at]
         self.n_inputs = len(tensors)
         edges, base = place_on_tape(tensors)
         # Without an input on the tape the node still marks where the cell began.
-        self.inputs = FunctionNode(base or STATE.scope, edges, len(tensors), self._call_hooks, self._label)
+        self.inputs = FunctionNode(base or STATE.scope, edges, len(tensors), self._call_hooks, self)
         if base is None:
             if not elsewhere(tensors):
                 return args
@@ -143,11 +151,24 @@ class CellBackward:
         """The result, with its Tensors passed through the node that calls the backward pre hooks."""
         return self._through(out, self._call_pre_hooks)
 
-    @property
-    def _label(self):
-        return f"backward hooks of {type(self.cell).__name__}"
+    def _through_node(self, tensor, function):
+        """A stand-in for a Tensor on the tape, as the output of a new node; None for one that is not on it."""
+        node, state = tensor._node, STATE
+        if node is None or not state.recording or not node.live():
+            return None
+        if node.base is not state.scope:
+            state.scope.nested = True
+        out = wrap(tensor._value)
+        out._node = FunctionNode(node.base, [(node, tensor._oidx)], 1, function, self)
+        return out
 
     def _through(self, out, function, partner=False):
+        if out.__class__ is Tensor:
+            through = self._through_node(out, function)
+            if through is not None:
+                if partner:
+                    self.n_outputs, through._node.partner = 1, self.inputs
+                return through
         leaves, treedef, at = ((out,), None, (0,)) if isinstance(out, Tensor) else _find_tensors(out)
         tensors = [leaves[i] for i in at]
         edges, base = place_on_tape(tensors)
@@ -158,7 +179,7 @@ class CellBackward:
                 return out
             outputs = through_custom_vjp(tensors, self._keep_elsewhere if partner else function)
         else:
-            node = FunctionNode(base, edges, len(tensors), function, self._label)
+            node = FunctionNode(base, edges, len(tensors), function, self)
             if partner:
                 node.partner = self.inputs
             outputs = _outputs(node, tensors, [e is not None for e in edges])
