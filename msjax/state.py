@@ -40,6 +40,7 @@ class State(threading.local):
             None: they are kept as they are.
         cast: converts the operands of operators while a cell set with `to_float` runs (msjax.autograd.precision), or None.
         trace: the program that msjax is compiling (msjax.compile.trace.Trace), or None.
+        hooks_run: True while this thread runs the hooks of programs under someone else's jax.jit.
         foreign: True while a functionalized network runs under whatever transformation its caller uses.
     """
 
@@ -51,6 +52,7 @@ class State(threading.local):
         self.cast = None
         self.trace = None
         self.foreign = False
+        self.hooks_run = False
 
 
 STATE = State()

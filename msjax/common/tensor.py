@@ -235,7 +235,9 @@ class Tensor:
         """The jax array, for code outside of msjax; an error where the tape would lose sight of it."""
         if self._node is not None and self._node.live():
             raise RuntimeError(_ESCAPES.format(shape=self.shape, dtype=self.dtype))
-        return self._value
+        value = self._value
+        # Hooks that a program calls get numpy's arrays: most of them never make it to a device again.
+        return jnp.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
     def __hash__(self):
         return id(self)

@@ -6,8 +6,8 @@ other, in the order in which the values came.
 """
 
 import atexit
+import collections
 import copy
-import queue
 import threading
 import time
 
@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, batching, mlir
 
-from msjax.common.tensor import Tensor, as_array, is_tracer, wrap
+from msjax.common.tensor import Tensor, is_tracer, wrap
 from msjax.context import tracing
 from msjax.hooks.returns import nothing
 from msjax.state import STATE
@@ -39,7 +39,7 @@ class Delivery:
         self.treedef = treedef
 
     def __call__(self, values):
-        leaves = [s[0] if isinstance(s, tuple) else wrap(as_array(values[s])) for s in self.slots]
+        leaves = [s[0] if isinstance(s, tuple) else wrap(values[s]) for s in self.slots]
         self.finish(self.fn(*jax.tree.unflatten(self.treedef, leaves)), self.what)
 
     def all_lanes(self, values, lanes):
@@ -141,9 +141,7 @@ def tap(fn, args, what, carries):
     # One call waits for the one before it in the same program: nothing else says that forward comes before backward.
     last = _CALLS.last
     chained = last is not None and any(getattr(v, "_trace", None) is last._trace for v in values)
-    done = hook_p.bind(
-        *values, *([last] if chained else ()), delivery=Delivery(fn, what, nothing, slots, treedef), lanes=0
-    )
+    done = hook_p.bind(*values, *([last] if chained else ()), delivery=Delivery(fn, what, nothing, slots, treedef), lanes=0)
     _CALLS.last = done if is_tracer(done) else None
     if STATE.trace is not None:
         STATE.trace.uses_callbacks = True
@@ -242,49 +240,75 @@ def _is_leaf(value):
     return value is None or isinstance(value, Tensor)
 
 
+# So long without news, in seconds, before hooks run; and the longest that they wait for it.
+_PAUSE, _PATIENCE = 0.002, 0.1
+
+
 class _Worker:
-    """The thread that calls hooks, started when the first value arrives."""
+    """The thread that calls hooks, started when the first value arrives.
+
+    It waits for a moment of quiet before it begins: Python runs one thread at a time, and a hook would hold up the
+    program whose values are still coming in.
+    """
 
     def __init__(self):
-        self._queue = queue.Queue()
-        self._lock = threading.Lock()
+        self._items = collections.deque()
+        self._arrived = threading.Event()
+        self._running = threading.Lock()
         self._thread = None
         self._errors = []
         self.last = 0.0
 
     def put(self, delivery, values, lanes):
-        self._queue.put((delivery, values, lanes))
+        self._items.append((delivery, values, lanes))
         self.last = time.monotonic()
-        if self._thread is None:
-            with self._lock:
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._run, name="msjax-hooks", daemon=True)
-                    self._thread.start()
-                    atexit.register(self._at_exit)
+        if not self._arrived.is_set():
+            self._arrived.set()
+            if self._thread is None:
+                self._start()
+
+    def _start(self):
+        with self._running:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="msjax-hooks", daemon=True)
+                self._thread.start()
+                atexit.register(self._at_exit)
 
     def _run(self):
         while True:
-            delivery, values, lanes = self._queue.get()
-            try:
-                delivery.all_lanes(values, lanes)
-            except BaseException as error:
-                error.add_note(f"raised by {delivery.what}, run by a compiled program")
-                self._errors.append(error)
-            finally:
-                del delivery, values
-                self._queue.task_done()
+            self._arrived.wait()
+            since = time.monotonic()
+            while time.monotonic() - self.last < _PAUSE and time.monotonic() - since < _PATIENCE:
+                time.sleep(_PAUSE)
+            self.drain()
 
     @property
     def used(self):
         return self._thread is not None
 
     def drain(self):
-        if threading.current_thread() is not self._thread:
-            self._queue.join()
+        """Call the hooks whose values have arrived, in the order in which they came."""
+        if self._running.locked() and STATE.hooks_run:
+            return  # a hook asks for what only its end can bring
+        with self._running:
+            STATE.hooks_run = True
+            try:
+                self._arrived.clear()
+                while self._items:
+                    self._call(*self._items.popleft())
+            finally:
+                STATE.hooks_run = False
+
+    def _call(self, delivery, values, lanes):
+        try:
+            delivery.all_lanes(values, lanes)
+        except BaseException as error:
+            error.add_note(f"raised by {delivery.what}, run by a compiled program")
+            self._errors.append(error)
 
     def raise_pending(self):
         """Raise the first exception of hooks that has not been raised yet; the others are told in its notes."""
-        if not self._errors or threading.current_thread() is self._thread:
+        if not self._errors or STATE.hooks_run:
             return
         errors, self._errors = self._errors, []
         first, *others = errors

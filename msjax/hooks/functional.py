@@ -90,7 +90,7 @@ class _Adapter:
 
 
 def _joined(tensors, treedef):
-    return jax.tree.unflatten(treedef, [None if t is None else t._value for t in tensors])
+    return jax.tree.unflatten(treedef, [None if t is None else jnp.asarray(t._value) for t in tensors])
 
 
 def _fitting(fn, result, given, treedef):

@@ -105,7 +105,7 @@ def test_probe_is_an_output_under_any_transformation():
 
 def test_capture_of_a_cell():
     net = nn.SequentialCell(nn.Dense(3, 2, weight_init="ones", bias_init="zeros"), nn.ReLU())
-    apply, params, buffers = ms.functionalize(net)
+    _apply, params, buffers = ms.functionalize(net)
     x = jnp.array([[1.0, -1.0, 2.0]], jnp.float32)
     run = jax.jit(ms.hooks.capture(net, gradients=True))
     (out, _), found = run(params, buffers, x)
@@ -127,11 +127,11 @@ def test_capture_of_a_function_and_its_errors():
         y = ms.hooks.site("square", x**2)
         return ms.hooks.site("out", y * 3).sum()
 
-    out, found = ms.hooks.capture(f, "sq*", gradients=True)(X)
+    _out, found = ms.hooks.capture(f, "sq*", gradients=True)(X)
     np.testing.assert_array_equal(found.activations["square"], X**2)
     np.testing.assert_array_equal(found.gradients["square"], [3, 3, 3])
     assert "out" not in found.activations
-    with pytest.raises(ValueError, match="no place was selected.*'square', 'out'"):
+    with pytest.raises(ValueError, match=r"no place was selected.*'square', 'out'"):
         ms.hooks.capture(f, "nothing")(X)
     with pytest.raises(TypeError, match="select"):
         ms.hooks.capture(f, 3)
