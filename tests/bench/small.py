@@ -1,7 +1,9 @@
 """What is not a training step: an operator, a cell's construction, importing, first calls, memory."""
 
+import os
 import subprocess
 import sys
+import tempfile
 import timeit
 
 import jax
@@ -37,12 +39,15 @@ _IMPORT = "import time; t = time.perf_counter(); import {}; print(time.perf_coun
 def importing(repeats):
     """As `add`: `import msjax` against `import jax, flax.nnx`, in new processes."""
 
-    def seconds(what):
-        done = subprocess.run(
-            [sys.executable, "-c", _IMPORT.format(what)], cwd=others.ROOT, capture_output=True, text=True, check=True
-        )
-        return float(done.stdout)
+    # Both from bytecode, as an installed package has it.
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder, "PYTHONDONTWRITEBYTECODE": ""}
 
-    seconds("msjax"), seconds("jax, flax.nnx")
-    times = [(seconds("msjax"), seconds("jax, flax.nnx")) for _ in range(repeats)]
+        def seconds(what):
+            command = [sys.executable, "-c", _IMPORT.format(what)]
+            done = subprocess.run(command, cwd=others.ROOT, env=environment, capture_output=True, text=True, check=True)
+            return float(done.stdout)
+
+        seconds("msjax"), seconds("jax, flax.nnx")
+        times = [(seconds("msjax"), seconds("jax, flax.nnx")) for _ in range(repeats)]
     return [a / b for a, b in times], [min(t[i] for t in times) for i in (0, 1)]

@@ -1,0 +1,46 @@
+"""The hooks of a cell in words, for tables and notebooks."""
+
+import inspect
+
+from msjax.common.parameter import Parameter
+from msjax.hooks.table import KINDS
+
+
+def hooks_of(cell) -> dict:
+    """The names of the functions that are registered on a cell, by the kind of hook.
+
+    Args:
+        cell (Cell): the cell; those in it don't count.
+
+    Returns:
+        dict from the kind ("forward_pre", "forward", "backward_pre", "backward", ...; "gradient of NAME" for the hooks of a
+        Parameter) to the list of names, in the order in which they run. Kinds without a hook are left out.
+
+    Example:
+        >>> from msjax import nn
+        >>> from msjax.tools import hooks_of
+        >>> relu = nn.ReLU()
+        >>> handle = relu.register_forward_hook(print)
+        >>> hooks_of(relu)
+        {'forward': ['print']}
+    """
+    found = {kind: [function_name(hook.fn) for hook in getattr(cell._hooks, kind)] for kind in KINDS}
+    for name, value in vars(cell).items():
+        if isinstance(value, Parameter) and value._hooks is not None:
+            found[f"gradient of {name}"] = [function_name(hook) for hook in value._hooks.hooks.values()]
+    return {kind: names for kind, names in found.items() if names}
+
+
+def function_name(fn) -> str:
+    """A short name of a hook: the function's own, or that of its class."""
+    fn = inspect.unwrap(fn)
+    return getattr(fn, "__name__", type(fn).__name__)
+
+
+def hooks_in_words(cell) -> str:
+    """Such as "forward: print; backward: check (2)"; empty without hooks."""
+    parts = []
+    for kind, names in hooks_of(cell).items():
+        counts = {name: names.count(name) for name in names}
+        parts.append(f"{kind}: " + ", ".join(n if c == 1 else f"{n} ({c})" for n, c in counts.items()))
+    return "; ".join(parts)

@@ -1,0 +1,207 @@
+"""summary: a table of a network's cells, with output shapes, parameters and hooks."""
+
+import html
+import io
+from dataclasses import dataclass, field
+
+import jax
+
+from msjax.common.tensor import Tensor, TracedValueError
+from msjax.compile.functionalize import functionalize
+from msjax.errors import describe
+from msjax.tools.describing import hooks_in_words
+
+_COLUMNS = ("cell", "class", "output", "parameters", "hooks")
+
+
+@dataclass(frozen=True)
+class SummaryRow:
+    """One cell.
+
+    Attributes:
+        path (str): where it is in the network; empty for the network itself.
+        cls_name (str): its class.
+        outputs (tuple): (shape, dtype) of each Tensor that it returned, when it was called first; None if it was not called.
+        calls (int): how often it was called.
+        trainable, other (int): elements of its own Parameters that require a gradient, and of the others.
+        hooks (str): the kinds and names of its hooks.
+    """
+
+    path: str
+    cls_name: str
+    outputs: tuple | None
+    calls: int
+    trainable: int
+    other: int
+    hooks: str
+
+    def texts(self):
+        """The fields of the table."""
+        indent = "  " * (self.path.count(".") + 1 if self.path else 0)
+        name = indent + self.path.rpartition(".")[2] if self.path else "(network)"
+        if self.outputs is None:
+            output = "not called"
+        else:
+            output = ", ".join(f"{dtype} {list(shape)}" for shape, dtype in self.outputs)
+        if self.calls > 1:
+            output += f" x{self.calls}"
+        return name, self.cls_name, output, _count(self.trainable, self.other), self.hooks
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What `summary` returns: rows that print as a table, and show as one in a notebook.
+
+    Attributes:
+        rows (list of SummaryRow): the network, then each cell in it.
+    """
+
+    rows: list = field(default_factory=list)
+
+    @property
+    def trainable(self) -> int:
+        """Elements of all Parameters that require a gradient."""
+        return sum(row.trainable for row in self.rows)
+
+    @property
+    def other(self) -> int:
+        """Elements of all other Parameters."""
+        return sum(row.other for row in self.rows)
+
+    def __rich__(self):
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        hooks = any(row.hooks for row in self.rows)
+        table = Table(box=box.SIMPLE, show_footer=True)
+        total = _count(self.trainable, self.other)
+        for name in _COLUMNS if hooks else _COLUMNS[:-1]:
+            right = name == "parameters"
+            table.add_column(
+                name,
+                total if right else "in all" if name == "cell" else "",
+                justify="right" if right else "left",
+                no_wrap=name == "cell",
+            )
+        for row in self.rows:
+            table.add_row(*[Text(text) for text in row.texts()[: len(table.columns)]])
+        return table
+
+    def __str__(self):
+        from rich.console import Console
+
+        console = Console(file=io.StringIO(), width=120, color_system=None, force_jupyter=False)
+        console.print(self)
+        lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+        return "\n".join(line for line in lines if line)
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in _COLUMNS)
+        total = ("in all", "", "", _count(self.trainable, self.other), "")
+        rows = [row.texts() for row in self.rows]
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_html_row, [*rows, total]))}</tbody></table>"
+
+
+def _html_row(texts):
+    cells = "".join(f"<td style='text-align:left;white-space:pre'>{html.escape(text)}</td>" for text in texts)
+    return f"<tr>{cells}</tr>"
+
+
+def _count(trainable, other):
+    if not other:
+        return f"{trainable:,}" if trainable else ""
+    return f"{trainable:,} (+{other:,} not trained)"
+
+
+def summary(net, *inputs, **kwargs):
+    """A table of a network's cells: path, class, shapes and dtypes of the outputs, Parameters, hooks.
+
+    The network runs on shapes only: nothing is computed, no Parameter changes, and its observers are not called.
+
+    Args:
+        net (Cell): the network.
+        inputs, kwargs: what it is called with: Tensors or arrays, or `jax.ShapeDtypeStruct` for arrays that aren't there; what is
+            neither goes through unchanged. Without any, no output is shown.
+
+    Returns:
+        A `Summary`, which prints as a table and shows as one in a notebook.
+
+    Raises:
+        TypeError: `net` is no Cell.
+        RuntimeError: the network looks at the values of Tensors, which it has not got here.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> net = nn.SequentialCell(nn.Dense(4, 8), nn.ReLU())
+        >>> handle = net[1].register_forward_hook(print)
+        >>> print(ms.tools.summary(net, ops.zeros((2, 4), ms.float32)))
+          cell        class            output           parameters   hooks
+         ─────────────────────────────────────────────────────────────────────────
+          (network)   SequentialCell   Float32 [2, 8]
+            0         Dense            Float32 [2, 8]           40
+            1         ReLU             Float32 [2, 8]                forward: print
+         ─────────────────────────────────────────────────────────────────────────
+          in all                                                40
+    """
+    if not hasattr(net, "cells_and_names"):
+        raise TypeError(f"For 'summary', the network should be a Cell, but got {describe(net)}.")
+    hooks = {name: hooks_in_words(cell) for name, cell in net.cells_and_names()}
+    called = _outputs(net, inputs, kwargs) if inputs or kwargs else {}
+    rows, counted = [], set()
+    for name, cell in net.cells_and_names():
+        own = [p for _, p in cell._own_parameters() if id(p) not in counted]
+        counted.update(map(id, own))
+        trainable = sum(p.size for p in own if p.requires_grad)
+        other = sum(p.size for p in own if not p.requires_grad)
+        outputs = called.get(name, [])
+        rows.append(
+            SummaryRow(name, type(cell).__name__, outputs[0] if outputs else None, len(outputs), trainable, other, hooks[name])
+        )
+    return Summary(rows)
+
+
+def _outputs(net, inputs, kwargs):
+    """{path: for each call of the cell, ((shape, dtype), ...) of its outputs}."""
+    called, handles = {}, []
+    apply, params, buffers = functionalize(net)
+    leaves, treedef = jax.tree.flatten((inputs, kwargs), is_leaf=_is_leaf)
+    leaves = [leaf._value if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    # jax may only see arrays; all else stays beside it.
+    at = [i for i, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
+
+    def run(params, buffers, *arrays):
+        given = list(leaves)
+        for i, array in zip(at, arrays):
+            given[i] = array
+        args, named = jax.tree.unflatten(treedef, given)
+        out, new = apply(params, buffers, *args, **named)
+        return [leaf for leaf in jax.tree.leaves((out, new)) if hasattr(leaf, "dtype")]
+
+    try:
+        for name, cell in net.cells_and_names():
+            handles.append(cell.register_forward_hook(_noting(called.setdefault(name, [])), traced=True))
+        jax.eval_shape(run, params, buffers, *[leaves[i] for i in at])
+    except (TracedValueError, jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
+        raise RuntimeError(
+            f"For 'summary', the network runs on shapes only, but it looks at the values of Tensors: {str(error).splitlines()[0]}"
+        ) from error
+    finally:
+        for handle in handles:
+            handle.remove()
+    return called
+
+
+def _noting(calls):
+    def note(cell, args, output):
+        tensors = [t for t in jax.tree.leaves(output, is_leaf=_is_leaf) if isinstance(t, Tensor)]
+        calls.append(tuple((tuple(t.shape), str(t.dtype)) for t in tensors))
+
+    return note
+
+
+def _is_leaf(value):
+    return value is None or isinstance(value, Tensor)
