@@ -1,0 +1,147 @@
+"""Normalization layers, by numbers of the real MindSpore."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+
+import msjax as ms
+from msjax import nn
+from msjax.ops.normalization import _standardize
+from tests.ops.recorded import check
+
+SETUP = "x=F(4,3,5,6); x2=F(4,3); x1=F(4,3,5); x5=F(2,3,4,2,2)"
+RECORDED = [
+    (
+        "nn.BatchNorm2d(3)",
+        "BatchNorm2d(num_features=3, eps=1e-05, momentum=0.9, gamma=Parameter (name=gamma, shape=(3,), dtype=Float32, requires_grad=True), beta=Parameter (name=beta, shape=(3,), dtype=Float32, requires_grad=True), moving_mean=Parameter (name=mean, shape=(3,), dtype=Float32, requires_grad=False), moving_variance=Parameter (name=variance, shape=(3,), dtype=Float32, requires_grad=False))",
+    ),
+    (
+        "nn.BatchNorm2d(3,affine=False)",
+        "BatchNorm2d(num_features=3, eps=1e-05, momentum=0.9, gamma=Parameter (name=gamma, shape=(3,), dtype=Float32, requires_grad=False), beta=Parameter (name=beta, shape=(3,), dtype=Float32, requires_grad=False), moving_mean=Parameter (name=mean, shape=(3,), dtype=Float32, requires_grad=False), moving_variance=Parameter (name=variance, shape=(3,), dtype=Float32, requires_grad=False))",
+    ),
+    (
+        "nn.BatchNorm1d(3)",
+        "BatchNorm1d(num_features=3, eps=1e-05, momentum=0.9, gamma=Parameter (name=gamma, shape=(3,), dtype=Float32, requires_grad=True), beta=Parameter (name=beta, shape=(3,), dtype=Float32, requires_grad=True), moving_mean=Parameter (name=mean, shape=(3,), dtype=Float32, requires_grad=False), moving_variance=Parameter (name=variance, shape=(3,), dtype=Float32, requires_grad=False))",
+    ),
+    ("nn.BatchNorm3d(3)", "BatchNorm3d("),
+    (
+        "nn.SyncBatchNorm(3)",
+        "SyncBatchNorm(num_features=3, eps=1e-05, momentum=0.9, gamma=Parameter (name=gamma, shape=(3,), dtype=Float32, requires_grad=True), beta=Parameter (name=beta, shape=(3,), dtype=Float32, requires_grad=True), moving_mean=Parameter (name=mean, shape=(3,), dtype=Float32, requires_grad=False), moving_variance=Parameter (name=variance, shape=(3,), dtype=Float32, requires_grad=False))",
+    ),
+    (
+        "nn.LayerNorm((4,))",
+        "LayerNorm(normalized_shape=(4,), begin_norm_axis=-1, begin_params_axis=-1, gammaParameter (name=gamma, shape=(4,), dtype=Float32, requires_grad=True), beta=Parameter (name=beta, shape=(4,), dtype=Float32, requires_grad=True))",
+    ),
+    (
+        "nn.LayerNorm((4,5),1,1)",
+        "LayerNorm(normalized_shape=(4, 5), begin_norm_axis=1, begin_params_axis=1, gammaParameter (name=gamma, shape=(4, 5), dtype=Float32, requires_grad=True), beta=Parameter (name=beta, shape=(4, 5), dtype=Float32, requires_grad=True))",
+    ),
+    ("nn.GroupNorm(2,4)", "GroupNorm(num_groups=2, num_channels=4)"),
+    ("nn.GroupNorm(2,4,affine=False)", "GroupNorm(num_groups=2, num_channels=4)"),
+    (
+        "nn.InstanceNorm2d(3)",
+        "InstanceNorm2d(num_features=3, eps=1e-05, momentum=0.1, gamma=Parameter (name=gamma, shape=(3,), dtype=Float32, requires_grad=True), beta=Parameter (name=beta, shape=(3,), dtype=Float32, requires_grad=True), moving_mean=Parameter (name=mean, shape=(3,), dtype=Float32, requires_grad=False), moving_variance=Parameter (name=variance, shape=(3,), dtype=Float32, requires_grad=False))",
+    ),
+    (
+        "nn.InstanceNorm1d(3,affine=False)",
+        "InstanceNorm1d(num_features=3, eps=1e-05, momentum=0.1, gamma=Parameter (name=gamma, shape=(3,), dtype=Float32, requires_grad=False), beta=Parameter (name=beta, shape=(3,), dtype=Float32, requires_grad=False), moving_mean=Parameter (name=mean, shape=(3,), dtype=Float32, requires_grad=False), moving_variance=Parameter (name=variance, shape=(3,), dtype=Float32, requires_grad=False))",
+    ),
+    ("nn.LRN()", "LRN()"),
+    ("nn.LayerNormExt(4)", "LayerNormExt(normalized_shape=(4,), eps=1e-05, elementwise_affine=True)"),
+    ("nn.BatchNorm2d(0)", "ValueError"),
+    ("nn.BatchNorm2d('3')", "TypeError"),
+    ("nn.BatchNorm2d(3,momentum=2)", "ValueError"),
+    (
+        "nn.BatchNorm2d(3,eps=-1)",
+        "BatchNorm2d(num_features=3, eps=-1, momentum=0.9, gamma=Parameter (name=gamma, shape=(3,), dtype=Float32, requires_grad=True), beta=Parameter (name=beta, shape=(3,), dtype=Float32, requires_grad=True), moving_mean=Parameter (name=mean, shape=(3,), dtype=Float32, requires_grad=False), moving_variance=Parameter (name=variance, shape=(3,), dtype=Float32, requires_grad=False))",
+    ),
+    ("nn.BatchNorm2d(3,use_batch_statistics=1)", "ValueError"),
+    ("nn.BatchNorm2d(3,data_format='NHWC')", "ValueError"),
+    ("nn.BatchNorm2d(3,data_format='X')", "ValueError"),
+    ("nn.BatchNorm2d(3)(x2)", "ValueError"),
+    ("nn.BatchNorm2d(3)(x5)", "ValueError"),
+    ("nn.BatchNorm1d(3)(x)", "ValueError"),
+    ("nn.BatchNorm1d(3)(x1)", "(4, 3, 5)Float32:7.02292"),
+    ("nn.BatchNorm1d(3)(x2)", "(4, 3)Float32:-3.55468"),
+    ("nn.BatchNorm1d(4)(x2)", "ValueError"),
+    ("nn.BatchNorm3d(3)(x5)", "(2, 3, 4, 2, 2)Float32:13.0827"),
+    ("nn.BatchNorm3d(3)(x)", "ValueError"),
+    ("nn.BatchNorm2d(3).set_train()(x)", "(4, 3, 5, 6)Float32:16.7187"),
+    ("nn.BatchNorm2d(3).set_train()(x.astype(ms.float16))", "(4, 3, 5, 6)Float16:16.7197"),
+    ("nn.BatchNorm2d(3)(x.astype(ms.float16))", "(4, 3, 5, 6)Float16:16.652"),
+    ("nn.LayerNorm(4)", "TypeError"),
+    ("nn.LayerNorm(())", "ValueError"),
+    ("nn.LayerNorm([6])(x)", "(4, 3, 5, 6)Float32:12.2844"),
+    ("nn.LayerNorm([5,6],2,2)(x)", "(4, 3, 5, 6)Float32:16.3884"),
+    ("nn.LayerNorm([5,6],2,3)(x)", "ValueError"),
+    ("nn.LayerNorm([6],1,-1)(x)", "(4, 3, 5, 6)Float32:16.9315"),
+    ("nn.LayerNorm([5])(x)", "ValueError"),
+    ("nn.GroupNorm(2,4)(F(2,4,3,3))", "(2, 4, 3, 3)Float32:4.32852"),
+    ("nn.GroupNorm(2,4)(F(2,4))", "(2, 4)Float32:2.19559"),
+    ("nn.GroupNorm(2,4)(F(2,4,3))", "(2, 4, 3)Float32:0.907163"),
+    ("nn.GroupNorm(2,4)(F(2,6,3,3))", "ValueError"),
+    ("nn.GroupNorm(3,4)", "ValueError"),
+    ("nn.GroupNorm(2,4,eps='x')", "TypeError"),
+    ("nn.GroupNorm('2',4)", "TypeError"),
+    ("nn.InstanceNorm2d(3,momentum=2)", "TypeError"),
+    ("nn.InstanceNorm2d('3')", "TypeError"),
+    ("nn.LRN(2)(x)", "(4, 3, 5, 6)Float32:7.06975"),
+    ("nn.LRN(2,norm_region='x')", "ValueError"),
+    ("nn.LRN(2)(x2)", "ValueError"),
+    ("nn.LRN(5,2.0,0.5,0.75)(x)", "(4, 3, 5, 6)Float32:5.21781"),
+]
+
+
+@pytest.mark.parametrize("expression, want", RECORDED, ids=[e for e, _ in RECORDED])
+def test_as_recorded(expression, want):
+    check(SETUP, expression, want)
+
+
+def test_moving_statistics():
+    x = np.random.default_rng(0).normal(size=(4, 3, 5)).astype(np.float32)
+    norm = nn.BatchNorm1d(3, momentum=0.8).set_train()
+    out = norm(ms.Tensor(x)).asnumpy()
+    mean, variance = x.mean((0, 2)), x.var((0, 2))
+    np.testing.assert_allclose(
+        out, (x - mean[:, None]) / np.sqrt(variance[:, None] + 1e-5), rtol=1e-4, atol=1e-5
+    )  # fmt: skip
+    # The old value weighs `momentum`; the batch's variance is the unbiased one.
+    np.testing.assert_allclose(norm.moving_mean.asnumpy(), 0.2 * mean, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(norm.moving_variance.asnumpy(), 0.8 + 0.2 * variance * 20 / 19, rtol=1e-5)
+    before = norm.moving_mean.asnumpy()
+    norm.set_train(False)(ms.Tensor(x))
+    np.testing.assert_array_equal(norm.moving_mean.asnumpy(), before)
+
+
+def test_use_batch_statistics_overrides_training():
+    x = ms.Tensor(np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32))
+    always, never = nn.BatchNorm1d(3, use_batch_statistics=True), nn.BatchNorm1d(3, use_batch_statistics=False).set_train()
+    assert abs(always(x).asnumpy().mean(0)).max() < 1e-6
+    np.testing.assert_allclose(never(x).asnumpy(), x.asnumpy(), rtol=1e-4)
+
+
+def test_instance_norm():
+    x = np.random.default_rng(0).normal(size=(2, 3, 4, 5)).astype(np.float32)
+    out = nn.InstanceNorm2d(3)(ms.Tensor(x)).asnumpy()
+    want = (x - x.mean((2, 3), keepdims=True)) / np.sqrt(x.var((2, 3), keepdims=True) + 1e-5)
+    np.testing.assert_allclose(out, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_own_derivative_rule_is_the_plain_one(shared):
+    rng = np.random.default_rng(0)
+    x = jnp.asarray(rng.normal(size=(4, 3, 5)))
+    axes, shape = ((0, 2), (1, 3, 1)) if shared else ((2,), (1, 1, 5))
+    gamma, beta = jnp.asarray(rng.normal(size=shape)), jnp.asarray(rng.normal(size=shape))
+
+    def plain(x, gamma, beta):
+        mean = x.mean(axes, keepdims=True)
+        return (x - mean) / jnp.sqrt(jnp.square(x - mean).mean(axes, keepdims=True) + 1e-3) * gamma + beta
+
+    own = _standardize(axes, 1e-3, shared)
+    check_grads(own, (x, gamma, beta), order=2, modes=("fwd", "rev"))
+    ct = jnp.cos(jnp.arange(x.size, dtype=x.dtype)).reshape(x.shape)
+    for got, want in zip(jax.vjp(own, x, gamma, beta)[1](ct), jax.vjp(plain, x, gamma, beta)[1](ct)):
+        np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-8)

@@ -1,0 +1,112 @@
+"""Operators on images, by numbers of the real MindSpore."""
+
+import pytest
+
+from tests.ops.recorded import check
+
+SETUP = "x=F(2,3,4,5); x1=F(2,3,7); x5=F(1,2,3,4,5)"
+RECORDED = [
+    ("ops.interpolate(x,size=(7,3))", "(2, 3, 7, 3)Float32:-2.68049"),
+    ("ops.interpolate(x,size=6)", "(2, 3, 6, 6)Float32:12.3304"),
+    ("ops.interpolate(x,size=(7,3),mode='nearest',align_corners=True)", "ValueError"),
+    ("ops.interpolate(x,scale_factor=(1.5,2.0),recompute_scale_factor=True)", "(2, 3, 6, 10)Float32:8.7891"),
+    ("ops.interpolate(x,scale_factor=1.7,mode='bilinear',recompute_scale_factor=True)", "(2, 3, 6, 8)Float32:17.283"),
+    ("ops.interpolate(x,size=(7,3),mode='bilinear')", "(2, 3, 7, 3)Float32:-0.449376"),
+    ("ops.interpolate(x,size=(7,3),mode='bilinear',align_corners=True)", "(2, 3, 7, 3)Float32:-1.41246"),
+    ("ops.interpolate(x,size=(1,1),mode='bilinear',align_corners=True)", "(2, 3, 1, 1)Float32:2.1893"),
+    ("ops.interpolate(x,size=(7,3),mode='bicubic')", "(2, 3, 7, 3)Float32:-0.91197"),
+    ("ops.interpolate(x,size=(9,8),mode='bicubic',align_corners=True)", "(2, 3, 9, 8)Float32:-2.48874"),
+    ("ops.interpolate(x,scale_factor=(1.5,2.0),mode='bicubic',recompute_scale_factor=True)", "(2, 3, 6, 10)Float32:8.32996"),
+    ("ops.interpolate(x1,size=(9,),mode='linear')", "(2, 3, 9)Float32:-4.51169"),
+    ("ops.interpolate(x1,size=9,mode='linear',align_corners=True)", "(2, 3, 9)Float32:-4.53298"),
+    ("ops.interpolate(x1,scale_factor=2.0,mode='linear',recompute_scale_factor=True)", "(2, 3, 14)Float32:-2.49238"),
+    ("ops.interpolate(x1,size=9)", "(2, 3, 9)Float32:-5.47495"),
+    ("ops.interpolate(x1,size=3,mode='area')", "ValueError"),
+    ("ops.interpolate(x1,size=7,mode='area')", "(2, 3, 7)Float32:1.04686"),
+    ("ops.interpolate(x,size=(3,2),mode='area')", "(2, 3, 3, 2)Float32:0.0602479"),
+    ("ops.interpolate(x5,size=(2,3,2),mode='area')", "(1, 2, 2, 3, 2)Float32:0.290987"),
+    ("ops.interpolate(x5,size=(5,6,7),mode='trilinear')", "(1, 2, 5, 6, 7)Float32:6.15983"),
+    ("ops.interpolate(x5,size=(5,6,7),mode='trilinear',align_corners=True)", "(1, 2, 5, 6, 7)Float32:6.60507"),
+    ("ops.interpolate(x5,scale_factor=2.0,mode='trilinear')", "(1, 2, 6, 8, 10)Float32:-2.57693"),
+    ("ops.interpolate(x5,size=(5,6,7))", "(1, 2, 5, 6, 7)Float32:6.07631"),
+    ("ops.interpolate(x,size=(7,3),mode='nearest-exact')", "(2, 3, 7, 3)Float32:5.11973"),
+    ("ops.interpolate(x1,size=9,mode='nearest-exact')", "(2, 3, 9)Float32:-2.74953"),
+    ("ops.interpolate(x,size=(7,3),scale_factor=2.0)", "ValueError"),
+    ("ops.interpolate(x)", "ValueError"),
+    ("ops.interpolate(x,size=(7,3),mode='foo')", "ValueError"),
+    ("ops.interpolate(x,size=(7,),mode='bilinear')", "ValueError"),
+    ("ops.interpolate(x1,size=(7,3),mode='bilinear')", "ValueError"),
+    ("ops.interpolate(x,size=(7,-3),mode='bilinear')", "ValueError"),
+    ("ops.interpolate(x,scale_factor=-1.,mode='bilinear')", "ValueError"),
+    ("ops.interpolate(x,size='a')", "TypeError"),
+    (
+        "G(lambda x: ops.interpolate(x,size=(7,3),mode='bilinear'),x)",
+        "[(2, 3, 7, 3)Float32:-0.449376, (2, 3, 4, 5)Float32:-0.117963]",
+    ),
+    (
+        "G(lambda x: ops.interpolate(x,size=(7,8),mode='bicubic'),x)",
+        "[(2, 3, 7, 8)Float32:0.960023, (2, 3, 4, 5)Float32:1.19951]",
+    ),
+    ("G(lambda x: ops.interpolate(x,size=(7,8)),x)", "[(2, 3, 7, 8)Float32:3.99762, (2, 3, 4, 5)Float32:2.59178]"),
+    ("ops.pixel_shuffle(F(2,2,8,3,3),2)", "(2, 2, 2, 6, 6)Float32:-0.507921"),
+    ("ops.pixel_unshuffle(F(2,2,4,6),2)", "(2, 8, 2, 3)Float32:-8.24345"),
+    ("ops.pixel_unshuffle(F(2,2,5,6),2)", "ValueError"),
+    ("ops.grid_sample(x,P(2,4,6,2)*2-1)", "(2, 3, 4, 6)Float32:3.42634"),
+    ("ops.grid_sample(x,F(2,4,6,2),align_corners=True)", "(2, 3, 4, 6)Float32:1.12952"),
+    ("ops.grid_sample(x,F(2,4,6,2),padding_mode='border')", "(2, 3, 4, 6)Float32:-2.73932"),
+    ("ops.grid_sample(x,F(2,4,6,2)*2,padding_mode='reflection')", "(2, 3, 4, 6)Float32:-2.03752"),
+    ("ops.grid_sample(x,F(2,4,6,2)*2,padding_mode='reflection',align_corners=True)", "(2, 3, 4, 6)Float32:-0.633257"),
+    ("ops.grid_sample(x,F(2,4,6,2),mode='nearest',padding_mode='reflection')", "(2, 3, 4, 6)Float32:0.740305"),
+    ("ops.grid_sample(x,F(2,4,6,2),mode='nearest')", "(2, 3, 4, 6)Float32:-5.17609"),
+    ("ops.grid_sample(x,F(2,4,6,2),mode='bicubic')", "ValueError"),
+    ("ops.grid_sample(x5,F(1,2,4,6,3))", "(1, 2, 2, 4, 6)Float32:-1.66189"),
+    (
+        "ops.grid_sample(x5,F(1,2,4,6,3),mode='nearest',padding_mode='border',align_corners=True)",
+        "(1, 2, 2, 4, 6)Float32:-0.164504",
+    ),
+    ("ops.grid_sample(x5,F(1,2,4,6,3)*2,padding_mode='reflection')", "(1, 2, 2, 4, 6)Float32:0.380766"),
+    ("ops.grid_sample(x,F(3,4,6,2))", "ValueError"),
+    ("ops.grid_sample(x,F(2,4,6,2),mode='x')", "ValueError"),
+    ("ops.grid_sample(x,F(2,4,6,2),padding_mode='x')", "ValueError"),
+    ("ops.grid_sample(x,F(2,4,6,2),align_corners=1)", "TypeError"),
+    (
+        "G(lambda x,g: ops.grid_sample(x,g),x,P(2,4,4,2)*1.6-.8)",
+        "[(2, 3, 4, 4)Float32:3.10931, [(2, 3, 4, 5)Float32:-0.467949, (2, 4, 4, 2)Float32:4.62194]]",
+    ),
+    ("ops.affine_grid(F(2,2,3),(2,3,4,5))", "(2, 4, 5, 2)Float32:0.166995"),
+    ("ops.affine_grid(F(2,3,4),(2,3,2,4,5))", "(2, 2, 4, 5, 3)Float32:-0.590141"),
+    ("ops.affine_grid(F(2,3,4),(2,3,2,4,5),True)", "(2, 2, 4, 5, 3)Float32:-0.972789"),
+    ("ops.affine_grid(F(2,2,3),(2,3,4))", "ValueError"),
+    ("ops.unfold(x,2)", "(2, 12, 12)Float32:-18.1577"),
+    ("ops.unfold(x,(2,3),1,(1,0),(2,1))", "(2, 18, 9)Float32:11.2805"),
+    ("ops.unfold(x,2,2)", "(2, 12, 6)Float32:-1.65374"),
+    ("ops.unfold(x[0],2)", "ValueError"),
+    ("ops.unfold(x,2,1,(1,0,2,1))", "ValueError"),
+    ("ops.fold(F(2,12,12),Tensor([4,5],ms.int32),(2,2))", "(2, 3, 4, 5)Float32:-14.0794"),
+    ("ops.fold(F(2,3,4,12),Tensor([4,5],ms.int32),(2,2))", "(2, 3, 4, 5)Float32:-14.0794"),
+    ("ops.fold(F(2,12,20),Tensor([6,6],ms.int32),2,1,(0,0),(1,1))", "ValueError"),
+    ("ops.col2im(F(2,3,4,12),Tensor([4,5],ms.int32),(2,2),(1,1),(0,0),(1,1))", "(2, 3, 4, 5)Float32:-14.0794"),
+    (
+        "ops.crop_and_resize(F(2,5,6,3),Tensor([[0,0,1,1],[.1,.2,.8,.9],[-.5,0,1.5,2]],ms.float32),Tensor([0,1,1],ms.int32),(3,4))",
+        "(3, 3, 4, 3)Float32:-2.74236",
+    ),
+    (
+        "ops.crop_and_resize(F(2,5,6,3),Tensor([[0,0,1,1],[.1,.2,.8,.9],[-.5,0,1.5,2]],ms.float32),Tensor([0,1,1],ms.int32),(3,4),'nearest',2.0)",
+        "(3, 3, 4, 3)Float32:-2.88358",
+    ),
+    (
+        "ops.crop_and_resize(F(2,5,6,3),Tensor([[0,0,1,1],[.1,.2,.8,.9],[1,1,0,0]],ms.float32),Tensor([0,1,1],ms.int32),(1,1))",
+        "(3, 1, 1, 3)Float32:-0.790922",
+    ),
+    ("ops.iou(P(3,4)*10,P(2,4)*10)", "(2, 3)Float32:0"),
+    ("ops.iou(P(3,4)*10,P(2,4)*10,'iof')", "(2, 3)Float32:0"),
+    ("ops.space_to_batch_nd(F(2,3,4,6),[2,2],[[0,0],[2,0]])", "(8, 3, 2, 4)Float32:-2.07292"),
+    ("ops.batch_to_space_nd(F(4,3,2,3),[2,2],[[0,1],[1,0]])", "(1, 3, 3, 5)Float32:-3.55133"),
+    ("ops.bounding_box_decode(P(3,4)*10,F(3,4),(20,20))", "(3, 4)Float32:2.00192"),
+    ("ops.check_valid(F(3,4)*10,Tensor([5.,5.,1.],ms.float32))", "(3,)Bool:0"),
+]
+
+
+@pytest.mark.parametrize("expression, want", RECORDED, ids=[e for e, _ in RECORDED])
+def test_as_recorded(expression, want):
+    check(SETUP, expression, want)
