@@ -5,6 +5,7 @@ import math
 import jax
 import jax.numpy as jnp
 
+from msjax import ops
 from msjax.autograd.op import apply
 from msjax.common import dtype as mstype
 from msjax.common.initializer import HeUniform, Uniform, initializer
@@ -50,6 +51,10 @@ class Dense(Cell):
         >>> print(fc(ms.Tensor([[1.0, 2.0, 3.0]])))
         [[6. 6.]]
     """
+
+    # What MindSpore's layer computes with; subclasses that define construct anew use them.
+    matmul = ops.MatMul(transpose_b=True)
+    bias_add = ops.BiasAdd()
 
     def __init__(
         self,

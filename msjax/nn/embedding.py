@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.initializer import Normal, initializer
 from msjax.common.parameter import Parameter
@@ -77,6 +78,9 @@ class Embedding(Cell):
         [[4. 5.]
          [0. 1.]]
     """
+
+    # What MindSpore's layer computes with; subclasses that define construct anew use it.
+    gather = ops.Gather()
 
     def __init__(
         self, vocab_size, embedding_size, use_one_hot=False, embedding_table="normal", dtype=mstype.float32, padding_idx=None

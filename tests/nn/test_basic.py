@@ -29,6 +29,15 @@ def test_dense_starts_uniform_scaled_by_its_inputs():
     assert abs(weight.std() - 0.05 / np.sqrt(3)) < 1e-3
 
 
+def test_a_subclass_of_dense_has_the_operators():
+    class Own(nn.Dense):
+        def construct(self, x):
+            return self.bias_add(self.matmul(x, self.weight), self.bias)
+
+    net, x = Own(4, 3), Tensor(f32(2, 4))
+    np.testing.assert_allclose(net(x).asnumpy(), nn.Dense.construct(net, x).asnumpy(), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     "make, error",
     [
