@@ -342,7 +342,7 @@ METHODS = {
     "float_power": method_of(elementwise.float_power, exponent="other"),
     "xdivy": special.xdivy,
     "detach": stop_gradient,
-    # in place
+    # In place, as their names say; on CPU, MindSpore 2.10 returns a new Tensor and leaves this one as it was.
     "add_": inplace(_add),
     "sub_": inplace(_sub),
     "mul_": inplace(elementwise.mul),
