@@ -26,11 +26,13 @@ class Buffer(Tensor, nnx.BatchStat, metaclass=Kind):
     def __deepcopy__(self, memo):
         return memo.setdefault(id(self), Buffer(wrap(self._value), self.persistent))
 
-    def copy(self, *, _copy_ref=True):
-        """A Tensor of the same value."""
+    def copy(self, *args, **kwargs):
+        """A Tensor of the same value; with arguments, nnx's ``Variable.copy``."""
+        return nnx.BatchStat.copy(self, *args, **kwargs) if args or kwargs else wrap(self._value)
+
+    def __copy__(self):
         return wrap(self._value)
 
-    __copy__ = copy
     __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = makes_a_tensor
     __repr__ = Tensor.__repr__
     __str__ = Tensor.__str__

@@ -189,9 +189,9 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
         other._metadata["named"] = self.is_named or name is not None
         return other
 
-    def copy(self, *, _copy_ref=True) -> "Parameter":
-        """The same as ``clone()``."""
-        return self.clone()
+    def copy(self, *args, **kwargs) -> "Parameter":
+        """The same as ``clone()``; with arguments, nnx's ``Variable.copy``."""
+        return nnx.Param.copy(self, *args, **kwargs) if args or kwargs else self.clone()
 
     def __copy__(self):
         return self.clone()

@@ -413,7 +413,7 @@ class Cell(Beside, CellTree, CellState, TorchNames, nnx.Module, pytree=False):
                 raise KeyError(f"{name!r} of cell {type(self).__name__} is a {_kind(current)}, which a cell can't replace.")
             object.__setattr__(self, name, value)
             self._adopt(name, value)
-            self._structure_changed()
+            self._structure_changed(name)
         elif isinstance(value, _MEMBERS):
             self._check_initialized(name, value)
             if isinstance(value, ParameterTuple):
@@ -429,7 +429,7 @@ class Cell(Beside, CellTree, CellState, TorchNames, nnx.Module, pytree=False):
                 if kind is Parameter and not value.is_named:
                     value.name = name
             object.__setattr__(self, name, value)
-            self._structure_changed()
+            self._structure_changed(name)
         elif (current := self.__dict__.get(name)) is not None and isinstance(current, _OWNED):
             self._replace_member(name, current, value)
         elif isinstance(value, Tensor) and name in self._empty_buffers():
@@ -446,6 +446,7 @@ class Cell(Beside, CellTree, CellState, TorchNames, nnx.Module, pytree=False):
     def __delattr__(self, name):
         object.__delattr__(self, name)
         VERSION.n += 1
+        self.__dict__["_order"] = tuple(n for n in self._order if n != name)
         self._structure_changed()
 
     def __getattr__(self, name):
@@ -495,7 +496,7 @@ class Cell(Beside, CellTree, CellState, TorchNames, nnx.Module, pytree=False):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"For 'register_buffer', {name!r} should be a Tensor or None, but got {describe(tensor)}.")
         object.__setattr__(self, name, Buffer(tensor, persistent=bool(persistent)))
-        self._structure_changed()
+        self._structure_changed(name)
 
     def _empty_buffers(self):
         return self.__dict__.get("_none_buffers", ())
@@ -528,7 +529,7 @@ class Cell(Beside, CellTree, CellState, TorchNames, nnx.Module, pytree=False):
         self._check_initialized(child_name, child_cell)
         VERSION.n += 1
         object.__setattr__(self, child_name, child_cell)
-        self._structure_changed()
+        self._structure_changed(child_name)
 
     def insert_param_to_cell(self, param_name, param, check_name_contain_dot=True):
         """Make a Parameter one of the cell's under a name.

@@ -19,10 +19,13 @@ class CellTree:
     """The part of Cell that knows its members; they are plain attributes, in the order of their creation."""
 
     _structure_version = 0
+    _order = ()  # names of members, as they came: nnx sorts the attributes of the modules that it makes
     _tuple_names = ()  # (attribute, names of the Parameters) of each ParameterTuple
 
-    def _structure_changed(self):
+    def _structure_changed(self, added=None):
         """Members came or went: whoever remembers them by this number looks again."""
+        if added is not None and added not in self._order:
+            self.__dict__["_order"] = (*self._order, added)
         CellTree._structure_version = next(_VERSIONS)
         VERSION.n += 1
 
@@ -44,7 +47,14 @@ class CellTree:
 
     def _children(self) -> list:
         """(name, cell) of the child cells; one that stands under two names twice."""
-        return [(name, value) for name, value in self.__dict__.items() if isinstance(value, CellTree)]
+        return [(name, value) for name, value in self._members_in_order() if isinstance(value, CellTree)]
+
+    def _members_in_order(self):
+        own = self.__dict__
+        for name in self._order:
+            value = own.get(name)
+            if value is not None:
+                yield name, value
 
     def cells(self):
         """The child cells."""
@@ -93,7 +103,7 @@ class CellTree:
     # ---- parameters
 
     def _own_parameters(self):
-        for name, value in self.__dict__.items():
+        for name, value in self._members_in_order():
             if isinstance(value, Parameter):
                 yield name, value
             elif isinstance(value, ParameterTuple):
@@ -158,7 +168,7 @@ class CellTree:
         seen = set()
         cells = self.cells_and_names(name_prefix=name_prefix) if recurse else [(name_prefix, self)]
         for prefix, cell in cells:
-            for name, value in cell.__dict__.items():
+            for name, value in cell._members_in_order():
                 if isinstance(value, Buffer) and id(value) not in seen:
                     seen.add(id(value))
                     yield (f"{prefix}.{name}" if prefix else name), value

@@ -47,7 +47,7 @@ class _Numbered(Cell):
     def _replace_members(self, named):
         prefix = _name_so_far(self.name_cells_all())
         for name in self.name_cells_all():
-            object.__delattr__(self, name)
+            delattr(self, name)
         for name, cell in named:
             self._put(name, cell, prefix)
         self._structure_changed()
@@ -221,7 +221,7 @@ class CellDict(Cell):
             self.update(args[0])
 
     def _members(self) -> dict:
-        return {name: value for name, value in self.__dict__.items() if isinstance(value, Cell)}
+        return dict(self._children())
 
     def __getitem__(self, key):
         return self._members()[key]
