@@ -2,7 +2,7 @@
 
 import importlib
 
-_LATER = {"summary": "summarize", "Summary": "summarize", "SummaryRow": "summarize", "hooks_of": "describing"}
+_LATER = {"summary": "summarize", "Summary": "summarize", "SummaryRow": "summarize", "hooks_of": "describing", "tree": "display"}
 
 __all__ = [*_LATER]
 

@@ -93,7 +93,7 @@ class Summary:
 
         console = Console(file=io.StringIO(), width=120, color_system=None, force_jupyter=False)
         console.print(self)
-        lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+        lines = [line[1:].rstrip() for line in console.file.getvalue().splitlines()]
         return "\n".join(line for line in lines if line)
 
     __repr__ = __str__
@@ -139,13 +139,13 @@ def summary(net, *inputs, **kwargs):
         >>> net = nn.SequentialCell(nn.Dense(4, 8), nn.ReLU())
         >>> handle = net[1].register_forward_hook(print)
         >>> print(ms.tools.summary(net, ops.zeros((2, 4), ms.float32)))
-          cell        class            output           parameters   hooks
-         ─────────────────────────────────────────────────────────────────────────
-          (network)   SequentialCell   Float32 [2, 8]
-            0         Dense            Float32 [2, 8]           40
-            1         ReLU             Float32 [2, 8]                forward: print
-         ─────────────────────────────────────────────────────────────────────────
-          in all                                                40
+         cell        class            output           parameters   hooks
+        ───────────────────────────────────────────────────────────────────────────
+         (network)   SequentialCell   Float32 [2, 8]
+           0         Dense            Float32 [2, 8]           40
+           1         ReLU             Float32 [2, 8]                forward: print
+        ───────────────────────────────────────────────────────────────────────────
+         in all                                                40
     """
     if not hasattr(net, "cells_and_names"):
         raise TypeError(f"For 'summary', the network should be a Cell, but got {describe(net)}.")

@@ -1,0 +1,114 @@
+"""How cells look in notebooks: an unfoldable tree with Parameters, shapes and the hooks that are registered."""
+
+import treescope
+from treescope import rendering_parts as parts
+
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.tools.describing import hooks_in_words, hooks_of
+
+
+class Tree:
+    """A cell as a tree: text where it is printed, HTML that unfolds where a notebook shows it.
+
+    Args:
+        cell (Cell): the network.
+    """
+
+    def __init__(self, cell):
+        self.cell = cell
+
+    def __str__(self):
+        with _renderer():
+            return treescope.render_to_text(self.cell)
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        with _renderer():
+            return treescope.render_to_html(self.cell, roundtrip_mode=False)
+
+
+def tree(cell) -> Tree:
+    """Show a network as a tree of its cells, with Parameters, shapes and the hooks that are registered.
+
+    Args:
+        cell (Cell): the network.
+
+    Returns:
+        An object that prints as text and that a notebook shows as a tree to unfold.
+
+    Raises:
+        TypeError: `cell` is no Cell.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.SequentialCell(nn.ReLU(), nn.Tanh())
+        >>> handle = net[0].register_forward_hook(print)
+        >>> print(ms.tools.tree(net))
+        SequentialCell(
+          0=ReLU(),  # hooks: forward: print
+          1=Tanh(),
+        )
+    """
+    if not hasattr(cell, "cells_and_names"):
+        raise TypeError(f"For 'tree', the argument should be a Cell, but got {describe(cell)}.")
+    return Tree(cell)
+
+
+def _renderer():
+    return treescope.active_renderer.set_scoped(treescope.active_renderer.get().extended_with(handlers=[_handler]))
+
+
+def _handler(node, path, subtree_renderer):
+    """For treescope: how a cell is rendered; anything else is left to others."""
+    if not hasattr(node, "cells_and_names") or isinstance(node, type):
+        return NotImplemented
+    children = [_tensor(name, value, path, subtree_renderer) for name, value in vars(node).items() if isinstance(value, Tensor)]
+    for name, child in node._children():
+        shown = subtree_renderer(child, path=None if path is None else f"{path}{_access(name)}")
+        children.append(parts.siblings_with_annotations(f"{name}=", shown))
+    name, totals, hooks = type(node).__name__, _totals(node), _hooks(node)
+    if not children:
+        line = parts.siblings_with_annotations(f"{name}()", extra_annotations=[_comment(node.extend_repr(), hooks)])
+        return parts.build_one_line_tree_node(line, path=path)
+    # Where there are hooks, the tree is unfolded.
+    watched = any(hooks_of(cell) for _, cell in node.cells_and_names())
+    return parts.build_foldable_tree_node_from_children(
+        prefix=f"{name}(", children=children, suffix=")", comma_separated=True, force_trailing_comma=True, path=path,
+        first_line_annotation=_comment(totals, hooks),
+        expand_state=parts.ExpandState.EXPANDED if watched else parts.ExpandState.WEAKLY_COLLAPSED,
+    )  # fmt: skip
+
+
+def _tensor(name, tensor, path, subtree_renderer):
+    shown = subtree_renderer(tensor._value, path=None if path is None else f"{path}.{name}._value")
+    kind = type(tensor).__name__
+    notes = []
+    if isinstance(tensor, Parameter):
+        if not tensor.requires_grad:
+            notes.append("not trained")
+        if tensor._hooks is not None and tensor._hooks.hooks:
+            notes.append(f"hooks: {len(tensor._hooks.hooks)} of its gradient")
+    return parts.siblings_with_annotations(f"{name}={kind}(", shown, ")", extra_annotations=[_comment(*notes)])
+
+
+def _access(name):
+    return f".{name}" if name.isidentifier() else f"[{name}]"
+
+
+def _totals(cell):
+    count = sum(p.size for p in cell.get_parameters())
+    return f"{count:,} parameters" if count else ""
+
+
+def _hooks(cell):
+    words = hooks_in_words(cell)
+    return f"hooks: {words}" if words else ""
+
+
+def _comment(*texts):
+    text = "; ".join(t for t in texts if t)
+    return parts.comment_color(parts.text(f"  # {text}" if text else ""))
