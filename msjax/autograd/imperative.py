@@ -208,6 +208,10 @@ def register_post_accumulate_grad_hook(self, hook) -> RemovableHandle:
     return self._post_hooks.add(hook)
 
 
+class BackwardError(RuntimeError):
+    """`backward()` was called where gradients are values: in a function that is being compiled or differentiated."""
+
+
 def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
     """Compute the gradients of this Tensor with respect to all leaves that require one, and add them to their `grad`.
 
@@ -234,7 +238,7 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
         [ 2. 40.]
     """
     if is_tracer(self._value) or STATE.scope is not ROOT:
-        raise RuntimeError(_NOT_HERE.format(where="compiled" if is_tracer(self._value) else "differentiated"))
+        raise BackwardError(_NOT_HERE.format(where="compiled" if is_tracer(self._value) else "differentiated"))
     node = self._node
     if node is None or node.base is not ROOT:
         raise RuntimeError(_NO_GRADIENT)
