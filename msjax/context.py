@@ -39,8 +39,6 @@ _NO_EFFECT = {
     "enable_sparse": False,
     "auto_tune_mode": "NO_TUNE",
     "runtime_num_threads": 30,
-    "enable_compile_cache": False,
-    "compile_cache_path": "",
     "op_timeout": 900,
     "deterministic": "OFF",
     "jit_syntax_level": 2,
@@ -76,6 +74,8 @@ class _Settings:
                 f"The environment variable MSJAX_HOOK_DIALECT should be one of {', '.join(DIALECTS)}, "
                 f"but is {self.hook_dialect!r}."
             )
+        self.enable_compile_cache = False
+        self.compile_cache_path = ""
         self.kept = dict(_NO_EFFECT)
 
 
@@ -92,6 +92,9 @@ def set_context(**kwargs):
             and a warning says so.
         pynative_synchronize (bool): True makes every operator wait for its result, so that an error on the
             device appears at its own line.
+        enable_compile_cache (bool): True keeps compiled programs on disk, so that a second start of a script or notebook
+            does not compile again.
+        compile_cache_path (str): the folder for that; by default ``.cache/msjax`` in the user's home.
         hook_dialect (str): where hooks sit and what they get: "tutorial", "mindspore-2.10" or "mindspore-1".
         **kwargs: MindSpore's other settings are accepted and kept, without effect.
 
@@ -185,6 +188,35 @@ def _set_dialect(value):
     VERSION.n += 1
 
 
+def _set_compile_cache(value):
+    if not isinstance(value, bool):
+        raise TypeError(f"For 'set_context', 'enable_compile_cache' should be a bool, but got {value!r}.")
+    SETTINGS.enable_compile_cache = value
+    _update_compile_cache()
+
+
+def _set_compile_cache_path(value):
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"For 'set_context', 'compile_cache_path' should be a path, but got {value!r}.")
+    SETTINGS.compile_cache_path = os.fspath(value)
+    _update_compile_cache()
+
+
+def _update_compile_cache():
+    """Tell jax where compiled programs are kept between processes, if they are."""
+    import jax
+
+    if not SETTINGS.enable_compile_cache:
+        jax.config.update("jax_enable_compilation_cache", False)
+        return
+    path = SETTINGS.compile_cache_path or os.path.join(os.path.expanduser("~"), ".cache", "msjax")
+    jax.config.update("jax_enable_compilation_cache", True)
+    jax.config.update("jax_compilation_cache_dir", path)
+    # Operators in PyNative mode are many small programs: by default jax would keep none of them.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
 def _set_device_target(value, device_id: int | None = None):
     import jax
 
@@ -219,6 +251,8 @@ _SETTERS = {
     "device_target": _set_device_target,
     "pynative_synchronize": _set_synchronize,
     "hook_dialect": _set_dialect,
+    "enable_compile_cache": _set_compile_cache,
+    "compile_cache_path": _set_compile_cache_path,
 }
 
 

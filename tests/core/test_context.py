@@ -1,5 +1,7 @@
 """Settings of the program."""
 
+import subprocess
+import sys
 import threading
 
 import jax
@@ -143,3 +145,19 @@ def test_threads_differentiate_independently():
     for thread in threads:
         thread.join(120)
     assert errors == [] and found == {0: [2.0, 4.0], 1: [4.0, 8.0]}
+
+
+def test_compiled_programs_are_kept_between_processes(tmp_path):
+    names = ("jax_enable_compilation_cache", "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
+    before = {name: getattr(jax.config, name) for name in names}
+    script = (
+        "import msjax as ms; ms.set_context(enable_compile_cache=True, compile_cache_path={path!r}); "
+        "print(ms.Tensor([1.0, 2.0]) * 3)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script.format(path=str(tmp_path))], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[3. 6.]\n" and any(tmp_path.iterdir())
+    assert {name: getattr(jax.config, name) for name in names} == before
+    with pytest.raises(TypeError, match="compile_cache_path"):
+        ms.set_context(compile_cache_path=3)
