@@ -88,9 +88,10 @@ BATCH_NORM_EVAL = Op("BatchNorm", _batch_norm_eval)
 
 @operator(5, name="BatchNorm")
 def batch_norm_outputs(x, gamma, beta, mean, variance, is_training, eps, momentum):
-    """MindSpore's five outputs: output, mean and variance as they now are, and twice the statistics that were used."""
+    """MindSpore's five outputs: in training, output, new mean and variance, and those of the batch; else output and zeros."""
     if not is_training:
-        return _batch_norm_eval(x, gamma, beta, mean, variance, eps), mean, variance, mean, variance
+        zeros = jnp.zeros_like(mean)
+        return _batch_norm_eval(x, gamma, beta, mean, variance, eps), zeros, zeros, zeros, zeros
     out, new_mean, new_variance = _batch_norm_train(x, gamma, beta, mean, variance, 1 - momentum, eps)
     batch_mean, batch_var = _moments(_wide(x), (0, *range(2, x.ndim)))
     return out, new_mean, new_variance, batch_mean.reshape(-1), batch_var.reshape(-1)

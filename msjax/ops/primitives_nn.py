@@ -297,7 +297,7 @@ _offer(
     "BatchNorm", {"is_training": False, "epsilon": 1e-5, "momentum": 0.1, "data_format": "NCHW"}, _batch_norm,
     """Batch normalization of (input, scale, bias, mean, variance).
 
-    Returns a tuple of the output, of mean and variance as they now are, and of the statistics that were used.
+    Returns a tuple of the output and, in training, of the new mean and variance and those of the batch; else of zeros.
 
     Args:
         is_training (bool): whether to use the batch's statistics and to move mean and variance towards them.
