@@ -33,7 +33,7 @@ class Op:
         handing: the order of operands in which `Tensor.backward()` hands gradients on, where PyTorch's is not theirs.
     """
 
-    __slots__ = ("name", "fn", "int_grad", "differentiable", "shape_error", "handing", "_plain", "_forward", "_derived", "jit")
+    __slots__ = ("name", "fn", "int_grad", "differentiable", "shape_error", "handing", "_plain", "_forward", "_derived")
 
     def __init__(self, name, fn, *, int_grad=False, differentiable=True, shape_error=ValueError):
         self.name = name
@@ -42,8 +42,7 @@ class Op:
         self.differentiable = differentiable
         self.shape_error = shape_error
         self.handing = None
-        self.jit = jax.jit(fn)
-        self._plain = {(): self.jit}
+        self._plain = {}
         self._forward = {}
         self._derived = {}
 

@@ -17,7 +17,7 @@ _new = object.__new__
 def _binary(function):
     """A method for an operator of two Tensors, quick where nothing is recorded."""
     op = getattr(function, "op", None)
-    jit = None if op is None else op.jit
+    jit = None if op is None else op.compiled(())
 
     def method(self, other):
         if jit is not None and other.__class__ is Tensor is self.__class__ and self._node is None and other._node is None:
