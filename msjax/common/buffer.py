@@ -3,7 +3,7 @@
 from flax import nnx
 
 from msjax.common.parameter import Kind
-from msjax.common.tensor import Tensor, as_array, makes_a_tensor, wrap
+from msjax.common.tensor import Tensor, as_array, as_tensors_do, wrap
 from msjax.flax_slots import METADATA, RAW_VALUE
 
 
@@ -33,7 +33,9 @@ class Buffer(Tensor, nnx.BatchStat, metaclass=Kind):
     def __copy__(self):
         return wrap(self._value)
 
-    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = makes_a_tensor
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = as_tensors_do
+    __iand__ = __ior__ = __ixor__ = as_tensors_do
+    __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = __ilshift__ = __irshift__ = as_tensors_do
     __repr__ = Tensor.__repr__
     __str__ = Tensor.__str__
     __getattr__ = Tensor.__getattr__

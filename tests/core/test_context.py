@@ -154,9 +154,7 @@ def test_compiled_programs_are_kept_between_processes(tmp_path):
         "import msjax as ms; ms.set_context(enable_compile_cache=True, compile_cache_path={path!r}); "
         "print(ms.Tensor([1.0, 2.0]) * 3)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script.format(path=str(tmp_path))], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", script.format(path=str(tmp_path))], capture_output=True, text=True, check=True)
     assert done.stdout == "[3. 6.]\n" and any(tmp_path.iterdir())
     assert {name: getattr(jax.config, name) for name in names} == before
     with pytest.raises(TypeError, match="compile_cache_path"):

@@ -116,6 +116,13 @@ def test_operators_make_tensors(op):
         np.testing.assert_allclose(result.asnumpy(), op(a, b), rtol=1e-6)
 
 
+def test_what_tensors_can_not_parameters_can_not():
+    for value in (Tensor([1, 2]), Parameter(Tensor([1, 2]))):
+        for operation in (lambda v: v << 1, lambda v: 1 << v, lambda v: v >> 1, lambda v: 1 >> v):
+            with pytest.raises(TypeError, match="unsupported operand"):
+                operation(value)
+
+
 IN_PLACE = ["+=", "-=", "*=", "/=", "//=", "%=", "**=", "@="]
 
 
@@ -127,6 +134,16 @@ def test_in_place_operators_make_tensors(sign):
     assert type(names["w"]) is Tensor
     np.testing.assert_allclose(names["w"].asnumpy(), names["a"])
     assert before.tolist() == [4.0, 9.0]
+
+
+def test_in_place_bits_make_tensors():
+    w = before = Parameter(Tensor([6, 5]), name="w")
+    w &= 4
+    assert type(w) is Tensor and w.tolist() == [4, 4]
+    w = before
+    w |= 8
+    w ^= 1
+    assert type(w) is Tensor and w.tolist() == [15, 12] and before.tolist() == [6, 5]
 
 
 def test_unary_and_index_make_tensors():
