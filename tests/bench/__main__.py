@@ -1,6 +1,6 @@
 """Print the table of benchmarks.
 
-    python -m tests.bench [--quick] [--rows NAME ...] [--cases NAME ...] [--repeat N] [--markdown]
+    python -m tests.bench [--quick] [--rows PART ...] [--cases NAME ...] [--repeat N] [--markdown]
 
 Every contender makes the same training steps; their losses are compared before anything is timed. One repetition times
 a few steps of each contender, one after the other, so that a ratio is of times that were taken side by side. PyTorch and
@@ -52,18 +52,18 @@ def main(argv=None):
                 steps(case, rows, repeats, others, table, arguments.quick)
     finally:
         others.close()
-    if wanted("operator cell import", arguments.rows):
+    if wanted("small things", arguments.rows):
         table.heading("Small things", "this", "that")
         table.row("a + b / jax.jit(add)(a, b)", *small.add(repeats), 1.3)
         table.row("import msjax / import jax, flax.nnx", *small.importing(2 if arguments.quick else max(5, repeats // 3)), 1.05)
         times = small.construction(repeats)
         table.row("nn.Cell(), microseconds", times, (), 10)
-    if wanted("first call memory", arguments.rows) and not arguments.quick:
+    if wanted("first step and memory", arguments.rows) and not arguments.quick:
         first_calls(arguments.cases, table)
 
 
 def wanted(name, parts):
-    """True if there is no choice, or one of its parts is in the name (or, of several words, the other way round)."""
+    """True if there is no choice, or one of its parts is in the name."""
     return not parts or any(p.lower() in name.lower() for p in parts)
 
 

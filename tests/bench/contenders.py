@@ -183,12 +183,12 @@ def captured(net):
 # ---- by hand
 
 
-def _by_hand(at=handwritten.nothing, eager=False):
+def _by_hand(at=handwritten.nothing, kernels=handwritten.Shared, eager=False):
     def made(case):
         net, inputs, labels = network(case)
         _, trained, others = ms.functionalize(net)
         others = {k: v for k, v in others.items() if k != "random_state"}
-        step = handwritten.step_of(handwritten.loss_of(CASES[case][0], at), eager)
+        step = handwritten.step_of(handwritten.loss_of(CASES[case][0], at, kernels), eager)
         return _stepping(lambda *state: step(*state, inputs._value, labels._value), trained, others)
 
     return made
@@ -233,7 +233,8 @@ CONTENDERS = {
     "foreign, debug.callback": _functional(debug_callbacks),
     "foreign, statistics": _functional(capture=captured),
     "jax.jit": _by_hand(),
+    "jax.jit, plain": _by_hand(kernels=handwritten.Plain),
     "jax.jit, modifiers": _by_hand(_damped),
     "jax.jit, statistics": _with_statistics,
-    "jax eager": _by_hand(eager=True),
+    "jax eager": _by_hand(kernels=handwritten.Plain, eager=True),
 }

@@ -1,12 +1,16 @@
 """The same networks written by hand in jax, with dicts of weights that go by msjax's names.
 
-`at(name, value)` is called at the places where msjax has hooks: the outputs of the leaf cells.
+`at(name, value)` is called at the places where msjax has hooks: the outputs of the leaf cells. `kernels` computes what
+can be written in several ways: `Plain` as jax's users write it; `Shared` with the functions that msjax's layers have
+inside, some of which XLA runs much faster on CPUs. The second tells what cells, tape and hooks cost, the first what one gains.
 """
-
-import functools
 
 import jax
 import jax.numpy as jnp
+
+from msjax.ops.convolution import convolve
+from msjax.ops.normalization import _batch_norm_train, _layer_norm
+from msjax.ops.pooling_kernels import _max_pool
 
 
 def nothing(name, value):
@@ -14,55 +18,87 @@ def nothing(name, value):
     return value
 
 
-def _conv(p, name, x, stride, pad):
-    return jax.lax.conv_general_dilated(
-        x, p[name + ".weight"], (stride, stride), ((pad, pad), (pad, pad)), dimension_numbers=("NCHW", "OIHW", "NCHW")
-    )
+class Plain:
+    """Convolution, pooling and normalization of the textbook."""
+
+    @staticmethod
+    def conv(x, weight, stride, pad):
+        return jax.lax.conv_general_dilated(
+            x, weight, (stride, stride), ((pad, pad), (pad, pad)), dimension_numbers=("NCHW", "OIHW", "NCHW")
+        )
+
+    @staticmethod
+    def pool(x, size, stride, pad):
+        if size == stride and not pad:
+            n, c, h, w = x.shape
+            return x.reshape(n, c, h // size, size, w // size, size).max((3, 5))
+        window, pads = (1, 1, size, size), ((0, 0), (0, 0), (pad, pad), (pad, pad))
+        return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, (1, 1, stride, stride), pads)
+
+    @staticmethod
+    def batch_norm(x, gamma, beta, moving_mean, moving_variance):
+        mean, variance = x.mean((0, 2, 3)), x.var((0, 2, 3))
+        n = x.size // x.shape[1]
+        out = (x - mean[:, None, None]) * (gamma * jax.lax.rsqrt(variance + 1e-5))[:, None, None] + beta[:, None, None]
+        return out, moving_mean * 0.9 + mean * 0.1, moving_variance * 0.9 + variance * (n / (n - 1)) * 0.1
+
+    @staticmethod
+    def layer_norm(x, gamma, beta):
+        mean = x.mean(-1, keepdims=True)
+        variance = jnp.square(x - mean).mean(-1, keepdims=True)
+        return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * gamma + beta
+
+
+class Shared:
+    """The functions of jax arrays that msjax's layers have inside."""
+
+    @staticmethod
+    def conv(x, weight, stride, pad):
+        return convolve(x, weight, (stride, stride), ((pad, pad), (pad, pad)), (1, 1), 1)
+
+    @staticmethod
+    def pool(x, size, stride, pad):
+        return _max_pool(x, (size, size), (stride, stride), ((pad, pad), (pad, pad)), (1, 1))
+
+    @staticmethod
+    def batch_norm(x, gamma, beta, moving_mean, moving_variance):
+        return _batch_norm_train(x, gamma, beta, moving_mean, moving_variance, 0.9, 1e-5)
+
+    @staticmethod
+    def layer_norm(x, gamma, beta):
+        return _layer_norm(x, gamma, beta, -1, -1, 1e-5)
 
 
 def _dense(p, name, x):
     return x @ p[name + ".weight"].T + p[name + ".bias"]
 
 
-def _pool2(x):
-    n, c, h, w = x.shape
-    return x.reshape(n, c, h // 2, 2, w // 2, 2).max((3, 5))
-
-
-def lenet(p, x, at):
+def lenet(p, x, at, kernels):
     relu = jax.nn.relu
     for i in ("1", "2"):
-        x = at("conv" + i, _conv(p, "conv" + i, x, 1, 0))
-        x = at("pool" + i, _pool2(at("relu" + i, relu(x))))
+        x = at("conv" + i, kernels.conv(x, p[f"conv{i}.weight"], 1, 0))
+        x = at("pool" + i, kernels.pool(at("relu" + i, relu(x)), 2, 2, 0))
     x = at("flatten", x.reshape(len(x), -1))
     x = at("relu3", relu(at("fc1", _dense(p, "fc1", x))))
     x = at("relu4", relu(at("fc2", _dense(p, "fc2", x))))
     return at("fc3", _dense(p, "fc3", x)), {}
 
 
-def _batch_norm(p, new, name, x):
-    mean, variance = x.mean((0, 2, 3)), x.var((0, 2, 3))
-    n = x.size // x.shape[1]
-    moving = (("moving_mean", mean), ("moving_variance", variance * n / (n - 1)))
-    for key, value in moving:
-        key = f"{name}.{key}"
-        new[key] = jax.lax.stop_gradient(p[key] * 0.9 + value * 0.1)
-    scale = p[name + ".gamma"] * jax.lax.rsqrt(variance + 1e-5)
-    return (x - mean[:, None, None]) * scale[:, None, None] + p[name + ".beta"][:, None, None]
-
-
-def resnet18(p, x, at):
+def resnet18(p, x, at, kernels):
     new = {}
 
     def conv_norm(conv, norm, x, stride):
-        pad = p[conv + ".weight"].shape[-1] // 2
-        return at(norm, _batch_norm(p, new, norm, at(conv, _conv(p, conv, x, stride, pad))))
+        weight = p[conv + ".weight"]
+        x = at(conv, kernels.conv(x, weight, stride, weight.shape[-1] // 2))
+        mean, variance = norm + ".moving_mean", norm + ".moving_variance"
+        x, new[mean], new[variance] = kernels.batch_norm(x, p[norm + ".gamma"], p[norm + ".beta"], p[mean], p[variance])
+        return at(norm, x)
 
     def relu(name, x):
         return at(name, jax.nn.relu(x))
 
     x = relu("relu1", conv_norm("conv1", "norm1", x, 2))
-    x = at("pool", _pool3(x))
+    x = at("pool", kernels.pool(x, 3, 2, 1))
     for i in range(8):
         name, stride = f"blocks.{i}.", 2 if i in (2, 4, 6) else 1
         out = relu(name + "relu1", conv_norm(name + "conv1", name + "norm1", x, stride))
@@ -73,19 +109,13 @@ def resnet18(p, x, at):
     return at("fc", _dense(p, "fc", x.mean((2, 3)))), new
 
 
-def _pool3(x):
-    return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 3, 3), (1, 1, 2, 2), ((0, 0), (0, 0), (1, 1), (1, 1)))
-
-
-def _layer_norm(p, name, x):
-    mean = x.mean(-1, keepdims=True)
-    variance = jnp.square(x - mean).mean(-1, keepdims=True)
-    return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * p[name + ".gamma"] + p[name + ".beta"]
-
-
-def transformer(p, tokens, at):
+def transformer(p, tokens, at, kernels):
     x = at("embedding", p["embedding.embedding_table"][tokens])
     n, t, width = x.shape
+
+    def layer_norm(name, x):
+        return at(name, kernels.layer_norm(x, p[name + ".gamma"], p[name + ".beta"]))
+
     for i in range(6):
         name = f"layers.{i}."
 
@@ -95,24 +125,24 @@ def transformer(p, tokens, at):
         def split(x):
             return x.reshape(n, t, 8, width // 8).transpose(0, 2, 1, 3)
 
-        y = at(name + "norm1", _layer_norm(p, name + "norm1", x))
+        y = layer_norm(name + "norm1", x)
         q, k, v = split(dense("query", y)), split(dense("key", y)), split(dense("value", y))
         weights = at(name + "softmax", jax.nn.softmax(q @ k.transpose(0, 1, 3, 2) * (width // 8) ** -0.5, axis=-1))
         x = x + dense("out", (weights @ v).transpose(0, 2, 1, 3).reshape(n, t, width))
-        y = at(name + "norm2", _layer_norm(p, name + "norm2", x))
+        y = layer_norm(name + "norm2", x)
         x = x + dense("fc2", at(name + "relu", jax.nn.relu(dense("fc1", y))))
-    x = at("norm", _layer_norm(p, "norm", x))
+    x = layer_norm("norm", x)
     return at("head", _dense(p, "head", x.mean(1))), {}
 
 
 NETWORKS = {"lenet": lenet, "resnet18": resnet18, "transformer": transformer}
 
 
-def loss_of(network, at=nothing):
+def loss_of(network, at=nothing, kernels=Shared):
     """(trained weights, other weights, inputs, labels) -> (loss, new other weights)."""
 
     def loss(trained, others, inputs, labels):
-        scores, new = NETWORKS[network]({**trained, **others}, inputs, at)
+        scores, new = NETWORKS[network]({**trained, **others}, inputs, at, kernels)
         picked = jnp.take_along_axis(jax.nn.log_softmax(scores), labels[:, None], 1)
         return -picked.mean(), new
 
@@ -141,7 +171,7 @@ def step_of(loss, eager=False):
     return step if eager else jax.jit(step, donate_argnums=(0, 1, 2))
 
 
-@functools.partial(jax.custom_vjp)
+@jax.custom_vjp
 def damp_gradient(x):
     """An identity whose gradient is damped, as the modifiers of the benchmark do it."""
     return x

@@ -40,6 +40,7 @@ class Row:
 
 ROWS = (
     Row("compiled / jax.jit by hand", "compiled", "jax.jit", 1.02),
+    Row("compiled / jax.jit by hand, plain kernels", "compiled", "jax.jit, plain"),
     Row("compiled with observers / jax.jit by hand", "compiled, observers", "jax.jit", 1.10, small=1.25),
     Row("compiled with observers / compiled", "compiled, observers", "compiled"),
     Row("compiled with modifiers / the same by hand", "compiled, modifiers", "jax.jit, modifiers", 1.05),

@@ -1,0 +1,32 @@
+"""A small run of the benchmark: all contenders of jax and msjax compute the same losses, and the table is printed."""
+
+import pytest
+
+from tests.bench import __main__ as bench
+from tests.bench.rows import ROWS, Row
+
+
+def test_quick_run_compares_losses_and_prints_the_table(capsys, monkeypatch):
+    monkeypatch.delenv("MSJAX_BENCH_TORCH", raising=False)
+    monkeypatch.delenv("MSJAX_BENCH_MINDSPORE", raising=False)
+    own = [row.name for row in ROWS if "eager jax" not in row.name]
+    bench.main(["--quick", "--cases", "LeNet-5, batch 1", "--rows", *own])
+    printed = capsys.readouterr().out
+    assert "LeNet-5, batch 1" in printed and "jax 0." in printed
+    for row in own:
+        assert row in printed
+    assert "left out: torch: MSJAX_BENCH_TORCH is not set" in printed
+
+
+def test_a_contender_that_computes_something_else_is_found():
+    same, other = (None, [1.0, 0.5]), (None, [1.0, 0.6])
+    bench.check("case", {"jax.jit": same, "compiled": same})
+    with pytest.raises(AssertionError, match="case: losses of 'compiled' against those of 'jax.jit'"):
+        bench.check("case", {"jax.jit": same, "compiled": other})
+
+
+def test_ratios():
+    times = {"a": [4.0, 6.0], "b": [2.0, 2.0], "a0": [1.0, 2.0], "b0": [0.5, 1.0]}
+    assert Row("", "a", "b").ratios(times) == [2.0, 3.0]
+    assert Row("", "a", "b", a0="a0", b0="b0").ratios(times) == [2.0, 4.0]
+    assert Row("", "a", "b", 1.1, small=1.25).target_of("LeNet-5, batch 1") == 1.25
