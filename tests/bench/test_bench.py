@@ -21,7 +21,7 @@ def test_quick_run_compares_losses_and_prints_the_table(capsys, monkeypatch):
 def test_a_contender_that_computes_something_else_is_found():
     same, other = (None, [1.0, 0.5]), (None, [1.0, 0.6])
     bench.check("case", {"jax.jit": same, "compiled": same})
-    with pytest.raises(AssertionError, match="case: losses of 'compiled' against those of 'jax.jit'"):
+    with pytest.raises(AssertionError, match=r"case: losses of 'compiled' against those of 'jax.jit'"):
         bench.check("case", {"jax.jit": same, "compiled": other})
 
 
