@@ -12,6 +12,8 @@ from msjax.nn.activation import LeakyReLU, get_activation
 from msjax.nn.basic import Dense, positive_int
 from msjax.nn.cell import Cell
 from msjax.nn.norm import BatchNorm1d, BatchNorm2d
+from msjax.nn.primitive_attributes import PrimitiveAttribute
+from msjax.ops import primitives_nn
 from msjax.ops.convolution import CONV, CONV_1D, CONV_TRANSPOSE, CONV_TRANSPOSE_1D, conv_pads, transposed_layout
 from msjax.ops.sliding import n_ints, out_sizes
 
@@ -38,11 +40,33 @@ def _spatial(value, n, name, who):
     return n_ints(value, n, name, who)
 
 
+def _primitive(operator_class):
+    """The operator of a layer, as an attribute; a transposed convolution's is called by the channels of its input."""
+
+    def make(cell):
+        known = {
+            "out_channel": cell.in_channels if cell.transposed else cell.out_channels,
+            "kernel_size": cell.kernel_size,
+            "pad_mode": cell.pad_mode,
+            "pad": (0, 0, cell.padding[2], cell.padding[3]) if cell.axes == 1 else cell.padding,
+            "stride": cell.stride,
+            "dilation": cell.dilation,
+            "group": cell.group,
+            "data_format": cell.data_format,
+        }
+        if cell.transposed and cell.axes == 3:
+            known |= {"in_channel": cell.in_channels, "out_channel": cell.out_channels, "output_padding": cell.output_padding}
+        return operator_class(**known)
+
+    return PrimitiveAttribute(make)
+
+
 class _Conv(Cell):
     """What convolutions of 1, 2 and 3 axes share; `axes` and `transposed` are set by each."""
 
     axes = 2
     transposed = False
+    bias_add = PrimitiveAttribute(lambda cell: primitives_nn.BiasAdd(cell.data_format))
 
     def _setup(
         self, in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
@@ -167,6 +191,7 @@ class Conv1d(_Conv):
     """
 
     axes = 1
+    conv2d = _primitive(primitives_nn.Conv2D)
 
     def __init__(
         self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
@@ -214,6 +239,8 @@ class Conv2d(_Conv):
         (1, 8, 5, 5)
     """
 
+    conv2d = _primitive(primitives_nn.Conv2D)
+
     def __init__(
         self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
         has_bias=False, weight_init=None, bias_init=None, data_format="NCHW", dtype=mstype.float32,
@@ -241,6 +268,7 @@ class Conv3d(_Conv):
     """
 
     axes = 3
+    conv3d = _primitive(primitives_nn.Conv3D)
 
     def __init__(
         self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
@@ -270,6 +298,7 @@ class Conv1dTranspose(_Conv):
 
     axes = 1
     transposed = True
+    conv2d_transpose = _primitive(primitives_nn.Conv2DBackpropInput)
 
     def __init__(
         self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
@@ -299,6 +328,7 @@ class Conv2dTranspose(_Conv):
     """
 
     transposed = True
+    conv2d_transpose = _primitive(primitives_nn.Conv2DTranspose)
 
     def __init__(
         self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, output_padding=0, dilation=1,
@@ -329,6 +359,7 @@ class Conv3dTranspose(_Conv):
 
     axes = 3
     transposed = True
+    conv3d_transpose = _primitive(primitives_nn.Conv3DTranspose)
 
     def __init__(
         self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,

@@ -7,7 +7,9 @@ from msjax.common.parameter import Parameter
 from msjax.errors import describe
 from msjax.nn.basic import positive_int
 from msjax.nn.cell import Cell
+from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops import normalization as ops
+from msjax.ops import primitives_nn
 from msjax.ops.dispatch import freeze
 
 __all__ = [
@@ -60,6 +62,9 @@ class _MovingNorm(Cell):
 
 
 class _BatchNorm(_MovingNorm):
+    bn_train = PrimitiveAttribute(lambda cell: primitives_nn.BatchNorm(True, cell.eps, 1 - cell.momentum, cell.format))
+    bn_infer = PrimitiveAttribute(lambda cell: primitives_nn.BatchNorm(False, cell.eps, data_format=cell.format))
+
     def __init__(
         self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros", moving_mean_init="zeros",
         moving_var_init="ones", use_batch_statistics=None, data_format="NCHW", dtype=mstype.float32,
@@ -201,6 +206,10 @@ class LayerNorm(Cell):
         >>> print(nn.LayerNorm((2,), epsilon=0.0)(ms.Tensor([[1.0, 3.0]])))
         [[-1.  1.]]
     """
+
+    layer_norm = PrimitiveAttribute(
+        lambda cell: primitives_nn.LayerNorm(cell.begin_norm_axis, cell.begin_params_axis, cell.epsilon)
+    )
 
     def __init__(
         self, normalized_shape, begin_norm_axis=-1, begin_params_axis=-1, gamma_init="ones", beta_init="zeros", epsilon=1e-7,

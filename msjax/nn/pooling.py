@@ -2,7 +2,9 @@
 
 from msjax.errors import describe
 from msjax.nn.cell import Cell
+from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops import pooling as ops
+from msjax.ops import primitives_nn
 from msjax.ops.sliding import n_ints, same_pads
 
 __all__ = [
@@ -30,6 +32,18 @@ __all__ = [
     "MaxUnpool2d",
     "MaxUnpool3d",
 ]
+
+
+def _primitive(name):
+    """The operator of a layer, as an attribute; for the pad_modes "valid" and "same", and in 3-D for "pad"."""
+
+    def make(cell):
+        known = {"kernel_size": cell.kernel_size, "strides": cell.stride, "pad_mode": cell.pad_mode}
+        if cell.axes == 3 and cell.pad_mode == "PAD":
+            known |= {"pad_list" if name == "MaxPool3D" else "pad": cell.padding, "ceil_mode": cell.ceil_mode}
+        return getattr(primitives_nn, name)(**known)
+
+    return PrimitiveAttribute(make)
 
 
 class _Pool(Cell):
@@ -107,6 +121,7 @@ class MaxPool1d(_MaxPool):
     """
 
     axes = 1
+    max_pool = _primitive("MaxPool")
 
     def __init__(
         self, kernel_size=1, stride=1, pad_mode="valid", padding=0, dilation=1, return_indices=False, ceil_mode=False
@@ -146,6 +161,8 @@ class MaxPool2d(_MaxPool):
         [[[4.]]]
     """
 
+    max_pool = _primitive("MaxPool")
+
     def __init__(
         self, kernel_size=1, stride=1, pad_mode="valid", padding=0, dilation=1, return_indices=False, ceil_mode=False,
         data_format="NCHW",
@@ -158,6 +175,7 @@ class MaxPool3d(_MaxPool):
     """The largest value of each window of an input (N, C, D, H, W) or (C, D, H, W); see `MaxPool2d`."""
 
     axes = 3
+    max_pool = _primitive("MaxPool3D")
 
     def __init__(
         self, kernel_size=1, stride=1, pad_mode="valid", padding=0, dilation=1, return_indices=False, ceil_mode=False
@@ -225,6 +243,7 @@ class AvgPool1d(_AvgPool):
     """
 
     axes = 1
+    avg_pool = _primitive("AvgPool")
 
     def __init__(self, kernel_size=1, stride=1, pad_mode="valid", padding=0, ceil_mode=False, count_include_pad=True):
         super().__init__()
@@ -253,6 +272,8 @@ class AvgPool2d(_AvgPool):
         [[[2.5]]]
     """
 
+    avg_pool = _primitive("AvgPool")
+
     def __init__(
         self, kernel_size=1, stride=1, pad_mode="valid", padding=0, ceil_mode=False, count_include_pad=True,
         divisor_override=None, data_format="NCHW",
@@ -265,6 +286,7 @@ class AvgPool3d(_AvgPool):
     """The mean of each window of an input (N, C, D, H, W) or (C, D, H, W); see `AvgPool2d`."""
 
     axes = 3
+    avg_pool = _primitive("AvgPool3D")
 
     def __init__(
         self, kernel_size=1, stride=1, pad_mode="valid", padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None

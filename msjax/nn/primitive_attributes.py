@@ -1,0 +1,17 @@
+"""Operators that layers offer as attributes, for layers derived from them."""
+
+
+class PrimitiveAttribute:
+    """An operator made from its layer whenever the attribute is read; a layer may assign another one.
+
+    Layers themselves call the functions, so that no operator is made with a layer.
+
+    Args:
+        make (callable): from the layer to the operator.
+    """
+
+    def __init__(self, make):
+        self.make = make
+
+    def __get__(self, cell, owner=None):
+        return self if cell is None else self.make(cell)
