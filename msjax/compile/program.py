@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from msjax.autograd.imperative import BackwardError
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
@@ -109,7 +110,7 @@ class Compiled:
         self.compilations += 1
         try:
             program = _build(self.body, self.subject(), environment, leaves, treedef, self.name)
-        except HookNeedsValue:
+        except (HookNeedsValue, BackwardError):
             raise
         except NeedsPyNative as error:
             if self.fullgraph:

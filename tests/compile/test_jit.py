@@ -223,6 +223,31 @@ def test_backward_through_a_compiled_function():
     np.testing.assert_array_equal(net.fc.weight.grad.asnumpy(), [[2, 4, 6], [2, 4, 6]])
 
 
+def test_backward_inside_is_an_error():
+    @ms.jit
+    def f(x):
+        y = (x * x).sum()
+        y.backward()
+        return y
+
+    with pytest.raises(RuntimeError, match="compiled"):
+        f(f32(1))
+
+
+def test_recompute_and_no_grad_inside():
+    net = Net()
+    net.fc.recompute()
+
+    @ms.jit
+    def f(x):
+        with ms.no_grad():
+            scale = net(x).sum()
+        return (net(x) * scale).sum()
+
+    x = f32(1, 2, 3).reshape(1, 3)
+    np.testing.assert_array_equal(ms.grad(f)(x).asnumpy(), [[96, 96, 96]])
+
+
 def test_second_order_inside_and_around():
     @ms.jit
     def second(x):
