@@ -14,13 +14,13 @@ from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.context import SETTINGS
-from msjax.errors import cell_path, check_callable, describe
+from msjax.errors import cell_path, describe
 from msjax.flax_slots import MODULE_STATE, blank_like
 from msjax.hooks import table as hook_table
 from msjax.hooks.delivery import any_input_traced, invoke
-from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.nodes import CellBackward, cell_argument
 from msjax.hooks.returns import forward_pre_result
+from msjax.nn.cell_hooks import CellHooks
 from msjax.nn.cell_state import CellState
 from msjax.nn.cell_tree import Beside, CellTree
 from msjax.nn.custom_bprop import call_with_bprop
@@ -34,7 +34,7 @@ _BUFFER = (
 )
 
 
-class Cell(Beside, CellTree, CellState, TorchNames, nnx.Module, pytree=False):
+class Cell(Beside, CellTree, CellState, CellHooks, TorchNames, nnx.Module, pytree=False):
     """The base class of layers and networks.
 
     A subclass makes its layers and Parameters in ``__init__`` and computes in ``construct``. Calling the cell
@@ -215,172 +215,6 @@ class Cell(Beside, CellTree, CellState, TorchNames, nnx.Module, pytree=False):
             self.__dict__["_special"] = True
         else:
             self.__dict__.pop("_special", None)
-
-    def register_forward_pre_hook(
-        self, hook_fn, *, prepend=False, with_kwargs=False, observe=None, traced=None
-    ) -> RemovableHandle:
-        """Register a hook that runs before ``construct``.
-
-        The hook is called as ``hook_fn(cell, args)`` with the tuple of positional arguments. None keeps them; a tuple
-        replaces them, and anything else becomes their only one. Operators that the hook applies to the arguments are
-        differentiated; what it makes anew cuts the gradient.
-
-        Args:
-            hook_fn (callable): the hook.
-            prepend (bool): True puts it before the hooks that are there.
-            with_kwargs (bool): True for ``hook_fn(cell, args, kwargs)``, which returns None or ``(new_args, new_kwargs)``.
-            observe, traced (bool, optional): in compiled programs, True says that the hook only observes (it is called after
-                each run, with concrete values), or that it is part of the program; by default its code tells.
-
-        Returns:
-            A handle; ``handle.remove()`` takes the hook away.
-
-        Raises:
-            TypeError: `hook_fn` is not callable.
-
-        Example:
-            >>> import msjax as ms
-            >>> from msjax import nn
-            >>> relu = nn.ReLU()
-            >>> handle = relu.register_forward_pre_hook(lambda cell, args: args[0] * 10)
-            >>> print(relu(ms.Tensor(2.0)))
-            20.0
-        """
-        check_callable(hook_fn, "register_forward_pre_hook")
-        return hook_table.register(
-            self, "forward_pre", hook_fn, prepend, with_kwargs=bool(with_kwargs), observe=observe, traced=traced
-        )
-
-    def register_forward_hook(
-        self, hook_fn, *, prepend=False, with_kwargs=False, always_call=False, observe=None, traced=None
-    ) -> RemovableHandle:
-        """Register a hook that runs after ``construct``.
-
-        The hook is called as ``hook_fn(cell, args, output)`` with the positional arguments, as the forward pre hooks
-        left them, and the output. None keeps the output; anything else replaces it.
-
-        Args:
-            hook_fn (callable): the hook.
-            prepend (bool): True puts it before the hooks that are there.
-            with_kwargs (bool): True for ``hook_fn(cell, args, kwargs, output)``.
-            always_call (bool): True runs the hook even if ``construct`` or a hook raised; it then gets the output so
-                far, or None.
-            observe, traced (bool, optional): in compiled programs, True says that the hook only observes (it is called after
-                each run, with concrete values), or that it is part of the program; by default its code tells.
-
-        Returns:
-            A handle; ``handle.remove()`` takes the hook away.
-
-        Raises:
-            TypeError: `hook_fn` is not callable.
-
-        Example:
-            >>> import msjax as ms
-            >>> from msjax import nn
-            >>> relu = nn.ReLU()
-            >>> handle = relu.register_forward_hook(lambda cell, args, output: print("output:", output))
-            >>> _ = relu(ms.Tensor([-1.0, 2.0]))
-            output: [0. 2.]
-        """
-        check_callable(hook_fn, "register_forward_hook")
-        return hook_table.register(
-            self,
-            "forward",
-            hook_fn,
-            prepend,
-            with_kwargs=bool(with_kwargs),
-            always_call=bool(always_call),
-            observe=observe,
-            traced=traced,
-        )
-
-    def register_backward_pre_hook(self, hook_fn, *, prepend=False, observe=None, traced=None) -> RemovableHandle:
-        """Register a hook that runs, in the backward pass, before the cell's own.
-
-        The hook is called as ``hook_fn(cell, grad_output)`` with a tuple of one gradient for each output, None where
-        none arrives. None keeps them; a tuple of as many Tensors of the same shapes and dtypes (for one output, a
-        Tensor) replaces them, for the cell's weights, too.
-
-        Args:
-            hook_fn (callable): the hook.
-            prepend (bool): True puts it before the hooks that are there.
-            observe, traced (bool, optional): in compiled programs, True says that the hook only observes (it is called after
-                each run, with concrete values), or that it is part of the program; by default its code tells.
-
-        Returns:
-            A handle; ``handle.remove()`` takes the hook away.
-
-        Raises:
-            TypeError: `hook_fn` is not callable.
-
-        Example:
-            >>> import msjax as ms
-            >>> from msjax import nn
-            >>> relu = nn.ReLU()
-            >>> handle = relu.register_backward_pre_hook(lambda cell, grad_output: grad_output[0] * 10)
-            >>> print(ms.grad(relu)(ms.Tensor(2.0)))
-            10.0
-        """
-        check_callable(hook_fn, "register_backward_pre_hook")
-        return hook_table.register(self, "backward_pre", hook_fn, prepend, observe=observe, traced=traced)
-
-    def register_backward_hook(self, hook_fn, *, prepend=False, observe=None, traced=None) -> RemovableHandle:
-        """Register a hook that runs, in the backward pass, after the cell's own.
-
-        The hook is called as ``hook_fn(cell, grad_input, grad_output)``: a tuple of the gradients with respect to the
-        Tensors among the positional arguments, None for one that carries none, and the tuple of those that arrived at
-        the outputs. None keeps them; a tuple of as many Tensors as there are inputs (for one input, a Tensor) replaces
-        the gradients of the inputs.
-
-        Args:
-            hook_fn (callable): the hook.
-            prepend (bool): True puts it before the hooks that are there.
-            observe, traced (bool, optional): in compiled programs, True says that the hook only observes (it is called after
-                each run, with concrete values), or that it is part of the program; by default its code tells.
-
-        Returns:
-            A handle; ``handle.remove()`` takes the hook away.
-
-        Raises:
-            TypeError: `hook_fn` is not callable.
-
-        Example:
-            >>> import msjax as ms
-            >>> from msjax import nn
-            >>> relu = nn.ReLU()
-            >>> handle = relu.register_backward_hook(lambda cell, grad_input, grad_output: print(grad_input[0], grad_output[0]))
-            >>> _ = ms.grad(lambda x: relu(x) * 3)(ms.Tensor([-1.0, 2.0]))
-            [0. 3.] [3. 3.]
-        """
-        check_callable(hook_fn, "register_backward_hook")
-        return hook_table.register(self, "backward", hook_fn, prepend, observe=observe, traced=traced)
-
-    def register_saved_tensors_hooks(self, pack_hook, unpack_hook) -> RemovableHandle:
-        """Pack and unpack what operators keep for the backward while ``construct`` runs.
-
-        The functions are those of `ms.saved_tensors_hooks`. Where several were registered, the last one counts.
-
-        Args:
-            pack_hook (callable): from a Tensor to anything.
-            unpack_hook (callable): from that to a Tensor.
-
-        Returns:
-            A handle; ``handle.remove()`` takes the pair away.
-
-        Raises:
-            TypeError: one of them is not callable.
-
-        Example:
-            >>> import msjax as ms
-            >>> from msjax import nn
-            >>> net = nn.Tanh()
-            >>> handle = net.register_saved_tensors_hooks(lambda t: t.asnumpy(), lambda a: ms.Tensor(a))
-            >>> print(ms.grad(net)(ms.Tensor(0.0)))
-            1.0
-        """
-        check_callable(pack_hook, "register_saved_tensors_hooks")
-        check_callable(unpack_hook, "register_saved_tensors_hooks")
-        return hook_table.register(self, "saved_tensors", (pack_hook, unpack_hook))
 
     def recompute(self, *, use_reentrant=True, output_recompute=False, early_stop=True, context_fn=None, **kwargs):
         """Compute inner values of this cell again in the backward pass instead of keeping them; see `ms.recompute`.
