@@ -21,6 +21,7 @@ class Recording:
         self.scope = None
         self._marked = []
         self._ends = {}
+        self._weights = ()
         self._before = None
 
     def __enter__(self):
@@ -81,6 +82,7 @@ class Recording:
             else:
                 node.requested = True
             leaves.append(node)
+        self._weights = dict.fromkeys(leaves)
         return leaves
 
     def _original(self, tensor):
@@ -113,7 +115,7 @@ class Recording:
             if node is not None and self._mine(node):
                 roots.append((node, i, ct if recorded else ct._value))
         targets = {leaf for _, leaf, _, _ in self._marked if leaf.requested}
-        found = sweep(roots, targets, recorded=recorded, keep=keep)
+        found = sweep(roots, targets, recorded=recorded, keep=keep, weights=self._weights)
         if not keep:
             self.forget([*outputs, *_tensors(also)])
         return Gradients(found, recorded)

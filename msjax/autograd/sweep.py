@@ -4,6 +4,7 @@ from contextlib import contextmanager
 from operator import attrgetter
 
 import jax
+import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.common.node import RootLeaf
@@ -14,7 +15,7 @@ _ADD = Op("add gradients", lambda a, b: a + b, int_grad=True)
 _add_arrays = jax.jit(lambda a, b: a + b)
 
 
-def sweep(roots, targets, *, recorded=False, keep=False, deliver=None):
+def sweep(roots, targets, *, recorded=False, keep=False, weights=(), deliver=None):
     """Send gradients back from `roots`.
 
     Args:
@@ -23,6 +24,7 @@ def sweep(roots, targets, *, recorded=False, keep=False, deliver=None):
             RootLeaves.
         recorded: True puts the sweep itself on the tape of the surrounding scope.
         keep: True leaves the graph as it is, for another sweep.
+        weights: leaves whose hooks run, with zeros, even if no gradient arrives there.
         deliver: called with (leaf, gradient) as soon as a leaf's gradient is complete, its hooks included; gradients are
             then handed on from the first operand to the last, as in PyTorch, and not as in MindSpore.
 
@@ -90,6 +92,10 @@ def sweep(roots, targets, *, recorded=False, keep=False, deliver=None):
                         complete(target, grads.pop(target))
             if not keep and not recorded:
                 node.release()
+        for leaf in weights if roots else ():
+            if leaf not in found and leaf.tensor._hooks:
+                zeros = wrap(jnp.zeros(leaf.tensor.shape, leaf.tensor._value.dtype))
+                complete(leaf, [zeros if recorded else zeros._value])
     return found
 
 

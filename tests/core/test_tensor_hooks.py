@@ -230,6 +230,21 @@ def test_parameter_hook_runs_only_if_its_gradient_is_asked_for():
     assert len(log) == 1
 
 
+def test_parameter_that_was_asked_for_but_not_used_has_zeros():
+    """As in MindSpore; an input that is not used is another matter: its hooks don't run."""
+    log = []
+    w = Parameter(Tensor([1.0, 2.0]), name="w")
+    w.register_hook(lambda grad: log.append(grad.tolist()) or grad + 5)
+    assert ms.grad(lambda x: x * 2, None, w)(X).tolist() == [5.0, 5.0]
+    assert ms.grad(ms.grad(lambda x: x * x), 0, w)(X)[1].tolist() == [5.0, 5.0]
+    assert log == [[0.0, 0.0]] * 2
+    x = Tensor([1.0, 2.0])
+    x.register_hook(log.append)
+    ms.grad(lambda x, y: y * 2, (0, 1))(x, Y)
+    ms.grad(lambda x: Y, None, w)(X)
+    assert len(log) == 2
+
+
 def test_shared_parameter_has_one_total_gradient():
     log = []
     a = Scale()
