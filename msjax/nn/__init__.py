@@ -5,6 +5,7 @@ from msjax.nn.basic import *
 from msjax.nn.cell import Cell
 from msjax.nn.container import CellDict, CellList, SequentialCell
 from msjax.nn.conv import *
+from msjax.nn.derivatives import *
 from msjax.nn.dropout import *
 from msjax.nn.dynamic_lr import *
 from msjax.nn.embedding import *

@@ -9,7 +9,7 @@ from msjax.nn.metrics.curves import __all__ as _curves
 from msjax.nn.metrics.errors import *
 from msjax.nn.metrics.errors import __all__ as _errors
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
-from msjax.nn.metrics.names import get_metric_fn, names
+from msjax.nn.metrics.names import get_metric_fn, get_metrics, names
 from msjax.nn.metrics.occlusion import OcclusionSensitivity
 from msjax.nn.metrics.similarity import *
 from msjax.nn.metrics.similarity import __all__ as _similarity
@@ -20,6 +20,7 @@ __all__ = [
     "Metric",
     "OcclusionSensitivity",
     "get_metric_fn",
+    "get_metrics",
     "names",
     "rearrange_inputs",
     *_classification,

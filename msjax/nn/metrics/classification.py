@@ -90,10 +90,10 @@ class Accuracy(_Classification):
         self._correct += int((pred == label).all(axis=1).sum())
         self._total += len(pred)
 
-    def eval(self) -> float:
+    def eval(self) -> np.float64:
         if not self._total:
             raise self._nothing()
-        return self._correct / self._total
+        return np.float64(self._correct / self._total)
 
 
 class _ByClass(_Classification):
@@ -208,10 +208,10 @@ class TopKCategoricalAccuracy(Metric):
         self._correct += int((best == label.reshape(-1, 1)).any(axis=1).sum())
         self._total += label.size
 
-    def eval(self) -> float:
+    def eval(self) -> np.float64:
         if not self._total:
             raise self._nothing()
-        return self._correct / self._total
+        return np.float64(self._correct / self._total)
 
 
 class Top1CategoricalAccuracy(TopKCategoricalAccuracy):

@@ -24,10 +24,10 @@ class _Error(Metric):
         self._sum += self._total(label.reshape(pred.shape) - pred)
         self._samples += label.shape[0] if label.ndim else 1
 
-    def eval(self) -> float:
+    def eval(self) -> np.float64:
         if not self._samples:
             raise self._nothing()
-        return float(self._sum / self._samples)
+        return np.float64(self._sum / self._samples)
 
 
 class MAE(_Error):
@@ -71,10 +71,10 @@ class Loss(Metric):
         self._sum += loss.mean()
         self._batches += 1
 
-    def eval(self) -> float:
+    def eval(self) -> np.float64:
         if not self._batches:
             raise self._nothing()
-        return float(self._sum / self._batches)
+        return np.float64(self._sum / self._batches)
 
 
 class Perplexity(Metric):
@@ -109,7 +109,7 @@ class Perplexity(Metric):
         self._sum -= float(np.log(np.maximum(1e-10, probability)).sum())
         self._count += probability.size
 
-    def eval(self) -> float:
+    def eval(self) -> np.float64:
         if not self._count:
             raise self._nothing()
         return float(np.exp(self._sum / self._count))
