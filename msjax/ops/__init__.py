@@ -9,7 +9,6 @@ from msjax.ops.assigning import *
 from msjax.ops.convolution import *
 from msjax.ops.creation import *
 from msjax.ops.elementwise import *
-from msjax.ops.elementwise import true_divide as div
 from msjax.ops.from_jax import from_jax
 from msjax.ops.functions import *
 from msjax.ops.gathering import *

@@ -1,9 +1,14 @@
 """Operators made of others, under MindSpore's older name ``ops.composite``."""
 
+import sys
+
 from msjax import ops
+from msjax.offers import missing
 
 
 def __getattr__(name):
+    if not hasattr(ops, name):
+        raise missing(f"mindspore.ops.composite.{name}", sys._getframe(1))
     return getattr(ops, name)
 
 

@@ -1,9 +1,14 @@
 """Operators as functions, under MindSpore's older name ``ops.functional``."""
 
+import sys
+
 from msjax import ops
+from msjax.offers import missing
 
 
 def __getattr__(name):
+    if not hasattr(ops, name):
+        raise missing(f"mindspore.ops.functional.{name}", sys._getframe(1))
     return getattr(ops, name)
 
 
