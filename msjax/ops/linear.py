@@ -53,7 +53,15 @@ def matmul(input, other):
     """
     if is_number(input) or is_number(other):
         raise TypeError("the operands should be Tensors, not numbers.")
-    return jnp.matmul(*promote(input, other))
+    _one_dtype(input, other)
+    return jnp.matmul(input, other)
+
+
+def _one_dtype(*operands):
+    """Products don't convert: MindSpore's kernels take operands of one dtype, and a silent conversion would hide a forgotten cast."""
+    if any(x.dtype != operands[0].dtype for x in operands):
+        raise TypeError(f"the operands should have one dtype, but have {', '.join(str(x.dtype) for x in operands)}.")
+    return operands
 
 
 def _axes(x, name, n):
@@ -72,7 +80,7 @@ def mm(input, mat2):
         [[ 7. 10.]
          [15. 22.]]
     """
-    x, y = promote(input, mat2)
+    x, y = _one_dtype(input, mat2)
     _axes(x, "input", 2)
     _axes(y, "mat2", 2)
     return jnp.matmul(x, y)
@@ -88,7 +96,7 @@ def bmm(input_x, mat2):
         [[[3.]
           [3.]]]
     """
-    x, y = promote(input_x, mat2)
+    x, y = _one_dtype(input_x, mat2)
     return jnp.matmul(x, y)
 
 
@@ -99,7 +107,7 @@ def _transposed(x, flag):
 @operator(2, name="MatMul", int_grad=True)
 def matmul_transposed(x, y, transpose_x, transpose_y):
     """The matrix product with either factor's last two axes exchanged first; the copy is left to the compiler."""
-    x, y = promote(x, y)
+    x, y = _one_dtype(x, y)
     return jnp.matmul(_transposed(x, transpose_x), _transposed(y, transpose_y))
 
 
@@ -294,7 +302,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
         [[ 8. 12.]
          [18. 26.]]
     """
-    return _fused(input, jnp.matmul(*promote(mat1, mat2)), beta, alpha)
+    return _fused(input, jnp.matmul(*_one_dtype(mat1, mat2)), beta, alpha)
 
 
 @operator(3, name="addmv", int_grad=True)
@@ -379,6 +387,7 @@ def dense(input, weight, bias=None):
         >>> print(ops.dense(ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0, 4.0]]), ms.Tensor([0.5])))
         [[11.5]]
     """
+    _one_dtype(input, weight, *(() if bias is None else (bias,)))
     out = jnp.matmul(input, weight.T)
     return out if bias is None else out + bias
 
