@@ -87,11 +87,12 @@ def _expand(self, *size):
     return arrange.broadcast_to(self, shape_of(size))
 
 
-def _squeeze(self, *axis, dim=None):
-    """Without axes of size 1: all of them, or those named, as ints or a tuple."""
-    if dim is not None:
-        axis = (dim,)
-    return arrange.squeeze(self, axis[0] if len(axis) == 1 else axis or None)
+def _squeeze(self, *axes, axis=None, dim=None):
+    """Without axes of size 1: all of them, or those named, as ints, a tuple or a list."""
+    named = [a for a in (axes or None, None if axis is None else (axis,), None if dim is None else (dim,)) if a is not None]
+    if len(named) > 1:
+        raise TypeError("Tensor.squeeze needs its axes once, but got them twice.")
+    return arrange.squeeze(self, shape_of(named[0]) if named else None)
 
 
 def _tile(self, *dims, reps=None):
