@@ -124,7 +124,7 @@ class AdaFactor(Optimizer):
         clip_threshold (float): the largest root mean square of a move. Default: 1.0.
         decay_rate (float): the power in which means come to keep more. Default: 0.8.
         beta1 (float): how much of the mean of moves is kept; 0.0 for no such mean. Default: 0.9.
-        weight_decay (float): Default: 0.0.
+        weight_decay (float): for all Parameters; as in MindSpore, that of a group has no effect. Default: 0.0.
         scale_parameter (bool): whether the learning rate is scaled by a Parameter's root mean square. Default: True.
         relative_step (bool): whether the learning rate follows from the step. Default: True.
         warmup_init (bool): whether it then grows at first. Default: False.
@@ -151,9 +151,8 @@ class AdaFactor(Optimizer):
             ("compression", compression),
         ):  # fmt: skip
             flag(value, name, "AdaFactor")
-        if not self.is_group:
-            # Unlike in the other optimizers, the decay is for all Parameters, whatever their names.
-            self._decays = (self.weight_decay,) * len(self.parameters)
+        # Unlike in the other optimizers, this decay is for all Parameters, whatever their names or groups.
+        self._decays = (weight_decay,) * len(self.parameters)
         self.eps = tuple(float(e) for e in eps)
         self.clip_threshold = positive(clip_threshold, "clip_threshold", "AdaFactor", ints=True)
         self.decay_rate = real(decay_rate, "decay_rate", "AdaFactor", low=0.0)
