@@ -43,7 +43,7 @@ class Model:
         >>> model = train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.5), metrics={"mae"})
         >>> data = [(np.ones((2, 1), np.float32), np.ones((2, 1), np.float32))]
         >>> model.train(3, data)
-        >>> model.eval(data)
+        >>> {name: float(value) for name, value in model.eval(data).items()}
         {'mae': 0.0}
     """
 

@@ -49,6 +49,16 @@ def one(values=(1.0, -2.0), name="w"):
     return Parameter(Tensor(np.array(values, np.float32)), name=name)
 
 
+def test_adafactor_decays_all_groups_alike():
+    found = []
+    for decay in (0.0, 0.5):
+        w = one()
+        optimizer = nn.AdaFactor([{"params": [w], "weight_decay": decay}], 0.1, relative_step=False)
+        optimizer((Tensor([0.5, 0.25]),))
+        found.append(w.asnumpy())
+    np.testing.assert_array_equal(*found)
+
+
 def test_nesterov_momentum_looks_ahead():
     w, g = one(), np.array([0.5, 0.25], np.float32)
     optimizer = nn.Momentum([w], 0.1, 0.9, use_nesterov=True)

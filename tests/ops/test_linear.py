@@ -152,6 +152,12 @@ def test_errors():
     x = ms.Tensor(X)
     with pytest.raises(RuntimeError, match="MatMul"):
         ops.matmul(x, x)
+    half, square = ms.Tensor(Q, ms.float16), ms.Tensor(Q)
+    for product in (ops.matmul, ops.mm, ops.bmm, ops.dense, ops.MatMul(), ops.MatMul(transpose_b=True), ms.Tensor.__matmul__):
+        with pytest.raises(TypeError, match="one dtype, but have float16, float32"):
+            product(half, square)
+    with pytest.raises(TypeError, match="one dtype"):
+        ops.addmm(square, half, square)
     with pytest.raises(TypeError, match="numbers"):
         ops.matmul(x, 2)
     with pytest.raises(ValueError, match="axes"):

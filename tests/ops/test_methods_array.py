@@ -19,6 +19,8 @@ C = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
         (lambda a: a.reshape([3, -1]), A.reshape(3, 2)),
         (lambda a: a.flatten(), A.ravel()),
         (lambda a: a.expand_dims(0).squeeze(0), A),
+        (lambda a: a.expand_dims(0).squeeze(axis=0), A),
+        (lambda a: a.expand_dims(0).expand_dims(3).squeeze(axis=[0, 3]), A),
         (lambda a: a.repeat(2, 1), np.tile(A, (2, 1))),
         (lambda a: a.repeat_interleave(2, 1), np.repeat(A, 2, 1)),
         (lambda a: a.tile(2, 1), np.tile(A, (2, 1))),

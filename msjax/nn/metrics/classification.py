@@ -76,7 +76,7 @@ class Accuracy(_Classification):
     Example:
         >>> import msjax as ms
         >>> from msjax import train
-        >>> train.Accuracy()(ms.Tensor([[0.2, 0.8], [0.9, 0.1]]), ms.Tensor([1, 1]))
+        >>> print(train.Accuracy()(ms.Tensor([[0.2, 0.8], [0.9, 0.1]]), ms.Tensor([1, 1])))
         0.5
     """
 

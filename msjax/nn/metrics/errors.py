@@ -36,7 +36,7 @@ class MAE(_Error):
     Example:
         >>> import msjax as ms
         >>> from msjax import train
-        >>> train.MAE()(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 4.0]))
+        >>> print(train.MAE()(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 4.0])))
         1.0
     """
 

@@ -17,7 +17,7 @@ class Metric:
         >>> metric = train.Accuracy()
         >>> metric.clear()
         >>> metric.update(ms.Tensor([[0.2, 0.8], [0.9, 0.1]]), ms.Tensor([1, 1]))
-        >>> metric.eval()
+        >>> print(metric.eval())
         0.5
     """
 
