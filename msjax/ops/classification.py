@@ -223,7 +223,7 @@ def binary_cross_entropy(logits, labels, weight=None, reduction="mean"):
 
 @operator(4, name="BCEWithLogitsLoss")
 def _bce_with_logits(input, target, weight, pos_weight, reduction):
-    negative = jax.nn.softplus(-jnp.abs(input)) + jnp.maximum(-input, 0)
+    negative = jax.nn.softplus(-input)
     if pos_weight is None:
         losses = (1 - target) * input + negative
     else:

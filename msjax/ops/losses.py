@@ -12,6 +12,7 @@ from msjax.ops.classification import __all__ as _CLASSIFICATION
 from msjax.ops.ctc import *
 from msjax.ops.ctc import __all__ as _CTC
 from msjax.ops.dispatch import operator
+from msjax.ops.elementary import magnitude
 from msjax.ops.loss_reduction import check_reduction, reduce_loss
 
 __all__ = [
@@ -82,7 +83,7 @@ def mse_loss_ext(input, target, reduction="mean"):
 
 @operator(2)
 def _l1_loss(input, target, reduction):
-    return reduce_loss(jnp.abs(input - target), reduction)
+    return reduce_loss(magnitude(input - target), reduction)
 
 
 def l1_loss(input, target, reduction="mean"):
@@ -99,7 +100,7 @@ def l1_loss(input, target, reduction="mean"):
 
 @operator(2, name="SmoothL1Loss")
 def _smooth_l1_loss(input, target, beta, reduction):
-    size = jnp.abs(input - target)
+    size = magnitude(input - target)
     if beta == 0:
         return reduce_loss(size, reduction)
     return reduce_loss(jnp.where(size < beta, 0.5 / beta * size * size, size - 0.5 * beta), reduction)
@@ -133,7 +134,7 @@ def smooth_l1_loss(input, target, beta=1.0, reduction="none"):
 
 @operator(2)
 def _huber_loss(input, target, reduction, delta):
-    size = jnp.abs(input - target)
+    size = magnitude(input - target)
     return reduce_loss(jnp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
 
 
@@ -233,7 +234,9 @@ def poisson_nll_loss(input, target, log_input, full, eps, reduction):
 
 @operator(3)
 def _margin_ranking_loss(input1, input2, target, margin, reduction):
-    return reduce_loss(jnp.maximum(-target * (input1 - input2) + margin, 0), reduction)
+    losses = -target * (input1 - input2) + margin
+    # The slope is 1 at 0, where that of jnp.maximum is 0.5.
+    return reduce_loss(jnp.where(losses < 0, 0, losses), reduction)
 
 
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction="mean"):
@@ -340,7 +343,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
 
 
 def _distance(a, b, p, eps):
-    return jnp.sum(jnp.abs(a - b + eps) ** p, -1) ** (1.0 / p)
+    return jnp.sum(magnitude(a - b + eps) ** p, -1) ** (1.0 / p)
 
 
 @operator(3)

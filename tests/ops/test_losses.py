@@ -2,6 +2,8 @@
 
 import pytest
 
+import msjax as ms
+from msjax import ops
 from tests.ops.recorded import check
 
 SETUP = "x=F(3,5); y=F(3,5); t=I(5,3); p=P(3,5); b=Tensor((np.random.default_rng(1).random((3,5))>.5).astype(np.float32)); w=P(5); x4=F(2,5,3,2); t4=I(5,2,3,2)"
@@ -52,3 +54,24 @@ RECORDED = [
 @pytest.mark.parametrize("expression, want", RECORDED, ids=[e for e, _ in RECORDED])
 def test_as_recorded(expression, want):
     check(SETUP, expression, want)
+
+
+@pytest.mark.parametrize(
+    "loss, slope",
+    [
+        (lambda x: ops.l1_loss(x, ops.zeros_like(x), "sum"), 0.0),
+        (lambda x: ops.smooth_l1_loss(x, ops.zeros_like(x), 1.0, "sum"), 0.0),
+        (lambda x: ops.smooth_l1_loss(x, ops.zeros_like(x), 0.0, "sum"), 0.0),
+        (lambda x: ops.huber_loss(x, ops.zeros_like(x), "sum"), 0.0),
+        (lambda x: ops.margin_ranking_loss(x, ops.zeros_like(x), ops.ones_like(x), 0.0, "sum"), -1.0),
+        (lambda x: ops.binary_cross_entropy_with_logits(x, ops.ones_like(x), reduction="sum"), -0.5),
+        (lambda x: ops.binary_cross_entropy_with_logits(x, ops.zeros_like(x), reduction="sum"), 0.5),
+    ],
+)
+def test_slopes_at_0(loss, slope):
+    assert ms.grad(loss)(ms.Tensor([0.0])).tolist() == [slope]
+
+
+def test_cross_entropy_with_large_logits():
+    x = ms.Tensor([-200.0, 200.0])
+    assert ops.binary_cross_entropy_with_logits(x, ms.Tensor([1.0, 1.0]), reduction="none").tolist() == [200.0, 0.0]
