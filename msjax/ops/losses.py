@@ -101,7 +101,7 @@ def l1_loss(input, target, reduction="mean"):
 @operator(2, name="SmoothL1Loss")
 def _smooth_l1_loss(input, target, beta, reduction):
     size = magnitude(input - target)
-    if beta == 0:
+    if not beta:
         return reduce_loss(size, reduction)
     return reduce_loss(jnp.where(size < beta, 0.5 / beta * size * size, size - 0.5 * beta), reduction)
 
