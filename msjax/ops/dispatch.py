@@ -60,16 +60,11 @@ def operator(operands=1, *, name=None, int_grad=False, differentiable=True, shap
     """
 
     def decorate(kernel):
-        signature = inspect.signature(kernel)
-        parameters = list(signature.parameters.values())
-        names = [p.name for p in parameters]
-        defaults = [p.default for p in parameters]
-        keyword_only = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
-        positional = len(parameters) - len(keyword_only)
+        names, defaults, positional = _parameters(kernel)
         index = {n: i for i, n in enumerate(names)}
         total = len(names)
         required = sum(1 for d in defaults if d is inspect.Parameter.empty)
-        fn = kernel if not keyword_only else _positional(kernel, positional, names)
+        fn = kernel if positional == total else _positional(kernel, positional, names)
         op = Op(
             name or kernel.__name__.rstrip("_"), fn, int_grad=int_grad, differentiable=differentiable, shape_error=shape_error
         )
@@ -109,11 +104,27 @@ def operator(operands=1, *, name=None, int_grad=False, differentiable=True, shap
         call.__qualname__ = kernel.__qualname__
         call.__module__ = kernel.__module__
         call.__doc__ = kernel.__doc__
-        call.__signature__ = signature
+        # Where inspect.signature looks: made here, hundreds of signatures would slow the import.
+        call.__wrapped__ = kernel
         call.op = op
         return call
 
     return decorate
+
+
+def _parameters(kernel):
+    """(names, defaults, how many are no keyword-only ones) of a function's parameters."""
+    code = getattr(kernel, "__code__", None)
+    if code is None or hasattr(kernel, "__wrapped__") or hasattr(kernel, "__signature__"):
+        parameters = list(inspect.signature(kernel).parameters.values())
+        positional = sum(p.kind is not p.KEYWORD_ONLY for p in parameters)
+        return [p.name for p in parameters], [p.default for p in parameters], positional
+    positional = code.co_argcount
+    names = list(code.co_varnames[: positional + code.co_kwonlyargcount])
+    given = kernel.__defaults__ or ()
+    defaults = [inspect.Parameter.empty] * (positional - len(given)) + list(given)
+    defaults += [(kernel.__kwdefaults__ or {}).get(n, inspect.Parameter.empty) for n in names[positional:]]
+    return names, defaults, positional
 
 
 def _positional(kernel, positional, names):

@@ -17,6 +17,9 @@ class Primitive:
         Add 3.0
     """
 
+    # What the constructor takes, which `repr` shows.
+    _arguments = ()
+
     def __init__(self, name=None):
         self.name = name or type(self).__name__
         self.attrs = {}
@@ -42,7 +45,8 @@ class Primitive:
         raise NotImplementedError(f"Primitive {self.name} has no function of its own.")
 
     def __repr__(self):
-        return f"Prim[{self.name}]" + (f"<{', '.join(f'{k}={v}' for k, v in self.attrs.items())}>" if self.attrs else "")
+        shown = {key: getattr(self, key) for key in self._arguments} | self.attrs
+        return f"Prim[{self.name}]" + (f"<{', '.join(f'{k}={v}' for k, v in shown.items())}>" if shown else "")
 
 
 REQUIRED = inspect.Parameter.empty
@@ -57,28 +61,56 @@ def primitive_class(name, attributes, call, doc):
         call (callable): called as ``call(self, *inputs)``.
         doc (str): the class's docstring.
     """
-    signature = inspect.Signature(
-        [inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=value) for key, value in attributes.items()]
-    )
+    names = tuple(attributes)
+    defaults = tuple(attributes.values())
+    required = defaults.count(REQUIRED)
 
     def __init__(self, *args, **kwargs):
         Primitive.__init__(self, name)
-        try:
-            bound = signature.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"For '{name}': {error}; it takes {signature}.") from None
-        bound.apply_defaults()
-        for key, value in bound.arguments.items():
-            setattr(self, key, value)
+        values = self.__dict__
+        values.update(zip(names, defaults))
+        values.update(zip(names, args))
+        values.update(kwargs)
+        # Only a call with arguments is worth a closer look, which finds what is too much, double or missing.
+        if (args or kwargs or required) and (len(args) > len(names) or not _fits(names, required, args, kwargs)):
+            signature = type(self).__signature__
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"For '{name}': {error}; it takes {signature}.") from None
 
     def __call__(self, *args, **kwargs):
         return call(self, *args, **kwargs)
 
-    __init__.__signature__ = signature.replace(
-        parameters=[inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *signature.parameters.values()]
-    )
-    body = {"__init__": __init__, "__call__": __call__, "__doc__": doc, "__module__": "msjax.ops.operations"}
+    body = {
+        "__init__": __init__,
+        "__call__": __call__,
+        "__doc__": doc,
+        "__module__": "msjax.ops.operations",
+        "__signature__": _Signature(attributes),
+        "_arguments": names,
+    }
     return type(name, (Primitive,), body)
+
+
+def _fits(names, required, args, kwargs):
+    """Whether arguments are all known, none given twice, none missing; required ones come first."""
+    given = len(args)
+    return all(key in names[given:] for key in kwargs) and all(key in kwargs for key in names[given:required])
+
+
+class _Signature:
+    """A class's signature, made when somebody asks: hundreds of them would slow the import."""
+
+    def __init__(self, attributes):
+        self.attributes = attributes
+
+    def __get__(self, operator, owner=None):
+        if operator is not None:
+            # That of an operator is its __call__'s.
+            raise AttributeError("__signature__")
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(key, kind, default=value) for key, value in self.attributes.items()])
 
 
 def plain_primitives(functions: dict) -> dict:
