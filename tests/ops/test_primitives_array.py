@@ -70,9 +70,7 @@ def test_every_class_is_a_documented_primitive(name):
     cls = getattr(ops, name)
     assert issubclass(cls, Primitive) and cls.__doc__
     required = [
-        p
-        for p in list(inspect.signature(cls.__init__).parameters.values())[1:]
-        if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
+        p for p in inspect.signature(cls).parameters.values() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD
     ]
     if not required:
         assert cls().name == name
