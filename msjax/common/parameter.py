@@ -129,6 +129,13 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
     def parallel_optimizer(self, value):
         self._metadata["parallel_optimizer"] = bool(value)
 
+    # Settings of MindSpore's distributed training, as they are without it.
+    is_init = False
+    sliced = False
+    comm_fusion = 1
+    is_param_ps = False
+    cache_enable = False
+
     @property
     def inited_param(self):
         """None: data is there from the start."""

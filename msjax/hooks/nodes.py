@@ -222,7 +222,8 @@ class CellBackward:
     def _call_hooks(self, grads):
         grad_output = self.grad_output or (None,) * self.n_outputs
         self.grad_output = None
-        grads = tuple(grads)
+        # A cell that takes no Tensor shows one entry without a gradient, as in MindSpore.
+        grads = tuple(grads) or (None,)
         traced = any_traced(grads) or any_traced(grad_output)
         turned = SETTINGS.hook_dialect == "mindspore-1"
         for hook in self._table().backward:
@@ -232,7 +233,7 @@ class CellBackward:
                 grads = run_hook(hook.fn, "backward hook", args, 1 + turned, hook.observe, hook.traced, self.cells)
             else:
                 grads = gradients_result(hook.fn, "backward hook", hook.fn(*args), grads, self.cells)
-        return list(grads)
+        return list(grads[: self.n_inputs])
 
 
 def run_hook(fn, kind, args, carries=0, observe=None, traced=None, cells=None):
