@@ -165,6 +165,13 @@ def test_second_order_is_that_of_bprop():
     assert ms.grad(ms.grad(lambda x: net(x) * x))(X).tolist() == [5.0, 40.0]
 
 
+def test_second_order_across_two_inputs():
+    """The inner gradient depends on the outer input through bprop alone."""
+    net = Product()
+    got = ms.grad(lambda x: ms.grad(lambda y: net(x, y))(Y) * x)(X)
+    assert got.tolist() == [20.0, 40.0]
+
+
 ERRORS = [
     ((), RuntimeError, "should return 2 gradients, one for each input, but returned 0"),
     ((X,), RuntimeError, "but returned 1"),

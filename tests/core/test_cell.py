@@ -398,6 +398,24 @@ def test_to_float_is_set_for_all_inside_and_the_inner_setting_counts():
     assert net[0].seen["product"] is ms.float16 and net[1].seen["product"] is ms.float32
 
 
+def test_to_float_of_a_child_ends_with_the_child():
+    class Outer(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.child = Types()
+
+        def construct(self, x):
+            before = (x * 2.0).dtype
+            inner = self.child(x).dtype
+            return before, inner, (x * 2.0).dtype
+
+    net = Outer().to_float(ms.float16)
+    net.child.to_float(ms.bfloat16)
+    assert net(Tensor([1.0, 1.0])) == (ms.float16, ms.bfloat16, ms.float16)
+    ms.set_context(pynative_synchronize=True)
+    assert (Tensor([1.0]) * 2.0).dtype is ms.float32
+
+
 def test_to_float_ends_with_the_call_even_if_it_fails():
     class Fails(nn.Cell):
         def construct(self, x):

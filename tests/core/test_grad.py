@@ -189,6 +189,31 @@ def test_inputs_are_left_as_they_were():
     assert x.tolist() == [5.0, 2.0] and x.__jax_array__().tolist() == [5.0, 2.0]
 
 
+def test_what_a_function_leaves_behind_is_a_plain_value():
+    kept = []
+
+    def keeps(x):
+        kept[:] = [x * 2, ms.grad(lambda z: z * x)(Y)]
+        return x * x
+
+    for run in (lambda: ms.grad(keeps)(X), lambda: ms.grad(ms.grad(keeps))(X), lambda: ms.value_and_grad(keeps)(X)):
+        run()
+        assert kept[0].__jax_array__().tolist() == [2.0, 4.0]
+        assert kept[1].__jax_array__().tolist() == [1.0, 2.0]
+        assert ms.grad(lambda x: x * kept[0])(X).tolist() == [2.0, 4.0]
+
+
+def test_what_an_inner_function_leaves_behind_is_a_plain_value():
+    kept = []
+
+    def outer(x):
+        ms.grad(lambda z: kept.append(z * 2) or z)(Y)
+        assert kept[-1].__jax_array__().tolist() == [10.0, 12.0]
+        return x * kept[-1]
+
+    assert ms.grad(outer)(X).tolist() == [10.0, 12.0]
+
+
 def test_control_flow_on_values():
     def g(x):
         n = 0

@@ -188,6 +188,19 @@ def test_fits_the_replacement():
         assert dx.tolist() == want and dx.dtype is ms.float32
 
 
+def test_fits_the_replacement_in_second_order_too():
+    def f(x):
+        x.register_hook(lambda grad: (grad * 2).astype(ms.float16))
+        return x * x
+
+    def inner(x):
+        first = ms.grad(f)(x * 1)
+        assert first.dtype is ms.float32 and first.tolist() == [4.0, 8.0]
+        return first * x
+
+    assert ms.grad(inner)(X).tolist() == [8.0, 16.0]
+
+
 def test_second_order():
     def f(x):
         y = x * x
