@@ -26,8 +26,9 @@ def hooks_of(cell) -> dict:
     """
     found = {kind: [function_name(hook.fn) for hook in getattr(cell._hooks, kind)] for kind in KINDS}
     for name, value in vars(cell).items():
-        if isinstance(value, Parameter) and value._hooks is not None:
-            found[f"gradient of {name}"] = [function_name(hook) for hook in value._hooks.hooks.values()]
+        own = getattr(value, "_hooks", None) if isinstance(value, Parameter) else None
+        if own is not None:
+            found[f"gradient of {name}"] = [function_name(hook) for hook in own.hooks.values()]
     return {kind: names for kind, names in found.items() if names}
 
 

@@ -1,5 +1,8 @@
 """How cells look in notebooks: an unfoldable tree with Parameters, shapes and the hooks that are registered."""
 
+import contextlib
+import warnings
+
 import treescope
 from treescope import rendering_parts as parts
 
@@ -58,8 +61,13 @@ def tree(cell) -> Tree:
     return Tree(cell)
 
 
+@contextlib.contextmanager
 def _renderer():
-    return treescope.active_renderer.set_scoped(treescope.active_renderer.get().extended_with(handlers=[_handler]))
+    ours = treescope.active_renderer.get().extended_with(handlers=[_handler])
+    # When it first renders, treescope looks at all names of numpy, those that are deprecated included.
+    with treescope.active_renderer.set_scoped(ours), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"numpy\.|treescope")
+        yield
 
 
 def _handler(node, path, subtree_renderer):
