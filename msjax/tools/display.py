@@ -1,6 +1,7 @@
 """How cells look in notebooks: an unfoldable tree with Parameters, shapes and the hooks that are registered."""
 
 import contextlib
+import dataclasses
 import warnings
 
 import treescope
@@ -63,7 +64,10 @@ def tree(cell) -> Tree:
 
 @contextlib.contextmanager
 def _renderer():
-    ours = treescope.active_renderer.get().extended_with(handlers=[_handler])
+    base = treescope.active_renderer.get()
+    # One hook of treescope's shows beside a value what its _repr_html_ gives; of a cell, that is what is being made here.
+    hooks = [hook for hook in base.wrapper_hooks if getattr(hook, "__name__", "") != "append_repr_html_when_present"]
+    ours = dataclasses.replace(base, wrapper_hooks=hooks).extended_with(handlers=[_handler])
     # When it first renders, treescope looks at all names of numpy, those that are deprecated included.
     with treescope.active_renderer.set_scoped(ours), warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"numpy\.|treescope")

@@ -39,6 +39,15 @@ def test_tree_in_a_notebook():
         tree(3)
 
 
+def test_a_cell_may_be_what_shows_itself_in_a_notebook():
+    class Shown(nn.SequentialCell):
+        def _repr_html_(self):
+            return tree(self)._repr_html_()
+
+    page = Shown(Shown(nn.Dense(2, 3)), nn.ReLU())._repr_html_()
+    assert "treescope" in page and len(page) < 2_000_000
+
+
 def test_hooks_of():
     relu = nn.ReLU()
     assert hooks_of(relu) == {}
