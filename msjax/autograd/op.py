@@ -81,11 +81,18 @@ class _Bound:
 
     def __init__(self, fn, static):
         self.fn = fn
-        self.static = static
+        self.static = _thawed(static)
         self.__name__ = getattr(fn, "__name__", "op")
 
     def __call__(self, *operands):
         return self.fn(*operands, *self.static)
+
+
+def _thawed(static):
+    """Static values as kernels get them: plain floats, which equal ints, unlike the floats of cache keys."""
+    return tuple([
+        float(v) if isinstance(v, float) else _thawed(v) if v.__class__ is tuple else v for v in static
+    ])  # fmt: skip
 
 
 def apply(op: Op, operands, static=()):
