@@ -81,7 +81,7 @@ def capture(fn, select="*", *, gradients=False, statistic=None, loss=None):
         >>> net = nn.SequentialCell(nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), nn.ReLU())
         >>> _, params, buffers = ms.functionalize(net)
         >>> run = jax.jit(ms.hooks.capture(net, "1", gradients=True))
-        >>> (out, _), found = run(params, buffers, jax.numpy.array([[1.0, 2.0]]))
+        >>> (out, _), found = run(params, buffers, jax.numpy.array([[1.0, 2.0]], "float32"))
         >>> print(found.activations["1"], found.gradients["1"])
         [[3.]] [[1.]]
     """
