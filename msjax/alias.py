@@ -88,12 +88,17 @@ class _StandIn(importlib.abc.Loader):
 
     def exec_module(self, module):
         real = importlib.import_module(self.real)
+        parent, _, child = module.__name__.rpartition(".")
+        # The import system makes this module an attribute of its parent, an msjax module that may have a use for the name.
+        own = getattr(sys.modules.get(parent), child, real)
 
         def __getattr__(name):
-            try:
-                return getattr(real, name)
-            except AttributeError:
-                raise missing(f"{module.__name__}.{name}", sys._getframe(1)) from None
+            for offered in (real, own):
+                try:
+                    return getattr(offered, name)
+                except AttributeError:
+                    continue
+            raise missing(f"{module.__name__}.{name}", sys._getframe(1))
 
         module.__getattr__ = __getattr__
         module.__dir__ = lambda: dir(real)
