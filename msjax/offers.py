@@ -1,6 +1,7 @@
 """What a module says of a name that it lacks."""
 
 import dis
+import importlib
 import sys
 
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
@@ -24,3 +25,16 @@ def missing(shown: str, caller) -> Exception:
     if 0 <= caller.f_lasti < len(code) and code[caller.f_lasti] == _IMPORT_FROM:
         return ImportError(message, name=shown.rpartition(".")[2])
     return AttributeError(message)
+
+
+def later(package: str, names: dict):
+    """A package's ``__getattr__`` for names that are imported when they are first used: {name: module of the package}."""
+
+    def __getattr__(name):
+        if name not in names:
+            raise AttributeError(f"{package} has no {name!r}.")
+        value = getattr(importlib.import_module(f"{package}.{names[name]}"), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return __getattr__

@@ -1,6 +1,7 @@
 """Settings of all tests: 64-bit types as MindSpore has them, two CPU devices, fixed seeds, a clean program state."""
 
 import os
+import sys
 
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
@@ -30,3 +31,16 @@ def clean_state():
     yield
     assert STATE.scope is ROOT and STATE.recording and not STATE.cells
     SETTINGS.mode, SETTINGS.hook_dialect, SETTINGS.pynative_synchronize = ms.PYNATIVE_MODE, "tutorial", False
+
+
+@pytest.fixture
+def no_alias_left():
+    """A test may install msjax as mindspore; the next one starts without."""
+    import jax
+
+    finders, x64 = list(sys.meta_path), jax.config.jax_enable_x64
+    yield
+    sys.meta_path[:] = finders
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mindspore"]:
+        del sys.modules[name]
+    jax.config.update("jax_enable_x64", x64)

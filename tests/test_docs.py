@@ -8,10 +8,8 @@ right behind it; a block without one has to print nothing. A block that raises s
 import contextlib
 import io
 import re
-import sys
 from pathlib import Path
 
-import jax
 import pytest
 
 from tests.printed import same_print
@@ -22,17 +20,6 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 by_name = pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
-
-
-@pytest.fixture
-def no_alias_left():
-    """A page may install msjax as mindspore; the next one starts without."""
-    finders, x64 = list(sys.meta_path), jax.config.jax_enable_x64
-    yield
-    sys.meta_path[:] = finders
-    for name in [name for name in sys.modules if name.partition(".")[0] == "mindspore"]:
-        del sys.modules[name]
-    jax.config.update("jax_enable_x64", x64)
 
 
 def blocks(text):

@@ -3,9 +3,7 @@
 import doctest
 import importlib
 import pkgutil
-import sys
 
-import jax
 import pytest
 
 import msjax
@@ -21,19 +19,8 @@ def module_names():
     return names
 
 
-@pytest.fixture(autouse=True)
-def no_alias_left():
-    """An example may install msjax as mindspore; the next one starts without."""
-    finders, x64 = list(sys.meta_path), jax.config.jax_enable_x64
-    yield
-    sys.meta_path[:] = finders
-    for name in [name for name in sys.modules if name.partition(".")[0] == "mindspore"]:
-        del sys.modules[name]
-    jax.config.update("jax_enable_x64", x64)
-
-
 @pytest.mark.parametrize("name", module_names())
-def test_examples(name, tmp_path, monkeypatch):
+def test_examples(name, tmp_path, monkeypatch, no_alias_left):
     monkeypatch.chdir(tmp_path)
     try:
         module = importlib.import_module(name)

@@ -193,11 +193,7 @@ class _Gradient:
 
     def run_whole(self, fn, args, kwargs):
         """In graph mode, (True, what `run` returns) from one compiled program; else (False, None)."""
-        if SETTINGS.mode != GRAPH_MODE and not is_compiled(fn):
-            return False, None
-        weights = None if self.weights is None else (self.weights.single, *map(id, self.weights.parameters))
-        salt = ("GradOperation", self.position, self.sens_param, weights)
-        return COMPILER.whole(fn, salt, self.run, args, kwargs, self.weights.parameters if self.weights else ())
+        return _run_whole(self, fn, ("GradOperation", self.position, self.sens_param), args, kwargs)
 
     def run(self, fn, args, kwargs):
         """The gradients of one call, in the form asked for."""
@@ -247,6 +243,11 @@ class Weights:
     def shape_like(self, grads):
         return grads[0] if self.single else tuple(grads)
 
+    @property
+    def key(self):
+        """Hashable; the same for the same Parameters asked for in the same form."""
+        return self.single, *map(id, self.parameters)
+
 
 class _Request:
     """The arguments of `grad` and `value_and_grad`, checked."""
@@ -279,11 +280,8 @@ class _Request:
 
     def run_whole(self, fn, args, kwargs):
         """In graph mode, (True, what `run` returns) from one compiled program; else (False, None)."""
-        if SETTINGS.mode != GRAPH_MODE and not is_compiled(fn):
-            return False, None
-        weights = None if self.weights is None else (self.weights.single, *map(id, self.weights.parameters))
-        salt = (self.who, self.positions, self.several, self.by_position, weights, self.has_aux, self.return_ids)
-        return COMPILER.whole(fn, salt, self.run, args, kwargs, self.weights.parameters if self.weights else ())
+        salt = (self.who, self.positions, self.several, self.by_position, self.has_aux, self.return_ids)
+        return _run_whole(self, fn, salt, args, kwargs)
 
     def run(self, fn, args, kwargs):
         """(value, gradients in the form asked for, auxiliary outputs) of one call."""
@@ -315,6 +313,15 @@ class _Request:
             return positions
         weights = self.weights.shape_like(by_weight)
         return (positions, weights) if self.by_position else weights
+
+
+def _run_whole(request, fn, salt, args, kwargs):
+    """(True, what `request.run` returns), from one program, where `fn` is compiled or the mode is graph; else (False, None)."""
+    if SETTINGS.mode != GRAPH_MODE and not is_compiled(fn):
+        return False, None
+    weights = request.weights
+    key, parameters = (None, ()) if weights is None else (weights.key, weights.parameters)
+    return COMPILER.whole(fn, (*salt, key), request.run, args, kwargs, parameters)
 
 
 def is_compiled(fn) -> bool:

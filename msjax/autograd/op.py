@@ -12,7 +12,7 @@ import jax
 from msjax.autograd.pieces import Pull, compile_forward
 from msjax.common import dtype as mstype
 from msjax.common.node import Node, wrap
-from msjax.common.tensor import CONCRETE, Tensor, TracedValueError, as_array, is_tracer
+from msjax.common.tensor import CONCRETE, Tensor, TracedValueError, as_array, is_tensor, is_tracer
 from msjax.context import SETTINGS
 from msjax.errors import describe, where
 from msjax.state import ROOT, STATE
@@ -140,7 +140,7 @@ def apply(op: Op, operands, static=()):
 
 
 def _array_of_list(operand, op):
-    for item in jax.tree.leaves(operand, is_leaf=lambda v: isinstance(v, Tensor)):
+    for item in jax.tree.leaves(operand, is_leaf=is_tensor):
         if isinstance(item, Tensor) and item._node is not None and item._node.live():
             raise TypeError(
                 f"For '{op.name}'{where()}, an operand is a {type(operand).__name__} with a Tensor whose gradient is being recorded and would be "

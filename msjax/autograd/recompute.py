@@ -12,9 +12,8 @@ import jax
 from msjax.autograd.op import gather
 from msjax.common.node import FunctionNode, RootLeaf, next_seq, place_on_tape
 from msjax.common.random import default_generator
-from msjax.common.tensor import Tensor, is_tracer, wrap
+from msjax.common.tensor import Tensor, is_tensor, is_tracer, tensors_in, wrap
 from msjax.errors import callable_name, describe
-from msjax.hooks.nodes import is_tensor
 from msjax.state import STATE
 
 __all__ = ["recompute"]
@@ -55,7 +54,7 @@ def recompute(block, *args, use_reentrant=True, output_recompute=False, early_st
 def call_recomputed(block, args, kwargs, context_fn=None):
     """The call that `recompute` makes."""
     first, second = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
-    if not STATE.recording or any(is_tracer(t._value) for t in _tensors((args, kwargs))):
+    if not STATE.recording or any(is_tracer(t._value) for t in tensors_in((args, kwargs))):
         with first:
             return block(*args, **kwargs)
     return _Region(block, args, kwargs, second).run(first)
@@ -220,10 +219,6 @@ def _chain(scope):
     while scope is not None:
         yield scope
         scope = scope.parent
-
-
-def _tensors(value):
-    return [leaf for leaf in jax.tree.leaves(value, is_leaf=is_tensor) if is_tensor(leaf)]
 
 
 def _buffers(block):

@@ -1,11 +1,10 @@
 """One run of a function under recording, and the gradients found after it."""
 
-import jax
 import jax.numpy as jnp
 
 from msjax.autograd.sweep import sweep
 from msjax.common.node import Leaf, place_on_tape
-from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor import Tensor, tensors_in, wrap
 from msjax.errors import callable_name, describe
 from msjax.state import STATE, Scope
 
@@ -117,7 +116,7 @@ class Recording:
         targets = {leaf for _, leaf, _, _ in self._marked if leaf.requested}
         found = sweep(roots, targets, recorded=recorded, keep=keep, weights=self._weights)
         if not keep:
-            self.forget([*outputs, *_tensors(also)])
+            self.forget([*outputs, *tensors_in(also)])
         return Gradients(found, recorded)
 
     def place(self, tensor):
@@ -174,17 +173,13 @@ def _map_tensors(fn, value):
     return fn(value)
 
 
-def _tensors(value):
-    return [t for t in jax.tree.leaves(value, is_leaf=lambda v: isinstance(v, Tensor)) if isinstance(t, Tensor)]
-
-
 def flatten_tensors(out, fn):
     """The Tensors that a function returned, through nested containers.
 
     Raises:
         TypeError: there is none, so that there is nothing to differentiate.
     """
-    tensors = _tensors(out)
+    tensors = tensors_in(out)
     if not tensors:
         raise TypeError(f"Function {callable_name(fn)} returned {describe(out)}: no Tensor, and so nothing to differentiate.")
     return tensors

@@ -52,9 +52,7 @@ def register_hook_list(tensor) -> HookList:
         hooks = tensor._hooks = HookList()
         if elsewhere([tensor]):
             # jax differentiates: what is computed from the Tensor from now on goes through a node of its own.
-            tensor._value = through_custom_vjp([tensor], lambda grads: [g if g is None else hooks.run(g) for g in grads])[
-                0
-            ]._value
+            tensor._value = through_custom_vjp([tensor], hooks.run_each)[0]._value
     node = tensor._node
     if node is None:
         return hooks
@@ -78,7 +76,7 @@ def hooks(self) -> list:
 def remove_hook(self):
     """Take away all functions registered with `register_hook`."""
     if self._hooks is not None:
-        self._hooks.hooks.clear()
+        self._hooks.clear()
 
 
 for _method in (register_hook, hooks, remove_hook):

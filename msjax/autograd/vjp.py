@@ -5,7 +5,7 @@ import jax
 from msjax.autograd.grad import Weights
 from msjax.autograd.run import Recording, check_function, flatten_tensors
 from msjax.common.node import place_on_tape
-from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.errors import describe
 from msjax.state import STATE
 
@@ -61,7 +61,7 @@ def vjp(fn, *inputs, weights=None, has_aux=False):
         by_input = tuple(found.gradient(place) for place in places)
         return by_input if weights is None else (by_input, weights.shape_like([found.of(leaf) for leaf in leaves]))
 
-    recording.forget([*outputs, *flatten_optional(aux)])
+    recording.forget([*outputs, *tensors_in(aux)])
     return (out, vjp_fn, _bare(aux)) if has_aux else (out, vjp_fn)
 
 
@@ -113,11 +113,9 @@ def jvp(fn, inputs, v, has_aux=False):
         finally:
             STATE.recording = recording
         main, aux = _main_and_aux(out, "jvp") if has_aux else (out, ())
-        leaves, treedef = jax.tree.flatten(main, is_leaf=lambda t: isinstance(t, Tensor))
+        leaves, treedef = jax.tree.flatten(main, is_leaf=is_tensor)
         tree[:] = [treedef]
-        return tuple(_value(leaf, fn) for leaf in leaves), jax.tree.map(
-            lambda t: _value(t, fn), aux, is_leaf=lambda t: isinstance(t, Tensor)
-        )
+        return tuple(_value(leaf, fn) for leaf in leaves), jax.tree.map(lambda t: _value(t, fn), aux, is_leaf=is_tensor)
 
     primals = tuple(x._value for x in inputs)
     tangents = tuple(d._value.astype(x._value.dtype) for x, d in zip(inputs, v))
@@ -143,11 +141,6 @@ def _value(leaf, fn):
             f"For 'jvp', the function should return Tensors, but {getattr(fn, '__name__', fn)} returned {describe(leaf)}."
         )
     return leaf._value
-
-
-def flatten_optional(value):
-    """The Tensors in nested containers; none is fine."""
-    return [t for t in jax.tree.leaves(value, is_leaf=lambda t: isinstance(t, Tensor)) if isinstance(t, Tensor)]
 
 
 def _check_tensors(values, who):

@@ -307,7 +307,7 @@ def text_of(tensor, kind: str, spec: str = "") -> str:
     known = known_value(tensor._value)
     if known is not None:
         return value_text(known, kind, spec)
-    if STATE.trace is not None and STATE.trace.takes(tensor):
+    if STATE.trace is not None and STATE.trace.here():
         return STATE.trace.mark(tensor, kind, spec)
     return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
 
@@ -467,3 +467,13 @@ def is_tensor(obj) -> bool:
         (True, False)
     """
     return isinstance(obj, Tensor)
+
+
+def is_leaf(value) -> bool:
+    """For jax.tree's `is_leaf`: Tensors are leaves, and so is None, which jax would leave out."""
+    return value is None or isinstance(value, Tensor)
+
+
+def tensors_in(value) -> list:
+    """The Tensors in nested containers."""
+    return [leaf for leaf in jax.tree.leaves(value, is_leaf=is_tensor) if isinstance(leaf, Tensor)]

@@ -8,9 +8,8 @@ import jax
 
 from msjax.autograd.run import Recording
 from msjax.common.node import FunctionNode, place_on_tape
-from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor, wrap
-from msjax.compile.program import Compiled, Stale
+from msjax.common.tensor import Tensor, tensors_in, wrap
+from msjax.compile.program import Compiled, Stale, is_argument, keep
 from msjax.state import ROOT, STATE
 
 
@@ -32,10 +31,10 @@ def record(compiled, program, leaves, args, kwargs):
     if STATE.scope.depth > 1:
         # An outer gradient function differentiates the way back, too: it has to see each step.
         return compiled.body(compiled.subject(), args, kwargs)
-    inputs = [*program.variables, *[leaf for leaf in leaves if isinstance(leaf, Tensor) and not isinstance(leaf, Parameter)]]
+    inputs = [*program.variables, *filter(is_argument, leaves)]
     edges, base = place_on_tape(inputs)
     values = [v._value for v in program.variables]
-    saved = [wrap(leaf._value) if isinstance(leaf, Tensor) and not isinstance(leaf, Parameter) else leaf for leaf in leaves]
+    saved = [wrap(leaf._value) if is_argument(leaf) else leaf for leaf in leaves]
     wanted = tuple(edge is not None for edge in edges)
     try:
         out = program.run(leaves)
@@ -43,7 +42,7 @@ def record(compiled, program, leaves, args, kwargs):
         compiled.forget(program)
         program, leaves = compiled.find(args, kwargs)
         return record(compiled, program, leaves, args, kwargs)
-    tensors = _tensors(out)
+    tensors = _results(out)
 
     def back(grads):
         given = tuple(g is not None for g in grads)
@@ -77,15 +76,14 @@ def _way_back(compiled, program, wanted, given, n_leaves):
     key = (program, wanted, given)
     found = compiled.ways_back.get(key)
     if found is None:
-        while len(compiled.ways_back) >= 64:
-            del compiled.ways_back[next(iter(compiled.ways_back))]
-        found = compiled.ways_back[key] = Compiled(
+        found = Compiled(
             _gradients(compiled, program, wanted, given, n_leaves),
             compiled.subject,
             f"gradient of {compiled.name}",
             roots=compiled.roots,
             fullgraph=True,
         )
+        keep(compiled.ways_back, key, found)
     return found
 
 
@@ -98,7 +96,7 @@ def _gradients(compiled, program, wanted, given, n_leaves):
         leaves, cts = list(args[:n_leaves]), args[n_leaves:]
         call_args, call_kwargs = (tuple(leaves), {}) if treedef is None else jax.tree.unflatten(treedef, leaves)
         numbers = range(n_leaves) if inputs is None else inputs
-        passed = [leaves[i] for i in numbers if isinstance(leaves[i], Tensor) and not isinstance(leaves[i], Parameter)]
+        passed = [leaves[i] for i in numbers if is_argument(leaves[i])]
         trace = STATE.trace
         trace.silent = True
         with Recording() as recording:
@@ -107,16 +105,13 @@ def _gradients(compiled, program, wanted, given, n_leaves):
         trace.flush_text()
         trace.silent = False
         rest = iter(cts)
-        pairs = [(o, next(rest)) for o, there in zip(_tensors(out), given) if there]
+        pairs = [(o, next(rest)) for o, there in zip(_results(out), given) if there]
         found = recording.backward([o for o, _ in pairs], [c for _, c in pairs])
         return tuple(None if leaf is None else found.of(leaf) for leaf in marks)
 
     return body
 
 
-def _tensors(value):
-    return [
-        t
-        for t in jax.tree.leaves(value, is_leaf=lambda v: isinstance(v, Tensor))
-        if isinstance(t, Tensor) and not isinstance(t, Parameter)
-    ]
+def _results(out):
+    """The Tensors that a call computed."""
+    return list(filter(is_argument, tensors_in(out)))

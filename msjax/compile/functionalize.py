@@ -5,7 +5,7 @@ import jax
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
-from msjax.common.tensor import Tensor, is_tracer, wrap
+from msjax.common.tensor import Tensor, is_leaf, is_tracer, wrap
 from msjax.compile.trace import LOCK
 from msjax.errors import describe
 from msjax.hooks.callback import raise_pending
@@ -133,7 +133,7 @@ class _Installed:
             variable._value = value
             hooks = variable._hooks
             if hooks and isinstance(variable, Parameter) and is_tracer(value):
-                variable._value = through_custom_vjp([wrap(value)], _hooked(hooks))[0]._value
+                variable._value = through_custom_vjp([wrap(value)], hooks.run_each)[0]._value
 
     def __exit__(self, *_exception):
         for variable, value in zip(self.variables, self.held):
@@ -141,10 +141,6 @@ class _Installed:
         STATE.scope.open = False
         STATE.scope, STATE.recording, STATE.foreign = self.before
         LOCK.release()
-
-
-def _hooked(hooks):
-    return lambda grads: [g if g is None else hooks.run(g) for g in grads]
 
 
 def _to_tensor(array):
@@ -166,14 +162,10 @@ def map_arrays(fn, value):
             else leaf
         ),
         value,
-        is_leaf=_is_leaf,
+        is_leaf=is_leaf,
     )
 
 
 def map_tensors(fn, value):
     """`fn` of all Tensors in nested containers."""
-    return jax.tree.map(lambda leaf: fn(leaf) if isinstance(leaf, Tensor) else leaf, value, is_leaf=_is_leaf)
-
-
-def _is_leaf(value):
-    return value is None or isinstance(value, Tensor)
+    return jax.tree.map(lambda leaf: fn(leaf) if isinstance(leaf, Tensor) else leaf, value, is_leaf=is_leaf)

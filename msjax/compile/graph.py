@@ -16,11 +16,18 @@ def call_cell(cell, args, kwargs):
         (True, result), or (False, None) where the call is part of something else: of another cell, of a program, or of
         a gradient function that runs in PyNative mode.
     """
-    if STATE.cells or STATE.scope is not ROOT or inlined(args, kwargs):
+    if _within(args, kwargs):
         return False, None
-    raise_pending()
     compiled = family(cell, "call", lambda ref: Compiled(_call_cell, ref, type(cell).__name__))
     return True, run(compiled, args, kwargs)
+
+
+def _within(args, kwargs) -> bool:
+    """True where a call is part of something else, so that it is no program of its own."""
+    if STATE.cells or STATE.scope is not ROOT or inlined(args, kwargs):
+        return True
+    raise_pending()
+    return False
 
 
 def _call_cell(cell, args, kwargs):
@@ -39,9 +46,8 @@ def whole(function, salt, body, args, kwargs, roots=()):
     Returns:
         As `call_cell`.
     """
-    if STATE.cells or STATE.scope is not ROOT or inlined(args, kwargs):
+    if _within(args, kwargs):
         return False, None
-    raise_pending()
     owner = getattr(function, "__self__", None)
     owner = owner if isinstance(owner, nnx.Module) else function
     name = f"{salt[0]} of {getattr(function, '__qualname__', type(function).__name__)}"

@@ -14,7 +14,7 @@ from msjax.autograd.imperative import BackwardError
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
-from msjax.common.tensor import Tensor, is_tracer, wrap
+from msjax.common.tensor import Tensor, is_leaf, is_tracer, wrap
 from msjax.compile.replay import write
 from msjax.compile.survey import Survey
 from msjax.compile.trace import LOCK, NeedsPyNative, Trace
@@ -100,9 +100,7 @@ class Compiled:
         found = self._environments.pop(survey.key, None)
         if found is None:
             found = _Environment(survey, bool(extra))
-            while len(self._environments) >= KEPT:
-                del self._environments[next(iter(self._environments))]
-        self._environments[survey.key] = found
+        keep(self._environments, survey.key, found)
         self._now, self._version = found, version
         return found
 
@@ -121,9 +119,7 @@ class Compiled:
                 raise
             # In PyNative mode it either raises where it should, having printed and called what comes before, or it works.
             return self._without(environment, key, error)
-        while len(environment.programs) >= KEPT:
-            del environment.programs[next(iter(environment.programs))]
-        environment.programs[key] = program
+        keep(environment.programs, key, program)
         return program
 
     def _without(self, environment, key, error):
@@ -131,6 +127,13 @@ class Compiled:
         eager = Eager(getattr(error, "why", None) or f"{type(error).__name__}: {_first_line(error)}")
         eager.keep = lambda: environment.programs.__setitem__(key, eager)
         return eager
+
+
+def keep(cache, key, value):
+    """Put something into a cache of limited size, in the place of what was put there first."""
+    while len(cache) >= KEPT:
+        del cache[next(iter(cache))]
+    cache[key] = value
 
 
 class Eager:
@@ -177,12 +180,8 @@ def _signature(args, kwargs):
             key.append((value.shape, value.dtype))
         else:
             return tuple(key), args, None
-    leaves, treedef = jax.tree.flatten((args, kwargs), is_leaf=_is_leaf)
+    leaves, treedef = jax.tree.flatten((args, kwargs), is_leaf=is_leaf)
     return (treedef, *map(_leaf_key, leaves)), leaves, treedef
-
-
-def _is_leaf(value):
-    return value is None or isinstance(value, Tensor)
 
 
 def _leaf_key(leaf):
@@ -198,8 +197,13 @@ def _leaf_key(leaf):
     return "object", id(leaf)
 
 
+def is_argument(leaf) -> bool:
+    """True for a Tensor that goes in with the arguments; a Parameter is a variable."""
+    return isinstance(leaf, Tensor) and not isinstance(leaf, Parameter)
+
+
 def _is_input(leaf) -> bool:
-    return (isinstance(leaf, Tensor) and not isinstance(leaf, Parameter)) or isinstance(leaf, (jax.Array, np.ndarray))
+    return is_argument(leaf) or isinstance(leaf, (jax.Array, np.ndarray))
 
 
 def _raw(leaf):

@@ -9,6 +9,7 @@ import jax
 
 from msjax.common.tensor import value_text, wrap
 from msjax.compile.trace import Call
+from msjax.hooks.returns import nothing
 
 
 class _Writer:
@@ -16,8 +17,7 @@ class _Writer:
 
     def __init__(self):
         self.lines = []
-        self.names = {"wrap": wrap, "text": value_text, "sys": sys, "unflatten": jax.tree.unflatten}
-        self.shared = {}
+        self.names = {"wrap": wrap, "text": value_text, "sys": sys, "nothing": nothing, "unflatten": jax.tree.unflatten}
 
     def name(self, value) -> str:
         name = f"k{len(self.names)}"
@@ -57,7 +57,7 @@ def write(events, result):
         if isinstance(event, Call):
             arguments = writer.expression(event.args)
             writer.lines.append(f"r = {writer.name(event.fn)}(*{arguments})")
-            writer.lines.append(f"if r is not None: {writer.name(event.finish)}(r, {writer.name(event.what)})")
+            writer.lines.append(f"if r is not None: nothing(r, {writer.name(event.what)})")
         else:
             parts = [
                 repr(part) if isinstance(part, str) else f"text(o[{part[0].value}], {part[1]!r}, {part[2]!r})"

@@ -15,7 +15,7 @@ import jax.extend.core
 from flax import nnx
 
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor, is_tracer
+from msjax.common.tensor import Tensor, is_leaf, is_tracer
 from msjax.context import tracing
 from msjax.state import STATE, Scope
 
@@ -40,13 +40,12 @@ class NeedsPyNative(Exception):
 class Call:
     """A hook to be called after each run, with values that the program hands out."""
 
-    __slots__ = ("fn", "args", "what", "finish")
+    __slots__ = ("fn", "args", "what")
 
-    def __init__(self, fn, args, what, finish, trace):
+    def __init__(self, fn, args, what, trace):
         self.fn = fn
         self.args = trace.keep(tuple(args))
         self.what = what
-        self.finish = finish
 
 
 class Text:
@@ -165,7 +164,7 @@ class Trace:
             kept = self.keep_output(value)
             kept.kind = "array"
             return kept
-        leaves, treedef = jax.tree.flatten(value, is_leaf=_opaque)
+        leaves, treedef = jax.tree.flatten(value, is_leaf=is_leaf)
         if len(leaves) == 1 and leaves[0] is value:
             return Kept("constant", value)
         return Kept("tree", ([self.keep(v) for v in leaves], treedef))
@@ -184,15 +183,11 @@ class Trace:
             self.outputs.append(value)
         return index
 
-    def call(self, fn, args, what, finish):
-        """Call `fn(*args)` after each run, and ``finish(result, what)`` after that."""
+    def call(self, fn, args, what):
+        """Call the observer `fn(*args)` after each run."""
         self.flush_text()
         if not self.silent:
-            self.events.append(Call(fn, args, what, finish, self))
-
-    def takes(self, tensor) -> bool:
-        """True if the text of a Tensor can be filled in after each run."""
-        return self.here()
+            self.events.append(Call(fn, args, what, self))
 
     def mark(self, tensor, kind, spec) -> str:
         """What stands in a text for that of a Tensor."""
@@ -237,10 +232,6 @@ class _Capture:
 
     def __getattr__(self, name):
         return getattr(self._stream, name)
-
-
-def _opaque(leaf):
-    return leaf is None or isinstance(leaf, Tensor)
 
 
 def cell_tensors(cell):

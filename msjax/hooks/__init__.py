@@ -4,9 +4,8 @@
 and `site` are for plain functions of jax arrays.
 """
 
-import importlib
-
 from msjax.hooks.handle import RemovableHandle
+from msjax.offers import later
 
 _LATER = {
     "barrier": "callback",
@@ -19,11 +18,4 @@ _LATER = {
 }
 
 __all__ = ["RemovableHandle", *_LATER]
-
-
-def __getattr__(name):
-    if name in _LATER:
-        value = getattr(importlib.import_module(f"msjax.hooks.{_LATER[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"msjax.hooks has no {name!r}.")
+__getattr__ = later(__name__, _LATER)

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, batching, mlir
 
-from msjax.common.tensor import Tensor, is_tracer, wrap
+from msjax.common.tensor import Tensor, is_leaf, is_tracer, wrap
 from msjax.context import tracing
 from msjax.hooks.returns import nothing
 from msjax.state import STATE
@@ -27,20 +27,19 @@ class Delivery:
     """One hook site: rebuilds the hook's arguments from the values that arrive, and calls it.
 
     Attributes:
-        fn, what, finish: the hook, what it is (for messages), and the check of what it returned.
+        fn, what: the hook, and what it is, for messages.
         slots: for each leaf of the arguments, the number of a value or, wrapped in a tuple, the leaf itself.
     """
 
-    def __init__(self, fn, what, finish, slots, treedef):
+    def __init__(self, fn, what, slots, treedef):
         self.fn = fn
         self.what = what
-        self.finish = finish
         self.slots = slots
         self.treedef = treedef
 
     def __call__(self, values):
         leaves = [s[0] if isinstance(s, tuple) else wrap(values[s]) for s in self.slots]
-        self.finish(self.fn(*jax.tree.unflatten(self.treedef, leaves)), self.what)
+        nothing(self.fn(*jax.tree.unflatten(self.treedef, leaves)), self.what)
 
     def all_lanes(self, values, lanes):
         """Call the hook once for each example of a vmap (nested `lanes` times), as the code within sees them."""
@@ -130,7 +129,7 @@ def tap(fn, args, what, carries):
     Returns:
         The argument number `carries`, tied to the call: a program that uses it makes the call, too.
     """
-    leaves, treedef = jax.tree.flatten(tuple(args), is_leaf=_is_leaf)
+    leaves, treedef = jax.tree.flatten(tuple(args), is_leaf=is_leaf)
     slots, values = [], []
     for leaf in leaves:
         if isinstance(leaf, Tensor) and is_tracer(leaf._value):
@@ -141,15 +140,15 @@ def tap(fn, args, what, carries):
     # One call waits for the one before it in the same program: nothing else says that forward comes before backward.
     last = _CALLS.last
     chained = last is not None and any(getattr(v, "_trace", None) is last._trace for v in values)
-    done = hook_p.bind(*values, *([last] if chained else ()), delivery=Delivery(fn, what, nothing, slots, treedef), lanes=0)
+    done = hook_p.bind(*values, *([last] if chained else ()), delivery=Delivery(fn, what, slots, treedef), lanes=0)
     _CALLS.last = done if is_tracer(done) else None
     if STATE.trace is not None:
         STATE.trace.uses_callbacks = True
-    carried = jax.tree.leaves(args[carries], is_leaf=_is_leaf)
+    carried = jax.tree.leaves(args[carries], is_leaf=is_leaf)
     if not any(isinstance(leaf, Tensor) and is_tracer(leaf._value) for leaf in carried):
         _CALLS.untied.append(done)
         return args[carries]
-    return jax.tree.map(lambda leaf: _tied(leaf, done), args[carries], is_leaf=_is_leaf)
+    return jax.tree.map(lambda leaf: _tied(leaf, done), args[carries], is_leaf=is_leaf)
 
 
 class _Calls(threading.local):
@@ -181,7 +180,7 @@ def call_on_host(fn, args, what, carries, check):
     Returns:
         That argument with new Tensors.
     """
-    leaves, treedef = jax.tree.flatten(tuple(args), is_leaf=_is_leaf)
+    leaves, treedef = jax.tree.flatten(tuple(args), is_leaf=is_leaf)
     at = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
     single = isinstance(args[carries], Tensor)
     group = (args[carries],) if single else args[carries]
@@ -236,10 +235,6 @@ def _tied(leaf, done):
     return made
 
 
-def _is_leaf(value):
-    return value is None or isinstance(value, Tensor)
-
-
 # So long without news, in seconds, before hooks run; and the longest that they wait for it.
 _PAUSE, _PATIENCE = 0.002, 0.1
 
@@ -288,7 +283,7 @@ class _Worker:
 
     def drain(self):
         """Call the hooks whose values have arrived, in the order in which they came."""
-        if self._running.locked() and STATE.hooks_run:
+        if STATE.hooks_run:
             return  # a hook asks for what only its end can bring
         with self._running:
             STATE.hooks_run = True

@@ -8,7 +8,7 @@ import jax
 import jax.extend.core
 import jax.numpy as jnp
 
-from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.errors import check_callable, describe
 
 
@@ -116,17 +116,12 @@ def _capture_cell(net, chosen, gradients, statistic, loss):
 
 def _at(name):
     def hook(cell, args, output):
-        tensors = [t for t in jax.tree.leaves(output, is_leaf=_is_tensor) if isinstance(t, Tensor)]
-        value = output._value if isinstance(output, Tensor) else tuple(t._value for t in tensors)
+        value = output._value if isinstance(output, Tensor) else tuple(t._value for t in tensors_in(output))
         met = _COLLECTOR.now.meet(name, value)
         new = iter([met] if isinstance(output, Tensor) else met)
-        return jax.tree.map(lambda t: wrap(next(new)) if isinstance(t, Tensor) else t, output, is_leaf=_is_tensor)
+        return jax.tree.map(lambda t: wrap(next(new)) if isinstance(t, Tensor) else t, output, is_leaf=is_tensor)
 
     return hook
-
-
-def _is_tensor(value):
-    return isinstance(value, Tensor)
 
 
 def _capturing(fn, chosen, gradients, statistic, total):

@@ -9,7 +9,7 @@ import weakref
 
 import jax
 
-from msjax.common.tensor import CONCRETE, Tensor, TracedValueError, is_tracer, known_value, wrap
+from msjax.common.tensor import CONCRETE, Tensor, TracedValueError, is_leaf, is_tracer, known_value, tensors_in, wrap
 from msjax.hooks.callback import call_on_host, tap
 from msjax.hooks.classify import only_observes
 from msjax.hooks.returns import What, nothing
@@ -62,7 +62,7 @@ def invoke(fn, args, kind, *, observe=None, traced=None, cells=None, carries=-1,
     carried = args[carries]
     what = What(kind, fn, cells)
     if observes(fn, observe, traced):
-        values = [t for t in _tensors(args) if is_tracer(t._value)]
+        values = [t for t in tensors_in(args) if is_tracer(t._value)]
         known = [known_value(t._value) for t in values]
         if all(k is not None for k in known):
             # An eager jax.grad: the values are there.
@@ -71,7 +71,7 @@ def invoke(fn, args, kind, *, observe=None, traced=None, cells=None, carries=-1,
             return None, carried
         trace = STATE.trace
         if trace is not None and trace.here():
-            trace.call(fn, args, what, nothing)
+            trace.call(fn, args, what)
             return None, carried
         return None, tap(fn, args, what, carries)
     try:
@@ -102,16 +102,8 @@ def _sentence(what):
     return text[0].upper() + text[1:]
 
 
-def _tensors(value):
-    return [v for v in jax.tree.leaves(value, is_leaf=_is_leaf) if isinstance(v, Tensor)]
-
-
-def _is_leaf(value):
-    return value is None or isinstance(value, Tensor)
-
-
 def _replace(args, new):
-    return jax.tree.map(lambda v: new.get(id(v), v), args, is_leaf=_is_leaf)
+    return jax.tree.map(lambda v: new.get(id(v), v), args, is_leaf=is_leaf)
 
 
 def _fresh(args):
@@ -126,7 +118,7 @@ def _fresh(args):
         refs.append(weakref.ref(made))
         return made
 
-    return jax.tree.map(copy, args, is_leaf=_is_leaf), refs
+    return jax.tree.map(copy, args, is_leaf=is_leaf), refs
 
 
 _SPLIT = """{what} returns a value, and so is part of the compiled program; but it needs values that are known only when

@@ -43,21 +43,19 @@ def hook_gradient(fn, *, observe=None, traced=None):
 
     def identity(value):
         leaves, treedef = jax.tree.flatten(value)
-        leaves = [jnp.asarray(leaf) for leaf in leaves]
+        tensors = [wrap(jnp.asarray(leaf)) for leaf in leaves]
+        avals = [(t.shape, t._value.dtype) for t in tensors]
+        adapter = _Adapter(fn, (treedef,), treedef)
 
         def back(grads):
             # jax has no gradient where none arrives; the function sees zeros there.
-            grads = tuple(wrap(jnp.zeros(v.shape, v.dtype)) if g is None else g for g, v in zip(grads, leaves))
-            adapter = _Adapter(fn, (treedef,), treedef)
-
-            def check(result, given):
-                return given if result is None else _fitting(fn, result, given, treedef)
-
+            grads = tuple(wrap(jnp.zeros(*aval)) if g is None else g for g, aval in zip(grads, avals))
             return list(run_checked(adapter, "gradient hook", (grads,), 0, check, observe=seen, traced=not seen))
 
-        avals = [jax.ShapeDtypeStruct(v.shape, v.dtype) for v in leaves]
-        values, leaves = leaves, avals
-        return jax.tree.unflatten(treedef, [t._value for t in through_custom_vjp([wrap(v) for v in values], back)])
+        return jax.tree.unflatten(treedef, [t._value for t in through_custom_vjp(tensors, back)])
+
+    def check(result, given):
+        return given if result is None else _fitting(fn, result, given)
 
     return identity
 
@@ -68,7 +66,7 @@ class _Adapter:
     Args:
         fn: the function.
         treedefs: of each argument, how the Tensors of its tuple fit together.
-        answer: the structure of what it may return; None for any.
+        answer: the structure of what it may return.
         skip: so many arguments that come first are left out.
     """
 
@@ -84,7 +82,7 @@ class _Adapter:
         if result is None:
             return None
         leaves, treedef = jax.tree.flatten(result)
-        if self.answer is not None and treedef != self.answer:
+        if treedef != self.answer:
             raise TypeError(f"A hook of gradients should return {self.answer} or None, but returned {treedef}.")
         return tuple(wrap(jnp.asarray(leaf)) for leaf in leaves)
 
@@ -93,7 +91,7 @@ def _joined(tensors, treedef):
     return jax.tree.unflatten(treedef, [None if t is None else jnp.asarray(t._value) for t in tensors])
 
 
-def _fitting(fn, result, given, treedef):
+def _fitting(fn, result, given):
     for new, old in zip(result, given):
         if old is not None and (new.shape != old.shape or new._value.dtype != old._value.dtype):
             raise ValueError(

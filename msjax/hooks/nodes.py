@@ -5,17 +5,13 @@ import jax.numpy as jnp
 
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import CONCRETE, Tensor, is_tracer, wrap
+from msjax.common.tensor import CONCRETE, Tensor, is_tensor, is_tracer, wrap
 from msjax.context import SETTINGS
 from msjax.hooks.callback import tie_calls
 from msjax.hooks.delivery import invoke
 from msjax.hooks.returns import gradients_result
 from msjax.hooks.table import with_global
 from msjax.state import STATE
-
-
-def is_tensor(value):
-    return isinstance(value, Tensor)
 
 
 def hook_gradients(tensors, function, label):

@@ -34,6 +34,11 @@ class HookList:
         VERSION.n += 1
         return handle
 
+    def clear(self):
+        """Take all hooks away."""
+        self.hooks.clear()
+        VERSION.n += 1
+
     def run(self, grad: Tensor) -> Tensor:
         """The gradient after all hooks, each fed by the one before."""
         for hook in tuple(self.hooks.values()):
@@ -41,6 +46,10 @@ class HookList:
         for function in self.after:
             function(grad)
         return grad
+
+    def run_each(self, grads: list) -> list:
+        """The same for each of several gradients; None stays."""
+        return [grad if grad is None else self.run(grad) for grad in grads]
 
 
 def _changed(hook, result, grad):

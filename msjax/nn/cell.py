@@ -206,7 +206,6 @@ class Cell(Beside, CellTree, CellState, CellHooks, TorchNames, nnx.Module, pytre
 
     def _set_hooks(self, table):
         self.__dict__["_hooks"] = table
-        VERSION.n += 1
         self._refresh_special()
 
     def _refresh_special(self):

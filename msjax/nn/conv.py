@@ -378,7 +378,24 @@ def _activation(activation, alpha):
     return get_activation(activation) if isinstance(activation, str) else activation
 
 
-class Conv2dBnAct(Cell):
+class _BnAct(Cell):
+    """A layer, made by a subclass, then batch normalization and an activation, each where wanted."""
+
+    def _follow_with(self, norm, activation, alpha, after_fake):
+        self.has_bn = norm is not None
+        if self.has_bn:
+            self.batchnorm = norm
+        self.after_fake = after_fake
+        self.has_act = activation is not None
+        self.activation = _activation(activation, alpha)
+
+    def _followed(self, x):
+        if self.has_bn:
+            x = self.batchnorm(x)
+        return self.activation(x) if self.has_act else x
+
+
+class Conv2dBnAct(_BnAct):
     """A 2-D convolution, then batch normalization and an activation, each where wanted.
 
     Args:
@@ -407,21 +424,13 @@ class Conv2dBnAct(Cell):
         self.conv = Conv2d(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init
         )
-        self.has_bn = bool(has_bn)
-        if has_bn:
-            self.batchnorm = BatchNorm2d(out_channels, eps, momentum)
-        self.after_fake = after_fake
-        self.has_act = activation is not None
-        self.activation = _activation(activation, alpha)
+        self._follow_with(BatchNorm2d(out_channels, eps, momentum) if has_bn else None, activation, alpha, after_fake)
 
     def construct(self, x):
-        x = self.conv(x)
-        if self.has_bn:
-            x = self.batchnorm(x)
-        return self.activation(x) if self.has_act else x
+        return self._followed(self.conv(x))
 
 
-class DenseBnAct(Cell):
+class DenseBnAct(_BnAct):
     """A fully connected layer, then batch normalization and an activation, each where wanted.
 
     Args:
@@ -446,15 +455,7 @@ class DenseBnAct(Cell):
     ):  # fmt: skip
         super().__init__()
         self.dense = Dense(in_channels, out_channels, weight_init, bias_init, has_bias)
-        self.has_bn = bool(has_bn)
-        if has_bn:
-            self.batchnorm = BatchNorm1d(out_channels, eps, momentum)
-        self.after_fake = after_fake
-        self.has_act = activation is not None
-        self.activation = _activation(activation, alpha)
+        self._follow_with(BatchNorm1d(out_channels, eps, momentum) if has_bn else None, activation, alpha, after_fake)
 
     def construct(self, x):
-        x = self.dense(x)
-        if self.has_bn:
-            x = self.batchnorm(x)
-        return self.activation(x) if self.has_act else x
+        return self._followed(self.dense(x))

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import snapshot
 from msjax.common.node import FunctionNode, place_on_tape
-from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import cell_path, describe
-from msjax.hooks.nodes import elsewhere, is_tensor
+from msjax.hooks.nodes import elsewhere
 from msjax.state import STATE
 
 

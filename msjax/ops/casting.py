@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
-from msjax.common.tensor import Tensor, known_value
+from msjax.common.tensor import Tensor, is_tensor, known_value
 from msjax.errors import describe
 from msjax.ops.dispatch import freeze, operator
 
@@ -160,11 +160,6 @@ class TensorType:
 def typeof(x):
     """The type of a Tensor, with that of its elements, or the msjax type of another Python object."""
     return TensorType(x.dtype) if isinstance(x, Tensor) else mstype.pytype_to_dtype(type(x))
-
-
-def is_tensor(obj) -> bool:
-    """True for a Tensor or Parameter."""
-    return isinstance(obj, Tensor)
 
 
 def is_floating_point(input) -> bool:

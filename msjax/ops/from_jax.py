@@ -5,7 +5,7 @@ import functools
 import jax
 
 from msjax.autograd.op import Op, apply
-from msjax.common.tensor import Tensor
+from msjax.common.tensor import is_tensor
 from msjax.errors import callable_name, check_callable
 
 
@@ -52,7 +52,7 @@ def from_jax(fn, *, static_argnums=(), static_argnames=()):
         static_args = tuple((i, args[i]) for i in numbers if i < len(args))
         static_kwargs = tuple((k, kwargs.pop(k)) for k in names if k in kwargs)
         dynamic = tuple(a for i, a in enumerate(args) if i not in numbers)
-        leaves, treedef = jax.tree.flatten((dynamic, kwargs), is_leaf=lambda v: isinstance(v, Tensor))
+        leaves, treedef = jax.tree.flatten((dynamic, kwargs), is_leaf=is_tensor)
         shapes = tuple((leaf.shape, str(leaf.dtype)) if hasattr(leaf, "shape") else type(leaf) for leaf in leaves)
         key = (treedef, static_args, static_kwargs, shapes)
         out = apply(op, leaves, (treedef, static_args, static_kwargs, key))

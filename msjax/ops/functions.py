@@ -10,7 +10,7 @@ import numpy as np
 from msjax.autograd.op import Op, apply
 from msjax.autograd.run import check_function
 from msjax.common.dtype import Type
-from msjax.common.tensor import Tensor, as_array, known_value, wrap
+from msjax.common.tensor import Tensor, as_array, is_tensor, known_value, wrap
 from msjax.errors import describe
 from msjax.ops import multitype, transforms
 from msjax.ops.multitype import *
@@ -89,7 +89,7 @@ def _carried(fn, value):
     """A call of `fn` on nested Tensors, ready for a jax loop: (the call, its values)."""
     call = _Lifted(fn, (value,))
     if len(call.places) != len(call.leaves):
-        value = jax.tree.map(lambda v: v if isinstance(v, Tensor) else Tensor(v), value, is_leaf=lambda v: isinstance(v, Tensor))
+        value = jax.tree.map(lambda v: v if isinstance(v, Tensor) else Tensor(v), value, is_leaf=is_tensor)
         call = _Lifted(fn, (value,))
     return call
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.autograd.pieces import Pull, Residuals, Spec
 from msjax.autograd.run import check_function
-from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import callable_name, describe
 from msjax.ops.joining import stack
 from msjax.state import STATE
@@ -40,10 +40,6 @@ class Composite(Op):
             return out, Residuals(_Uncompiled(pull, treedef, tuple(("kept", i) for i in range(len(leaves)))), leaves)
 
         return run
-
-
-def _is_tensor(value):
-    return isinstance(value, Tensor)
 
 
 def captured(fn):
@@ -105,7 +101,7 @@ class _Lifted:
 
     def __init__(self, fn, args):
         self.fn = fn
-        self.leaves, self.structure = jax.tree.flatten(tuple(args), is_leaf=_is_tensor)
+        self.leaves, self.structure = jax.tree.flatten(tuple(args), is_leaf=is_tensor)
         self.places = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
         self.tensors = [self.leaves[i] for i in self.places]
         own = {id(t) for t in self.tensors}
@@ -127,7 +123,7 @@ class _Lifted:
             STATE.recording = recording
             for tensor, value in before:
                 tensor._value = value
-        found, self.tree = jax.tree.flatten(out, is_leaf=_is_tensor)
+        found, self.tree = jax.tree.flatten(out, is_leaf=is_tensor)
         return tuple(leaf._value if isinstance(leaf, Tensor) else jnp.asarray(leaf) for leaf in found)
 
     def apply(self, name, kernel):
@@ -142,7 +138,7 @@ class _Lifted:
 def _spread(axes, value, who):
     """One axis for each leaf of `value`, from a tree of axes that may end before it does."""
     if axes is None or isinstance(axes, int):
-        return [axes] * len(jax.tree.leaves(value, is_leaf=_is_tensor))
+        return [axes] * len(jax.tree.leaves(value, is_leaf=is_tensor))
     if not isinstance(axes, (tuple, list)):
         raise TypeError(f"For 'vmap', '{who}' should be made of ints and None, but got {describe(axes)}.")
     if not isinstance(value, (tuple, list)) or len(value) != len(axes):
@@ -211,7 +207,7 @@ def _placed(out, axis):
 
 def _one_each(cells, args, axes, out_axes):
     """Each cell called on its own slice of the arguments, and the results put together."""
-    leaves, structure = jax.tree.flatten(tuple(args), is_leaf=_is_tensor)
+    leaves, structure = jax.tree.flatten(tuple(args), is_leaf=is_tensor)
     results = []
     for i, cell in enumerate(cells):
         own = [
@@ -219,8 +215,8 @@ def _one_each(cells, args, axes, out_axes):
             for leaf, axis in zip(leaves, axes)
         ]
         results.append(cell(*jax.tree.unflatten(structure, own)))
-    flat = [jax.tree.leaves(r, is_leaf=_is_tensor) for r in results]
-    tree = jax.tree.structure(results[0], is_leaf=_is_tensor)
+    flat = [jax.tree.leaves(r, is_leaf=is_tensor) for r in results]
+    tree = jax.tree.structure(results[0], is_leaf=is_tensor)
     axes = _spread(out_axes if isinstance(out_axes, int) else tuple(out_axes), results[0], "out_axes")
     return jax.tree.unflatten(tree, [stack(column, axis) for column, axis in zip(zip(*flat), axes)])
 
@@ -252,7 +248,7 @@ def _jacobian(transform, who, doc):
                 if not isinstance(args[position], Tensor):
                     raise TypeError(f"For '{who}', argument {position} should be a Tensor, but got {describe(args[position])}.")
             call = _Lifted(fn, args)
-            starts = [len(jax.tree.leaves(args[:p], is_leaf=_is_tensor)) for p in positions]
+            starts = [len(jax.tree.leaves(args[:p], is_leaf=is_tensor)) for p in positions]
             slots = tuple(call.places.index(s) for s in starts)
             counts = []
 
@@ -433,4 +429,4 @@ def derivative(fn, primals, order):
         wrap(jnp.zeros((order, *p.shape), p._value.dtype).at[0].set(jnp.ones(p.shape, p._value.dtype))) for p in primals
     )
     out, found = jet(fn, primals, series)
-    return out, jax.tree.map(lambda t: t[order - 1], found, is_leaf=_is_tensor)
+    return out, jax.tree.map(lambda t: t[order - 1], found, is_leaf=is_tensor)

@@ -4,7 +4,7 @@ import os
 
 import jax
 
-from msjax.common.tensor import Tensor
+from msjax.common.tensor import Tensor, is_tensor
 
 
 def save_sharded(path, tree, overwrite=False):
@@ -19,7 +19,7 @@ def save_sharded(path, tree, overwrite=False):
         ImportError: Orbax (orbax-checkpoint) is not installed.
         ValueError: the folder is there.
     """
-    arrays = jax.tree.map(_array, tree, is_leaf=_is_tensor)
+    arrays = jax.tree.map(_array, tree, is_leaf=is_tensor)
     with _orbax().StandardCheckpointer() as checkpointer:
         checkpointer.save(os.path.abspath(path), arrays, force=overwrite)
 
@@ -37,7 +37,7 @@ def load_sharded(path, like=None):
         FileNotFoundError: there is no such folder.
     """
     if like is not None:
-        like = jax.tree.map(lambda leaf: _struct(_array(leaf)), like, is_leaf=_is_tensor)
+        like = jax.tree.map(lambda leaf: _struct(_array(leaf)), like, is_leaf=is_tensor)
     with _orbax().StandardCheckpointer() as checkpointer:
         return checkpointer.restore(os.path.abspath(path), like)
 
@@ -48,10 +48,6 @@ def _orbax():
     except ImportError as error:
         raise ImportError("Sharded checkpoints need Orbax: install orbax-checkpoint.") from error
     return orbax.checkpoint
-
-
-def _is_tensor(leaf) -> bool:
-    return isinstance(leaf, Tensor)
 
 
 def _array(leaf):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import jax
 
-from msjax.common.tensor import Tensor, TracedValueError
+from msjax.common.tensor import Tensor, TracedValueError, is_leaf, tensors_in
 from msjax.compile.functionalize import functionalize
 from msjax.errors import describe
 from msjax.tools.describing import hooks_in_words
@@ -168,7 +168,7 @@ def _outputs(net, inputs, kwargs):
     """{path: for each call of the cell, ((shape, dtype), ...) of its outputs}."""
     called, handles = {}, []
     apply, params, buffers = functionalize(net)
-    leaves, treedef = jax.tree.flatten((inputs, kwargs), is_leaf=_is_leaf)
+    leaves, treedef = jax.tree.flatten((inputs, kwargs), is_leaf=is_leaf)
     leaves = [leaf._value if isinstance(leaf, Tensor) else leaf for leaf in leaves]
     # jax may only see arrays; all else stays beside it.
     at = [i for i, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
@@ -197,11 +197,7 @@ def _outputs(net, inputs, kwargs):
 
 def _noting(calls):
     def note(cell, args, output):
-        tensors = [t for t in jax.tree.leaves(output, is_leaf=_is_leaf) if isinstance(t, Tensor)]
+        tensors = tensors_in(output)
         calls.append(tuple((tuple(t.shape), str(t.dtype)) for t in tensors))
 
     return note
-
-
-def _is_leaf(value):
-    return value is None or isinstance(value, Tensor)

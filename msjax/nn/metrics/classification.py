@@ -31,8 +31,7 @@ class _Classification(Metric):
     def _arrays(self, inputs):
         """(predictions, labels) as arrays of 0 and 1, of shape (samples, classes)."""
         who = type(self).__name__
-        self._check_inputs(inputs, 2, "predicted value, true value")
-        pred, label = self._convert_data(inputs[0]), self._convert_data(inputs[1])
+        pred, label = self._pair(inputs)
         if self._type == "multilabel":
             if pred.shape != label.shape:
                 raise ValueError(
@@ -200,8 +199,7 @@ class TopKCategoricalAccuracy(Metric):
 
     @rearrange_inputs
     def update(self, *inputs):
-        self._check_inputs(inputs, 2, "predicted value, true value")
-        pred, label = self._convert_data(inputs[0]), self._convert_data(inputs[1])
+        pred, label = self._pair(inputs)
         if pred.ndim == label.ndim and pred.shape == label.shape:
             label = label.argmax(axis=1)
         best = np.argsort(-pred, axis=1, kind="stable")[:, : self.k]

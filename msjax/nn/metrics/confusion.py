@@ -37,13 +37,7 @@ class ConfusionMatrix(Metric):
 
     @rearrange_inputs
     def update(self, *inputs):
-        self._check_inputs(inputs, 2, "predicted value, true value")
-        pred, label = self._convert_data(inputs[0]), self._convert_data(inputs[1])
-        if pred.ndim not in (label.ndim, label.ndim + 1):
-            raise ValueError(
-                f"For 'ConfusionMatrix.update', predictions should have the labels' axes, or one more of classes, but got "
-                f"{pred.shape} and {label.shape}."
-            )
+        pred, label = self._pair_of_axes(inputs)
         if pred.ndim == label.ndim + 1:
             pred = pred.argmax(axis=1)
         elif pred.dtype.kind == "f":
@@ -170,8 +164,7 @@ class ConfusionMatrixMetric(Metric):
 
     @rearrange_inputs
     def update(self, *inputs):
-        self._check_inputs(inputs, 2, "predicted value, true value")
-        pred, label = self._convert_data(inputs[0]), self._convert_data(inputs[1])
+        pred, label = self._pair(inputs)
         if pred.shape != label.shape or pred.ndim < 2:
             raise ValueError(
                 "For 'ConfusionMatrixMetric.update', both inputs should have one shape of at least two axes, but got "

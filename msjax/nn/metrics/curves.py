@@ -30,13 +30,7 @@ class ROC(Metric):
 
     @rearrange_inputs
     def update(self, *inputs):
-        self._check_inputs(inputs, 2, "predicted value, true value")
-        pred, label = self._convert_data(inputs[0]), self._convert_data(inputs[1])
-        if pred.ndim not in (label.ndim, label.ndim + 1):
-            raise ValueError(
-                f"For 'ROC.update', predictions should have the labels' axes, or one more of classes, but got {pred.shape} and "
-                f"{label.shape}."
-            )
+        pred, label = self._pair_of_axes(inputs)
         if pred.ndim == label.ndim:
             if self.class_num not in (None, 1) and not (pred.ndim > 1 and self.pos_label is None):
                 raise ValueError("For 'ROC.update', predictions of several classes should have an axis of classes.")

@@ -19,8 +19,7 @@ class _Error(Metric):
 
     @rearrange_inputs
     def update(self, *inputs):
-        self._check_inputs(inputs, 2, "predicted value, true value")
-        pred, label = self._convert_data(inputs[0]), self._convert_data(inputs[1])
+        pred, label = self._pair(inputs)
         self._sum += self._total(label.reshape(pred.shape) - pred)
         self._samples += label.shape[0] if label.ndim else 1
 
@@ -97,8 +96,7 @@ class Perplexity(Metric):
 
     @rearrange_inputs
     def update(self, *inputs):
-        self._check_inputs(inputs, 2, "predicted value, true value")
-        pred, label = self._convert_data(inputs[0]), self._convert_data(inputs[1])
+        pred, label = self._pair(inputs)
         pred = pred.reshape(-1, pred.shape[-1])
         label = label.reshape(-1).astype(np.int64)
         if len(pred) != len(label):

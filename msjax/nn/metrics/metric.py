@@ -77,6 +77,21 @@ class Metric:
         if len(inputs) != number:
             raise ValueError(f"For '{type(self).__name__}.update', {number} inputs ({what}) are expected, but got {len(inputs)}.")
 
+    def _pair(self, inputs):
+        """The two inputs of `update`, predictions and labels, as numpy arrays."""
+        self._check_inputs(inputs, 2, "predicted value, true value")
+        return self._convert_data(inputs[0]), self._convert_data(inputs[1])
+
+    def _pair_of_axes(self, inputs):
+        """The same, where predictions may have an axis of classes that labels lack."""
+        pred, label = self._pair(inputs)
+        if pred.ndim not in (label.ndim, label.ndim + 1):
+            raise ValueError(
+                f"For '{type(self).__name__}.update', predictions should have the labels' axes, or one more of classes, but got "
+                f"{pred.shape} and {label.shape}."
+            )
+        return pred, label
+
     def _nothing(self):
         return RuntimeError(
             f"For '{type(self).__name__}', there is nothing to evaluate: 'update' was not called, or with empty inputs only."

@@ -33,8 +33,7 @@ class Dice(Metric):
 
     @rearrange_inputs
     def update(self, *inputs):
-        self._check_inputs(inputs, 2, "predicted value, true value")
-        pred, label = self._convert_data(inputs[0]), self._convert_data(inputs[1])
+        pred, label = self._pair(inputs)
         if pred.shape != label.shape:
             raise ValueError(f"For 'Dice.update', both inputs should have one shape, but got {pred.shape} and {label.shape}.")
         both = np.dot(pred.ravel(), label.ravel())
