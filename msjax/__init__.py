@@ -35,12 +35,14 @@ from msjax.context import (
     set_context,
     set_device,
 )
-from msjax.offers import missing
+from msjax.offers import NO_SUMMARY, missing, stand_in
 from msjax.ops.from_jax import from_jax
 from msjax.version import __version__
 
 # Imported when first used: `import msjax` stays light.
-_SUBMODULES = ("alias", "amp", "cli", "experimental", "hooks", "mint", "numpy", "scipy", "serialization", "tools", "train")
+_SUBMODULES = (
+    "alias", "amp", "boost", "cli", "dataset", "experimental", "hooks", "mint", "numpy", "scipy", "serialization", "tools", "train",
+)  # fmt: skip
 _LATER = {"install_as_mindspore": "msjax.alias"}
 _LATER |= dict.fromkeys(
     (
@@ -67,11 +69,16 @@ _LATER |= dict.fromkeys(
 _LATER |= {"constexpr": "msjax.ops.functions"} | dict.fromkeys(("jacfwd", "jacrev", "vmap"), "msjax.ops.transforms")
 
 
+_STAND_INS = {"RowTensor": "gradients are dense Tensors here.", "SummaryRecord": NO_SUMMARY}
+
+
 def __getattr__(name):
     if name in _LATER:
         return getattr(importlib.import_module(_LATER[name]), name)
     if name in _SUBMODULES:
         return importlib.import_module(f"msjax.{name}")
+    if name in _STAND_INS:
+        return stand_in(__name__, name, _STAND_INS[name])
     raise missing(f"mindspore.{name}", sys._getframe(1))
 
 

@@ -1,20 +1,74 @@
 """What a module says of a name that it lacks."""
 
 import dis
+import functools
 import importlib
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+
+# What to do without parts of MindSpore that several modules of it offer.
+NO_SUMMARY = "it writes no summary files; a callback's on_train_step_end can log to any writer, such as TensorBoard's."
+NO_COMMUNICATION = (
+    "its operators don't talk to other processes; jax.lax.psum and the like do, inside jax.shard_map (see ms.from_jax)."
+)
+COMMUNICATION = dict.fromkeys(
+    ("AllGather", "AllReduce", "AlltoAll", "Broadcast", "Receive", "ReduceScatter", "Send"), NO_COMMUNICATION
+)
 
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 
-def missing_name(module: str):
-    """A module's ``__getattr__``: AttributeError, or ImportError in ``from module import name``, that says that msjax doesn't offer it."""
+def missing_name(module: str, stand_ins: Mapping[str, str] = MappingProxyType({})):
+    """A module's ``__getattr__``: AttributeError, or ImportError in ``from module import name``, that says that msjax doesn't offer it.
+
+    Args:
+        module (str): the module's name.
+        stand_ins (Mapping): {name: sentence}: names that programs import at their top and may never use, and what to do
+            without them. They are imported without complaint, and raise NotImplementedError with the sentence when used.
+    """
     shown = module.replace("msjax", "mindspore", 1)
 
     def __getattr__(name):
+        if name in stand_ins:
+            return stand_in(module, name, stand_ins[name])
         raise missing(f"{shown}.{name}", sys._getframe(1))
 
     return __getattr__
+
+
+def stand_ins_for_classes(module: str, sentence: str):
+    """A module's ``__getattr__`` that has a `stand_in` for every name written as classes are; other names are missing."""
+    shown = module.replace("msjax", "mindspore", 1)
+
+    def __getattr__(name):
+        if not name[:1].isupper():
+            raise missing(f"{shown}.{name}", sys._getframe(1))
+        return stand_in(module, name, sentence)
+
+    return __getattr__
+
+
+class _StandInType(type):
+    def __getattr__(cls, name):
+        raise AttributeError(f"{cls._sentence} So it has no {name!r}.")
+
+
+@functools.cache
+def stand_in(module: str, name: str, sentence: str):
+    """A class in the place of something that msjax lacks: it may be imported and derived from, and says so when it is called.
+
+    Args:
+        module (str): where it stands, such as "msjax.ops".
+        name (str): its name.
+        sentence (str): what to do without it.
+    """
+    full = f"msjax doesn't offer {module.replace('msjax', 'mindspore', 1)}.{name}: {sentence}"
+
+    def __new__(cls, *args, **kwargs):
+        raise NotImplementedError(full)
+
+    return _StandInType(name, (), {"__new__": __new__, "__module__": module, "__doc__": full, "_sentence": full})
 
 
 def missing(shown: str, caller) -> Exception:

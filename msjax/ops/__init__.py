@@ -2,7 +2,10 @@
 
 from msjax.autograd.grad import GradOperation, get_grad, grad, value_and_grad
 from msjax.autograd.vjp import jvp, vjp
-from msjax.offers import missing_name
+from msjax.offers import COMMUNICATION, missing_name
+
+# MindSpore's short name for it.
+from msjax.ops import operations as P
 from msjax.ops.activations import *
 from msjax.ops.arrange import *
 from msjax.ops.assigning import *
@@ -25,4 +28,4 @@ from msjax.ops.sampling import *
 from msjax.ops.sorting import *
 from msjax.ops.special import *
 
-__getattr__ = missing_name(__name__)
+__getattr__ = missing_name(__name__, COMMUNICATION)

@@ -21,6 +21,8 @@ _CLASSES = {
     "None": type(None),
     "Type": Type,
 }
+# Types that msjax lacks: functions may be registered for them, and no value is of them.
+_ABSENT = frozenset(("COOTensor", "CSRTensor", "MapTensor", "RowTensor"))
 _TYPES = {
     mstype.tensor_type: "Tensor",
     mstype.number: "Number",
@@ -68,7 +70,7 @@ class MultitypeFuncGraph:
         """Decorator: the function for arguments of these types, given by names such as "Tensor" or "Number"."""
         names = tuple(_TYPES.get(t, t) if isinstance(t, Type) else t for t in type_names)
         for name in names:
-            if name not in _CLASSES and name not in mstype._BY_NAME and not isinstance(name, Type):
+            if name not in _CLASSES and name not in _ABSENT and name not in mstype._BY_NAME and not isinstance(name, Type):
                 raise TypeError(f"For 'MultitypeFuncGraph.register', there is no type {name!r}; there are {', '.join(_CLASSES)}.")
 
         def decorate(fn):
@@ -105,6 +107,8 @@ def _fits(name, value) -> bool:
     kind = _CLASSES.get(name)
     if kind is not None:
         return isinstance(value, kind) and not (name in ("Int", "Float") and isinstance(value, bool))
+    if name in _ABSENT:
+        return False
     wanted = name if isinstance(name, Type) else mstype.as_dtype(name)
     return isinstance(value, Tensor) and value.dtype is wanted
 

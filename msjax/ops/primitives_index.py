@@ -148,6 +148,11 @@ _CLASSES = {
         _bound(True),
         "Where values would go in sorted rows, after equal elements.\n\n    Args:\n        out_type (ms.dtype): Default: ms.int32.",
     ),
+    "InTopK": (
+        {"k": REQUIRED},
+        lambda self, x1, x2: sorting.intopk(x1, x2, self.k),
+        "Whether each row's target is among its k best classes; see `ops.intopk`.\n\n    Args:\n        k (int): how many classes.",
+    ),
     "TopK": (
         {"sorted": True},
         lambda self, x, k: sorting.top_k(x, k, self.sorted),

@@ -11,6 +11,7 @@ from msjax.ops.dispatch import operator
 
 __all__ = [
     "argsort",
+    "intopk",
     "msort",
     "sort",
     "top_k",
@@ -150,6 +151,50 @@ def topk(input, k, dim=None, largest=True, sorted=True):
 def top_k(input_x, k, sorted=True):
     """The k largest elements along the last axis, in order, and Int32 indices; see `topk`."""
     return topk(input_x, k, -1, True, sorted)
+
+
+@operator(2, differentiable=False, name="InTopK")
+def _in_top_k(x1, x2, k):
+    classes = x1.shape[1]
+    at_target = jnp.take_along_axis(x1, jnp.clip(x2, 0, classes - 1)[:, None], 1)
+    greater = jnp.sum(x1 > at_target, axis=1)
+    known = (x2 >= 0) & (x2 < classes) & jnp.all(jnp.isfinite(x1), axis=1)
+    return known & (greater < k)
+
+
+def intopk(x1, x2, k):
+    """Whether each row's target is among its k best classes; classes that are equal to the k-th best one count, too.
+
+    Args:
+        x1 (Tensor): what is predicted for each class, of shape (N, C), Float16 or Float32.
+        x2 (Tensor): the targets, class numbers of shape (N,), Int32 or Int64.
+        k (int): how many classes.
+
+    Returns:
+        A Bool Tensor of shape (N,); False where the target is no class, and in rows with inf or nan.
+
+    Raises:
+        TypeError: `x1`, `x2` or `k` is of another type.
+        ValueError: the shapes don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> scores = ms.Tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]])
+        >>> print(ops.intopk(scores, ms.Tensor([2, 0]), 1))
+        [False  True]
+    """
+    checked(x1, "intopk", "x1")
+    checked(x2, "intopk", "x2")
+    if isinstance(k, bool) or not isinstance(k, int):
+        raise TypeError(f"For 'intopk', 'k' should be an int, but got {describe(k)}.")
+    if x1.dtype not in (mstype.float16, mstype.float32):
+        raise TypeError(f"For 'intopk', 'x1' should be of Float16 or Float32, but got {describe(x1)}.")
+    if x2.dtype not in (mstype.int32, mstype.int64):
+        raise TypeError(f"For 'intopk', 'x2' should be of Int32 or Int64, but got {describe(x2)}.")
+    if x1.ndim != 2 or x2.shape != x1.shape[:1]:
+        raise ValueError(f"For 'intopk', the shapes should be (N, C) and (N,), but got {x1.shape} and {x2.shape}.")
+    return _in_top_k(x1, x2, k)
 
 
 # ---- distinct elements

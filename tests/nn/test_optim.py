@@ -288,3 +288,28 @@ def test_errors(text, kind, words):
     names = {"nn": nn, "eo": eo, "Tensor": Tensor, "w": one((1.0,)), "v": one((1.0,), "v")}
     with pytest.raises(kind, match=words):
         eval(text, names)
+
+
+def test_arguments_of_an_optimizer_are_kept():
+    class Patient(nn.SGD):
+        @optimizer_module.opt_init_args_register
+        def __init__(self, params, learning_rate=0.1, patience=3, *, name="p"):
+            super().__init__(params, learning_rate)
+
+    w = Parameter(1.0, name="w")
+    patient = Patient([w], patience=5)
+    assert patient.init_params == {"params": [w]} and patient.init_learning_rate == 0.1
+    assert patient.init_args == {"patience": 5, "name": "p"}
+    assert [p.name for p in patient.get_parameters()].count("w") == 1
+
+
+def test_accumulated_gradients():
+    from msjax.boost import GradientAccumulation
+
+    w, b = Parameter(Tensor([1.0, 1.0]), name="w"), Parameter(Tensor(0.0), name="b")
+    accumulate = GradientAccumulation(2, nn.SGD([w, b], 0.1))
+    for number in range(1, 5):
+        loss = accumulate(Tensor(0.5), (Tensor([1.0, 2.0]), Tensor(3.0)))
+        np.testing.assert_allclose(w.asnumpy(), [1 - 0.1 * (number // 2), 1 - 0.2 * (number // 2)], rtol=1e-6)
+        np.testing.assert_allclose(b.asnumpy(), -0.3 * (number // 2), rtol=1e-6)
+        assert loss.item() == 0.5

@@ -109,6 +109,20 @@ def test_functions_chosen_by_type():
         add(Tensor(A), 1)
 
 
+def test_functions_for_types_that_are_absent():
+    scale = ops.MultitypeFuncGraph("scale")
+
+    @scale.register("Number", "RowTensor")
+    def _rows(a, b):
+        raise AssertionError
+
+    @scale.register("Number", "Tensor")
+    def _dense(a, b):
+        return a * b
+
+    assert scale(2, ms.Tensor([1.0, 2.0])).tolist() == [2, 4]
+
+
 def test_loops():
     assert ops.ForiLoop()(0, 3, lambda i, v: v + i, Tensor(A)).tolist() == [4, 5]
     assert ops.WhileLoop()(lambda v: v.sum() < 20, lambda v: v * 2, Tensor(A)).tolist() == [8, 16]

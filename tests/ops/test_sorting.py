@@ -35,6 +35,37 @@ def test_indices():
     assert ops.top_k(Tensor([3, 1, 2]), 2)[0].tolist() == [3, 2]
 
 
+def test_targets_among_the_best():
+    x = Tensor([[1, 2, np.inf], [np.nan, 1, 2], [1, 1, 0]], ms.float32)
+    # Recorded: ties count, and neither a row with inf or nan nor a target that is no class is in.
+    for target, k, expected in (
+        ([0, 1, 1], 0, [False, False, False]),
+        ([0, 1, 1], 1, [False, False, True]),
+        ([2, 0, 2], 2, [False, False, False]),
+        ([2, 0, 2], 3, [False, False, True]),
+        ([5, -1, 0], 5, [False, False, True]),
+    ):
+        for name in (ms.int32, ms.int64):
+            assert ops.intopk(x, Tensor(target, name), k).tolist() == expected
+        assert ops.InTopK(k)(x, Tensor(target, ms.int32)).tolist() == expected
+        assert ms.jit(ops.intopk)(x, Tensor(target, ms.int32), k).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "x1, x2, k, error",
+    [
+        (Tensor(X), Tensor([0, 1], ms.int32), 1.5, TypeError),
+        (Tensor(X), Tensor([0, 1], ms.float32), 1, TypeError),
+        (Tensor([[1, 2]], ms.int32), Tensor([0], ms.int32), 1, TypeError),
+        (Tensor(X), Tensor([0, 1, 2], ms.int32), 1, ValueError),
+        (Tensor(X[0]), Tensor([0, 1], ms.int32), 1, ValueError),
+    ],
+)
+def test_targets_of_other_kinds(x1, x2, k, error):
+    with pytest.raises(error, match="'intopk'"):
+        ops.intopk(x1, x2, k)
+
+
 def test_distinct_elements():
     values, places = ops.unique(Tensor([3, 1, 3, 2]))
     assert values.tolist() == [3, 1, 2] and places.tolist() == [0, 1, 0, 2]

@@ -1,6 +1,7 @@
 """Optimizer: the base of optimizers. One compiled program updates all Parameters at once."""
 
 import functools
+import inspect
 import types
 
 import jax
@@ -23,6 +24,38 @@ def map_tuples(fn, *sequences):
     if isinstance(sequences[0], (tuple, list)):
         return tuple(map_tuples(fn, *parts) for parts in zip(*sequences, strict=True))
     return fn(*sequences)
+
+
+def opt_init_args_register(fn):
+    """Decorator of an optimizer's ``__init__``, which keeps what it is called with: `init_params`, `init_learning_rate`, `init_args`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> from msjax.nn.optim.optimizer import opt_init_args_register
+        >>> class Slow(nn.SGD):
+        ...     @opt_init_args_register
+        ...     def __init__(self, params, learning_rate=0.1, patience=3):
+        ...         super().__init__(params, learning_rate)
+        >>> slow = Slow([ms.Parameter(1.0, name="w")], patience=5)
+        >>> print(slow.init_learning_rate, slow.init_args)
+        0.1 {'patience': 5}
+    """
+    signature = inspect.signature(fn)
+
+    @functools.wraps(fn)
+    def __init__(self, *args, **kwargs):
+        fn(self, *args, **kwargs)
+        given = signature.bind(self, *args, **kwargs)
+        given.apply_defaults()
+        _, *others = given.arguments.items()
+        kept = dict(others)
+        # Plain attributes: the Parameters are the optimizer's own already.
+        self.__dict__["init_params"] = {"params": kept.pop("params", None)}
+        self.__dict__["init_learning_rate"] = kept.pop("learning_rate", None)
+        self.__dict__["init_args"] = kept
+
+    return __init__
 
 
 class Optimizer(Cell):

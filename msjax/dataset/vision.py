@@ -1,0 +1,29 @@
+"""In the place of MindSpore's transforms of images, which msjax lacks; the names of their options are there."""
+
+import enum
+
+from msjax.dataset.sentence import SENTENCE
+from msjax.offers import stand_ins_for_classes
+
+
+class Inter(enum.IntEnum):
+    """Ways to interpolate between pixels."""
+
+    NEAREST = 0
+    ANTIALIAS = 1
+    BILINEAR = LINEAR = 2
+    BICUBIC = CUBIC = 3
+    AREA = 4
+    PILCUBIC = 5
+
+
+class Border(enum.StrEnum):
+    """What stands beyond an image's edges."""
+
+    CONSTANT = "constant"
+    EDGE = "edge"
+    REFLECT = "reflect"
+    SYMMETRIC = "symmetric"
+
+
+__getattr__ = stand_ins_for_classes(__name__, SENTENCE)
