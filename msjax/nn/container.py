@@ -96,6 +96,13 @@ class _Numbered(Cell):
         return self
 
 
+class _CellList:
+    """The attribute `cell_list`: the members as a list, where a subclass has no attribute of this name."""
+
+    def __get__(self, cell, owner=None):
+        return self if cell is None else cell._members()
+
+
 class SequentialCell(_Numbered):
     """Cells called one after the other, each with the result of the one before.
 
@@ -112,6 +119,8 @@ class SequentialCell(_Numbered):
         >>> print(net(ms.Tensor([[-1.0, 2.0]])))
         [[0. 2.]]
     """
+
+    cell_list = _CellList()
 
     def __init__(self, *args):
         super().__init__()

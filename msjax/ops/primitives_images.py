@@ -19,6 +19,10 @@ def _resize(mode):
     return lambda self, image, size: resizing.resize(image, freeze(size), mode, _how(self))
 
 
+def _resize_bilinear(self, image):
+    return resizing.resize(image, freeze(self.size), "linear", _how(self))
+
+
 def _resize_nearest(self, image, size=None):
     how = _how(self)
     # The first version takes half_pixel_centers, but MindSpore's kernel ignores it.
@@ -73,6 +77,8 @@ _RESIZE_DOC = """Images (N, C, H, W) brought to another size, {}.
     """
 for _name, _attributes, _call, _doc in (
     ("ResizeBilinearV2", _CORNERS, _resize("linear"), _RESIZE_DOC.format("linearly: of (image, size)")),
+    # MindSpore has had this one before its version 2.
+    ("ResizeBilinear", {"size": REQUIRED, **_CORNERS}, _resize_bilinear, _RESIZE_DOC.format("linearly")),
     ("ResizeBicubic", _CORNERS, _resize("cubic"), _RESIZE_DOC.format("by cubic curves: of (image, size)")),
     ("ResizeNearestNeighborV2", _CORNERS, _resize_nearest, _RESIZE_DOC.format("to the nearest element: of (image, size)")),
     ("ResizeNearestNeighbor", {"size": REQUIRED, **_CORNERS}, _resize_nearest, _RESIZE_DOC.format("to the nearest element")),

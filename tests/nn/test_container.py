@@ -32,6 +32,21 @@ def test_sequential_is_edited():
     assert net[-1] is net[1] and len(net) == 2
 
 
+def test_sequential_shows_its_list_of_cells():
+    relu, tanh = nn.ReLU(), nn.Tanh()
+    net = nn.SequentialCell(OrderedDict(a=relu, b=tanh))
+    assert net.cell_list == [relu, tanh]
+    net.append(nn.Sigmoid())
+    assert len(net.cell_list) == 3
+
+    class Own(nn.SequentialCell):
+        def __init__(self):
+            super().__init__(relu)
+            self.cell_list = nn.CellList([tanh])
+
+    assert list(Own().cell_list) == [tanh] and nn.SequentialCell().cell_list == []
+
+
 def test_list_is_edited_and_numbered_anew():
     cells = nn.CellList([nn.Dense(2, 2), nn.ReLU()])
     cells.append(nn.Dense(2, 1))

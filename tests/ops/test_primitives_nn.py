@@ -64,6 +64,8 @@ RECORDED = [
     (IMAGES, "ops.ResizeBilinearV2()(x,(7,3))", "(2, 3, 7, 3)Float32:-0.562895"),
     (IMAGES, "ops.ResizeBilinearV2(True)(x,(7,3))", "(2, 3, 7, 3)Float32:-1.41246"),
     (IMAGES, "ops.ResizeBilinearV2(False,True)(x,(7,3))", "(2, 3, 7, 3)Float32:-0.449376"),
+    (IMAGES, "ops.ResizeBilinear((7,3))(x)", "(2, 3, 7, 3)Float32:-0.562895"),
+    (IMAGES, "ops.ResizeBilinear((7,3),True)(x)", "(2, 3, 7, 3)Float32:-1.41246"),
     (IMAGES, "ops.ResizeNearestNeighbor((7,3))(x)", "(2, 3, 7, 3)Float32:-2.68049"),
     (IMAGES, "ops.ResizeNearestNeighbor((7,3),True)(x)", "(2, 3, 7, 3)Float32:0.577368"),
     (IMAGES, "ops.ResizeNearestNeighbor((7,3),False,True)(x)", "(2, 3, 7, 3)Float32:-2.68049"),
