@@ -52,6 +52,7 @@ _NO_EFFECT = {
     "support_binary": False,
     "enable_task_sink": True,
     "enable_mem_reuse": True,
+    "enable_ge": False,
     "device_type": None,
 }
 

@@ -290,6 +290,73 @@ def test_errors(text, kind, words):
         eval(text, names)
 
 
+class Decay(nn.Cell):
+    def construct(self, step):
+        return step.astype(ms.float32).reshape(()) * 0.1 + 0.5
+
+
+@pytest.mark.parametrize(
+    "decay, groups, expected, gradients",
+    [
+        (0.01, None, 0.02, [[1.02, 1.04], 1.06]),
+        (0.01, 0.1, [0.2, 0.02], [[1.2, 1.4], 1.06]),
+        (Decay(), None, 1.0, [[2.0, 3.0], 4.0]),
+        (0.25, Decay(), [1.0, 0.5], [[2.0, 3.0], 2.5]),
+    ],
+    ids=["number", "groups", "cell", "cell in groups"],
+)
+def test_an_optimizer_of_ones_own_decays_by_the_loss_scale(decay, groups, expected, gradients):
+    # Recorded from MindSpore: the gradients still have the loss scale, and scale_grad divides both by it.
+    w, b = Parameter(Tensor([1.0, 2.0]), name="w"), Parameter(Tensor(3.0), name="b")
+    parameters = [w, b] if groups is None else [{"params": [w], "weight_decay": groups}, {"params": [b]}]
+    optimizer = nn.Optimizer(0.1, parameters, decay, 2.0)
+    shown = optimizer.get_weight_decay()
+    np.testing.assert_allclose([s.asnumpy() for s in shown] if isinstance(shown, tuple) else shown.asnumpy(), expected, rtol=1e-6)
+    for got, wanted in zip(optimizer.decay_weight((Tensor([1.0, 1.0]), Tensor(1.0))), gradients, strict=True):
+        np.testing.assert_allclose(got.asnumpy(), wanted, rtol=1e-6)
+
+
+def test_an_optimizer_after_mindspores_pattern():
+    opt = ms.ops.MultitypeFuncGraph("opt")
+
+    @opt.register("Tensor", "Tensor", "Tensor", "Tensor", "Tensor", "Bool", "Bool")
+    def _(lr, decay, p, moment, g, decays, filtered):
+        if not filtered:
+            return g
+        moment = ms.ops.assign(moment, 0.5 * moment + (g + decay * p if decays else g))
+        return ms.ops.assign(p, p - lr * moment)
+
+    class Own(nn.Optimizer):
+        def __init__(self, params, rate, decay):
+            super().__init__(rate, params, decay)
+            self.moments = self.parameters.clone(prefix="moments", init="zeros")
+            self.hyper_map = ms.ops.HyperMap()
+
+        @ms.jit
+        def construct(self, gradients):
+            lr = self.get_lr()
+            if self._is_dynamic_lr_or_weight_decay():
+                self.assignadd(self.global_step, self.global_step_increase_tensor)
+            gradients = self._grad_sparse_indices_deduplicate(self.flatten_gradients(gradients))
+            step_of = ms.ops.partial(opt, lr, self.weight_decay)
+            done = self.hyper_map(step_of, self.parameters, self.moments, gradients, self.decay_flags, self.optim_filter)
+            if self.use_parallel:
+                self.broadcast_params(done)
+            return done
+
+    w, b = Parameter(Tensor([1.0, 2.0]), name="w"), Parameter(Tensor(3.0), name="beta")
+    own = Own([w, b], [0.5, 0.25], 0.1)
+    expected, moments, rates = [np.array([1.0, 2.0]), np.array(3.0)], [0.0, 0.0], [0.5, 0.25]
+    for rate in rates:
+        own((Tensor([1.0, -1.0]), Tensor(2.0)))
+        for i, (g, decay) in enumerate(((np.array([1.0, -1.0]), 0.1), (2.0, 0.0))):
+            moments[i] = 0.5 * moments[i] + g + decay * expected[i]
+            expected[i] = expected[i] - rate * moments[i]
+    np.testing.assert_allclose(w.asnumpy(), expected[0], rtol=1e-6)
+    np.testing.assert_allclose(b.asnumpy(), expected[1], rtol=1e-6)
+    assert own.global_step.asnumpy() == 2
+
+
 def test_arguments_of_an_optimizer_are_kept():
     class Patient(nn.SGD):
         @optimizer_module.opt_init_args_register

@@ -115,6 +115,10 @@ class Optimizer(Cell):
         self.parameters = ParameterTuple([m.parameter for m in found])
         self.__dict__["_parameters"] = self.parameters
         self.param_length = len(found)
+        # What MindSpore's optimizers of programs' own look at: here nothing is sharded by the optimizer, nor sparse.
+        self.optim_filter = (True,) * len(found)
+        self.use_parallel, self.param_rank = False, None
+        self.need_scale = self.loss_scale != 1.0
         self._shared, self._states = (), ()
 
     def _set_rates(self, found, learning_rate, who):
@@ -145,7 +149,8 @@ class Optimizer(Cell):
         else:
             plain = [not ("beta" in m.parameter.name or "gamma" in m.parameter.name) for m in found]
             decays = [base if yes else 0.0 for yes in plain]
-        self.weight_decay = tuple(decays) if self.is_group else base
+        shown = [d if isinstance(d, Cell) else Tensor(d * self.loss_scale) for d in (decays if self.is_group else [base])]
+        self.weight_decay = tuple(shown) if self.is_group else shown[0]
         self._decays = tuple(decays)
         self.decay_flags = tuple(isinstance(d, Cell) or d > 0 for d in decays)
         self.dynamic_weight_decay = any(isinstance(d, Cell) for d in decays)
@@ -305,21 +310,22 @@ class Optimizer(Cell):
         return found[0] if isinstance(param, Parameter) else found
 
     def get_weight_decay(self):
-        """The weight decay of the next step: a number or Tensor; with groups, a tuple of one for each Parameter."""
+        """The weight decay of the next step, times the loss scale: a Tensor; with groups, a tuple of one for each Parameter."""
         if self.is_group:
-            return tuple(self._decay(d) for d in self._decays)
+            return tuple(self._decay(d) for d in self.weight_decay)
         return self._decay(self.weight_decay)
 
     def _decay(self, decay):
-        return decay(self.global_step) if isinstance(decay, Cell) else Tensor(decay)
+        return decay(self.global_step) * self.loss_scale if isinstance(decay, Cell) else decay
 
     def decay_weight(self, gradients):
-        """The gradients with the weight decay added."""
+        """The gradients with the weight decay added, times the loss scale: before `scale_grad`."""
         if not self.exec_weight_decay:
             return gradients
+        decay = self.get_weight_decay()
+        each = decay if self.is_group else (decay,) * self.param_length
         return tuple(
-            g + p * self._decay(d) if decays else g
-            for g, p, d, decays in zip(gradients, self.parameters, self._decays, self.decay_flags)
+            g + p * d if decays else g for g, p, d, decays in zip(gradients, self.parameters, each, self.decay_flags, strict=True)
         )
 
     def scale_grad(self, gradients):
@@ -334,6 +340,13 @@ class Optimizer(Cell):
         if True not in self._centralized:
             return gradients
         return tuple(wrap(_centralize(g._value)) if yes else g for g, yes in zip(gradients, self._centralized))
+
+    def _is_dynamic_lr_or_weight_decay(self):
+        return self.dynamic_lr or self.dynamic_weight_decay
+
+    def _grad_sparse_indices_deduplicate(self, gradients):
+        """The gradients as they are: they are dense here."""
+        return gradients
 
     def flatten_gradients(self, gradients):
         """The gradients as they are: they aren't kept in one chunk here."""
