@@ -13,7 +13,7 @@ from msjax.common import dtype as mstype
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
-from msjax.context import SETTINGS
+from msjax.context import GRAPH_MODE, SETTINGS
 from msjax.errors import cell_path, describe
 from msjax.flax_slots import MODULE_STATE, blank_like
 from msjax.hooks import table as hook_table
@@ -32,6 +32,10 @@ _BUFFER = (
     "{name!r} of cell {cell} is a buffer; write to it in place, as in ops.assign(self.{name}, value), "
     "or register_buffer({name!r}, value) anew."
 )
+
+
+def _is_number_for(parameter, value):
+    return parameter.shape == () and (isinstance(value, int) or (isinstance(value, float) and parameter.is_floating_point()))
 
 
 class Cell(Beside, CellTree, CellState, CellHooks, TorchNames, nnx.Module, pytree=False):
@@ -294,6 +298,9 @@ class Cell(Beside, CellTree, CellState, CellHooks, TorchNames, nnx.Module, pytre
     def _replace_member(self, name, current, value):
         """What assigning to the name of a Parameter, buffer or cell does if the value is none of these."""
         if isinstance(current, Parameter) and isinstance(value, Tensor):
+            current.set_data(value)
+        elif SETTINGS.mode == GRAPH_MODE and isinstance(current, Parameter) and _is_number_for(current, value):
+            # MindSpore's compiler takes a number here, which its PyNative mode refuses.
             current.set_data(value)
         elif value is None:
             object.__setattr__(self, name, None)

@@ -177,6 +177,32 @@ def test_cells_and_parameters_in_plain_lists_are_no_members():
 # ---- attributes
 
 
+def test_number_assigned_to_a_parameter_sets_its_data_in_graph_mode():
+    class Count(nn.Cell):
+        def __init__(self, start, value):
+            super().__init__()
+            self.count = Parameter(Tensor(start, ms.int32), name="count")
+            self.value = value
+
+        def construct(self, x):
+            self.count = self.value
+            return x + self.count
+
+    x = Tensor(1, ms.int32)
+    with pytest.raises(TypeError, match="'count' of cell Count is a Parameter"):
+        Count(3, 0)(x)
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        for value, expected in ((0, 0), (True, 1)):
+            net = Count(3, value)
+            assert net(x).item() == 1 + expected and net.count.item() == expected and isinstance(net.count, Parameter)
+        for start, value in ((3, 2.5), ([3], 0), (3, "0")):
+            with pytest.raises(TypeError, match="'count' of cell Count is a Parameter"):
+                Count(start, value)(x)
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
 def test_tensor_assigned_to_a_parameter_sets_its_data():
     leaf = Leaf()
     own = leaf.w
