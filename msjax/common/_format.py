@@ -13,7 +13,13 @@ def format_str(array: np.ndarray) -> str:
         return "[]"
     if array.dtype == ml_dtypes.bfloat16:
         array = array.astype(np.float32)
-    return str(array) if array.ndim else _scalar(array[()])
+    if not array.ndim:
+        return _scalar(array[()])
+    if np.get_printoptions()["legacy"]:
+        return str(array)
+    # numpy 2.3 writes exponents from fewer digits on for Float16 and Float32 than MindSpore's numpy.
+    with np.printoptions(legacy="1.25"):
+        return str(array)
 
 
 def _scalar(value) -> str:

@@ -106,9 +106,9 @@ def swapaxes(input, axis0, axis1):
     return ops.swapaxes(input, axis0, axis1)
 
 
-def permute(input, *dims):
+def permute(input, *axes, dims=None):
     """The axes in another order, given as a tuple."""
-    return ops.permute(input, shape_of(dims))
+    return ops.permute(input, shape_of(axes) if dims is None else dims)
 
 
 def flatten(input, start_dim=0, end_dim=-1):

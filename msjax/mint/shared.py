@@ -5,6 +5,7 @@ import jax
 from msjax import ops
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch import operator
+from msjax.ops.tables import renamed
 
 __all__ = [
     "add",
@@ -37,12 +38,21 @@ for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 __all__ += _SAME
 
-bitwise_not = ops.invert
+bitwise_not = ops.bitwise_not
+bmm = renamed(ops.bmm, "bmm", input="input_x")
+frac = renamed(ops.frac, "frac", input="x")
+sqrt = renamed(ops.sqrt, "sqrt", input="x")
+mv = renamed(ops.mv, "mv", input="mat")
 constexpr = ops.constexpr
 clip = ops.clamp
 baddbmm = ops.baddbmm_ext
 fix = ops.trunc
 __all__.append("bitwise_not")
+
+
+def isnan(tensor):
+    """True where an element is no number."""
+    return ops.not_equal(tensor, tensor)
 
 
 def add(input, other, *, alpha=1):

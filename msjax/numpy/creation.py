@@ -135,7 +135,12 @@ def _like(value):
 
 zeros_like = _like(0)
 ones_like = _like(1)
-empty_like = _like(0)
+
+
+def empty_like(prototype, dtype=None, shape=None):
+    return zeros_like(prototype, dtype, shape)
+
+
 for _function, _what in ((zeros_like, "Zeros"), (ones_like, "Ones"), (empty_like, "Zeros, since jax leaves no memory unset,")):
     _function.__doc__ = f"{_what} of another array's shape and type, or of those given."
 zeros_like.__name__, ones_like.__name__, empty_like.__name__ = "zeros_like", "ones_like", "empty_like"

@@ -3,10 +3,12 @@
 import jax.numpy as jnp
 
 from msjax import ops
+from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import as_type, floating, tensor
 from msjax.ops.dispatch import operator
 from msjax.ops.promote import promote, to_float
+from msjax.ops.tables import renamed
 
 __all__ = ["clip", "fix", "interp", "isclose", "isneginf", "isposinf", "unwrap"]
 
@@ -117,10 +119,22 @@ _BINARY = {
 }
 
 
+_CIRCULAR = "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh".split()
+_BYTES = (mstype.bool_, mstype.int8, mstype.uint8)
+# Where MindSpore calls the operand otherwise than x.
+_PARAMETERS = {"arccos": "input", "logical_not": "a", "negative": "a", "positive": "a"}
+
+
 def _unary(name, function, floats, doc):
     def call(x, dtype=None):
-        return as_type(function(floating(x) if floats else tensor(x)), dtype)
+        x = tensor(x)
+        if floats:
+            # As in numpy, half the precision is enough for one byte.
+            x = as_type(x, mstype.float16) if name in _CIRCULAR and x.dtype in _BYTES else floating(x)
+        return as_type(function(x), dtype)
 
+    if name in _PARAMETERS:
+        call = renamed(call, name, **{_PARAMETERS[name]: "x"})
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"{doc} Elementwise; the result in `dtype`, if that is given."
     return call

@@ -7,7 +7,7 @@ from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch import operator
 from msjax.ops.indexing import rebind
-from msjax.ops.promote import array, kind_of, promote, to_float
+from msjax.ops.promote import array, kind_of, need_floats, promote, to_float
 from msjax.ops.random_keys import next_key, wrap
 from msjax.ops.tables import unary
 
@@ -113,30 +113,40 @@ _X = "ms.Tensor([-1.0, 0.0, 2.0])"
 sigmoid = unary(
     "sigmoid", jax.nn.sigmoid, "1 / (1 + exp(-input)).", (f"ops.sigmoid({_X})", "[0.26894143 0.5        0.880797  ]"), floats=True
 )
-relu6 = unary("relu6", _relu6, "min(max(input, 0), 6).", ("ops.relu6(ms.Tensor([-1.0, 3.0, 8.0]))", "[0. 3. 6.]"))
+relu6 = unary(
+    "relu6",
+    _relu6,
+    "min(max(x, 0), 6).",
+    ("ops.relu6(ms.Tensor([-1.0, 3.0, 8.0]))", "[0. 3. 6.]"),
+    only_floats=True,
+    parameter="x",
+)
 silu = unary(
     "silu", jax.nn.silu, "input * sigmoid(input).", (f"ops.silu({_X})", "[-0.26894143  0.          1.761594  ]"), floats=True
 )
 mish = unary(
     "mish",
     jax.nn.mish,
-    "input * tanh(softplus(input)).",
+    "x * tanh(softplus(x)).",
     (f"ops.mish({_X})", "[-0.30340144  0.          1.943959  ]"),
-    floats=True,
+    only_floats=True,
+    parameter="x",
 )
 selu = unary(
     "selu",
     jax.nn.selu,
-    "scale * (input where positive, alpha * (exp(input) - 1) elsewhere), scale 1.0507, alpha 1.6733.",
+    "scale * (input_x where positive, alpha * (exp(input_x) - 1) elsewhere), scale 1.0507, alpha 1.6733.",
     (f"ops.selu({_X})", "[-1.1113307  0.         2.101402 ]"),
     floats=True,
+    parameter="input_x",
 )
 fast_gelu = unary(
     "fast_gelu",
     _fast_gelu,
-    "input * sigmoid(1.702 * input), which is close to gelu.",
+    "x * sigmoid(1.702 * x), which is close to gelu.",
     (f"ops.fast_gelu({_X})", "[-0.15420423  0.          1.9356586 ]"),
-    floats=True,
+    only_floats=True,
+    parameter="x",
 )
 hardsigmoid = unary(
     "hardsigmoid",
@@ -154,12 +164,18 @@ hardswish = unary(
 logsigmoid = unary(
     "logsigmoid",
     jax.nn.log_sigmoid,
-    "log(sigmoid(input)), computed without overflow.",
+    "log(sigmoid(x)), computed without overflow.",
     (f"ops.logsigmoid({_X})", "[-1.3132617  -0.6931472  -0.12692805]"),
     floats=True,
+    parameter="x",
 )
 softsign = unary(
-    "softsign", _softsign, "input / (1 + |input|).", (f"ops.softsign({_X})", "[-0.5        0.         0.6666667]"), floats=True
+    "softsign",
+    _softsign,
+    "x / (1 + |x|).",
+    (f"ops.softsign({_X})", "[-0.5        0.         0.6666667]"),
+    only_floats=True,
+    parameter="x",
 )
 tanhshrink = unary(
     "tanhshrink",
@@ -170,7 +186,7 @@ tanhshrink = unary(
 )
 
 
-@operator()
+@operator(tensors=True)
 def gelu(input, approximate="none"):
     """input * Phi(input), with Phi the normal distribution function.
 
@@ -189,10 +205,10 @@ def gelu(input, approximate="none"):
     """
     if approximate not in ("none", "tanh"):
         raise ValueError(f"'approximate' should be 'none' or 'tanh', but got {approximate!r}.")
-    return jax.nn.gelu(to_float(input), approximate=approximate == "tanh")
+    return jax.nn.gelu(need_floats(input), approximate=approximate == "tanh")
 
 
-@operator()
+@operator(tensors=True)
 def leaky_relu(input, alpha=0.2):
     """input where positive, alpha * input elsewhere.
 
@@ -206,7 +222,7 @@ def leaky_relu(input, alpha=0.2):
     return (jnp.maximum if alpha <= 1 else jnp.minimum)(x, jnp.asarray(alpha, x.dtype) * x)
 
 
-@operator()
+@operator(tensors=True)
 def elu(input_x, alpha=1.0):
     """input_x where positive, alpha * (exp(input_x) - 1) elsewhere.
 
@@ -216,10 +232,10 @@ def elu(input_x, alpha=1.0):
         >>> print(ops.elu(ms.Tensor([-2.0, 0.5, 2.0])))
         [-0.86466473  0.5         2.        ]
     """
-    return jax.nn.elu(to_float(input_x), alpha)
+    return jax.nn.elu(need_floats(input_x), alpha)
 
 
-@operator()
+@operator(tensors=True)
 def celu(x, alpha=1.0):
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)); `alpha` should not be 0.
 
@@ -231,10 +247,10 @@ def celu(x, alpha=1.0):
     """
     if alpha == 0:
         raise ValueError("'alpha' should not be 0.")
-    return jax.nn.celu(to_float(x), alpha)
+    return jax.nn.celu(need_floats(x), alpha)
 
 
-@operator()
+@operator(tensors=True)
 def hardtanh(input, min_val=-1.0, max_val=1.0):
     """input limited to [min_val, max_val]; the gradient is 1/2 at the limits.
 
@@ -248,7 +264,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0):
     return jnp.minimum(jnp.maximum(x, jnp.asarray(min_val, x.dtype)), jnp.asarray(max_val, x.dtype))
 
 
-@operator()
+@operator(tensors=True)
 def hardshrink(input, lambd=0.5):
     """input where |input| > lambd, 0 elsewhere.
 
@@ -258,11 +274,11 @@ def hardshrink(input, lambd=0.5):
         >>> print(ops.hardshrink(ms.Tensor([-2.0, 0.5, 2.0])))
         [-2.  0.  2.]
     """
-    x = to_float(input)
+    x = need_floats(input)
     return jnp.where((x >= -lambd) & (x <= lambd), jnp.zeros_like(x), x)
 
 
-@operator()
+@operator(tensors=True)
 def softshrink(input, lambd=0.5):
     """input moved towards 0 by lambd, and 0 where |input| <= lambd.
 
@@ -272,14 +288,14 @@ def softshrink(input, lambd=0.5):
         >>> print(ops.softshrink(ms.Tensor([-2.0, 0.5, 2.0])))
         [-1.5  0.   1.5]
     """
-    x = to_float(input)
+    x = need_floats(input)
     return jnp.where(x > lambd, x - lambd, jnp.where(x < -lambd, x + lambd, jnp.zeros_like(x)))
 
 
 soft_shrink = softshrink
 
 
-@operator()
+@operator(tensors=True)
 def softplus(input, beta=1, threshold=20):
     """log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.
 
@@ -289,7 +305,7 @@ def softplus(input, beta=1, threshold=20):
         >>> print(ops.softplus(ms.Tensor([-2.0, 0.5, 2.0])))
         [0.126928 0.974077 2.126928]
     """
-    x = to_float(input)
+    x = need_floats(input)
     scaled = x * beta
     return jnp.where(scaled > threshold, x, jax.nn.softplus(scaled) / beta)
 

@@ -1,6 +1,7 @@
 """Operators that arrange elements: shapes, order of axes, repetition."""
 
 import builtins
+import math
 
 import jax.numpy as jnp
 import numpy as np
@@ -55,8 +56,17 @@ __all__ += [*blocks.__all__, *casting.__all__, *diagonals.__all__, *joining.__al
 # ---- shape
 
 
+def _check_axis(axis, rank):
+    if not isinstance(axis, int) or isinstance(axis, bool):
+        raise TypeError(f"an axis should be an int, but got {describe(axis)}.")
+    if not -rank <= axis < rank:
+        raise ValueError(f"an axis should be in [{-rank}, {rank}), but got {axis}.")
+
+
 @operator(name="Reshape", int_grad=True)
 def _reshape(input, shape):
+    if not all(isinstance(n, (int, np.integer)) for n in shape):
+        raise TypeError(f"'shape' should be of ints, but got {shape}.")
     return jnp.reshape(input, shape)
 
 
@@ -99,6 +109,7 @@ def expand_dims(input_x, axis):
         >>> ops.expand_dims(ms.Tensor([1.0, 2.0]), -1).shape
         (2, 1)
     """
+    _check_axis(axis, jnp.ndim(input_x) + 1)
     return jnp.expand_dims(input_x, axis)
 
 
@@ -109,16 +120,23 @@ def unsqueeze(input, dim):
 
 @operator(int_grad=True)
 def squeeze(input, axis=None):
-    """Without axes of size 1: all of them, or those named.
+    """Without axes of size 1: all of them, or those named; a named axis of another size stays.
 
     Args:
         input (Tensor): of any shape.
         axis (int or tuple, optional): the axes.
 
     Raises:
-        ValueError: a named axis has another size than 1.
+        ValueError: there is no such axis.
     """
-    return jnp.squeeze(input, None if axis == () else axis)
+    if axis is None or axis == ():
+        return jnp.squeeze(input)
+    axes = (axis,) if isinstance(axis, int) else axis
+    if not all(isinstance(a, int) for a in axes):
+        raise TypeError(f"'axis' should be of ints, but got {axis}.")
+    if not all(-max(input.ndim, 1) <= a < max(input.ndim, 1) for a in axes):
+        raise ValueError(f"'axis' should name axes of a Tensor of shape {input.shape}, but is {axis}.")
+    return jnp.squeeze(input, tuple({a % input.ndim for a in axes if input.shape[a] == 1}) if input.ndim else None)
 
 
 @operator(int_grad=True)
@@ -152,7 +170,7 @@ def flatten(input, order="C", *, start_dim=1, end_dim=-1):
     start, end = start_dim % rank, end_dim % rank
     if start > end:
         raise ValueError(f"'start_dim' ({start_dim}) should not come after 'end_dim' ({end_dim}).")
-    return jnp.reshape(input, (*shape[:start], -1, *shape[end + 1 :]))
+    return jnp.reshape(input, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
 
 
 def _atleast(name, fn, doc):
@@ -223,6 +241,8 @@ def t(input):
 @operator(int_grad=True)
 def swapaxes(input, axis0, axis1):
     """Two axes exchanged."""
+    for axis in (axis0, axis1):
+        _check_axis(axis, input.ndim)
     return jnp.swapaxes(input, axis0, axis1)
 
 
@@ -302,7 +322,12 @@ def tile(input, dims):
         >>> print(ops.tile(ms.Tensor([1, 2]), (2,)))
         [1 2 1 2]
     """
-    return _tile(input, ints(dims))
+    dims = ints(dims)
+    if not all(isinstance(n, int) for n in dims):
+        raise TypeError(f"For 'tile', 'dims' should be of ints, but got {dims}.")
+    if any(n < 0 for n in dims):
+        raise ValueError(f"For 'tile', 'dims' should not be negative, but got {dims}.")
+    return _tile(input, dims)
 
 
 @operator(int_grad=True)

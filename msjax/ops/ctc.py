@@ -151,3 +151,20 @@ def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True):
         Tensor(np.asarray([x.shape[1], longest], np.int64)),
         Tensor(scores),
     )
+
+
+@operator(4, name="CTCLoss")
+def ctc_loss_of_logits(x, labels_indices, labels_values, sequence_length):
+    """The losses (N,) of logits (T, N, C), the last class being blank, and the gradient of their sum."""
+    batch, classes = x.shape[1:]
+    # As many places for labels as there are labels: how many a sequence has is no shape.
+    targets = jnp.zeros((batch, labels_values.size), labels_values.dtype)
+    targets = targets.at[labels_indices[:, 0], labels_indices[:, 1]].set(labels_values).astype(jnp.int32)
+    lengths = jnp.bincount(labels_indices[:, 0], length=batch).astype(jnp.int32)
+
+    def losses_of(x):
+        steps = sequence_length.astype(jnp.int32)
+        return log_alphas(jax.nn.log_softmax(x), targets, steps, lengths, classes - 1)[0]
+
+    gradient = jax.grad(lambda x: losses_of(x).sum())(jax.lax.stop_gradient(x))
+    return losses_of(x), jax.lax.stop_gradient(gradient)

@@ -6,7 +6,7 @@ import jax.scipy.linalg as jsl
 
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch import operator
-from msjax.ops.promote import array, kind_of, promote, to_float
+from msjax.ops.promote import array, promote, to_float
 
 __all__ = [
     "adjoint",
@@ -134,13 +134,11 @@ def _trace(input, offset, axis1, axis2, dtype):
     x = array(input)
     if dtype is not None:
         x = x.astype(mstype.to_jax(dtype))
-    if kind_of(x.dtype) in "biu":
-        x = x.astype(mstype.to_jax(mstype.int64))
-    return jnp.trace(x, offset, axis1, axis2)
+    return jnp.trace(x, offset, axis1, axis2, dtype=x.dtype)
 
 
 def trace(input):
-    """The sum of the diagonal of a matrix; of integers as Int64.
+    """The sum of the diagonal of a matrix.
 
     Raises:
         ValueError: not two axes.
@@ -157,7 +155,9 @@ def trace(input):
 
 
 def trace_method(self, offset=0, axis1=0, axis2=1, dtype=None):
-    """The sum of a diagonal over two axes."""
+    """The sum of a diagonal over two axes; of integers as Int64."""
+    if dtype is None and self.dtype.kind in "biu":
+        dtype = mstype.int64
     return _trace(self, offset, axis1, axis2, dtype)
 
 

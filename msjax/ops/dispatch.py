@@ -11,6 +11,7 @@ import numpy as np
 from msjax.autograd.op import Op, apply
 from msjax.common.dtype import Type, as_dtype
 from msjax.common.tensor import Tensor
+from msjax.errors import describe, where
 
 _PLAIN = (type(None), bool, int, str, Type)
 
@@ -47,13 +48,14 @@ def freeze(value):
     return value
 
 
-def operator(operands=1, *, name=None, int_grad=False, differentiable=True, shape_error=ValueError):
+def operator(operands=1, *, name=None, int_grad=False, differentiable=True, shape_error=ValueError, tensors=False):
     """Decorator: make a kernel an operator.
 
     Args:
         operands: how many of the kernel's first parameters are operands.
         name: as messages show it; by default the kernel's name.
         int_grad, differentiable, shape_error: see `msjax.autograd.op.Op`.
+        tensors: whether the first operand has to be a Tensor or an array; a number or a list is a TypeError then.
 
     Returns:
         A function with the kernel's signature, on Tensors. Its attribute `op` is the `Op`.
@@ -86,7 +88,16 @@ def operator(operands=1, *, name=None, int_grad=False, differentiable=True, shap
                     raise TypeError(f"{op.name}() misses its argument {key!r}.")
             return values
 
-        if required == operands:
+        if tensors:
+
+            def call(*args, **kwargs):
+                values = bind(args, kwargs) if kwargs or len(args) != total else args
+                first = values[0]
+                if first.__class__ is not Tensor and not hasattr(first, "dtype"):
+                    raise TypeError(f"For '{op.name}'{where()}, {names[0]!r} should be a Tensor, but got {describe(first)}.")
+                return apply(op, values[:operands], tuple([freeze(v) for v in values[operands:]]))
+
+        elif required == operands:
 
             def call(*args, **kwargs):
                 if not kwargs and len(args) == operands:

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.ops.dispatch import operator
-from msjax.ops.promote import array, kind_of, to_float
+from msjax.ops.promote import array, kind_of, need_floats, to_float
 from msjax.ops.tables import unary
 
 __all__ = [
@@ -108,7 +108,7 @@ positive = unary("positive", jnp.positive, "input itself.", (f"ops.positive({_X}
 reciprocal = unary(
     "reciprocal", jnp.reciprocal, "1 / input.", ("ops.reciprocal(ms.Tensor([0.5, 4.0]))", "[2.   0.25]"), floats=True
 )
-inv = unary("inv", _quotient, "1 / input; of integers an integer.", ("ops.inv(ms.Tensor([0.5, 4.0]))", "[2.   0.25]"))
+inv = unary("inv", _quotient, "1 / x; of integers an integer.", ("ops.inv(ms.Tensor([0.5, 4.0]))", "[2.   0.25]"), parameter="x")
 
 exp = unary("exp", jnp.exp, "e to the power of input.", (f"ops.exp({_X})", "[1.        2.7182817]"), floats=True)
 exp2 = unary("exp2", jnp.exp2, "2 to the power of input.", (f"ops.exp2({_X})", "[1. 2.]"), floats=True)
@@ -123,6 +123,7 @@ sqrt = unary(
     "The square root; its gradient at 0 is infinite.",
     ("ops.sqrt(ms.Tensor([4.0, 9.0]))", "[2. 3.]"),
     floats=True,
+    parameter="x",
 )
 rsqrt = unary("rsqrt", jax.lax.rsqrt, "1 / sqrt(input).", ("ops.rsqrt(ms.Tensor([4.0, 0.25]))", "[0.5 2. ]"), floats=True)
 
@@ -158,10 +159,20 @@ sinc = unary(
     "sinc", _sinc, "sin(pi * input) / (pi * input); 1 at 0.", ("ops.sinc(ms.Tensor([0.0, 0.5]))", "[1.        0.6366197]")
 )
 rad2deg = unary(
-    "rad2deg", jnp.rad2deg, "Radians as degrees.", ("ops.rad2deg(ms.Tensor([0.0, 1.0]))", "[ 0.       57.295776]"), floats=True
+    "rad2deg",
+    jnp.rad2deg,
+    "Radians as degrees.",
+    ("ops.rad2deg(ms.Tensor([0.0, 1.0]))", "[ 0.       57.295776]"),
+    only_floats=True,
+    parameter="x",
 )
 deg2rad = unary(
-    "deg2rad", jnp.deg2rad, "Degrees as radians.", ("ops.deg2rad(ms.Tensor([0.0, 180.0]))", "[0.        3.1415927]"), floats=True
+    "deg2rad",
+    jnp.deg2rad,
+    "Degrees as radians.",
+    ("ops.deg2rad(ms.Tensor([0.0, 180.0]))", "[0.        3.1415927]"),
+    only_floats=True,
+    parameter="x",
 )
 
 floor = unary(
@@ -174,15 +185,16 @@ trunc = unary("trunc", _floats_only(jnp.trunc), "input rounded towards zero.", (
 frac = unary(
     "frac",
     lambda x: x - jax.lax.stop_gradient(_floats_only(jnp.trunc)(x)),
-    "The part after the decimal point, with input's sign.",
+    "The part after the decimal point, with the sign of x.",
     (f"ops.frac({_SIGNED})", "[-0.5  0.   0.5]"),
     int_grad=True,
+    parameter="x",
 )
 sign = unary("sign", jnp.sign, "-1, 0 or 1, as input is negative, zero or positive.", (f"ops.sign({_SIGNED})", "[-1.  0.  1.]"))
 sgn = unary("sgn", _sgn, "The sign; of complex numbers, input / |input|.", (f"ops.sgn({_SIGNED})", "[-1.  0.  1.]"))
 
 
-@operator()
+@operator(tensors=True)
 def round(input, *, decimals=0):
     """input rounded to a number of decimals, halves to the even digit.
 
@@ -199,7 +211,7 @@ def round(input, *, decimals=0):
     return jnp.round(array(input), decimals)
 
 
-@operator()
+@operator(tensors=True)
 def logit(input, eps=None):
     """log(input / (1 - input)), the inverse of sigmoid.
 
@@ -213,13 +225,13 @@ def logit(input, eps=None):
         >>> print(ops.logit(ms.Tensor([0.5, 0.75])))
         [0.        1.0986123]
     """
-    x = to_float(input)
+    x = need_floats(input)
     if eps is not None and eps >= 0:
         x = jnp.where(x < eps, eps, jnp.where(x > 1 - eps, 1 - eps, x)).astype(x.dtype)
     return jnp.log(x / (1 - x))
 
 
-@operator()
+@operator(tensors=True)
 def nan_to_num(input, nan=None, posinf=None, neginf=None):
     """input with NaN and infinities replaced.
 
@@ -243,5 +255,13 @@ absolute = abs
 negative = neg
 tensor_exp = exp
 tensor_expm1 = expm1
-arcsin, arccos, arctan = asin, acos, atan
+arcsin = unary(
+    "arcsin",
+    jnp.arcsin,
+    "The inverse sine, for x in [-1, 1].",
+    (f"ops.arcsin({_X})", "[0.        1.5707964]"),
+    floats=True,
+    parameter="x",
+)
+arccos, arctan = acos, atan
 arcsinh, arccosh, arctanh = asinh, acosh, atanh

@@ -14,7 +14,7 @@ from msjax.ops.dispatch import operator
 from msjax.ops.elementary import *
 from msjax.ops.logic import *
 from msjax.ops.promote import array, kind_of, promote, to_float
-from msjax.ops.tables import binary, comparison
+from msjax.ops.tables import binary, comparison, renamed
 
 __all__ = [
     "accumulate_n",
@@ -411,7 +411,7 @@ float_power = binary(
     ("ops.float_power(ms.Tensor([1, 2, 3]), 2)", "[1. 4. 9.]"),
     int_grad=True,
 )
-float_power_ext = float_power
+float_power = float_power_ext = renamed(float_power, "float_power", exponent="other")
 
 
 @operator(2)
@@ -634,10 +634,12 @@ def clip_by_value(x, clip_value_min=None, clip_value_max=None):
 # ---- other names of the same functions
 
 div = divide = true_divide
+true_divide = renamed(true_divide, "true_divide", dividend="input", divisor="other")
 multiply = tensor_mul = tensor_muls = mul
 tensor_add = add
 tensor_sub = sub
-floor_div = floordiv = tensor_floordiv = floor_divide
+floordiv = tensor_floordiv = floor_divide
+floor_div = renamed(floor_divide, "floor_div", x="input", y="other")
 floormod = tensor_mod = floor_mod
 pows = tensor_pow = pow
 arctan2 = atan2

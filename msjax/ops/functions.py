@@ -317,8 +317,20 @@ _PYTHON = {
 
 
 def _named(name, function):
-    def call(*args):
-        return function(*args)
+    if name.startswith("scalar_") and name != "scalar_log" and name[7:] not in ("uadd", "usub"):
+
+        def call(x, y):
+            return function(x, y)
+
+    elif name.startswith("scalar_"):
+
+        def call(x):
+            return function(x)
+
+    else:
+
+        def call(*args):
+            return function(*args)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"MindSpore's name for {name.replace('_', ' ').strip()} on Python values."

@@ -11,6 +11,7 @@ import numpy as np
 from msjax.autograd.inplace import rebind
 from msjax.autograd.op import Op, apply
 from msjax.common.tensor import Tensor, known_value
+from msjax.errors import describe
 
 __all__ = []
 
@@ -80,7 +81,7 @@ class _Index:
         array = item._value if isinstance(item, Tensor) else item
         if array.dtype == bool:
             if tuple(array.shape) != tuple(shape[axis : axis + array.ndim]):
-                raise IndexError(
+                raise ValueError(
                     f"A Bool index of shape {tuple(array.shape)} does not fit axes of shape {tuple(shape[axis : axis + array.ndim])}."
                 )
             known = known_value(array)
@@ -246,6 +247,8 @@ def setitem(self, index, value):
     """Write into part of a Tensor: it gets a new value with that part replaced."""
     if isinstance(value, (list, tuple)):
         value = Tensor(value)
+    elif value is None or isinstance(value, str):
+        raise TypeError(f"A part of a Tensor can be set to a number, a Tensor, a list or a tuple, but got {describe(value)}.")
     if isinstance(index, Tensor) and index._value.dtype == bool and _scalar(value):
         if tuple(index.shape) != self.shape[: index.ndim]:
             raise IndexError(f"A Bool index of shape {index.shape} does not fit a Tensor of shape {self.shape}.")

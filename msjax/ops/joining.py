@@ -28,11 +28,13 @@ __all__ = [
 
 
 def tensors_of(values, who):
-    """The values, if they are a tuple or list of Tensors; TypeError otherwise."""
+    """The values, if they are a tuple or list of Tensors; TypeError otherwise, ValueError if it is empty."""
     if isinstance(values, Tensor) or not isinstance(values, (tuple, list)) or not values:
-        raise TypeError(
-            f"For '{who}', the first argument should be a non-empty tuple or list of Tensors, but got {describe(values)}."
-        )
+        kind = ValueError if isinstance(values, (tuple, list)) else TypeError
+        raise kind(f"For '{who}', the first argument should be a non-empty tuple or list of Tensors, but got {describe(values)}.")
+    for value in values:
+        if not hasattr(value, "dtype"):
+            raise TypeError(f"For '{who}', the first argument should be of Tensors, but one is {describe(value)}.")
     return values
 
 
@@ -185,7 +187,8 @@ _CARTESIAN = Op("cartesian_prod", _product, int_grad=True)
 
 def cartesian_prod(*inputs):
     """All combinations of one element of each vector, a row for each."""
-    return apply(_CARTESIAN, inputs)
+    out = apply(_CARTESIAN, inputs)
+    return out if len(inputs) > 1 else out.reshape(-1, 1)
 
 
 _TAKE_ROWS = Op(
@@ -201,6 +204,8 @@ def combinations(input, r=2, with_replacement=False):
         r (int): how many. Default: 2.
         with_replacement (bool): whether an element may be chosen again. Default: False.
     """
+    if input.ndim != 1:
+        raise ValueError(f"For 'combinations', 'input' should be a vector, but has shape {input.shape}.")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = tuple(choose(range(input.shape[0]), r))
     if not rows:

@@ -98,13 +98,21 @@ bitwise_not = unary(
     ("ops.bitwise_not(ms.Tensor([0, 5]))", "[-1 -6]"),
     differentiable=False,
 )
-invert = bitwise_not
+invert = unary(
+    "invert",
+    jnp.bitwise_not,
+    "The bits of integers, or Bools, inverted.",
+    ("ops.invert(ms.Tensor([0, 5]))", "[-1 -6]"),
+    differentiable=False,
+    parameter="x",
+)
 population_count = unary(
     "population_count",
     lambda x: jax.lax.population_count(x).astype(jnp.uint8),
     "The number of bits that are set, as UInt8.",
     ("ops.population_count(ms.Tensor([0, 7]))", "[0 3]"),
     differentiable=False,
+    parameter="input_x",
 )
 
 isnan = unary("isnan", jnp.isnan, "True where input is NaN.", (f"ops.isnan({_ODD})", "[False  True False]"), differentiable=False)

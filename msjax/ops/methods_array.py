@@ -179,7 +179,7 @@ def _mH(self):
 
 def _astype(self, dtype, copy=True):
     """The elements converted to another data type, given as a type or its name."""
-    return casting.cast(self, dtype)
+    return casting.cast(self, mstype.float64 if dtype is float else dtype)
 
 
 def _to(self, *args, dtype=None, device=None, non_blocking=False, copy=False):

@@ -214,9 +214,14 @@ def _swapped(function):
 # ---- linear algebra
 
 
-def _addition(function):
-    def method(self, first, second, beta=1, alpha=1):
-        return function(self, first, second, beta=beta, alpha=alpha)
+def _addition(function, first, second):
+    """The method of a function such as addmm, whose two operands have these names."""
+
+    def method(self, *args, **kwargs):
+        given = dict(zip((first, second, "beta", "alpha"), args))
+        if len(args) > 4 or given.keys() & kwargs.keys():
+            raise TypeError(f"{function.__name__} takes {first}, {second}, beta and alpha, each once.")
+        return function(self, **given, **kwargs)
 
     method.__doc__ = function.__doc__
     return method
@@ -315,13 +320,14 @@ METHODS = {
     "outer": linear.outer,
     "ger": linear.ger,
     "cross": linear.cross,
-    "addmm": _addition(linear.addmm),
-    "addmv": _addition(linear.addmv),
-    "addr": _addition(linear.addr),
-    "addbmm": _addition(linear.addbmm),
-    "baddbmm": _addition(linear.baddbmm),
+    "addmm": _addition(linear.addmm, "mat1", "mat2"),
+    "addmv": _addition(linear.addmv, "mat", "vec"),
+    "addr": _addition(linear.addr, "vec1", "vec2"),
+    "addbmm": _addition(linear.addbmm, "batch1", "batch2"),
+    "baddbmm": _addition(linear.baddbmm, "batch1", "batch2"),
     "trace": decompositions.trace_method,
     "qr": _qr,
+    "ormqr": method_of(decompositions.ormqr, input2="tau", input3="other"),
     "triangular_solve": _triangular_solve,
     # random
     "bernoulli": _bernoulli,
@@ -339,7 +345,7 @@ METHODS = {
     "softmax": _softmax,
     "approximate_equal": method_of(elementwise.approximate_equal, other="y"),
     "copysign": elementwise.copysign,
-    "float_power": method_of(elementwise.float_power, exponent="other"),
+    "float_power": elementwise.float_power,
     "xdivy": special.xdivy,
     "detach": stop_gradient,
     # In place, as their names say; on CPU, MindSpore 2.10 returns a new Tensor and leaves this one as it was.
@@ -349,7 +355,7 @@ METHODS = {
     "div_": inplace(elementwise.div),
     "remainder_": inplace(elementwise.remainder),
     "floor_divide_": inplace(elementwise.floor_divide),
-    "addmm_": inplace(_addition(linear.addmm)),
+    "addmm_": inplace(_addition(linear.addmm, "mat1", "mat2")),
     "exp_": inplace(elementary.exp),
     "log_": inplace(elementary.log),
     "floor_": inplace(elementary.floor),
@@ -369,7 +375,7 @@ _SAME = {
     special: "digamma erf erfc erfinv i0 igamma igammac lgamma mvlgamma xlogy",
     activations: "hardshrink sigmoid soft_shrink",
     decompositions: """adjoint cholesky cholesky_inverse cholesky_solve det eigvals geqrf inverse log_matrix_determinant
-        logdet lstsq lu_solve matrix_determinant matrix_power orgqr ormqr slogdet svd""",
+        logdet lstsq lu_solve matrix_determinant matrix_power orgqr slogdet svd""",
     inplace_math: "bernoulli_ clamp_ erfinv_ exponential_ normal_ random_ tanh_ uniform_",
 }
 METHODS |= {name: getattr(module, name) for module, names in _SAME.items() for name in names.split()}

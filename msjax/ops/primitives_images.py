@@ -1,12 +1,14 @@
 """Operator classes on images: resizing, sampling, rearranging of pixels, boxes."""
 
 from msjax.autograd.op import apply
-from msjax.ops import boxes, grids, pixels, resizing
+from msjax.ops import boxes, colors, grids, pixels, regions, resizing
+from msjax.ops.colors import *
 from msjax.ops.dispatch import freeze
 from msjax.ops.patches import extract_image_patches
 from msjax.ops.primitive import REQUIRED, primitive_class
+from msjax.ops.regions import *
 
-__all__ = []
+__all__ = [*colors.__all__, *regions.__all__]
 
 
 def _how(self):

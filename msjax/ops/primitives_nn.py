@@ -19,6 +19,12 @@ from msjax.ops.sliding import n_ints, same_pads
 __all__ = [*primitives_images.__all__, *primitives_optim.__all__]
 
 
+def _ctc_loss(self, x, labels_indices, labels_values, sequence_length):
+    if self.preprocess_collapse_repeated or not self.ctc_merge_repeated or self.ignore_longer_outputs_than_inputs:
+        raise NotImplementedError("msjax offers CTCLoss with its default arguments only.")
+    return ctc.ctc_loss_of_logits(x, labels_indices, labels_values, sequence_length)
+
+
 def _offer(name, attributes, call, doc):
     globals()[name] = primitive_class(name, attributes, call, doc)
     __all__.append(name)
@@ -406,6 +412,25 @@ for _name, _attributes, _call, _doc in (
             log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
         ),
         "See `ops.ctc_loss`.",
+    ),
+    (
+        "CTCLoss", {"preprocess_collapse_repeated": False, "ctc_merge_repeated": True, "ignore_longer_outputs_than_inputs": False},
+        _ctc_loss,
+        """The loss of connectionist temporal classification, and its gradient with respect to the inputs.
+
+    Args:
+        preprocess_collapse_repeated, ctc_merge_repeated, ignore_longer_outputs_than_inputs (bool): other values than the
+            defaults are not offered. Default: False, True and False.
+
+    Inputs:
+        x (Tensor): shape (T, N, C), logits, of which the last class is the blank one.
+        labels_indices (Tensor): shape (labels, 2), of each label the number of its sequence and its place there.
+        labels_values (Tensor): shape (labels,), the labels.
+        sequence_length (Tensor): shape (N,), how many of the T steps count.
+
+    Outputs:
+        The losses (N,), and the gradient of their sum (T, N, C).
+    """,
     ),
     (
         "CTCGreedyDecoder", {"merge_repeated": True},

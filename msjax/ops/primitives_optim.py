@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.common.parameter import Parameter
 from msjax.errors import describe
-from msjax.ops.primitive import primitive_class
+from msjax.ops.primitive import REQUIRED, primitive_class
 
 __all__ = []
 
@@ -57,8 +57,79 @@ def _ada_max(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad):
     return var - lr / (1 - beta1_power) * m / (v + epsilon), m, v
 
 
-def _step(name, fn, written, attributes, static, single, doc):
-    """A class whose call runs `fn` and writes its results into the first `written` operands."""
+def _adagrad_v2(var, accum, lr, grad, epsilon, update_slots):
+    accum = accum + jnp.square(grad) if update_slots else accum
+    return var - lr * grad / (jnp.sqrt(accum) + epsilon), accum
+
+
+def _adagrad_da(var, total, squares, grad, lr, l1, l2, global_step):
+    total, squares = total + grad, squares + jnp.square(grad)
+    shrunk = jnp.sign(total) * jnp.maximum(jnp.abs(total) - l1 * global_step, 0)
+    return -lr * jnp.where(l1 > 0, shrunk, total) / (l2 * global_step * lr + jnp.sqrt(squares)), total, squares
+
+
+def _add_sign(var, m, lr, alpha, sign_decay, beta, grad):
+    m = m * beta + grad * (1 - beta)
+    return var - lr * (alpha + sign_decay * jnp.sign(grad) * jnp.sign(m)) * grad, m
+
+
+def _power_sign(var, m, lr, logbase, sign_decay, beta, grad):
+    m = m * beta + grad * (1 - beta)
+    return var - lr * jnp.exp(logbase * sign_decay * jnp.sign(grad) * jnp.sign(m)) * grad, m
+
+
+def _centered_rms_prop(var, mean_gradient, mean_square, moment, grad, lr, decay, momentum, epsilon):
+    mean_gradient = decay * mean_gradient + (1 - decay) * grad
+    mean_square = decay * mean_square + (1 - decay) * jnp.square(grad)
+    moment = momentum * moment + lr * grad / jnp.sqrt(mean_square - jnp.square(mean_gradient) + epsilon)
+    return var - moment, mean_gradient, mean_square, moment
+
+
+def _proximal(var, rate, l1, l2, grad):
+    moved = var - rate * grad
+    return jnp.sign(moved) * jnp.maximum(jnp.abs(moved) - rate * jnp.maximum(l1, 0), 0) / (1 + rate * l2)
+
+
+def _proximal_adagrad(var, accum, lr, l1, l2, grad):
+    accum = accum + jnp.square(grad)
+    return _proximal(var, lr / jnp.sqrt(accum), l1, l2, grad), accum
+
+
+def _proximal_gradient_descent(var, alpha, l1, l2, delta):
+    return (_proximal(var, alpha, l1, l2, delta),)
+
+
+def _ftrl(var, accum, linear, grad, lr, l1, l2, lr_power):
+    larger = accum + jnp.square(grad)
+    power = jnp.power(larger, -lr_power)
+    linear = linear + grad - (power - jnp.power(accum, -lr_power)) / lr * var
+    new = (jnp.sign(linear) * l1 - linear) / (power / lr + 2 * l2)
+    return jnp.where(jnp.abs(linear) > l1, new, 0), larger, linear
+
+
+def _amsgrad_v2(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad):
+    m = m + (grad - m) * (1 - beta1)
+    v = v + (jnp.square(grad) - v) * (1 - beta2)
+    vhat = jnp.maximum(vhat, v)
+    step = lr * jnp.sqrt(1 - beta2_power) / (1 - beta1_power)
+    return var - step * m / (jnp.sqrt(vhat) + epsilon), m, v, vhat
+
+
+def _amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, grad, beta1, beta2, epsilon):
+    return _amsgrad_v2(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad)
+
+
+def _sgd(var, accum, stat, grad, lr, momentum, dampening, weight_decay, nesterov):
+    grad = grad + weight_decay * var
+    # stat is 1 before the first step, which takes the gradient as it is.
+    moved = jnp.where(stat > 0, grad, accum * momentum + (1 - dampening) * grad)
+    accum = jnp.where(momentum > 0, moved, accum)
+    towards = grad + momentum * accum if nesterov else accum
+    return var - lr * jnp.where(momentum > 0, towards, grad), accum, jnp.where((momentum > 0) & (stat > 0), 0, stat)
+
+
+def _step(name, fn, written, attributes, static, single, doc, order=None):
+    """A class whose call runs `fn` and writes its results into the first `written` operands (of those in `order`)."""
 
     def kernel(*args):
         new = fn(*args)
@@ -67,6 +138,7 @@ def _step(name, fn, written, attributes, static, single, doc):
     op = Op(name, kernel, differentiable=False)
 
     def call(self, *operands):
+        operands = [operands[i] for i in order] if order is not None else operands
         for operand in operands[:written]:
             if not isinstance(operand, Parameter):
                 raise TypeError(
@@ -115,7 +187,38 @@ for _name, _fn, _written, _attributes, _static, _single, _operands in (
     ("ApplyAdagrad", _adagrad, 2, {"update_slots": True}, ("update_slots",), False, "var, accum, lr, grad"),
     ("ApplyRMSProp", _rms_prop, 3, _LOCKING, (), True, "var, mean_square, moment, lr, grad, decay, momentum, epsilon"),
     ("ApplyAdadelta", _adadelta, 3, {}, (), False, "var, accum, accum_update, lr, rho, epsilon, grad"),
+    ("ApplyAdagradV2", _adagrad_v2, 2, {"epsilon": REQUIRED, "update_slots": True}, ("epsilon", "update_slots"), False, "var, accum, lr, grad"),
+    ("ApplyAdagradDA", _adagrad_da, 3, _LOCKING, (), True, "var, sum of gradients, sum of squares, grad, lr, l1, l2, global_step"),
+    ("ApplyAddSign", _add_sign, 2, {}, (), False, "var, m, lr, alpha, sign_decay, beta, grad"),
+    ("ApplyPowerSign", _power_sign, 2, {}, (), False, "var, m, lr, logbase, sign_decay, beta, grad"),
+    ("ApplyCenteredRMSProp", _centered_rms_prop, 4, _LOCKING, (), True,
+     "var, mean_gradient, mean_square, moment, grad, lr, decay, momentum, epsilon"),
+    ("ApplyProximalAdagrad", _proximal_adagrad, 2, _LOCKING, (), False, "var, accum, lr, l1, l2, grad"),
+    ("ApplyProximalGradientDescent", _proximal_gradient_descent, 1, {}, (), True, "var, alpha, l1, l2, delta"),
+    ("ApplyFtrl", _ftrl, 3, _LOCKING, (), True, "var, accum, linear, grad, lr, l1, l2, lr_power"),
+    ("ApplyAdamWithAmsgrad", _amsgrad, 4, {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, **_LOCKING},
+     ("beta1", "beta2", "epsilon"), False, "var, m, v, vhat, beta1_power, beta2_power, lr, grad"),
+    ("ApplyAdamWithAmsgradV2", _amsgrad_v2, 4, _LOCKING, (), False,
+     "var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad"),
     ("ApplyAdaMax", _ada_max, 3, {}, (), False, "var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad"),
-):
+):  # fmt: skip
     _doc = f"An optimizer's step, of ({_operands}): writes the new values into the first {_written} and returns "
     _step(_name, _fn, _written, _attributes, _static, _single, _doc + ("the first." if _single else "them."))
+_step(
+    "SGD", _sgd, 3, {"dampening": 0.0, "weight_decay": 0.0, "nesterov": False}, ("dampening", "weight_decay", "nesterov"), True,
+    """A step of gradient descent, of (parameters, gradient, learning_rate, accum, momentum, stat); returns the parameters.
+
+    Args:
+        dampening (float): how much of the gradient the momentum leaves out. Default: 0.0.
+        weight_decay (float): the share of the parameters that is added to the gradient. Default: 0.0.
+        nesterov (bool): Default: False.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> w, accum, stat = (ms.Parameter(ms.Tensor([v])) for v in (1.0, 0.0, 1.0))
+        >>> print(ops.SGD()(w, ms.Tensor([1.0]), 0.5, accum, 0.9, stat))
+        [0.5]
+    """,
+    order=(0, 3, 5, 1, 2, 4),
+)  # fmt: skip

@@ -69,6 +69,8 @@ def promote(x, y, scalar_tensors_yield=False):
 
 def array(x):
     """An operand as an array; Python floats as Float32, ints as Int64."""
+    if x is None:
+        raise TypeError("the operand should be a Tensor, but is None.")
     if is_number(x):
         return jnp.asarray(x, _OF_NUMBERS[number_kind(x)]())
     return jnp.asarray(x)
@@ -81,6 +83,14 @@ _OF_NUMBERS = {
     "f": lambda: jnp.float32,
     "c": lambda: jnp.complex64,
 }
+
+
+def need_floats(x):
+    """An operand of floats as an array."""
+    x = array(x)
+    if kind_of(x.dtype) not in "fc":
+        raise TypeError(f"the operand should be of floats, but its dtype is {mstype.from_np(x.dtype)}.")
+    return x
 
 
 def to_float(x):

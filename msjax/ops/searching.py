@@ -82,9 +82,7 @@ def bucketize(input, boundaries, *, right=False):
     return _searchsorted(bounds, checked(input, "bucketize"), None, right, mstype.int32)
 
 
-_COUNT = operator(2, name="Bincount", differentiable=False)(
-    lambda input, weights, length: jnp.bincount(input, weights, length=length)
-)
+_COUNT = operator(2, name="Bincount", int_grad=(1,))(lambda input, weights, length: jnp.bincount(input, weights, length=length))
 
 
 def bincount(input, weights=None, minlength=0):

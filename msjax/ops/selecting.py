@@ -51,21 +51,15 @@ def where(condition, input=None, other=None):
 @operator(3, name="Select", int_grad=(1, 2))
 def _select(condition, input, other):
     # A number takes the type of the other operand.
-    if is_number(input):
+    if is_number(input) and not is_number(other):
         input = jnp.asarray(input, other.dtype)
-    elif is_number(other):
+    elif not is_number(input) and is_number(other):
         other = jnp.asarray(other, input.dtype)
     return jnp.where(condition, *promote(input, other))
 
 
 def select(condition, input, other):
-    """`input` where the condition holds, `other` elsewhere; a number is taken in the other one's data type.
-
-    Raises:
-        TypeError: neither `input` nor `other` is a Tensor.
-    """
-    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
-        raise TypeError(f"For 'select', 'input' or 'other' should be a Tensor, but got {describe(input)} and {describe(other)}.")
+    """`input` where the condition holds, `other` elsewhere; a number is taken in the other one's data type."""
     return _select(condition, input, other)
 
 

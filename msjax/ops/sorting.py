@@ -205,7 +205,7 @@ def known_array(tensor, who):
 
 
 def _index_array(array, like):
-    return wrap(as_array(array, mstype.int32 if like.dtype is mstype.int32 else mstype.int64))
+    return wrap(as_array(array, mstype.int64 if like.dtype is mstype.int64 else mstype.int32))
 
 
 def unique_parts(array):
@@ -289,7 +289,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     out = [wrap(as_array(values))]
     if return_inverse:
         inverse = np.cumsum(new) - 1
-        out.append(_index_array(inverse.reshape(array.shape) if dim is None else inverse, input))
+        out.append(wrap(as_array(inverse.reshape(array.shape) if dim is None else inverse, mstype.int64)))
     if return_counts:
-        out.append(_index_array(np.diff(np.append(np.flatnonzero(new), new.size)), input))
+        out.append(wrap(as_array(np.diff(np.append(np.flatnonzero(new), new.size)), mstype.int64)))
     return out[0] if len(out) == 1 else tuple(out)

@@ -44,7 +44,7 @@ erfinv = unary(
 )
 lgamma = unary("lgamma", jax.lax.lgamma, "log|gamma(input)|.", (f"ops.lgamma({_X})", "[0.5723649 0.       ]"), floats=True)
 digamma = unary(
-    "digamma", jax.lax.digamma, "The derivative of lgamma.", (f"ops.digamma({_X})", "[-1.9635102  0.4227843]"), floats=True
+    "digamma", jax.lax.digamma, "The derivative of lgamma.", (f"ops.digamma({_X})", "[-1.9635102  0.4227843]"), only_floats=True
 )
 igamma = binary(
     "igamma",

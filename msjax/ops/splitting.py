@@ -3,7 +3,6 @@
 import builtins
 
 import jax
-import jax.numpy as jnp
 
 from msjax.errors import describe
 from msjax.ops.dispatch import freeze, operator
@@ -28,7 +27,11 @@ __all__ = [
 
 @operator(name="Split", int_grad=True)
 def _split(input, cuts, axis):
-    return tuple(jnp.split(input, cuts, axis))
+    # A cut may lie beyond the end, or before the one before it: the piece is empty then.
+    size = input.shape[axis]
+    cuts = [min(max(c + size if c < 0 else c, 0), size) for c in cuts]
+    ends = zip([0, *cuts], [*cuts, size])
+    return tuple([jax.lax.slice_in_dim(input, start, max(start, stop), axis=axis) for start, stop in ends])
 
 
 def _checked_axis(tensor, axis, who):

@@ -1,11 +1,12 @@
 """Operators that are one line of a table each: a function of jax.numpy and a sentence."""
 
+import inspect
 import sys
 
 import jax.numpy as jnp
 
 from msjax.ops.dispatch import operator
-from msjax.ops.promote import array, promote, to_float
+from msjax.ops.promote import array, need_floats, promote, to_float
 
 
 def _named(kernel, name, doc, shown):
@@ -20,8 +21,8 @@ def _example(call, printed):
     return "\n        ".join(lines)
 
 
-def unary(name, fn, doc, shown=None, *, floats=False, int_grad=False, differentiable=True):
-    """An elementwise operator of one Tensor, with the parameter `input`.
+def unary(name, fn, doc, shown=None, *, floats=False, only_floats=False, parameter="input", int_grad=False, differentiable=True):
+    """An elementwise operator of one Tensor.
 
     Args:
         name: the function's name, also in messages.
@@ -29,13 +30,29 @@ def unary(name, fn, doc, shown=None, *, floats=False, int_grad=False, differenti
         doc: a sentence on what it computes.
         shown: (call, what it prints), an example for the documentation.
         floats: whether Bools and integers are taken as Float32.
+        only_floats: whether Bools and integers are refused, as a TypeError.
+        parameter: what MindSpore calls the operand.
         int_grad, differentiable: see `msjax.autograd.op.Op`.
     """
+    prepare = need_floats if only_floats else to_float if floats else array
+    kernel = _KERNELS[parameter](fn, prepare)
+    decorate = operator(1, int_grad=int_grad, differentiable=differentiable, tensors=True)
+    return decorate(_named(kernel, name, doc, shown))
 
-    def kernel(input):
-        return fn(to_float(input) if floats else array(input))
 
-    return operator(1, int_grad=int_grad, differentiable=differentiable)(_named(kernel, name, doc, shown))
+def _of_input(fn, prepare):
+    return lambda input: fn(prepare(input))
+
+
+def _of_x(fn, prepare):
+    return lambda x: fn(prepare(x))
+
+
+def _of_input_x(fn, prepare):
+    return lambda input_x: fn(prepare(input_x))
+
+
+_KERNELS = {"input": _of_input, "x": _of_x, "input_x": _of_input_x}
 
 
 def binary(name, fn, doc, shown=None, *, floats=False, yields=False, int_grad=False, differentiable=True):
@@ -51,6 +68,23 @@ def binary(name, fn, doc, shown=None, *, floats=False, yields=False, int_grad=Fa
         return fn(to_float(x), to_float(y)) if floats else fn(x, y)
 
     return operator(2, int_grad=int_grad, differentiable=differentiable)(_named(kernel, name, doc, shown))
+
+
+def renamed(function, name, **names):
+    """The function under another name, with keywords {new name: its own}; its own are taken, too."""
+
+    def call(*args, **kwargs):
+        return function(*args, **{names.get(key, key): value for key, value in kwargs.items()})
+
+    new = {own: key for key, own in names.items()}
+    parameters = inspect.signature(function).parameters.values()
+    call.__signature__ = inspect.Signature([p.replace(name=new.get(p.name, p.name)) for p in parameters])
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = sys._getframe(1).f_globals["__name__"]
+    call.__doc__ = function.__doc__
+    if hasattr(function, "op"):
+        call.op = function.op
+    return call
 
 
 def comparison(name, fn, doc, shown=None):

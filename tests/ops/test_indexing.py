@@ -85,12 +85,21 @@ def test_values_are_broadcast_and_converted():
     assert x.tolist() == [[5, 6], [8, 4]]
 
 
-@pytest.mark.parametrize(
-    "index", [5, -3, (0, 9), 1.0, "x", (0, 0, 0, 0), Tensor([1.0]), Tensor([5]), Tensor([True, False, True])], ids=str
-)
+@pytest.mark.parametrize("index", [5, -3, (0, 9), 1.0, "x", (0, 0, 0, 0), Tensor([1.0]), Tensor([5])], ids=str)
 def test_bad_indices(index):
     with pytest.raises(IndexError):
         Tensor(X)[index]
+
+
+def test_a_mask_of_another_shape_is_refused():
+    with pytest.raises(ValueError, match=r"Bool index of shape \(3,\)"):
+        Tensor(X)[Tensor([True, False, True])]
+
+
+@pytest.mark.parametrize("value", [None, "a"])
+def test_what_is_no_number_cannot_be_put_in(value):
+    with pytest.raises(TypeError, match="can be set to"):
+        Tensor(X)[0] = value
 
 
 def test_loops_over_rows_compile_once():
