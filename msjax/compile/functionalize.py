@@ -8,7 +8,7 @@ from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_leaf, is_tracer, wrap
 from msjax.compile.trace import LOCK
 from msjax.errors import describe
-from msjax.hooks.callback import raise_pending
+from msjax.hooks.callback import Together, raise_pending
 from msjax.hooks.nodes import through_custom_vjp
 from msjax.state import STATE, Scope
 
@@ -51,7 +51,8 @@ def functionalize(net):
         params = _matched(params, trained, "params")
         buffers = _matched(buffers, rest, "buffers")
         with _Installed([*trained.values(), *rest.values()], [*params.values(), *buffers.values()]):
-            out = net(*map_arrays(_to_tensor, args), **map_arrays(_to_tensor, kwargs))
+            with Together() as calls:
+                out = calls.tie(net(*map_arrays(_to_tensor, args), **map_arrays(_to_tensor, kwargs)))
             return map_tensors(_to_array, out), {name: variable._value for name, variable in rest.items()}
 
     trained, rest = state_of(net)

@@ -10,6 +10,7 @@ import collections
 import copy
 import threading
 import time
+from dataclasses import dataclass
 
 import jax
 import jax.extend.core
@@ -50,24 +51,53 @@ class Delivery:
             self.all_lanes([v[i] for v in values], lanes - 1)
 
 
+@dataclass(frozen=True)
+class HookCall:
+    """A call that a callback brings: which hook, with which of the callback's values, under how many vmaps."""
+
+    delivery: Delivery
+    at: tuple
+    lanes: int = 0
+
+    def __call__(self, values):
+        self.delivery.all_lanes([values[i] for i in self.at], self.lanes)
+
+
 hook_p = jax.extend.core.Primitive("msjax_hook")
 
 
 @hook_p.def_impl
-def _now(*values, delivery, lanes):
-    delivery.all_lanes(values, lanes)
+def _now(*values, calls):
+    for call in calls:
+        call(values)
     return jnp.zeros((), bool)
 
 
 @hook_p.def_abstract_eval
-def _abstract(*avals, delivery, lanes):
+def _abstract(*avals, calls):
     return jax.core.ShapedArray((), np.dtype(bool))
 
 
-def _batched(values, axes, *, delivery, lanes):
+def _batched(values, axes, *, calls):
     size = next(v.shape[a] for v, a in zip(values, axes) if a is not None)
-    values = [jnp.broadcast_to(v, (size, *v.shape)) if a is None else jnp.moveaxis(v, a, 0) for v, a in zip(values, axes)]
-    return hook_p.bind(*values, delivery=delivery, lanes=lanes + 1), None
+    values = [v if a is None else jnp.moveaxis(v, a, 0) for v, a in zip(values, axes)]
+    alike = {}  # values without the new axis, as a call needs them whose others have it
+
+    def with_axis(i):
+        if axes[i] is not None:
+            return i
+        if i not in alike:
+            alike[i] = len(values)
+            values.append(jnp.broadcast_to(values[i], (size, *values[i].shape)))
+        return alike[i]
+
+    calls = tuple(
+        HookCall(call.delivery, tuple(map(with_axis, call.at)), call.lanes + 1)
+        if any(axes[i] is not None for i in call.at)
+        else call
+        for call in calls
+    )
+    return hook_p.bind(*values, calls=calls), None
 
 
 def _jvp(primals, tangents, **params):
@@ -79,11 +109,11 @@ batching.primitive_batchers[hook_p] = _batched
 ad.primitive_jvps[hook_p] = _jvp
 
 
-def _lower(ctx, *operands, delivery, lanes):
+def _lower(ctx, *operands, calls):
     def on_host(*values):
         # The arrays are XLA's own memory, gone after the call.
-        _WORKER.put(delivery, [np.array(v) for v in values], lanes)
-        return (np.zeros((), bool),)
+        _WORKER.put(calls, [np.array(v) for v in values])
+        return (_DONE,)
 
     axes = ctx.module_context.axis_context
     if getattr(axes, "num_devices", 1) > 1 or hasattr(axes, "manual_axes"):
@@ -122,6 +152,9 @@ class _Absent:
 
 mlir.register_lowering(hook_p, _lower, cacheable=False)
 
+# What a callback returns.
+_DONE = np.zeros((), bool)
+
 
 def tap(fn, args, what, carries):
     """Call an observer with the values that its arguments get when the program runs.
@@ -137,13 +170,16 @@ def tap(fn, args, what, carries):
             values.append(jax.lax.stop_gradient(leaf._value))
         else:
             slots.append((leaf,))
-    # One call waits for the one before it in the same program: nothing else says that forward comes before backward.
-    last = _CALLS.last
-    chained = last is not None and any(getattr(v, "_trace", None) is last._trace for v in values)
-    done = hook_p.bind(*values, *([last] if chained else ()), delivery=Delivery(fn, what, slots, treedef), lanes=0)
-    _CALLS.last = done if is_tracer(done) else None
+    delivery = Delivery(fn, what, slots, treedef)
     if STATE.trace is not None:
         STATE.trace.uses_callbacks = True
+    together = _CALLS.together
+    if together is not None and together.add(delivery, values):
+        return args[carries]
+    before = _before(values, together.done if together is not None else None)
+    call = HookCall(delivery, tuple(range(len(values))))
+    done = hook_p.bind(*values, *before, calls=(call,))
+    _CALLS.last = done if is_tracer(done) else None
     carried = jax.tree.leaves(args[carries], is_leaf=is_leaf)
     if not any(isinstance(leaf, Tensor) and is_tracer(leaf._value) for leaf in carried):
         _CALLS.untied.append(done)
@@ -151,12 +187,92 @@ def tap(fn, args, what, carries):
     return jax.tree.map(lambda leaf: _tied(leaf, done), args[carries], is_leaf=is_leaf)
 
 
+def _before(values, done):
+    """What a call with these values has to wait for: nothing else says that forward comes before backward.
+
+    Args:
+        done: the result of an earlier call that this one may use, or None.
+    """
+    before = [] if done is None else [done]
+    last = _CALLS.last
+    if last is not None and last is not done and any(getattr(v, "_trace", None) is last._trace for v in values):
+        before.append(last)
+    return before
+
+
+# Calls whose values are larger than this, in bytes, aren't put together with later ones: a program keeps them until then.
+_LARGE = 1 << 24
+
+
+class Together:
+    """The calls of a stretch of a program in as few callbacks as may be: each costs more than what it carries.
+
+    A call that belongs to a loop or a transformation within the stretch gets a callback of its own, after those before it.
+    """
+
+    def __init__(self):
+        self.world = jax.extend.core.get_opaque_trace_state()
+        with jax.extend.core.take_current_trace() as trace:
+            self.trace = trace
+        self.done = None
+        self._clear()
+
+    def _clear(self):
+        self.values = []
+        self.numbers = {}
+        self.calls = []
+        self.bytes = 0
+
+    def __enter__(self):
+        self.before, _CALLS.together = _CALLS.together, self
+        return self
+
+    def __exit__(self, *_exception):
+        _CALLS.together = self.before
+
+    def add(self, delivery, values) -> bool:
+        """Take a call, or bring those that were taken to an end and return False."""
+        if jax.extend.core.get_opaque_trace_state() != self.world:
+            self.flush()
+            return False
+        self.calls.append(HookCall(delivery, tuple(map(self._number, values))))
+        if self.bytes > _LARGE:
+            self.flush()
+        return True
+
+    def _number(self, value):
+        # The output of one cell is the input of the next.
+        if id(value) not in self.numbers:
+            self.numbers[id(value)] = len(self.values)
+            self.values.append(value)
+            self.bytes += value.size * value.dtype.itemsize
+        return self.numbers[id(value)]
+
+    def flush(self):
+        """Put the callback of the calls that were taken into the program."""
+        if not self.calls:
+            return
+        before = _before(self.values, self.done)
+        with jax.extend.core.set_current_trace(self.trace):
+            self.done = hook_p.bind(*self.values, *before, calls=tuple(self.calls))
+        _CALLS.last = self.done if is_tracer(self.done) else None
+        self._clear()
+
+    def tie(self, value):
+        """Nested containers whose Tensors need the calls."""
+        self.flush()
+        if self.done is None:
+            return value
+        return jax.tree.map(lambda leaf: _tied(leaf, self.done), value, is_leaf=is_leaf)
+
+
 class _Calls(threading.local):
-    """The calls that this thread put into programs: the last one, and those that nothing depends on yet."""
+    """The calls that this thread put into programs: the last one, those that nothing depends on yet, the stretch under way."""
 
     def __init__(self):
         self.last = None
         self.untied = []
+        self.together = None
 
 
 _CALLS = _Calls()
@@ -254,8 +370,8 @@ class _Worker:
         self._errors = []
         self.last = 0.0
 
-    def put(self, delivery, values, lanes):
-        self._items.append((delivery, values, lanes))
+    def put(self, calls, values):
+        self._items.append((calls, values))
         self.last = time.monotonic()
         if not self._arrived.is_set():
             self._arrived.set()
@@ -290,15 +406,17 @@ class _Worker:
             try:
                 self._arrived.clear()
                 while self._items:
-                    self._call(*self._items.popleft())
+                    calls, values = self._items.popleft()
+                    for call in calls:
+                        self._call(call, values)
             finally:
                 STATE.hooks_run = False
 
-    def _call(self, delivery, values, lanes):
+    def _call(self, call, values):
         try:
-            delivery.all_lanes(values, lanes)
+            call(values)
         except BaseException as error:
-            error.add_note(f"raised by {delivery.what}, run by a compiled program")
+            error.add_note(f"raised by {call.delivery.what}, run by a compiled program")
             self._errors.append(error)
 
     def raise_pending(self):

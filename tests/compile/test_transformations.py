@@ -343,3 +343,76 @@ def test_state_comes_back_and_the_network_keeps_its_own():
     np.testing.assert_array_equal(out, again)
     ms.write_back(net, params, new)
     np.testing.assert_array_equal(net[0].moving_mean.asnumpy(), new["0.moving_mean"])
+
+
+class Looping(nn.Cell):
+    """A cell before, in, and after jax's own loop, and one that the first value of a vmap doesn't reach."""
+
+    def __init__(self):
+        super().__init__()
+        self.before, self.within, self.after, self.apart = nn.ReLU(), nn.ReLU(), nn.ReLU(), nn.ReLU()
+
+    def construct(self, x, y):
+        def body(carry, _):
+            return self.within(ms.Tensor(carry))._value + 1, None
+
+        x = self.before(x)
+        carry, _ = jax.lax.scan(body, x._value, None, length=2)
+        return self.after(ms.Tensor(carry)) + self.apart(y)
+
+
+def logged(net):
+    log = []
+    for name, cell in net.cells_and_names():
+        cell.register_forward_hook(lambda c, args, out, n=name: log.append((n, out.asnumpy().tolist())))
+    return log
+
+
+@pytest.mark.parametrize("differentiated", [False, True])
+def test_hooks_around_a_loop_are_called_in_order(differentiated):
+    net = Looping()
+    log = logged(net)
+    apply, params, buffers = ms.functionalize(net)
+
+    def run(x):
+        return apply(params, buffers, x, x)[0]
+
+    jax.block_until_ready(jax.jit(jax.grad(run) if differentiated else run)(jnp.float32(1)))
+    ms.hooks.barrier()
+    assert log == [("before", 1.0), ("within", 1.0), ("within", 2.0), ("after", 3.0), ("apart", 1.0), ("", 4.0)]
+
+
+def test_one_callback_brings_all_forward_hooks_of_a_network():
+    net = Net()
+    log = logged(net)
+    apply, params, buffers = ms.functionalize(net)
+    assert str(jax.make_jaxpr(apply)(params, buffers, X)).count("msjax_hook") == 1
+    jax.block_until_ready(jax.jit(apply)(params, buffers, X)[0])
+    ms.hooks.barrier()
+    assert [name for name, _ in log] == ["fc", "relu", ""]
+
+
+def test_a_vmap_calls_hooks_once_an_example_where_the_value_depends_on_it():
+    net = Looping()
+    log = logged(net)
+    apply, params, buffers = ms.functionalize(net)
+
+    def run(x):
+        return apply(params, buffers, x, jnp.float32(5))[0]
+
+    jax.block_until_ready(jax.jit(jax.vmap(run))(jnp.float32([1, 2])))
+    ms.hooks.barrier()
+    assert [entry for entry in log if entry[0] == "apart"] == [("apart", 5.0)]
+    assert [value for name, value in log if name == "after"] == [3.0, 4.0]
+    assert [value for name, value in log if name == ""] == [8.0, 9.0]
+
+
+def test_large_values_dont_wait_for_the_end_of_the_network(monkeypatch):
+    monkeypatch.setattr("msjax.hooks.callback._LARGE", 1)
+    net = Net()
+    log = logged(net)
+    apply, params, buffers = ms.functionalize(net)
+    assert str(jax.make_jaxpr(apply)(params, buffers, X)).count("msjax_hook") == 3
+    jax.block_until_ready(jax.jit(apply)(params, buffers, X)[0])
+    ms.hooks.barrier()
+    assert [name for name, _ in log] == ["fc", "relu", ""]
