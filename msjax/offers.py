@@ -3,6 +3,7 @@
 import dis
 import functools
 import importlib
+import importlib.util
 import sys
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -79,6 +80,42 @@ def missing(shown: str, caller) -> Exception:
     if 0 <= caller.f_lasti < len(code) and code[caller.f_lasti] == _IMPORT_FROM:
         return ImportError(message, name=shown.rpartition(".")[2])
     return AttributeError(message)
+
+
+def rest(package: str, module: str, stand_ins: Mapping[str, str] = MappingProxyType({})):
+    """A package's ``__getattr__`` and ``__dir__`` where a module of it, imported when it is first needed, offers the rest.
+
+    Args:
+        package, module (str): their names, the module's within the package.
+        stand_ins (Mapping): as in `missing_name`.
+    """
+    shown = package.replace("msjax", "mindspore", 1)
+    own = sys.modules[package].__dict__
+
+    def load():
+        offering = importlib.import_module(f"{package}.{module}")
+        for name in getattr(offering, "__all__", None) or [name for name in vars(offering) if not name.startswith("_")]:
+            own.setdefault(name, getattr(offering, name))
+
+    def __getattr__(name):
+        if name == "__all__":
+            return [name for name in __dir__() if not name.startswith("_")]
+        if not name.startswith("_"):
+            # `from package import module` asks here before it looks for the module.
+            if importlib.util.find_spec(f"{package}.{name}") is not None:
+                return importlib.import_module(f"{package}.{name}")
+            load()
+        if name in own:
+            return own[name]
+        if name in stand_ins:
+            return stand_in(package, name, stand_ins[name])
+        raise missing(f"{shown}.{name}", sys._getframe(1))
+
+    def __dir__():
+        load()
+        return sorted(own)
+
+    return __getattr__, __dir__
 
 
 def later(package: str, names: dict):

@@ -1,32 +1,11 @@
-"""Layers, losses, optimizers and containers: MindSpore's ``nn``. Each topic's file says in ``__all__`` what it offers."""
+"""Layers, losses, optimizers and containers: MindSpore's ``nn``. All but Cell is imported when it is first used."""
 
-from msjax.nn.activation import *
-from msjax.nn.basic import *
+from typing import TYPE_CHECKING
+
 from msjax.nn.cell import Cell
-from msjax.nn.container import CellDict, CellList, SequentialCell
-from msjax.nn.conv import *
-from msjax.nn.derivatives import *
-from msjax.nn.dropout import *
-from msjax.nn.dynamic_lr import *
-from msjax.nn.embedding import *
-from msjax.nn.global_hooks import *
-from msjax.nn.image import *
-from msjax.nn.learning_rate_schedule import *
-from msjax.nn.loss import *
-from msjax.nn.loss_scale import *
-from msjax.nn.math import *
-from msjax.nn.matrix import *
-from msjax.nn.metrics import *
-from msjax.nn.norm import *
-from msjax.nn.optim import *
-from msjax.nn.padding import *
-from msjax.nn.pooling import *
-from msjax.nn.rnn import *
-from msjax.nn.sparse import *
-from msjax.nn.time_distributed import *
-from msjax.nn.transformer import *
-from msjax.nn.utils import *
-from msjax.nn.wrap import *
-from msjax.offers import missing_name
+from msjax.offers import rest
 
-__getattr__ = missing_name(__name__)
+if TYPE_CHECKING:
+    from msjax.nn.everything import *
+
+__getattr__, __dir__ = rest(__name__, "everything")

@@ -1,11 +1,10 @@
 """Operators: MindSpore's ``ops``. Each topic's file says in ``__all__`` what it offers."""
 
+from typing import TYPE_CHECKING
+
 from msjax.autograd.grad import GradOperation, get_grad, grad, value_and_grad
 from msjax.autograd.vjp import jvp, vjp
-from msjax.offers import COMMUNICATION, missing_name
-
-# MindSpore's short name for it.
-from msjax.ops import operations as P
+from msjax.offers import COMMUNICATION, rest
 from msjax.ops.activations import *
 from msjax.ops.arrange import *
 from msjax.ops.assigning import *
@@ -21,11 +20,14 @@ from msjax.ops.indexing import *
 from msjax.ops.linear import *
 from msjax.ops.losses import *
 from msjax.ops.normalization import *
-from msjax.ops.operations import *
 from msjax.ops.pooling import *
 from msjax.ops.reduction import *
 from msjax.ops.sampling import *
 from msjax.ops.sorting import *
 from msjax.ops.special import *
 
-__getattr__ = missing_name(__name__, COMMUNICATION)
+if TYPE_CHECKING:
+    from msjax.ops.operations import *
+
+# The operator classes are imported when one is first used.
+__getattr__, __dir__ = rest(__name__, "operations", COMMUNICATION)

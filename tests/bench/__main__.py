@@ -2,8 +2,9 @@
 
     python -m tests.bench [--quick] [--rows PART ...] [--cases NAME ...] [--repeat N] [--markdown]
 
-Every contender makes the same training steps; their losses are compared before anything is timed. One repetition times
-a few steps of each contender, one after the other, so that a ratio is of times that were taken side by side. PyTorch and
+Every contender makes the same training steps; their losses are compared before anything is timed. One repetition of a row
+times a few steps of each of its contenders, there and back (a b b a), so that a ratio is of times that were taken side by
+side, and what grows slower or faster meanwhile does so for both. PyTorch and
 MindSpore run in processes of their own, in the Pythons that MSJAX_BENCH_TORCH and MSJAX_BENCH_MINDSPORE name; without
 these, their rows are left out.
 """
@@ -23,8 +24,8 @@ from tests.bench.data import CASES
 from tests.bench.others import Others, Unavailable, once
 from tests.bench.rows import ROWS
 
-# So long one contender is timed in one repetition, in seconds, and in no more than so many steps.
-SLICE, MOST = 0.05, 50
+# So long one contender is timed at once, in seconds, and in no more than so many steps; steps before, so that caches are its own.
+SLICE, MOST, WARM = 0.03, 50, 2
 SMALLEST = "LeNet-5, batch 1"
 CHECKED = 3  # steps whose losses are compared
 FIRST_CALLS = ("compiled", "jax.jit", "pynative", "torch", "torch.compile", "mindspore pynative", "mindspore graph")
@@ -80,25 +81,31 @@ def steps(case, rows, repeats, others, table, quick):
             continue
         running[name] = contender, losses
     check(case, running)
-    times = {name: [] for name in running}
     counts = {}
     for name, (contender, _) in running.items():
         contender.time(1)
         seconds = contender.time(1)
         counts[name] = 1 if quick else max(1, min(MOST, int(SLICE / seconds)))
-    order = list(running)
-    for i in range(repeats):
-        # Another one begins each time, so that nobody always runs behind the same one.
-        for name in order[i % len(order) :] + order[: i % len(order)]:
-            times[name].append(running[name][0].time(counts[name]))
+    there = [row for row in rows if not any(name in missing for name in row.contenders())]
+    times = {row: {name: [] for name in row.contenders()} for row in there}
+    for _ in range(repeats):
+        for row in there:
+            found = dict.fromkeys(row.contenders(), 0.0)
+            for name in [*found, *reversed(found)]:
+                contender, _ = running[name]
+                if counts[name] > WARM:
+                    contender.time(WARM)
+                found[name] += contender.time(counts[name]) / 2
+            for name, seconds in found.items():
+                times[row][name].append(seconds)
     table.heading(case, "this", "that")
     for row in rows:
-        lacking = [name for name in row.contenders() if name in missing]
-        if lacking:
-            table.left_out(row.name, f"{lacking[0]}: {missing[lacking[0]]}")
+        if row in times:
+            fastest = [min(times[row][row.a]), min(times[row][row.b])]
+            table.row(row.name, row.ratios(times[row]), fastest, row.target_of(case))
         else:
-            fastest = [min(times[row.a]), min(times[row.b])]
-            table.row(row.name, row.ratios(times), fastest, row.target_of(case))
+            name = next(name for name in row.contenders() if name in missing)
+            table.left_out(row.name, f"{name}: {missing[name]}")
 
 
 def check(case, running):
