@@ -5,6 +5,7 @@ import functools
 import jax.numpy as jnp
 
 from msjax import ops
+from msjax.common import dtype as mstype
 from msjax.numpy.lifting import as_type, floating, tensor, tensors
 from msjax.ops.dispatch import freeze, operator
 from msjax.ops.promote import promote
@@ -121,7 +122,9 @@ def _trace(a, offset, axis1, axis2):
 
 def trace(a, offset=0, axis1=0, axis2=1, dtype=None):
     """The sum along the diagonal number `offset` of the matrices in two axes."""
-    return _trace(as_type(tensor(a), dtype), offset, axis1, axis2)
+    a = tensor(a)
+    dtype = mstype.int64 if dtype is None and a.dtype.kind in "biu" else dtype
+    return _trace(as_type(a, dtype), offset, axis1, axis2)
 
 
 def tril(m, k=0):

@@ -210,7 +210,10 @@ def _without_nan(name, doc):
     kernel = operator(1, name=name)(lambda a, axis, keepdims: function(a, axis, keepdims=keepdims))
 
     def call(a, axis=None, dtype=None, keepdims=False):
-        return as_type(kernel(floating(a), _axes(axis), keepdims), dtype)
+        a = tensor(a)
+        if name == "nanmean":
+            a = floating(a)
+        return as_type(kernel(a, _axes(axis), keepdims), a.dtype if dtype is None else dtype)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = doc

@@ -351,4 +351,5 @@ def clip_by_global_norm(x, clip_norm=1.0, use_norm=None):
         raise ValueError(f"For 'clip_by_global_norm', 'clip_norm' should be positive, but got {clip_norm}.")
     tensors, _ = _several(x, "clip_by_global_norm")
     total = _total_norm(tensors, 2)
-    return tuple(_scaled_global(t, total, float(clip_norm)) for t in tensors)
+    scaled = tuple(_scaled_global(t, total, float(clip_norm)) for t in tensors)
+    return scaled[0] if isinstance(x, Tensor) else scaled

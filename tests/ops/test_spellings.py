@@ -136,3 +136,8 @@ def test_python_float_means_float64_in_astype():
 @pytest.mark.parametrize(("dtype", "want"), [(ms.bool_, ms.float16), (ms.uint8, ms.float16), (ms.int16, ms.float32)])
 def test_circular_functions_of_bytes_are_half(dtype, want):
     assert mnp.sin(N.astype(dtype)).dtype is want and mnp.sqrt(N.astype(dtype)).dtype is ms.float32
+
+
+def test_integers_stay_integers_without_nan():
+    assert mnp.nansum(N).dtype is mnp.nanmax(N).dtype is ms.int32 and mnp.nansum(N).item() == 11
+    assert mnp.nanmean(N).dtype is ms.float32 and mnp.trace(ms.Tensor([[1, 2], [3, 4]], ms.int32)).dtype is ms.int64
