@@ -455,7 +455,7 @@ class SoftShrink(Cell):
 
     def __init__(self, lambd=0.5):
         super().__init__()
-        self.lambd = lambd
+        self.lambd = _number(lambd, "lambd", "SoftShrink")
 
     def construct(self, input):
         return ops.softshrink(input, self.lambd)

@@ -249,7 +249,7 @@ class Flatten(Cell):
         Tensor.
 
     Raises:
-        TypeError: the input is no Tensor.
+        TypeError: an argument is no int, or the input is no Tensor.
         ValueError: the input lacks an axis, or `start_dim` comes after `end_dim`.
 
     Example:
@@ -261,8 +261,8 @@ class Flatten(Cell):
 
     def __init__(self, start_dim=1, end_dim=-1):
         super().__init__()
-        self.start_dim = start_dim
-        self.end_dim = end_dim
+        self.start_dim = check_type(start_dim, int, "start_dim", "Flatten")
+        self.end_dim = check_type(end_dim, int, "end_dim", "Flatten")
 
     def construct(self, x):
         start, end = self.start_dim, self.end_dim
@@ -380,7 +380,7 @@ class OneHot(Cell):
         Tensor, with one more axis.
 
     Raises:
-        TypeError: the indices are no integers.
+        TypeError: `axis` or `depth` is no int, or the indices are no integers.
 
     Example:
         >>> import msjax as ms
@@ -392,8 +392,8 @@ class OneHot(Cell):
 
     def __init__(self, axis=-1, depth=1, on_value=1.0, off_value=0.0, dtype=mstype.float32):
         super().__init__()
-        self.axis = axis
-        self.depth = depth
+        self.axis = check_type(axis, int, "axis", "OneHot")
+        self.depth = check_type(depth, int, "depth", "OneHot")
         self.on_value = on_value
         self.off_value = off_value
         self.dtype = dtype
@@ -437,7 +437,7 @@ class Norm(Cell):
 
 @operator(name="L1Regularizer")
 def _l1(weights, scale):
-    return scale * jnp.sum(jnp.abs(weights.astype(jnp.promote_types(weights.dtype, jnp.float16))))
+    return scale * jnp.sum(jnp.abs(weights.astype(jnp.promote_types(weights.dtype, jnp.float32))))
 
 
 class L1Regularizer(Cell):

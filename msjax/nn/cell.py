@@ -425,7 +425,8 @@ class Cell(Beside, CellTree, CellState, CellHooks, TorchNames, nnx.Module, pytre
         )
 
     def add_flags(self, **flags) -> "Cell":
-        """Keep settings on the cell, readable with `get_flags`; returns the cell."""
+        """Keep settings on the cell, readable with `get_flags` and as attributes; returns the cell."""
+        self.__dict__.update(flags)
         self.__dict__["_flags"] = {**(self._flags or {}), **flags}
         return self
 

@@ -15,7 +15,7 @@ def _clip(x, clip_norm, axis):
     square = jnp.sum(jnp.square(wide), axis=axis, keepdims=True)
     # The gradient of the root at zero is infinite: there, nothing is to be clipped.
     norm = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
-    return (wide * clip_norm / jnp.maximum(norm, clip_norm)).astype(x.dtype)
+    return wide * clip_norm / jnp.maximum(norm, clip_norm)
 
 
 _CLIP = Op("ClipByNorm", _clip)
@@ -32,7 +32,7 @@ class ClipByNorm(Cell):
         - **clip_norm** (Tensor) - positive, of shape () or (1,), or one that fits the norms.
 
     Outputs:
-        Tensor, of the shape and dtype of `x`.
+        Tensor, of the shape of `x`; floats of 32 bits where `x` has fewer.
 
     Example:
         >>> import msjax as ms
@@ -43,6 +43,7 @@ class ClipByNorm(Cell):
 
     def __init__(self, axis=None):
         super().__init__()
+        axis = tuple(axis) if isinstance(axis, list) else axis
         axes = axis if isinstance(axis, tuple) else (axis,)
         if axis is not None and any(isinstance(a, bool) or not isinstance(a, int) for a in axes):
             raise TypeError(f"For 'ClipByNorm', 'axis' should be an int or a tuple of ints, but got {describe(axis)}.")

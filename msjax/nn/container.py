@@ -5,6 +5,8 @@ from collections import OrderedDict
 from msjax.errors import describe
 from msjax.nn.cell import Cell
 
+__all__ = ["CellDict", "CellList", "SequentialCell"]
+
 
 def _check_cell(cell, who):
     if not isinstance(cell, Cell):
@@ -146,10 +148,10 @@ class SequentialCell(_Numbered):
         numbered = all(name.isdigit() for name, _ in members)
         self._replace_members([(str(i) if numbered else name, cell) for i, (name, cell) in enumerate(members)])
 
-    def construct(self, x):
+    def construct(self, input_data):
         for cell in self._members():
-            x = cell(x)
-        return x
+            input_data = cell(input_data)
+        return input_data
 
 
 class CellList(_Numbered):
@@ -214,6 +216,7 @@ class CellDict(Cell):
 
     Args:
         *args: a dict, CellDict or iterable of (name, cell).
+        auto_prefix (bool): whether names of Parameters get the names of the cells before them. Default: True.
 
     Example:
         >>> from msjax import nn
@@ -222,8 +225,8 @@ class CellDict(Cell):
         ['act']
     """
 
-    def __init__(self, *args):
-        super().__init__()
+    def __init__(self, *args, **kwargs):
+        super().__init__(auto_prefix=kwargs.get("auto_prefix", True))
         if len(args) > 1:
             raise TypeError(f"For 'CellDict', one argument is expected, but got {len(args)}.")
         if args:

@@ -11,6 +11,7 @@ from msjax.errors import describe
 from msjax.nn.activation import LeakyReLU, get_activation
 from msjax.nn.basic import Dense, positive_int
 from msjax.nn.cell import Cell
+from msjax.nn.checks import check_bool
 from msjax.nn.norm import BatchNorm1d, BatchNorm2d
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops import primitives_nn
@@ -36,7 +37,9 @@ def _spatial(value, n, name, who):
     if n == 1 and (not isinstance(value, int) or isinstance(value, bool)):
         raise TypeError(f"For '{who}', '{name}' should be an int, but got {describe(value)}.")
     if isinstance(value, (tuple, list)) and len(value) != n:
-        raise TypeError(f"For '{who}', '{name}' should be an int or {n} ints, but got {describe(value)}.")
+        raise (ValueError if n == 3 else TypeError)(
+            f"For '{who}', '{name}' should be an int or {n} ints, but got {describe(value)}."
+        )
     return n_ints(value, n, name, who)
 
 
@@ -92,9 +95,17 @@ class _Conv(Cell):
             raise TypeError(f"For '{who}', 'padding' should be an int, but got {describe(padding)}.")
         if isinstance(padding, (tuple, list)) and len(padding) != 2 * n:
             raise ValueError(f"For '{who}', 'padding' should be an int or {2 * n} ints, but got {padding}.")
+        if not isinstance(pad_mode, str):
+            raise TypeError(f"For '{who}', 'pad_mode' should be a str, but got {describe(pad_mode)}.")
         conv_pads(pad_mode, padding, self._kernel, self._kernel, self._strides, self._dilations, who)
         if any(self._extra) and pad_mode != "pad":
             raise ValueError(f"For '{who}', 'pad_mode' should be 'pad' with an 'output_padding', but got {pad_mode!r}.")
+        for extra, stride, dilation in zip(self._extra, self._strides, self._dilations):
+            if extra and extra >= max(stride, dilation):
+                raise ValueError(
+                    f"For '{who}', 'output_padding' should be below 'stride' or 'dilation', but got {output_padding}, "
+                    f"stride {self._strides} and dilation {self._dilations}."
+                )
         self.pad_mode = pad_mode
         self.padding = (0, 0, padding, padding) if n == 1 else padding
         self._padding = padding
@@ -424,6 +435,7 @@ class Conv2dBnAct(_BnAct):
         self.conv = Conv2d(
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init
         )
+        check_bool(has_bn, "has_bn", "Conv2dBnAct")
         self._follow_with(BatchNorm2d(out_channels, eps, momentum) if has_bn else None, activation, alpha, after_fake)
 
     def construct(self, x):
@@ -455,6 +467,7 @@ class DenseBnAct(_BnAct):
     ):  # fmt: skip
         super().__init__()
         self.dense = Dense(in_channels, out_channels, weight_init, bias_init, has_bias)
+        check_bool(has_bn, "has_bn", "DenseBnAct")
         self._follow_with(BatchNorm1d(out_channels, eps, momentum) if has_bn else None, activation, alpha, after_fake)
 
     def construct(self, x):

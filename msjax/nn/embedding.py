@@ -246,7 +246,7 @@ class EmbeddingLookup(Cell):
 
     Raises:
         TypeError: a wrong type of an argument, or indices that are no integers.
-        ValueError: a size or `max_norm` is not positive, or another `target`.
+        ValueError: a size or `max_norm` is not positive, another `target`, or `sparse` False with target "CPU".
 
     Example:
         >>> import msjax as ms
@@ -282,6 +282,8 @@ class EmbeddingLookup(Cell):
             raise ValueError(f"For '{who}', 'target' should be 'CPU' or 'DEVICE', but got {target!r}.")
         self.target = target
         self.sparse = check_bool(sparse, "sparse", who)
+        if target == "CPU" and not sparse:
+            raise ValueError(f"For '{who}', 'sparse' should be True with target 'CPU', but got False.")
         if max_norm is not None and not check_type(max_norm, float, "max_norm", who) > 0:
             raise ValueError(f"For '{who}', 'max_norm' should be positive, but got {max_norm}.")
         self.max_norm = max_norm
@@ -299,9 +301,12 @@ def _combine(rows, values, fields, size, how):
     weighted = rows * values[..., None]
     segments = (fields + size * jnp.arange(batch)[:, None]).reshape(-1)
     flat = weighted.reshape(-1, rows.shape[-1])
-    counts = jax.ops.segment_sum(jnp.ones_like(segments, flat.dtype), segments, batch * size)[:, None]
+    # A weight of 0 pads a sample; it neither counts nor takes part in the maximum.
+    present = values.reshape(-1) != 0
+    counts = jax.ops.segment_sum(present.astype(flat.dtype), segments, batch * size)[:, None]
     if how == "MAX":
-        out = jnp.where(counts > 0, jax.ops.segment_max(flat, segments, batch * size), 0)
+        least = jnp.where(present[:, None], flat, -jnp.inf)
+        out = jnp.where(counts > 0, jax.ops.segment_max(least, segments, batch * size), 0)
     else:
         out = jax.ops.segment_sum(flat, segments, batch * size)
     if how == "MEAN":
@@ -322,7 +327,7 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
 
     Inputs:
         - **input_indices** (Tensor) - integers (batch, features).
-        - **input_values** (Tensor) - floats (batch, features), the weights.
+        - **input_values** (Tensor) - floats (batch, features), the weights; a weight of 0 pads.
         - **field_ids** (Tensor) - integers (batch, features), the field of each feature.
 
     Outputs:

@@ -2,6 +2,7 @@
 
 from msjax.nn.activation import *
 from msjax.nn.basic import *
+from msjax.nn.container import *
 from msjax.nn.conv import *
 from msjax.nn.derivatives import *
 from msjax.nn.dropout import *
@@ -20,6 +21,7 @@ from msjax.nn.optim import *
 from msjax.nn.padding import *
 from msjax.nn.pooling import *
 from msjax.nn.rnn import *
+from msjax.nn.sampled_loss import *
 from msjax.nn.sparse import *
 from msjax.nn.time_distributed import *
 from msjax.nn.transformer import *

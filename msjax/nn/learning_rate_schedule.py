@@ -67,7 +67,8 @@ def _polynomial(step, rate, end, steps, power, longer):
     if longer:
         steps = steps * jnp.maximum(jnp.ceil(p / steps), 1)
     p = jnp.minimum(p, steps) / steps
-    return (rate - end) * (1 - p) ** power + end
+    # At the last step, rounding must not leave the root of a negative number.
+    return (rate - end) * jnp.maximum(1 - p, 0) ** power + end
 
 
 def _warm_up(step, rate, steps):

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
-from msjax.nn.activation import Softmax, get_activation
+from msjax.nn.activation import LogSoftmax, Softmax, get_activation
 from msjax.nn.cell import Cell
+from msjax.nn.checks import check_tensor, check_type
 from msjax.ops import activations, classification, ctc, elementwise, reduction
 from msjax.ops import losses as ops
 from msjax.ops.dispatch import operator
@@ -95,6 +96,11 @@ def _check_float(value, name, who):
     return value
 
 
+def _check_weight(weight, who):
+    """The weight, if it is a Tensor or None; TypeError otherwise."""
+    return None if weight is None else check_tensor(weight, "weight", who)
+
+
 # ---- differences
 
 
@@ -143,9 +149,10 @@ class RMSELoss(LossBase):
 
     def __init__(self):
         super().__init__()
+        self.MSELoss = MSELoss()
 
     def construct(self, logits, label):
-        return elementwise.sqrt(ops.mse_loss(logits, label))
+        return elementwise.sqrt(self.MSELoss(logits, label))
 
 
 class SmoothL1Loss(LossBase):
@@ -161,6 +168,10 @@ class SmoothL1Loss(LossBase):
         self.beta = beta
 
     def construct(self, logits, labels):
+        if isinstance(logits, Tensor) and isinstance(labels, Tensor) and logits.shape != labels.shape:
+            raise ValueError(
+                f"For 'SmoothL1Loss', both inputs should have one shape, but they have {logits.shape} and {labels.shape}."
+            )
         return ops.smooth_l1_loss(logits, labels, self.beta, self.reduction)
 
 
@@ -244,7 +255,7 @@ class CrossEntropyLoss(LossBase):
 
     def __init__(self, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
         super().__init__(reduction)
-        self.weight = weight
+        self.weight = _check_weight(weight, "CrossEntropyLoss")
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
 
@@ -263,7 +274,7 @@ class NLLLoss(LossBase):
 
     def __init__(self, weight=None, ignore_index=-100, reduction="mean"):
         super().__init__(reduction)
-        self.weight = weight
+        self.weight = _check_weight(weight, "NLLLoss")
         self.ignore_index = ignore_index
 
     def construct(self, logits, labels):
@@ -323,7 +334,7 @@ class MultiMarginLoss(LossBase):
         if p not in (1, 2):
             raise ValueError(f"For 'MultiMarginLoss', 'p' should be 1 or 2, but got {p}.")
         self.p = p
-        self.margin = _check_float(margin, "margin", "MultiMarginLoss")
+        self.margin = check_type(margin, float, "margin", "MultiMarginLoss")
         self.weight = weight
 
     def construct(self, x, target, weight=None):
@@ -414,14 +425,15 @@ class FocalLoss(LossBase):
 
     def __init__(self, weight=None, gamma=2.0, reduction="mean"):
         super().__init__(reduction)
-        if weight is not None and not isinstance(weight, Tensor):
-            raise TypeError(f"For 'FocalLoss', 'weight' should be a Tensor, but got {describe(weight)}.")
-        if weight is not None and weight.ndim != 1:
+        if _check_weight(weight, "FocalLoss") is not None and weight.ndim != 1:
             raise ValueError(f"For 'FocalLoss', 'weight' should have one axis, but its shape is {weight.shape}.")
         self.weight = weight
-        self.gamma = _check_float(gamma, "gamma", "FocalLoss")
+        self.gamma = check_type(gamma, float, "gamma", "FocalLoss")
+        self.logsoftmax = LogSoftmax(1)
 
     def construct(self, logits, labels):
+        if logits.ndim > 1 and logits.shape[1] == 1:
+            raise ValueError(f"For 'FocalLoss', 'logits' should have more than one class, but its shape is {logits.shape}.")
         if logits.ndim != labels.ndim or not 2 <= logits.ndim <= 4 or labels.shape[1] not in (1, logits.shape[1]):
             raise ValueError(
                 f"For 'FocalLoss', labels of shape {labels.shape} don't fit logits of shape {logits.shape}, of 2 to 4 axes."
@@ -441,7 +453,7 @@ class DiceLoss(LossBase):
 
     def __init__(self, smooth=1e-5):
         super().__init__()
-        _check_float(smooth, "smooth", "DiceLoss")
+        check_type(smooth, float, "smooth", "DiceLoss")
         if smooth <= 0:
             raise ValueError(f"For 'DiceLoss', 'smooth' should be positive, but got {smooth}.")
         self.smooth = smooth
@@ -670,8 +682,7 @@ class TripletMarginWithDistanceLoss(LossBase):
         super().__init__(reduction)
         if not isinstance(swap, bool):
             raise TypeError(f"For 'TripletMarginWithDistanceLoss', 'swap' should be a bool, but got {describe(swap)}.")
-        if _check_float(margin, "margin", "TripletMarginWithDistanceLoss") < 0:
-            raise ValueError(f"For 'TripletMarginWithDistanceLoss', 'margin' should not be negative, but got {margin}.")
+        check_type(margin, float, "margin", "TripletMarginWithDistanceLoss")
         self.distance_function = _euclidean if distance_function is None else distance_function
         self.swap = swap
         self.margin = margin

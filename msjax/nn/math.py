@@ -188,6 +188,8 @@ class Moments(Cell):
     def construct(self, x):
         _check_float(x, "x", "Moments")
         axes = (self.axis,) if isinstance(self.axis, int) else self.axis
+        if any(not -x.ndim <= a < x.ndim for a in axes):
+            raise ValueError(f"For 'Moments', 'axis' {self.axis} is out of range for an input of shape {x.shape}.")
         return _moments(x, axes or tuple(range(x.ndim)), self.keep_dims)
 
 
@@ -280,6 +282,10 @@ class IGamma(Cell):
         [0.2642]
     """
 
+    def __init__(self):
+        super().__init__()
+        self.lgamma = LGamma()
+
     def construct(self, a, x):
         _check_float(a, "a", "IGamma", (mstype.float32,))
         _check_float(x, "x", "IGamma", (mstype.float32,))
@@ -304,6 +310,10 @@ class LBeta(Cell):
         >>> print(nn.LBeta()(ms.Tensor([2.0]), ms.Tensor([1.0])).asnumpy().round(4))
         [-0.6931]
     """
+
+    def __init__(self):
+        super().__init__()
+        self.lgamma = LGamma()
 
     def construct(self, x, y):
         _check_float(x, "x", "LBeta")

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from msjax.nn.cell import Cell
-from msjax.nn.checks import check_tensor
+from msjax.nn.checks import check_tensor, check_type
 from msjax.ops.dispatch import operator
 
 __all__ = ["MatrixDiag", "MatrixDiagPart", "MatrixSetDiag", "Tril", "Triu"]
@@ -48,6 +48,7 @@ class Tril(Cell):
 
     def construct(self, x, k=0):
         _check_matrix(x, "Tril")
+        check_type(k, int, "k", "Tril")
         return _tril(x, k)
 
 
@@ -75,6 +76,7 @@ class Triu(Cell):
 
     def construct(self, x, k=0):
         _check_matrix(x, "Triu")
+        check_type(k, int, "k", "Triu")
         return _triu(x, k)
 
 

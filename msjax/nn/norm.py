@@ -54,14 +54,21 @@ class _MovingNorm(Cell):
                 f"{self.num_features} channels (axis 1), but its shape is {x.shape}."
             )
 
+    def _shown_momentum(self):
+        return self.momentum
+
     def extend_repr(self):
         return (
-            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, gamma={self.gamma}, "
+            f"num_features={self.num_features}, eps={self.eps}, momentum={self._shown_momentum()}, gamma={self.gamma}, "
             f"beta={self.beta}, moving_mean={self.moving_mean}, moving_variance={self.moving_variance}"
         )
 
 
 class _BatchNorm(_MovingNorm):
+    def _shown_momentum(self):
+        # MindSpore keeps the other share, and shows what that leaves of 1.
+        return 1.0 - (1.0 - self.momentum)
+
     bn_train = PrimitiveAttribute(lambda cell: primitives_nn.BatchNorm(True, cell.eps, 1 - cell.momentum, cell.format))
     bn_infer = PrimitiveAttribute(lambda cell: primitives_nn.BatchNorm(False, cell.eps, data_format=cell.format))
 
@@ -229,9 +236,9 @@ class LayerNorm(Cell):
         self.gamma = Parameter(initializer(gamma_init, self.normalized_shape, dtype), name="gamma")
         self.beta = Parameter(initializer(beta_init, self.normalized_shape, dtype), name="beta")
 
-    def construct(self, x):
+    def construct(self, input_x):
         static = (self.begin_norm_axis, self.begin_params_axis, freeze(float(self.epsilon)))
-        return apply(ops.LAYER_NORM, (x, self.gamma, self.beta), static)
+        return apply(ops.LAYER_NORM, (input_x, self.gamma, self.beta), static)
 
     def extend_repr(self):
         return (

@@ -54,6 +54,8 @@ class _Pool(Cell):
     def _setup(self, kernel_size, stride, pad_mode, padding, ceil_mode, data_format="NCHW"):
         who, n = type(self).__name__, self.axes
         self._kernel = n_ints(kernel_size, n, "kernel_size", who)
+        if n == 2 and isinstance(stride, (tuple, list)) and len(stride) == 1:
+            stride = stride[0]
         self._strides = n_ints(stride, n, "stride", who)
         # One axis is shown as a second one beside an axis of size 1.
         self.kernel_size = (1, *self._kernel) if n == 1 else kernel_size
@@ -87,6 +89,8 @@ class _MaxPool(_Pool):
     def _setup_max(self, kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode, data_format="NCHW"):
         who = type(self).__name__
         self._setup(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
+        if self.axes == 1 and self.pad_mode == "PAD":
+            self.kernel_size, self.stride = (1, *self.kernel_size), (1, *self.stride)
         self._dilations = n_ints(dilation, self.axes, "dilation", who)
         self.dilation = dilation
         self.return_indices = return_indices
@@ -216,9 +220,13 @@ class _AvgPool(_Pool):
             raise ValueError(f"For '{who}', 'divisor_override' should be positive, but got {divisor}.")
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor
+        if self.axes == 1 and (self.pad_mode == "PAD" or ceil_mode or not count_include_pad):
+            self.kernel_size, self.stride = kernel_size, stride
 
     def construct(self, x):
-        include = self.count_include_pad and self.pad_mode != "SAME"
+        # As in MindSpore, where 3 axes and a size that is rounded up have an operator of their own.
+        counts = self.pad_mode != "SAME" or self.axes == 3 or self.ceil_mode
+        include = self.count_include_pad and counts
         return ops.avg_pool(
             x, self._kernel, self._strides, self._padding_for(x), self.ceil_mode, include, self.divisor_override,
             type(self).__name__,
@@ -233,7 +241,8 @@ class AvgPool1d(_AvgPool):
         pad_mode (str): "valid" (the default), "same" or "pad".
         padding (int): with "pad".
         ceil_mode (bool): whether the output's size is rounded up. Default: False.
-        count_include_pad (bool): with "pad", whether padding counts in the mean. Default: True.
+        count_include_pad (bool): with "pad", and with "same" and `ceil_mode`, whether padding counts in the mean.
+            Default: True.
 
     Example:
         >>> import msjax as ms
@@ -258,7 +267,8 @@ class AvgPool2d(_AvgPool):
         pad_mode (str): "valid" (the default), "same" (the output has size ceil(size / stride)) or "pad".
         padding (int or tuple): with "pad", at both sides of each axis. Default: 0.
         ceil_mode (bool): whether the output's sizes are rounded up. Default: False.
-        count_include_pad (bool): with "pad", whether padding counts in the mean. Default: True.
+        count_include_pad (bool): with "pad", and with "same" and `ceil_mode`, whether padding counts in the mean.
+            Default: True.
         divisor_override (int, optional): what sums are divided by, in the place of the elements' number.
         data_format (str): "NCHW".
 
@@ -283,7 +293,10 @@ class AvgPool2d(_AvgPool):
 
 
 class AvgPool3d(_AvgPool):
-    """The mean of each window of an input (N, C, D, H, W) or (C, D, H, W); see `AvgPool2d`."""
+    """The mean of each window of an input (N, C, D, H, W) or (C, D, H, W); see `AvgPool2d`.
+
+    Unlike there, `count_include_pad` holds with the pad_mode "same", too.
+    """
 
     axes = 3
     avg_pool = _primitive("AvgPool3D")
@@ -306,10 +319,7 @@ class _AvgPoolExt(_AvgPool):
         self._setup_avg(kernel_size, stride, "pad", padding, ceil_mode, count_include_pad, divisor_override)
 
     def extend_repr(self):
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, ceil_mode={self.ceil_mode}, "
-            f"count_include_pad={self.count_include_pad}"
-        )
+        return ""
 
 
 class AvgPool1dExt(_AvgPoolExt):

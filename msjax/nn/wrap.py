@@ -7,6 +7,7 @@ from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn import clip, loss_scale, metrics
+from msjax.nn.basic import Identity
 from msjax.nn.cell import Cell
 from msjax.nn.clip import *
 from msjax.nn.loss_scale import *
@@ -225,7 +226,7 @@ class TrainOneStepCell(Cell):
         # What MindSpore's programs that override `construct` use.
         self.grad = GradOperation(get_by_list=True, sens_param=True)
         self.grad_no_sens = GradOperation(get_by_list=True)
-        self.grad_reducer = DistributedGradReducer(self.weights)
+        self.grad_reducer = Identity()
         self.hyper_map = map_tuples
 
     def construct(self, *inputs):
@@ -311,6 +312,7 @@ class ParameterUpdate(Cell):
 
     Raises:
         TypeError: `param` is no Parameter.
+        ValueError: what it is called with has another shape.
     """
 
     def __init__(self, param):
@@ -320,6 +322,8 @@ class ParameterUpdate(Cell):
         self._param = param
 
     def construct(self, x):
+        if x.shape != self._param.shape:
+            raise ValueError(f"For 'ParameterUpdate', the shape should be {self._param.shape}, but it is {x.shape}.")
         self._param.set_data(x)
         return x
 

@@ -5,9 +5,10 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
+from msjax.errors import describe
 from msjax.ops.dispatch import operator
 from msjax.ops.indexing import rebind
-from msjax.ops.promote import array, kind_of, need_floats, promote, to_float
+from msjax.ops.promote import array, kind_of, need_floats, to_float
 from msjax.ops.random_keys import next_key, wrap
 from msjax.ops.tables import unary
 
@@ -43,6 +44,27 @@ __all__ = [
     "tanhshrink",
     "threshold",
 ]
+
+
+def _int(value, name):
+    """The value, if it is an int; TypeError otherwise."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"'{name}' should be an int, but got {describe(value)}.")
+    return value
+
+
+def _ints(value, name):
+    """The value, if it is an int, or a tuple of ints; TypeError otherwise."""
+    if isinstance(value, (tuple, list)):
+        return tuple(_int(v, name) for v in value)
+    return _int(value, name)
+
+
+def _real(value, name):
+    """The value, if it is an int or a float; TypeError otherwise."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"'{name}' should be an int or a float, but got {describe(value)}.")
+    return value
 
 
 @jax.custom_jvp
@@ -218,6 +240,7 @@ def leaky_relu(input, alpha=0.2):
         >>> print(ops.leaky_relu(ms.Tensor([-2.0, 0.5, 2.0]), 0.1))
         [-0.2  0.5  2. ]
     """
+    _real(alpha, "alpha")
     x = to_float(input)
     return (jnp.maximum if alpha <= 1 else jnp.minimum)(x, jnp.asarray(alpha, x.dtype) * x)
 
@@ -288,6 +311,8 @@ def softshrink(input, lambd=0.5):
         >>> print(ops.softshrink(ms.Tensor([-2.0, 0.5, 2.0])))
         [-1.5  0.   1.5]
     """
+    if _real(lambd, "lambd") < 0:
+        raise RuntimeError(f"'lambd' should not be negative, but got {lambd}.")
     x = need_floats(input)
     return jnp.where(x > lambd, x - lambd, jnp.where(x < -lambd, x + lambd, jnp.zeros_like(x)))
 
@@ -320,6 +345,7 @@ def threshold(input, thr, value):
         >>> print(ops.threshold(ms.Tensor([-2.0, 0.5, 2.0]), 0.5, 9.0))
         [9. 9. 2.]
     """
+    _real(thr, "thr"), _real(value, "value")
     x = array(input)
     return jnp.where(x > jnp.asarray(thr).astype(x.dtype), x, jnp.asarray(value).astype(x.dtype))
 
@@ -338,10 +364,13 @@ def prelu(input, weight):
         >>> print(ops.prelu(ms.Tensor([-2.0, 4.0]), ms.Tensor([0.25])))
         [-0.5  4. ]
     """
-    x, w = promote(input, weight)
+    x = to_float(input)
+    w = array(weight).astype(x.dtype)
     if w.ndim > 1:
         raise ValueError(f"'weight' should have one axis, but its shape is {w.shape}.")
-    if w.size > 1:
+    if w.size == 1:
+        w = w.reshape(())
+    elif w.size > 1:
         if x.ndim < 2 or x.shape[1] != w.size:
             raise ValueError(f"'weight' should have one element or one for each channel of {x.shape}, but has {w.size}.")
         w = w.reshape((-1,) + (1,) * (x.ndim - 2))
@@ -395,7 +424,7 @@ def softmax(input, axis=-1, *, dtype=None):
         >>> print(ops.softmax(ms.Tensor([1.0, 2.0])))
         [0.26894143 0.7310586 ]
     """
-    return jax.nn.softmax(_typed(input, dtype), axis)
+    return jax.nn.softmax(_typed(input, dtype), _ints(axis, "axis"))
 
 
 @operator()
@@ -408,7 +437,7 @@ def softmin(x, axis=-1, *, dtype=None):
         >>> print(ops.softmin(ms.Tensor([1.0, 2.0])))
         [0.7310586  0.26894143]
     """
-    return jax.nn.softmax(-_typed(x, dtype), axis)
+    return jax.nn.softmax(-_typed(x, dtype), _ints(axis, "axis"))
 
 
 @operator()
@@ -421,10 +450,12 @@ def log_softmax(logits, axis=-1):
         >>> print(ops.log_softmax(ms.Tensor([1.0, 2.0])))
         [-1.3132616  -0.31326163]
     """
-    return jax.nn.log_softmax(to_float(logits), axis)
+    return jax.nn.log_softmax(to_float(logits), _int(axis, "axis"))
 
 
 def _halves(x, axis):
+    if not -x.ndim <= _int(axis, "axis") < x.ndim:
+        raise ValueError(f"axis {axis} is out of range for an input of shape {x.shape}.")
     if x.shape[axis] % 2:
         raise ValueError(f"axis {axis} should have an even size to be halved, but the shape is {x.shape}.")
     return jnp.split(x, 2, axis)

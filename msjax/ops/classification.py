@@ -228,7 +228,8 @@ def _bce_with_logits(input, target, weight, pos_weight, reduction):
         losses = (1 - target) * input + negative
     else:
         losses = (1 - target) * input + ((pos_weight - 1) * target + 1) * negative
-    return reduce_loss(losses if weight is None else losses * weight, reduction)
+    losses = losses if weight is None else losses * weight
+    return reduce_loss(losses.astype(jnp.result_type(input, target)), reduction)
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction="mean"):

@@ -201,7 +201,7 @@ def gaussian_nll_loss(x, target, var, full=False, eps=1e-6, reduction="mean"):
     Args:
         x (Tensor): the means.
         target (Tensor): of a shape that can be broadcast with x's.
-        var (Tensor): the variances; likewise.
+        var (Tensor): the variances; likewise, or one for all of x's last axis.
         full (bool): whether to add the constant, log(2 pi) / 2. Default: False.
         eps (float): the least variance; positive. Default: 1e-6.
         reduction (str): "mean" (the default), "sum" or "none".
@@ -210,6 +210,8 @@ def gaussian_nll_loss(x, target, var, full=False, eps=1e-6, reduction="mean"):
         TypeError, ValueError: an argument of a wrong type or value.
     """
     _tensors("gaussian_nll_loss", x=x, target=target, var=var)
+    if var.ndim and var.shape == x.shape[:-1]:
+        var = var.expand_dims(-1)
     if not isinstance(eps, float):
         raise TypeError(f"For 'gaussian_nll_loss', 'eps' should be a float, but got {describe(eps)}.")
     if eps <= 0:

@@ -175,7 +175,7 @@ def _avg_pool(n):
         _check_format(self)
         kernel, stride = (_last(getattr(self, key), n, key, self.name) for key in ("kernel_size", "strides"))
         pads = _pads_for(self, x, kernel, stride, getattr(self, "pad", 0), n)
-        include = getattr(self, "count_include_pad", True) and self.pad_mode.upper() != "SAME"
+        include = getattr(self, "count_include_pad", self.pad_mode.upper() != "SAME")
         pooling.check_tensor(x, "x", (n + 2,), self.name)
         divisor = getattr(self, "divisor_override", 0) or None
         return pooling.avg_pool(x, kernel, stride, pads, getattr(self, "ceil_mode", False), include, divisor, self.name)

@@ -125,6 +125,7 @@ class FTRL(Optimizer):
     """
 
     constants = ("lr_power", "l1", "l2")
+    spared = ()
 
     def __init__(
         self, params, initial_accum=0.1, learning_rate=0.001, lr_power=-0.5, l1=0.0, l2=0.0, use_locking=False, loss_scale=1.0,

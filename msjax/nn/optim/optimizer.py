@@ -93,6 +93,8 @@ class Optimizer(Cell):
 
     # Names of attributes that the formula reads, and that programs are compiled for.
     constants: tuple = ()
+    # Parameters with one of these in their names have no weight decay, unless in groups.
+    spared = ("beta", "gamma")
     # Whether weight decay is added to the gradients; False where the formula has its own.
     decays_gradient = True
 
@@ -147,7 +149,7 @@ class Optimizer(Cell):
         if self.is_group:
             decays = [base if m.weight_decay is None else _as_decay(m.weight_decay, who) for m in found]
         else:
-            plain = [not ("beta" in m.parameter.name or "gamma" in m.parameter.name) for m in found]
+            plain = [not any(part in m.parameter.name for part in self.spared) for m in found]
             decays = [base if yes else 0.0 for yes in plain]
         shown = [d if isinstance(d, Cell) else Tensor(d * self.loss_scale) for d in (decays if self.is_group else [base])]
         self.weight_decay = tuple(shown) if self.is_group else shown[0]

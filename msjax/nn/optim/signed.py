@@ -32,6 +32,10 @@ class ASGD(Optimizer):
         self.add_state("eta", lambda x: jnp.zeros((), jnp.float32), form="{}_{}")
         self.add_state("ax_", attribute="ax")
 
+    def construct(self, gradients):
+        super().construct(gradients)
+        return True
+
     @staticmethod
     def update(c, value, grad, slots, rate, decay, step):
         mu, eta, average = slots
@@ -68,6 +72,10 @@ class Rprop(Optimizer):
             raise ValueError(f"For 'Rprop', the smallest of 'step_sizes' should come first, but got {step_sizes}.")
         self.add_state("prev")
         self.add_state("step_size")
+
+    def construct(self, gradients):
+        super().construct(gradients)
+        return True
 
     @staticmethod
     def update(c, value, grad, slots, rate, decay, step):
