@@ -66,6 +66,9 @@ _LATER |= dict.fromkeys(
     ),
     "msjax.train",
 )  # fmt: skip
+_LATER |= dict.fromkeys(("JitConfig", "jit_class", "lazy_inline", "mutable", "no_inline"), "msjax.compile.markers")
+_LATER |= dict.fromkeys(("get_rng_state", "initial_seed", "seed", "set_rng_state"), "msjax.common.random")
+_LATER |= {"run_check": "msjax.check", "synchronize": "msjax.hooks.callback"}
 _LATER |= {"constexpr": "msjax.ops.functions"} | dict.fromkeys(("jacfwd", "jacrev", "vmap"), "msjax.ops.transforms")
 
 

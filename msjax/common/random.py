@@ -4,6 +4,7 @@ import jax
 import numpy as np
 
 from msjax.common.buffer import Buffer
+from msjax.common.tensor import Tensor, wrap
 
 
 class Generator:
@@ -88,6 +89,50 @@ def get_seed():
 def manual_seed(seed: int) -> Generator:
     """Seed the default generator; returns it."""
     return default_generator.manual_seed(seed)
+
+
+def get_rng_state():
+    """The state of the default generator, a Tensor; see `set_rng_state`."""
+    return wrap(default_generator.state._value)
+
+
+def set_rng_state(state):
+    """Give the default generator a state that `get_rng_state` returned: the same random numbers come again.
+
+    Raises:
+        TypeError: no Tensor.
+        ValueError: a Tensor of another shape or dtype.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> state = ms.get_rng_state()
+        >>> x = ops.standard_normal((2,))
+        >>> ms.set_rng_state(state)
+        >>> print((ops.standard_normal((2,)) == x).all())
+        True
+    """
+    here = default_generator.state
+    if not isinstance(state, Tensor):
+        raise TypeError(f"For 'set_rng_state', the state should be a Tensor, but got {state!r}.")
+    if state._value.shape != here._value.shape or state._value.dtype != here._value.dtype:
+        raise ValueError(
+            f"For 'set_rng_state', the state should be what 'get_rng_state' returned, of shape {here._value.shape}, but got "
+            f"shape {state._value.shape} and {state.dtype}."
+        )
+    here._value = state._value
+
+
+def initial_seed():
+    """The seed that the default generator started from; None if it was not set."""
+    return default_generator.initial_seed()
+
+
+def seed() -> int:
+    """Seed the default generator by chance; returns the seed."""
+    chosen = int(np.random.SeedSequence().generate_state(1)[0])
+    default_generator.manual_seed(chosen)
+    return chosen
 
 
 def numpy_generator() -> np.random.Generator:

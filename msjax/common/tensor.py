@@ -61,7 +61,12 @@ class Tensor:
                 raise TypeError("For 'Tensor', 'init' needs 'shape' and 'dtype'.")
             input_data = _initialized(init, shape, dtype)
         elif input_data is None:
-            raise ValueError("For 'Tensor', 'input_data' is missing.")
+            raise TypeError("For 'Tensor', 'input_data' should be numbers or a Tensor, but got None.")
+        if isinstance(input_data, Tensor) and type(self) is Tensor:
+            # Its gradient is that of what it is made of.
+            made = Tensor.copy(input_data) if dtype is None else input_data.astype(dtype)
+            self._value, self._node, self._oidx = made._value, made._node, made._oidx
+            return
         self._value = as_array(input_data, dtype)
 
     # ---- what it is
@@ -158,6 +163,33 @@ class Tensor:
     def value(self) -> "Tensor":
         """The Tensor itself (of a Parameter: its value)."""
         return self
+
+    @property
+    def data(self) -> "Tensor":
+        """A Tensor of the same data that no gradient passes through; setting it gives the Tensor other data."""
+        return wrap(self._value)
+
+    @data.setter
+    def data(self, data):
+        self._value = as_array(data)
+
+    @property
+    def device(self) -> str:
+        """Where the data is: "CPU", "GPU" or "TPU"."""
+        if is_tracer(self._value):
+            return jax.default_backend().upper()
+        return next(iter(self._value.devices())).platform.upper()
+
+    def storage_offset(self) -> int:
+        """Always 0: each Tensor has memory of its own."""
+        return 0
+
+    def set_dtype(self, dtype: Type) -> Type:
+        """Cast the Tensor in place; returns the new data type."""
+        if not isinstance(dtype, Type):
+            raise TypeError(f"For 'set_dtype', 'dtype' should be a data type such as ms.float32, but got {dtype!r}.")
+        self._value = as_array(self, dtype)
+        return self.dtype
 
     # ---- its data in Python and numpy
 
@@ -373,6 +405,9 @@ def as_array(data, dtype: Type | None = None):
     if isinstance(data, jax.Array):
         return data if target is None or data.dtype == target else data.astype(target)
     if isinstance(data, (bool, int, float, complex)) and not isinstance(data, np.generic):
+        if type(data) is int and (target is not None or data > _LARGEST):
+            data = _integer(data)
+            return jnp.array(data, target or data.dtype)
         return jnp.array(data, target or mstype.to_jax(_python_type(data)))
     if isinstance(data, (list, tuple)):
         data, inferred = _from_nested(data)
@@ -387,6 +422,16 @@ def as_array(data, dtype: Type | None = None):
         "For 'Tensor', 'input_data' should be a number, list, tuple, numpy or jax array or Tensor, "
         f"but got {type(data).__name__}."
     )
+
+
+_LARGEST = 2**63 - 1
+
+
+def _integer(value) -> np.ndarray:
+    """A Python int as an array, which a cast to a smaller type wraps as in C."""
+    if not -_LARGEST - 1 <= value < 2**64:
+        raise OverflowError(f"For 'Tensor', an integer should have 64 bits at most, but got {value}.")
+    return np.array(value, np.uint64 if value > _LARGEST else np.int64)
 
 
 def _python_type(value) -> Type:

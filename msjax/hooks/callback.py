@@ -465,12 +465,17 @@ def barrier():
         >>> run(jax.numpy.array([-1.0, 2.0]))
         output: [0. 2.]
     """
-    jax.block_until_ready([a for a in jax.live_arrays() if not a.is_deleted()])
+    synchronize()
     jax.effects_barrier()
     if _WORKER.used:
         while time.monotonic() - _WORKER.last < _QUIET:
             time.sleep(_QUIET / 4)
     flush()
+
+
+def synchronize():
+    """Wait until all that was computed so far is there."""
+    jax.block_until_ready([a for a in jax.live_arrays() if not a.is_deleted()])
 
 
 def flush():

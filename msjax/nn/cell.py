@@ -418,6 +418,16 @@ class Cell(Beside, CellTree, CellState, CellHooks, TorchNames, nnx.Module, pytre
             cell._refresh_special()
         return self
 
+    def set_jit_config(self, jit_config):
+        """Take a `JitConfig`, and leave compiling to XLA."""
+        from msjax.compile.markers import JitConfig
+
+        if not isinstance(jit_config, JitConfig):
+            raise TypeError(f"For 'set_jit_config', the argument should be a JitConfig, but got {describe(jit_config)}.")
+
+    def set_inputs(self, *inputs, **kwargs):
+        """Without effect: it tells MindSpore's compiler which sizes vary; here each combination of shapes has its program."""
+
     def cast_inputs(self, inputs, dst_type):
         """Floating Tensors among the inputs cast to a type; everything else as it is."""
         return tuple(

@@ -87,3 +87,15 @@ def test_the_gradient_of_dropout_is_that_of_the_same_draw():
     dx = ms.grad(f)(X)
     np.testing.assert_array_equal(dx.asnumpy(), seen[0])
     assert set(np.unique(seen[0])) == {0.0, 2.0}
+
+
+def test_a_state_brings_the_same_numbers_again():
+    state = ms.get_rng_state()
+    first = ops.standard_normal((3,)).asnumpy()
+    assert (ops.standard_normal((3,)).asnumpy() != first).any()
+    ms.set_rng_state(state)
+    assert (ops.standard_normal((3,)).asnumpy() == first).all()
+    with pytest.raises(ValueError, match="get_rng_state"):
+        ms.set_rng_state(ms.Tensor([1, 2, 3]))
+    chosen = ms.seed()
+    assert ms.initial_seed() == chosen

@@ -110,8 +110,8 @@ BAD = [
     ((np.array([object()]),), {}, TypeError, "object"),
     (({},), {}, TypeError, "dict"),
     (([1, None],), {}, TypeError, "numbers"),
-    ((), {}, ValueError, "missing"),
-    ((None,), {}, ValueError, "missing"),
+    ((), {}, TypeError, "got None"),
+    ((None,), {}, TypeError, "got None"),
     (([1], "float32"), {}, TypeError, "'float32'"),
     (([1], np.float32), {}, TypeError, "numpy.float32"),
     (([1], float), {}, TypeError, "float"),
@@ -406,3 +406,34 @@ def test_no_hidden_references():
     y = x * 2
     del x
     assert gone() is None and y.tolist() == [2.0]
+
+
+@pytest.mark.parametrize("make", [ms.Tensor, ms.tensor, lambda x: ms.Tensor(x, ms.float16)])
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_a_tensor_made_of_a_tensor_passes_its_gradient(make, mode):
+    ms.set_context(mode=mode)
+    x = ms.Tensor(np.float32([1, 2]))
+    assert ms.grad(lambda x: (make(x) * 3).sum())(x).asnumpy().tolist() == [3, 3]
+    y = make(x)
+    y += 1
+    assert x.asnumpy().tolist() == [1, 2]
+
+
+def test_integers_wrap_and_large_ones_are_unsigned():
+    assert ms.Tensor(-1, ms.uint8).item() == 255 and ms.Tensor(300, ms.uint8).item() == 44
+    assert ms.Tensor(2**63).dtype == ms.uint64 and ms.Tensor(2**63).item() == 2**63
+    with pytest.raises(OverflowError, match="64 bits"):
+        ms.Tensor(2**64)
+    with pytest.raises(TypeError, match="got None"):
+        ms.Tensor(None)
+
+
+def test_data_device_and_set_dtype():
+    x = ms.Tensor(np.float32([1.5, 2]))
+    assert x.data.asnumpy().tolist() == [1.5, 2] and x.device == "CPU" and x.storage_offset() == 0
+    assert ms.grad(lambda x: (x.data * 3).sum())(x).asnumpy().tolist() == [0, 0]
+    x.data = ms.Tensor([7.0])
+    assert x.asnumpy().tolist() == [7]
+    assert x.set_dtype(ms.int32) == ms.int32 and x.dtype == ms.int32
+    with pytest.raises(TypeError, match="set_dtype"):
+        x.set_dtype("int32")
