@@ -332,6 +332,8 @@ def raise_op_error(error, op, operands):
     bad = [o for o in operands if not (o is None or isinstance(o, (Tensor, bool, int, float, complex)) or hasattr(o, "dtype"))]
     if _raised_here(error):
         kind = next(k for k in _EXPECTED if isinstance(error, k))
+    elif isinstance(error, TypeError) and "accept dtype" in str(error):
+        kind = TypeError
     else:
         kind = TypeError if bad else op.shape_error if isinstance(error, (TypeError, ValueError)) else RuntimeError
     came = ", ".join(describe(o) for o in operands)

@@ -5,6 +5,7 @@ import jax
 from msjax import ops
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch import operator
+from msjax.ops.elementwise import sub_method
 from msjax.ops.tables import renamed
 
 __all__ = [
@@ -69,7 +70,7 @@ def add(input, other, *, alpha=1):
 
 def sub(input, other, *, alpha=1):
     """input - alpha * other, elementwise with broadcasting."""
-    return ops.sub(input, other if alpha == 1 else ops.mul(other, alpha))
+    return sub_method(input, other if alpha == 1 else ops.mul(other, alpha))
 
 
 def addcmul(input, tensor1, tensor2, *, value=1):

@@ -91,6 +91,8 @@ def reshape(input, shape):
 
 def view_as(input, other):
     """The elements of `input` in the shape of `other`."""
+    if not hasattr(other, "dtype") or not hasattr(other, "shape"):
+        raise TypeError(f"For 'view_as', 'other' should be a Tensor, but got {describe(other)}.")
     return _reshape(input, other.shape)
 
 

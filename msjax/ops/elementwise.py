@@ -4,6 +4,7 @@ import builtins
 
 import jax
 import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
@@ -13,7 +14,7 @@ from msjax.ops.complexes import *
 from msjax.ops.dispatch import operator
 from msjax.ops.elementary import *
 from msjax.ops.logic import *
-from msjax.ops.promote import array, kind_of, promote, to_float
+from msjax.ops.promote import FLOATS_OF_SPECIAL, alike, array, kind_of, need_floats, promote, to_float
 from msjax.ops.tables import binary, comparison, renamed
 
 __all__ = [
@@ -116,7 +117,16 @@ def sub(input, other):
         [-2. -2.]
     """
     x, y = promote(input, other)
+    if x.dtype == jnp.bool_:
+        raise TypeError("two Bools can't be subtracted; use logical_xor.")
     return x - y
+
+
+@operator(2, name="Sub", int_grad=True)
+def sub_method(input, other):
+    """The operator - of Tensors: input - other; of two Bools where they differ."""
+    x, y = promote(input, other)
+    return x ^ y if x.dtype == jnp.bool_ else x - y
 
 
 @operator(2, name="Mul", int_grad=True)
@@ -142,7 +152,7 @@ def _toward_zero(x, y):
 
 def _downward(x, y):
     # No gradient flows through a step function; jax's own rule for floor_divide is not zero everywhere.
-    return jax.lax.stop_gradient(jnp.floor_divide(x, y))
+    return jax.lax.stop_gradient(jnp.floor_divide(x, y)).astype(x.dtype)
 
 
 @operator(2, name="Div", int_grad=True)
@@ -167,7 +177,10 @@ def true_divide(input, other, *, rounding_mode=None):
             raise ValueError(f"'rounding_mode' should be None, 'floor' or 'trunc', but got {rounding_mode!r}.")
         return (_downward if rounding_mode == "floor" else _toward_zero)(*promote(input, other, scalar_tensors_yield=True))
     x, y = promote(input, other, scalar_tensors_yield=True)
-    return to_float(x) / to_float(y)
+    if kind_of(x.dtype) in "biu":
+        # Not by way of their common dtype, which may not hold the number: UInt8 / -1.
+        return to_float(array(input)) / to_float(array(other))
+    return x / y
 
 
 @operator(2, name="FloorDiv")
@@ -206,7 +219,8 @@ def remainder(input, other):
         >>> print(ops.remainder(ms.Tensor([7, -7]), 3))
         [1 2]
     """
-    return jnp.remainder(*promote(input, other))
+    x, y = promote(input, other)
+    return jnp.remainder(x, y).astype(x.dtype)
 
 
 @operator(2, name="Fmod", int_grad=True)
@@ -219,7 +233,8 @@ def fmod(input, other):
         >>> print(ops.fmod(ms.Tensor([7, -7]), 3))
         [ 1 -1]
     """
-    return jnp.fmod(*promote(input, other, scalar_tensors_yield=True))
+    x, y = promote(input, other, scalar_tensors_yield=True)
+    return jnp.fmod(x, y).astype(x.dtype)
 
 
 @operator(2, name="TruncateMod", int_grad=True)
@@ -287,7 +302,19 @@ def subtract(input, other, *, alpha=1):
 @operator(2, name="Pow", int_grad=True)
 def _pow(input, exponent):
     x, y = promote(input, exponent)
-    return _float_power(x, y) if kind_of(x.dtype) == "f" else jnp.power(x, y)
+    if kind_of(x.dtype) == "f":
+        return _float_power(x, y)
+    return _integer_power(x, array(exponent)) if kind_of(x.dtype) in "iu" else jnp.power(x, y)
+
+
+def _integer_power(x, y):
+    """Powers with a negative exponent rounded towards zero: of 1 and -1 a unit, of others 0."""
+    unit = jnp.where(x == 1, 1, 0)
+    if kind_of(x.dtype) == "i":
+        unit = jnp.where(x == -1, 1 - 2 * (y & 1), unit)
+    # As before the promotion: a negative number is none in an unsigned dtype.
+    power = jnp.power(x, jnp.maximum(y, 0).astype(x.dtype))
+    return jnp.where(y < 0, unit.astype(x.dtype), power)
 
 
 @operator(1, name="Pow", int_grad=True)
@@ -319,14 +346,20 @@ def _float_power(x, y):
     return jnp.power(x, y)
 
 
-@_float_power.defjvp
 def _float_power_jvp(primals, tangents):
-    # jax gives NaN for the exponent's gradient at a base of 0 or below; the limit, 0, is what training wants.
+    # At a base of 0 jax gives NaN by the base for the exponent 0, and a finite slope by a negative exponent. Below 0, the
+    # slope by the exponent is NaN; it must not be multiplied by the zero tangent of a constant exponent.
     (x, y), (dx, dy) = primals, tangents
-    out = _float_power(x, y)
-    by_x = jnp.where(y == 0, jnp.zeros_like(out), y * jnp.power(x, jnp.where(y == 0, 1.0, y - 1)).astype(out.dtype))
-    by_y = jnp.where(x > 0, jnp.log(jnp.where(x > 0, x, 1.0)) * out, jnp.zeros_like(out))
-    return out, by_x * dx + by_y * dy
+    out, slope = _float_power(x, y), None
+    if not isinstance(dx, SymbolicZero):
+        slope = jnp.where(y == 0, jnp.zeros_like(out), y * jnp.power(x, jnp.where(y == 0, 1.0, y - 1)).astype(out.dtype)) * dx
+    if not isinstance(dy, SymbolicZero):
+        by_y = jnp.where((x == 0) & (y >= 0), jnp.zeros_like(out), jnp.log(x) * out) * dy
+        slope = by_y if slope is None else slope + by_y
+    return out, jnp.zeros_like(out) if slope is None else slope
+
+
+_float_power.defjvp(_float_power_jvp, symbolic_zeros=True)
 
 
 def _wide_power(x, y):
@@ -335,10 +368,7 @@ def _wide_power(x, y):
     return jnp.power(x, y) if kind_of(x.dtype) == "c" else _float_power(x, y)
 
 
-def _hypot(x, y):
-    return jnp.hypot(x, y) if kind_of(x.dtype) == "f" else jnp.hypot(to_float(x), to_float(y))
-
-
+_OF_FMAX = tuple(jnp.dtype(d) for d in (jnp.float16, jnp.float32, jnp.float64, jnp.bfloat16, jnp.int32, jnp.int64))
 _TWO = "ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 0.5])"
 
 maximum = binary(
@@ -361,6 +391,7 @@ fmax = binary(
     "The larger of two values, elementwise; where one is NaN, the other.",
     ("ops.fmax(ms.Tensor([1.0, float('nan')]), ms.Tensor([2.0, 3.0]))", "[2. 3.]"),
     int_grad=True,
+    dtypes=_OF_FMAX,
 )
 fmin = binary(
     "fmin",
@@ -368,6 +399,7 @@ fmin = binary(
     "The smaller of two values, elementwise; where one is NaN, the other.",
     ("ops.fmin(ms.Tensor([1.0, float('nan')]), ms.Tensor([2.0, 3.0]))", "[1. 3.]"),
     int_grad=True,
+    dtypes=_OF_FMAX,
 )
 atan2 = binary(
     "atan2",
@@ -378,30 +410,32 @@ atan2 = binary(
 )
 hypot = binary(
     "hypot",
-    _hypot,
+    jnp.hypot,
     "sqrt(input**2 + other**2), elementwise, computed without overflow.",
     ("ops.hypot(ms.Tensor([3.0, 5.0]), ms.Tensor([4.0, 12.0]))", "[ 5. 13.]"),
+    dtypes=FLOATS_OF_SPECIAL,
 )
 logaddexp = binary(
     "logaddexp",
     jnp.logaddexp,
     "log(exp(input) + exp(other)), elementwise, computed without overflow.",
     ("ops.logaddexp(ms.Tensor([0.0, 1000.0]), ms.Tensor([0.0, 0.0]))", "[6.931472e-01 1.000000e+03]"),
-    floats=True,
+    only_floats=True,
 )
 logaddexp2 = binary(
     "logaddexp2",
     jnp.logaddexp2,
     "log2(2**input + 2**other), elementwise, computed without overflow.",
     ("ops.logaddexp2(ms.Tensor([0.0, 1.0]), ms.Tensor([0.0, 1.0]))", "[1. 2.]"),
-    floats=True,
+    only_floats=True,
 )
 nextafter = binary(
     "nextafter",
     lambda x, y: jnp.nextafter(jax.lax.stop_gradient(x), y),
     "The float next to `input` in the direction of `other`.",
     ("ops.nextafter(ms.Tensor(1.0), ms.Tensor(2.0)) > 1", "True"),
-    floats=True,
+    same=True,
+    dtypes=FLOATS_OF_SPECIAL,
     differentiable=False,
 )
 float_power = binary(
@@ -424,8 +458,10 @@ def copysign(x, other):
         >>> print(ops.copysign(ms.Tensor([1.0, 2.0]), -1.0))
         [-1. -2.]
     """
-    x = to_float(x)
-    return jnp.copysign(x, jnp.asarray(other).astype(x.dtype))
+    x, other = to_float(x), jnp.asarray(other)
+    out = jnp.copysign(x, other.astype(x.dtype))
+    # The slope is the quotient's sign, and at 0 that is 0.
+    return jnp.where(x == 0, jax.lax.stop_gradient(out), out)
 
 
 @operator(2)
@@ -438,7 +474,7 @@ def heaviside(input, values):
         >>> print(ops.heaviside(ms.Tensor([-1.0, 0.0, 2.0]), ms.Tensor(0.5)))
         [0.  0.5 1. ]
     """
-    x, y = promote(input, values)
+    x, y = alike(input, values)
     return jnp.where(x == 0, y, (x > 0).astype(x.dtype))
 
 
@@ -552,7 +588,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         >>> print(ops.isclose(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 2.1])))
         [ True False]
     """
-    return jnp.isclose(*promote(input, other), rtol=rtol, atol=atol, equal_nan=equal_nan)
+    return jnp.isclose(*alike(input, other), rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
 @operator(2, differentiable=False)
@@ -565,7 +601,7 @@ def approximate_equal(x, y, tolerance=1e-5):
         >>> print(ops.approximate_equal(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 2.1]), 0.2))
         [ True  True]
     """
-    x, y = promote(x, y)
+    x, y = (need_floats(v) for v in promote(x, y))
     return jnp.abs(x - y) < tolerance
 
 

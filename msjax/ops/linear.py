@@ -53,6 +53,10 @@ def matmul(input, other):
     """
     if is_number(input) or is_number(other):
         raise TypeError("the operands should be Tensors, not numbers.")
+    if not input.ndim or not other.ndim:
+        raise ValueError("the operands should have at least one axis each.")
+    if input.shape[-1] != other.shape[max(other.ndim - 2, 0)]:
+        raise RuntimeError(f"the shapes {input.shape} and {other.shape} can't be multiplied.")
     _one_dtype(input, other)
     return jnp.matmul(input, other)
 

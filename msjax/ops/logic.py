@@ -3,8 +3,9 @@
 import jax
 import jax.numpy as jnp
 
-from msjax.ops.promote import kind_of
-from msjax.ops.tables import binary, bools, comparison, unary
+from msjax.ops.dispatch import operator
+from msjax.ops.promote import is_number, kind_of, number_kind
+from msjax.ops.tables import binary, bools, named, unary
 
 __all__ = [
     "bitwise_and",
@@ -34,21 +35,34 @@ _BOOLS = "ms.Tensor([True, True, False]), ms.Tensor([True, False, False])"
 _BITS = "ms.Tensor([5, 6]), ms.Tensor([3, 3])"
 _ODD = "ms.Tensor([1.0, float('nan'), float('-inf')])"
 
-logical_and = comparison(
+
+def _of_truths(name, fn, doc, shown):
+    """An operator of the truth values of Tensors; of numbers it takes True and False."""
+
+    def kernel(input, other):
+        for value in (input, other):
+            if value is None or (is_number(value) and number_kind(value) != "b"):
+                raise TypeError(f"'{name}' takes Tensors and bools, but got None or another number.")
+        return fn(bools(input), bools(other))
+
+    return operator(2, differentiable=False)(named(kernel, name, doc, shown))
+
+
+logical_and = _of_truths(
     "logical_and",
-    lambda x, y: bools(x) & bools(y),
+    jnp.logical_and,
     "input and other, elementwise, as Bool; numbers count as true unless 0.",
     (f"ops.logical_and({_BOOLS})", "[ True False False]"),
 )
-logical_or = comparison(
+logical_or = _of_truths(
     "logical_or",
-    lambda x, y: bools(x) | bools(y),
+    jnp.logical_or,
     "input or other, elementwise, as Bool; numbers count as true unless 0.",
     (f"ops.logical_or({_BOOLS})", "[ True  True False]"),
 )
-logical_xor = comparison(
+logical_xor = _of_truths(
     "logical_xor",
-    lambda x, y: bools(x) ^ bools(y),
+    jnp.logical_xor,
     "True where exactly one of input and other is true.",
     (f"ops.logical_xor({_BOOLS})", "[False  True False]"),
 )

@@ -185,7 +185,7 @@ def _add(self, other, *, alpha=1):
 
 def _sub(self, other, *, alpha=1):
     """self - alpha * other, elementwise with broadcasting."""
-    return elementwise.sub(self, other) if alpha == 1 else elementwise.subtract(self, other, alpha=alpha)
+    return elementwise.sub_method(self, other) if alpha == 1 else elementwise.subtract(self, other, alpha=alpha)
 
 
 def _round(self, decimals=0):

@@ -41,14 +41,26 @@ def _matrix_axes(name, x, y):
             raise ValueError(f"For '{name}', the operands should be matrices, but got {describe(x)} and {describe(y)}.")
 
 
+def _contracted(primitive, x, y):
+    """Check that the axes that a product sums over are equal."""
+    for v in (x, y):
+        if not hasattr(v, "ndim"):
+            raise TypeError(f"For '{primitive.name}', the operands should be Tensors, but got {describe(x)} and {describe(y)}.")
+    if x.ndim > 1 and y.ndim > 1 and x.shape[-2 if primitive.transpose_a else -1] != y.shape[-1 if primitive.transpose_b else -2]:
+        raise ValueError(f"For '{primitive.name}', the shapes {tuple(x.shape)} and {tuple(y.shape)} can't be multiplied.")
+
+
 def _matmul(self, input, mat2):
-    _matrix_axes("MatMul", input, mat2)
+    if hasattr(input, "ndim") and hasattr(mat2, "ndim"):
+        _matrix_axes("MatMul", input, mat2)
+    _contracted(self, input, mat2)
     if not (self.transpose_a or self.transpose_b):
         return linear.matmul(input, mat2)
     return linear.matmul_transposed(input, mat2, self.transpose_a, self.transpose_b)
 
 
 def _batch_matmul(self, x, y):
+    _contracted(self, x, y)
     if not (self.transpose_a or self.transpose_b):
         return linear.matmul(x, y)
     return linear.matmul_transposed(x, y, self.transpose_a, self.transpose_b)

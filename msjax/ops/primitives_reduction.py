@@ -14,6 +14,13 @@ def _define(name, attributes, call, doc):
     __all__.append(name)
 
 
+def _flag(primitive):
+    keep = primitive.keep_dims
+    if not isinstance(keep, bool):
+        raise TypeError(f"For '{primitive.name}', 'keep_dims' should be a bool, but got {keep!r}.")
+    return keep
+
+
 _KEEP = "keep_dims (bool): whether reduced axes stay, with size 1. Default: False."
 
 for _name, _function, _what in (
@@ -26,7 +33,7 @@ for _name, _function, _what in (
 ):
 
     def _reduce(self, x, axis=(), _function=_function):
-        return _function(x, () if axis is None else axis, self.keep_dims)
+        return _function(x, () if axis is None else axis, _flag(self))
 
     _define(
         _name,
@@ -44,7 +51,7 @@ def _reduce_sum(self, x, axis=()):
     axis = () if axis is None else freeze(axis)
     if self.skip_mode and axis == ():
         return x
-    return reduction.sum_kept(x, axis, self.keep_dims)
+    return reduction.sum_kept(x, axis, _flag(self))
 
 
 _define(

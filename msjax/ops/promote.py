@@ -67,6 +67,48 @@ def promote(x, y, scalar_tensors_yield=False):
     return jnp.asarray(x, dtype), jnp.asarray(y, dtype)
 
 
+def alike(x, y, dtypes=None):
+    """Both operands as they are, for operators that take two Tensors of one dtype and convert nothing.
+
+    Args:
+        dtypes: those that the operator takes; None for all.
+
+    Raises:
+        TypeError: an operand is a number or None, the dtypes differ, or they are not among `dtypes`.
+    """
+    for operand in (x, y):
+        if operand is None or is_number(operand):
+            raise TypeError("both operands should be Tensors, but one is " + ("None." if operand is None else "a number."))
+    if x.dtype != y.dtype:
+        raise TypeError(f"the operands should have one dtype, but have {mstype.from_np(x.dtype)} and {mstype.from_np(y.dtype)}.")
+    return of_dtypes(x, y, dtypes)
+
+
+def of_dtypes(x, y, dtypes):
+    """Both operands, which have one dtype; a TypeError unless it is one of `dtypes`."""
+    if dtypes is not None and x.dtype not in dtypes:
+        names = ", ".join(str(mstype.from_np(d)) for d in dtypes)
+        raise TypeError(f"the operands should be of {names}, but their dtype is {mstype.from_np(x.dtype)}.")
+    return x, y
+
+
+def float_tensors(x, y):
+    """Both operands as they are, for operators that take two Tensors of floats; else a TypeError."""
+    if is_number(x) or is_number(y):
+        raise TypeError("both operands should be Tensors, but one is a number.")
+    return need_floats(x), need_floats(y)
+
+
+def exact(x, y):
+    """Both operands for a comparison: an integer Tensor and an int as Int64, so that no number wraps around."""
+    for number, tensor in ((x, y), (y, x)):
+        if is_number(number) and number_kind(number) == "i" and not is_number(tensor) and tensor is not None:
+            if kind_of(tensor.dtype) in "iu" and tensor.dtype != jnp.uint64:
+                wide = mstype.to_jax(mstype.int64)
+                return jnp.asarray(x, wide), jnp.asarray(y, wide)
+    return promote(x, y)
+
+
 def array(x):
     """An operand as an array; Python floats as Float32, ints as Int64."""
     if x is None:
@@ -76,6 +118,7 @@ def array(x):
     return jnp.asarray(x)
 
 
+FLOATS_OF_SPECIAL = tuple(jnp.dtype(d) for d in (jnp.float32, jnp.float64))
 _OF_NUMBERS = {
     "b": lambda: jnp.bool_,
     "i": lambda: mstype.to_jax(mstype.int64),

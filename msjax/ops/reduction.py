@@ -41,9 +41,28 @@ __all__ = [
 __all__ += cumulative.__all__ + norms.__all__ + statistics.__all__
 
 
-def _axes(axis):
-    """None or an empty tuple: all axes."""
-    return None if axis is None or axis == () else axis
+def _axes(axis, x, scalars=True):
+    """The axes as jax takes them; None or an empty tuple: all.
+
+    Args:
+        axis: an int, several, or None.
+        x: the array that is reduced.
+        scalars: whether a 0-d array has an axis 0, of size 1.
+
+    Raises:
+        TypeError: an axis is no int.
+        ValueError: there is no such axis.
+    """
+    if axis is None or axis == ():
+        return None
+    count = x.ndim or int(scalars)
+    for a in axis if isinstance(axis, tuple) else (axis,):
+        # True passes as 1: they are one key of the compiled programs.
+        if not isinstance(a, int):
+            raise TypeError(f"an axis should be an int, but got {axis!r}.")
+        if not -count <= a < count:
+            raise ValueError(f"the axis should be in [{-count}, {count}), but got {a}.")
+    return axis if x.ndim else None
 
 
 def _wide(x):
@@ -55,7 +74,7 @@ def _cast(x, dtype):
     return x if dtype is None else x.astype(mstype.to_jax(dtype))
 
 
-@operator(int_grad=True)
+@operator(int_grad=True, tensors=True)
 def sum(input, dim=None, keepdim=False, *, dtype=None):
     """The sum over axes; of Bools and integers as Int64.
 
@@ -71,10 +90,10 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
         >>> print(ops.sum(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [3. 7.]
     """
-    return jnp.sum(_wide(_cast(array(input), dtype)), _axes(dim), keepdims=keepdim)
+    return jnp.sum(x := _wide(_cast(array(input), dtype)), _axes(dim, x), keepdims=keepdim)
 
 
-@operator()
+@operator(tensors=True)
 def mean(x, axis=None, keep_dims=False):
     """The mean over axes; of integers an integer, rounded towards zero.
 
@@ -92,7 +111,8 @@ def mean(x, axis=None, keep_dims=False):
         >>> print(ops.mean(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [2. 3.]
     """
-    x, axes = array(x), _axes(axis)
+    x = array(x)
+    axes = _axes(axis, x)
     kind = kind_of(x.dtype)
     if kind == "b":
         raise TypeError("the mean of Bools is not defined; convert to Float32 first.")
@@ -102,7 +122,7 @@ def mean(x, axis=None, keep_dims=False):
     return jnp.mean(x, axes, keepdims=keep_dims)
 
 
-@operator(int_grad=True)
+@operator(int_grad=True, tensors=True)
 def prod(input, axis=None, keep_dims=False, dtype=None):
     """The product over axes; of Bools and integers as Int64.
 
@@ -118,7 +138,7 @@ def prod(input, axis=None, keep_dims=False, dtype=None):
         >>> print(ops.prod(ms.Tensor([2.0, 3.0, 4.0])))
         24.0
     """
-    return jnp.prod(_wide(_cast(array(input), dtype)), _axes(axis), keepdims=keep_dims)
+    return jnp.prod(x := _wide(_cast(array(input), dtype)), _axes(axis, x), keepdims=keep_dims)
 
 
 # The class forms keep the dtype of integers, where the functions count in Int64.
@@ -128,7 +148,7 @@ def _kept(name, fn):
     def kernel(x, axis, keep_dims):
         x = array(x)
         bools = kind_of(x.dtype) == "b"
-        out = fn(x.astype(jnp.int32) if bools else x, _axes(axis), keepdims=keep_dims)
+        out = fn(x.astype(jnp.int32) if bools else x, _axes(axis, x), keepdims=keep_dims)
         return out != 0 if bools else out.astype(x.dtype)
 
     kernel.__name__ = name
@@ -193,15 +213,15 @@ def reduce_min(x, axis=()):
 @operator(2, name="amax", int_grad=(0,))
 def _amax(input, where, axis, keepdims, initial):
     if where is None and initial is None:
-        return jnp.max(input, _axes(axis), keepdims=keepdims)
-    return jnp.max(input, _axes(axis), keepdims=keepdims, initial=initial, where=where)
+        return jnp.max(input, _axes(axis, input), keepdims=keepdims)
+    return jnp.max(input, _axes(axis, input), keepdims=keepdims, initial=initial, where=where)
 
 
 @operator(2, name="amin", int_grad=(0,))
 def _amin(input, where, axis, keepdims, initial):
     if where is None and initial is None:
-        return jnp.min(input, _axes(axis), keepdims=keepdims)
-    return jnp.min(input, _axes(axis), keepdims=keepdims, initial=initial, where=where)
+        return jnp.min(input, _axes(axis, input), keepdims=keepdims)
+    return jnp.min(input, _axes(axis, input), keepdims=keepdims, initial=initial, where=where)
 
 
 def _check_where(name, initial, where):
@@ -256,7 +276,7 @@ def _with_index(name, arg, fill):
             x = jnp.where(where, x, jnp.asarray(initial, x.dtype))
         if x.ndim == 0:
             return x, jnp.zeros((), mstype.to_jax(mstype.int64))
-        index = arg(x, axis, keepdims=True)
+        index = arg(x, _axes(axis, x), keepdims=True)
         values = jnp.take_along_axis(x, index, axis)
         if not keepdims:
             index, values = jnp.squeeze(index, axis), jnp.squeeze(values, axis)
@@ -357,7 +377,7 @@ def argmax(input, dim=None, keepdim=False):
         >>> print(ops.argmax(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [1 1]
     """
-    return jnp.argmax(input, dim, keepdims=keepdim and dim is not None).astype(mstype.to_jax(mstype.int64))
+    return jnp.argmax(input, _axes(dim, input), keepdims=keepdim and dim is not None).astype(mstype.to_jax(mstype.int64))
 
 
 @operator(differentiable=False)
@@ -370,13 +390,13 @@ def argmin(input, axis=None, keepdims=False):
         >>> print(ops.argmin(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [0 0]
     """
-    return jnp.argmin(input, axis, keepdims=keepdims and axis is not None).astype(jnp.int32)
+    return jnp.argmin(input, _axes(axis, input), keepdims=keepdims and axis is not None).astype(jnp.int32)
 
 
 # ---- tests
 
 
-@operator(differentiable=False)
+@operator(differentiable=False, tensors=True)
 def all(input, axis=None, keep_dims=False):
     """True where all values over the axes `axis` (all by default) are true.
 
@@ -386,10 +406,10 @@ def all(input, axis=None, keep_dims=False):
         >>> print(ops.all(ms.Tensor([True, False])))
         False
     """
-    return jnp.all(array(input), _axes(axis), keepdims=keep_dims)
+    return jnp.all(x := array(input), _axes(axis, x), keepdims=keep_dims)
 
 
-@operator(differentiable=False)
+@operator(differentiable=False, tensors=True)
 def any(input, axis=None, keep_dims=False):
     """True where any value over the axes `axis` (all by default) is true.
 
@@ -399,7 +419,7 @@ def any(input, axis=None, keep_dims=False):
         >>> print(ops.any(ms.Tensor([True, False])))
         True
     """
-    return jnp.any(array(input), _axes(axis), keepdims=keep_dims)
+    return jnp.any(x := array(input), _axes(axis, x), keepdims=keep_dims)
 
 
 @operator(differentiable=False)
@@ -412,13 +432,13 @@ def count_nonzero(x, axis=(), keep_dims=False, dtype=mstype.int32):
         >>> print(ops.count_nonzero(ms.Tensor([0, 3, 4])))
         2
     """
-    return jnp.count_nonzero(x, _axes(axis), keepdims=keep_dims).astype(mstype.to_jax(dtype))
+    return jnp.count_nonzero(x, _axes(axis, x), keepdims=keep_dims).astype(mstype.to_jax(dtype))
 
 
 # ---- moments
 
 
-@operator()
+@operator(tensors=True)
 def var(input, axis=None, ddof=0, keepdims=False):
     """The variance over the axes `axis` (all by default), with the divisor N - ddof.
 
@@ -428,10 +448,10 @@ def var(input, axis=None, ddof=0, keepdims=False):
         >>> print(ops.var(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [1. 1.]
     """
-    return jnp.var(to_float(input), _axes(axis), ddof=int(ddof), keepdims=keepdims)
+    return jnp.var(x := to_float(input), _axes(axis, x, False), ddof=int(ddof), keepdims=keepdims)
 
 
-@operator()
+@operator(tensors=True)
 def std(input, axis=None, ddof=0, keepdims=False):
     """The standard deviation over the axes `axis` (all by default), with the divisor N - ddof.
 
@@ -441,7 +461,7 @@ def std(input, axis=None, ddof=0, keepdims=False):
         >>> print(ops.std(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [1. 1.]
     """
-    return jnp.std(to_float(input), _axes(axis), ddof=int(ddof), keepdims=keepdims)
+    return jnp.std(x := to_float(input), _axes(axis, x, False), ddof=int(ddof), keepdims=keepdims)
 
 
 @operator()
@@ -454,7 +474,8 @@ def var_mean(input, axis=None, ddof=0, keepdims=False):
         >>> print([str(t) for t in ops.var_mean(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0)])
         ['[1. 1.]', '[2. 3.]']
     """
-    x, axes = to_float(input), _axes(axis)
+    x = to_float(input)
+    axes = _axes(axis, x, False)
     return jnp.var(x, axes, ddof=int(ddof), keepdims=keepdims), jnp.mean(x, axes, keepdims=keepdims)
 
 
@@ -468,13 +489,18 @@ def std_mean(input, axis=None, ddof=0, keepdims=False):
         >>> print([str(t) for t in ops.std_mean(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0)])
         ['[1. 1.]', '[2. 3.]']
     """
-    x, axes = to_float(input), _axes(axis)
+    x = to_float(input)
+    axes = _axes(axis, x, False)
     return jnp.std(x, axes, ddof=int(ddof), keepdims=keepdims), jnp.mean(x, axes, keepdims=keepdims)
 
 
 @operator(name="logsumexp")
 def _logsumexp(input, dim, keepdim):
-    return jax.nn.logsumexp(to_float(input), _axes(dim), keepdims=keepdim)
+    x = array(input)
+    if dim is None or kind_of(x.dtype) in "iu":
+        raise TypeError("'logsumexp' takes a Tensor of floats, and axes or () for all.")
+    x = to_float(x)
+    return jax.nn.logsumexp(x, _axes(dim, x), keepdims=keepdim)
 
 
 def logsumexp(input, dim, keepdim=False, *, keep_dims=None):
@@ -508,7 +534,7 @@ def nansum(input, axis=None, keepdims=False, *, dtype=None):
         4.0
     """
     x = _cast(input, dtype)
-    return jnp.nansum(x, _axes(axis), keepdims=keepdims).astype(x.dtype)
+    return jnp.nansum(x, _axes(axis, x), keepdims=keepdims).astype(x.dtype)
 
 
 @operator()
@@ -521,4 +547,4 @@ def nanmean(input, axis=None, keepdims=False, *, dtype=None):
         >>> print(ops.nanmean(ms.Tensor([1.0, 3.0, float('nan')])))
         2.0
     """
-    return jnp.nanmean(_cast(to_float(input), dtype), _axes(axis), keepdims=keepdims)
+    return jnp.nanmean(x := _cast(to_float(input), dtype), _axes(axis, x), keepdims=keepdims)

@@ -10,7 +10,7 @@ from msjax.ops import bessel, fourier
 from msjax.ops.bessel import *
 from msjax.ops.dispatch import operator
 from msjax.ops.fourier import *
-from msjax.ops.promote import promote, to_float
+from msjax.ops.promote import FLOATS_OF_SPECIAL, alike, is_number, need_floats, promote, to_float
 from msjax.ops.tables import binary, unary
 
 __all__ = [
@@ -48,25 +48,40 @@ digamma = unary(
 )
 igamma = binary(
     "igamma",
-    jax.lax.igamma,
+    lambda x, y: jax.lax.igamma(*jnp.broadcast_arrays(x, y)),
     "The regularized lower incomplete gamma function P(input, other).",
     ("ops.igamma(ms.Tensor([1.0]), ms.Tensor([1.0]))", "[0.6321206]"),
-    floats=True,
+    same=True,
+    dtypes=FLOATS_OF_SPECIAL,
 )
 igammac = binary(
     "igammac",
-    jax.lax.igammac,
+    lambda x, y: jax.lax.igammac(*jnp.broadcast_arrays(x, y)),
     "The regularized upper incomplete gamma function Q(input, other).",
     ("ops.igammac(ms.Tensor([1.0]), ms.Tensor([1.0]))", "[0.36787945]"),
-    floats=True,
+    same=True,
+    dtypes=FLOATS_OF_SPECIAL,
 )
-zeta = binary(
-    "zeta",
-    jax.lax.zeta,
-    "The Hurwitz zeta function: the sum of (k + other)**-input over k = 0, 1, ...",
-    ("ops.zeta(ms.Tensor([2.0]), ms.Tensor([1.0]))", "[1.644934]"),
-    floats=True,
-)
+
+
+@operator(2)
+def zeta(input, other):
+    """The Hurwitz zeta function: the sum of (k + other)**-input over k = 0, 1, ...
+
+    Args:
+        input, other (Tensor): of one dtype, Float32 or Float64; `other` may be a number.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.zeta(ms.Tensor([2.0]), ms.Tensor([1.0])))
+        [1.644934]
+    """
+    if is_number(other) and not is_number(input):
+        other = jnp.asarray(other, input.dtype)
+    return jax.lax.zeta(*jnp.broadcast_arrays(*alike(input, other, FLOATS_OF_SPECIAL)))
+
+
 xlogy = binary(
     "xlogy",
     jsp.xlogy,
@@ -86,8 +101,9 @@ def xdivy(x, y):
         >>> print(ops.xdivy(ms.Tensor([0.0, 1.0]), ms.Tensor([0.0, 2.0])))
         [0.  0.5]
     """
-    x, y = promote(x, y)
-    x, y = to_float(x), to_float(y)
+    if is_number(x) and is_number(y):
+        raise TypeError("one operand should be a Tensor, but both are numbers.")
+    x, y = (need_floats(v) for v in promote(x, y))
     zero = x == 0
     return jnp.where(zero, 0, x / jnp.where(zero & (y == 0), 1, y))
 

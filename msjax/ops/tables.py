@@ -6,10 +6,10 @@ import sys
 import jax.numpy as jnp
 
 from msjax.ops.dispatch import operator
-from msjax.ops.promote import array, need_floats, promote, to_float
+from msjax.ops.promote import alike, array, exact, float_tensors, need_floats, of_dtypes, promote, to_float
 
 
-def _named(kernel, name, doc, shown):
+def named(kernel, name, doc, shown):
     kernel.__name__ = kernel.__qualname__ = name
     kernel.__module__ = sys._getframe(2).f_globals["__name__"]
     kernel.__doc__ = doc if shown is None else f"{doc}\n\n    Example:\n        {_example(*shown)}"
@@ -37,7 +37,7 @@ def unary(name, fn, doc, shown=None, *, floats=False, only_floats=False, paramet
     prepare = need_floats if only_floats else to_float if floats else array
     kernel = _KERNELS[parameter](fn, prepare)
     decorate = operator(1, int_grad=int_grad, differentiable=differentiable, tensors=True)
-    return decorate(_named(kernel, name, doc, shown))
+    return decorate(named(kernel, name, doc, shown))
 
 
 def _of_input(fn, prepare):
@@ -55,19 +55,37 @@ def _of_input_x(fn, prepare):
 _KERNELS = {"input": _of_input, "x": _of_x, "input_x": _of_input_x}
 
 
-def binary(name, fn, doc, shown=None, *, floats=False, yields=False, int_grad=False, differentiable=True):
+def binary(
+    name,
+    fn,
+    doc,
+    shown=None,
+    *,
+    floats=False,
+    yields=False,
+    same=False,
+    only_floats=False,
+    dtypes=None,
+    int_grad=False,
+    differentiable=True,
+):
     """An elementwise operator of two Tensors or numbers, with the parameters `input` and `other`.
 
     Args:
         yields: whether a 0-d Tensor's dtype yields to that of an n-d one, see `promote`.
+        same: whether both have to be Tensors of one dtype.
+        only_floats: whether both have to be Tensors of floats.
+        dtypes: those that are computed in; of another, a TypeError. None for all.
         name, fn, doc, shown, floats, int_grad, differentiable: as for `unary`.
     """
 
     def kernel(input, other):
-        x, y = promote(input, other, yields)
+        if only_floats:
+            input, other = float_tensors(input, other)
+        x, y = alike(input, other, dtypes) if same else of_dtypes(*promote(input, other, yields), dtypes)
         return fn(to_float(x), to_float(y)) if floats else fn(x, y)
 
-    return operator(2, int_grad=int_grad, differentiable=differentiable)(_named(kernel, name, doc, shown))
+    return operator(2, int_grad=int_grad, differentiable=differentiable)(named(kernel, name, doc, shown))
 
 
 def renamed(function, name, **names):
@@ -89,7 +107,11 @@ def renamed(function, name, **names):
 
 def comparison(name, fn, doc, shown=None):
     """An operator of two Tensors or numbers that gives Bools."""
-    return binary(name, fn, doc, shown, differentiable=False)
+
+    def kernel(input, other):
+        return fn(*exact(input, other))
+
+    return operator(2, differentiable=False)(named(kernel, name, doc, shown))
 
 
 def bools(x):
