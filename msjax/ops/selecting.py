@@ -60,6 +60,8 @@ def _select(condition, input, other):
 
 def select(condition, input, other):
     """`input` where the condition holds, `other` elsewhere; a number is taken in the other one's data type."""
+    if not isinstance(condition, Tensor):
+        raise TypeError(f"For 'select', 'condition' should be a Tensor of Bools, but got {describe(condition)}.")
     return _select(condition, input, other)
 
 
