@@ -28,6 +28,9 @@ class Scope:
 
 ROOT = Scope(None)
 
+# Held while a program is traced: variables hold values that are not known yet, which other threads must not see.
+LOCK = threading.RLock()
+
 
 class State(threading.local):
     """Per-thread state.

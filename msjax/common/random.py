@@ -5,6 +5,7 @@ import numpy as np
 
 from msjax.common.buffer import Buffer
 from msjax.common.tensor import Tensor, wrap
+from msjax.state import LOCK
 
 
 class Generator:
@@ -42,7 +43,8 @@ class Generator:
     def next_key(self):
         """The data of a new jax key; advances the state."""
         state = self.state
-        state._value, key = _split(state._value)
+        with LOCK:
+            state._value, key = _split(state._value)
         return key
 
 

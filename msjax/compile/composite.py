@@ -10,7 +10,7 @@ from msjax.autograd.run import Recording
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, tensors_in, wrap
 from msjax.compile.program import Compiled, Stale, is_argument, keep
-from msjax.state import ROOT, STATE
+from msjax.state import LOCK, ROOT, STATE
 
 
 def on_tape(program, leaves) -> bool:
@@ -33,7 +33,8 @@ def record(compiled, program, leaves, args, kwargs):
         return compiled.body(compiled.subject(), args, kwargs)
     inputs = [*program.variables, *filter(is_argument, leaves)]
     edges, base = place_on_tape(inputs)
-    values = [v._value for v in program.variables]
+    with LOCK:
+        values = [v._value for v in program.variables]
     saved = [wrap(leaf._value) if is_argument(leaf) else leaf for leaf in leaves]
     wanted = tuple(edge is not None for edge in edges)
     try:

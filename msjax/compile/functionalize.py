@@ -6,11 +6,10 @@ from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_leaf, is_tracer, wrap
-from msjax.compile.trace import LOCK
 from msjax.errors import describe
 from msjax.hooks.callback import Together, raise_pending
 from msjax.hooks.nodes import through_custom_vjp
-from msjax.state import STATE, Scope
+from msjax.state import LOCK, STATE, Scope
 
 # The entry of the buffers that holds the state of the random operators.
 RANDOM = "random_state"

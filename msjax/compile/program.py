@@ -1,6 +1,7 @@
 """Programs: Python functions of Tensors as XLA executables, with the Tensors that they read and write outside."""
 
 import gc
+import itertools
 import warnings
 import weakref
 from sys import getrefcount
@@ -17,10 +18,10 @@ from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_leaf, is_tracer, wrap
 from msjax.compile.replay import write
 from msjax.compile.survey import Survey
-from msjax.compile.trace import LOCK, NeedsPyNative, Trace
+from msjax.compile.trace import NeedsPyNative, Trace
 from msjax.hooks import callback
 from msjax.hooks.delivery import HookNeedsValue
-from msjax.state import VERSION
+from msjax.state import LOCK, VERSION
 
 # So many programs are kept for one function: the latest used.
 KEPT = 64
@@ -315,10 +316,11 @@ class _Attempt:
 
     def trace_it(self):
         """Run the body on values that are not known yet; returns the variables that were missing."""
-        before = [v._value for v in self.variables]
-        places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
-        values = [*before, *[_raw(self.leaves[i]) for i in self.inputs]]
+        # Another thread that traces has put values of its own into the variables that both use.
         with LOCK:
+            before = [v._value for v in self.variables]
+            places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
+            values = [*before, *[_raw(self.leaves[i]) for i in self.inputs]]
             try:
                 self.jaxpr = jax.make_jaxpr(self._pure)(*values)
             except Exception:
@@ -449,9 +451,10 @@ class _Attempt:
 
 
 def _tensors_of(jax_trace):
-    return [
-        o for o in gc.get_objects() if isinstance(o, Tensor) and getattr(getattr(o, "_value", None), "_trace", None) is jax_trace
-    ]
+    # All in one call, without a step of Python in which another thread could go on: the list of all objects holds tuples that
+    # the other thread is still making, and Python refuses to finish a tuple that somebody else holds.
+    tensors = list(filter(Tensor.__instancecheck__, itertools.chain.from_iterable(map(gc.get_objects, (None,)))))
+    return [t for t in tensors if getattr(getattr(t, "_value", None), "_trace", None) is jax_trace]
 
 
 _KEPT = """{hook} returns a value, and so is part of the compiled program; but it also keeps a Tensor, whose

@@ -17,10 +17,7 @@ from flax import nnx
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf, is_tracer
 from msjax.context import tracing
-from msjax.state import STATE, Scope
-
-# One program is compiled at a time: meanwhile the variables hold values that are not known yet.
-LOCK = threading.RLock()
+from msjax.state import LOCK, STATE, Scope
 
 _MARK = re.compile("\x02(\\d+):(str|repr|format):([^\x03]*)\x03")
 

@@ -55,6 +55,7 @@ ROWS = (
     Row("PyNative with hooks / PyTorch eager with hooks", "pynative, hooks", "torch, hooks", 1.0),
     Row("PyNative / MindSpore PyNative", "pynative", "mindspore pynative", 0.1),
     Row("PyNative with hooks / MindSpore with hooks", "pynative, hooks", "mindspore pynative, hooks", 0.1),
+    Row("compiled / PyTorch eager", "compiled", "torch"),
     Row("compiled / torch.compile", "compiled", "torch.compile"),
     Row("compiled / MindSpore graph mode", "compiled", "mindspore graph"),
 )  # fmt: skip

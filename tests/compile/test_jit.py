@@ -1,5 +1,6 @@
 """ms.jit: values, gradients, state, caching, and what can't be compiled."""
 
+import sys
 import threading
 
 import numpy as np
@@ -309,7 +310,17 @@ def test_printing_happens_at_each_run_with_values(capsys):
     )
 
 
-def test_two_threads_call_two_jitted_nets():
+@pytest.fixture
+def hasty_threads():
+    """Threads that take turns all the time: what one of them leaves half done, the other one sees."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize("turn", range(5))
+def test_two_threads_call_two_jitted_nets(hasty_threads, turn):
     results, errors = {}, []
 
     def work(k):
@@ -320,6 +331,7 @@ def test_two_threads_call_two_jitted_nets():
             jitted = ms.jit(net)
             for i in range(30):
                 jitted(ms.Tensor(np.full((1, 4), k + i, np.float32)))
+                ops.standard_normal((2,))
         except Exception as error:
             errors.append(error)
 
