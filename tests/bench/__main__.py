@@ -119,9 +119,10 @@ def check(case, running):
         reference = reference if reference in running else members[0]
         expected = running[reference][1]
         for name in members:
-            np.testing.assert_allclose(
-                running[name][1], expected, rtol=2e-3, err_msg=f"{case}: losses of {name!r} against those of {reference!r}"
-            )
+            message = f"{case}: losses of {name!r} against those of {reference!r}"
+            np.testing.assert_allclose(running[name][1][0], expected[0], rtol=1e-4, err_msg=message)
+            # Each step amplifies what the one before rounded in another way; in deep networks with small batches the most.
+            np.testing.assert_allclose(running[name][1], expected, rtol=2e-2, err_msg=message)
 
 
 def first_calls(cases, table):
