@@ -35,7 +35,7 @@ from msjax.context import (
     set_context,
     set_device,
 )
-from msjax.offers import NO_SUMMARY, missing, stand_in
+from msjax.offers import NO_SUMMARY, lacking
 from msjax.ops.from_jax import from_jax
 from msjax.version import __version__
 
@@ -80,9 +80,7 @@ def __getattr__(name):
         return getattr(importlib.import_module(_LATER[name]), name)
     if name in _SUBMODULES:
         return importlib.import_module(f"msjax.{name}")
-    if name in _STAND_INS:
-        return stand_in(__name__, name, _STAND_INS[name])
-    raise missing(f"mindspore.{name}", sys._getframe(1))
+    return lacking(__name__, name, _STAND_INS, sys._getframe(1))
 
 
 def __dir__():

@@ -13,6 +13,7 @@ NO_SUMMARY = "it writes no summary files; a callback's on_train_step_end can log
 NO_COMMUNICATION = (
     "its operators don't talk to other processes; jax.lax.psum and the like do, inside jax.shard_map (see ms.from_jax)."
 )
+NO_DATA = "it has no data pipelines. Model.train, Model.eval and one's own loops take any iterable of batches."
 COMMUNICATION = dict.fromkeys(
     ("AllGather", "AllReduce", "AlltoAll", "Broadcast", "Receive", "ReduceScatter", "Send"), NO_COMMUNICATION
 )
@@ -28,26 +29,31 @@ def missing_name(module: str, stand_ins: Mapping[str, str] = MappingProxyType({}
         stand_ins (Mapping): {name: sentence}: names that programs import at their top and may never use, and what to do
             without them. They are imported without complaint, and raise NotImplementedError with the sentence when used.
     """
-    shown = module.replace("msjax", "mindspore", 1)
 
     def __getattr__(name):
-        if name in stand_ins:
-            return stand_in(module, name, stand_ins[name])
-        raise missing(f"{shown}.{name}", sys._getframe(1))
+        return lacking(module, name, stand_ins, sys._getframe(1))
 
     return __getattr__
+
+
+def lacking(module: str, name: str, stand_ins: Mapping[str, str], caller):
+    """The stand-in for a name that isn't offered; if it has none, the exception for it, see `missing`."""
+    if name in stand_ins:
+        return stand_in(module, name, stand_ins[name])
+    raise missing(f"{_in_mindspore(module)}.{name}", caller)
 
 
 def stand_ins_for_classes(module: str, sentence: str):
     """A module's ``__getattr__`` that has a `stand_in` for every name written as classes are; other names are missing."""
-    shown = module.replace("msjax", "mindspore", 1)
 
     def __getattr__(name):
-        if not name[:1].isupper():
-            raise missing(f"{shown}.{name}", sys._getframe(1))
-        return stand_in(module, name, sentence)
+        return lacking(module, name, {name: sentence} if name[:1].isupper() else {}, sys._getframe(1))
 
     return __getattr__
+
+
+def _in_mindspore(module):
+    return module.replace("msjax", "mindspore", 1)
 
 
 class _StandInType(type):
@@ -64,7 +70,7 @@ def stand_in(module: str, name: str, sentence: str):
         name (str): its name.
         sentence (str): what to do without it.
     """
-    full = f"msjax doesn't offer {module.replace('msjax', 'mindspore', 1)}.{name}: {sentence}"
+    full = f"msjax doesn't offer {_in_mindspore(module)}.{name}: {sentence}"
 
     def __new__(cls, *args, **kwargs):
         raise NotImplementedError(full)
@@ -89,7 +95,6 @@ def rest(package: str, module: str, stand_ins: Mapping[str, str] = MappingProxyT
         package, module (str): their names, the module's within the package.
         stand_ins (Mapping): as in `missing_name`.
     """
-    shown = package.replace("msjax", "mindspore", 1)
     own = sys.modules[package].__dict__
 
     def load():
@@ -105,11 +110,7 @@ def rest(package: str, module: str, stand_ins: Mapping[str, str] = MappingProxyT
             if importlib.util.find_spec(f"{package}.{name}") is not None:
                 return importlib.import_module(f"{package}.{name}")
             load()
-        if name in own:
-            return own[name]
-        if name in stand_ins:
-            return stand_in(package, name, stand_ins[name])
-        raise missing(f"{shown}.{name}", sys._getframe(1))
+        return own[name] if name in own else lacking(package, name, stand_ins, sys._getframe(1))
 
     def __dir__():
         load()

@@ -2,8 +2,7 @@
 
 import enum
 
-from msjax.dataset.sentence import SENTENCE
-from msjax.offers import stand_ins_for_classes
+from msjax.offers import NO_DATA, stand_ins_for_classes
 
 
 class Inter(enum.IntEnum):
@@ -26,4 +25,4 @@ class Border(enum.StrEnum):
     SYMMETRIC = "symmetric"
 
 
-__getattr__ = stand_ins_for_classes(__name__, SENTENCE)
+__getattr__ = stand_ins_for_classes(__name__, NO_DATA)

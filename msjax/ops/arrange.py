@@ -9,6 +9,7 @@ import numpy as np
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops import blocks, casting, diagonals, joining, pads, splitting
+from msjax.ops.axes import check_axis
 from msjax.ops.blocks import *
 from msjax.ops.casting import *
 from msjax.ops.casting import ints
@@ -54,13 +55,6 @@ __all__ += [*blocks.__all__, *casting.__all__, *diagonals.__all__, *joining.__al
 
 
 # ---- shape
-
-
-def _check_axis(axis, rank):
-    if not isinstance(axis, int) or isinstance(axis, bool):
-        raise TypeError(f"an axis should be an int, but got {describe(axis)}.")
-    if not -rank <= axis < rank:
-        raise ValueError(f"an axis should be in [{-rank}, {rank}), but got {axis}.")
 
 
 @operator(name="Reshape", int_grad=True)
@@ -111,7 +105,7 @@ def expand_dims(input_x, axis):
         >>> ops.expand_dims(ms.Tensor([1.0, 2.0]), -1).shape
         (2, 1)
     """
-    _check_axis(axis, jnp.ndim(input_x) + 1)
+    check_axis(axis, jnp.ndim(input_x) + 1)
     return jnp.expand_dims(input_x, axis)
 
 
@@ -134,10 +128,8 @@ def squeeze(input, axis=None):
     if axis is None or axis == ():
         return jnp.squeeze(input)
     axes = (axis,) if isinstance(axis, int) else axis
-    if not all(isinstance(a, int) for a in axes):
-        raise TypeError(f"'axis' should be of ints, but got {axis}.")
-    if not all(-max(input.ndim, 1) <= a < max(input.ndim, 1) for a in axes):
-        raise ValueError(f"'axis' should name axes of a Tensor of shape {input.shape}, but is {axis}.")
+    for a in axes:
+        check_axis(a, max(input.ndim, 1), bools=True)
     return jnp.squeeze(input, tuple({a % input.ndim for a in axes if input.shape[a] == 1}) if input.ndim else None)
 
 
@@ -244,7 +236,7 @@ def t(input):
 def swapaxes(input, axis0, axis1):
     """Two axes exchanged."""
     for axis in (axis0, axis1):
-        _check_axis(axis, input.ndim)
+        check_axis(axis, input.ndim)
     return jnp.swapaxes(input, axis0, axis1)
 
 

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
+from msjax.ops.axes import check_axis
 from msjax.ops.dispatch import operator
 from msjax.ops.promote import array, kind_of, to_float
 
@@ -13,11 +14,6 @@ __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "diff_ext", "logcums
 def _typed(x, dtype):
     x = array(x)
     return x if dtype is None else x.astype(mstype.to_jax(dtype))
-
-
-def _check_axis(x, axis):
-    if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"the axis should be in [{-x.ndim}, {x.ndim}), but got {axis}.")
 
 
 @operator(int_grad=True)
@@ -36,7 +32,7 @@ def cumsum(x, axis, dtype=None):
         [1. 3. 6.]
     """
     x = _typed(x, dtype)
-    _check_axis(x, axis)
+    check_axis(axis, x.ndim, bools=True)
     return jnp.cumsum(
         x.astype(jnp.int32) if x.dtype == jnp.bool_ else x, axis, dtype=jnp.int32 if x.dtype == jnp.bool_ else x.dtype
     )
@@ -58,7 +54,7 @@ def cumprod(input, dim, dtype=None):
         [1. 2. 6.]
     """
     x = _typed(input, dtype)
-    _check_axis(x, dim)
+    check_axis(dim, x.ndim, bools=True)
     if kind_of(x.dtype) in "biu" and dtype is None:
         x = x.astype(mstype.to_jax(mstype.int64))
     return jnp.cumprod(x, dim, dtype=x.dtype)
@@ -103,13 +99,13 @@ def logcumsumexp(input, axis):
         >>> print(ops.logcumsumexp(ms.Tensor([0.0, 0.0]), 0))
         [0.        0.6931472]
     """
-    _check_axis(input, axis)
+    check_axis(axis, input.ndim, bools=True)
     return jax.lax.cumlogsumexp(to_float(input), axis % input.ndim)
 
 
 def _running(x, axis, better):
     """The running extreme along an axis, and the place of it; of equal ones the last."""
-    _check_axis(x, axis)
+    check_axis(axis, x.ndim, bools=True)
     axis = axis % x.ndim
     places = jax.lax.broadcasted_iota(jnp.int32, x.shape, axis)
     held = jax.lax.stop_gradient(x)

@@ -88,28 +88,23 @@ def operator(operands=1, *, name=None, int_grad=False, differentiable=True, shap
                     raise TypeError(f"{op.name}() misses its argument {key!r}.")
             return values
 
-        if tensors:
+        def checked_call(args, kwargs):
+            values = bind(args, kwargs) if kwargs or len(args) != total else args
+            if tensors and not hasattr(values[0], "dtype"):
+                raise TypeError(f"For '{op.name}'{where()}, {names[0]!r} should be a Tensor, but got {describe(values[0])}.")
+            return apply(op, values[:operands], tuple([freeze(v) for v in values[operands:]]))
+
+        if required == operands:
 
             def call(*args, **kwargs):
-                values = bind(args, kwargs) if kwargs or len(args) != total else args
-                first = values[0]
-                if first.__class__ is not Tensor and not hasattr(first, "dtype"):
-                    raise TypeError(f"For '{op.name}'{where()}, {names[0]!r} should be a Tensor, but got {describe(first)}.")
-                return apply(op, values[:operands], tuple([freeze(v) for v in values[operands:]]))
-
-        elif required == operands:
-
-            def call(*args, **kwargs):
-                if not kwargs and len(args) == operands:
+                if not kwargs and len(args) == operands and (not tensors or isinstance(args[0], Tensor)):
                     return apply(op, args, frozen_defaults)
-                values = bind(args, kwargs)
-                return apply(op, values[:operands], tuple([freeze(v) for v in values[operands:]]))
+                return checked_call(args, kwargs)
 
         else:
 
             def call(*args, **kwargs):
-                values = bind(args, kwargs) if kwargs or len(args) != total else args
-                return apply(op, values[:operands], tuple([freeze(v) for v in values[operands:]]))
+                return checked_call(args, kwargs)
 
         call.__name__ = kernel.__name__
         call.__qualname__ = kernel.__qualname__

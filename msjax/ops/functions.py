@@ -273,6 +273,15 @@ class Assert(Primitive):
 
 # ---- Python's operators by name
 
+
+def _of_one(function):
+    return lambda x: function(x)
+
+
+def _of_two(function):
+    return lambda x, y: function(x, y)
+
+
 _PYTHON = {
     "bool_and": lambda x, y: x and y,
     "bool_eq": py.eq,
@@ -289,24 +298,24 @@ _PYTHON = {
     "make_slice": lambda start, stop, step: slice(start, stop, step),
     "make_tuple": lambda *values: values,
     "not_in_dict": lambda x, y: x not in y,
-    "scalar_add": py.add,
-    "scalar_div": py.truediv,
-    "scalar_eq": py.eq,
-    "scalar_floordiv": py.floordiv,
-    "scalar_ge": py.ge,
-    "scalar_gt": py.gt,
-    "scalar_le": py.le,
+    "scalar_add": _of_two(py.add),
+    "scalar_div": _of_two(py.truediv),
+    "scalar_eq": _of_two(py.eq),
+    "scalar_floordiv": _of_two(py.floordiv),
+    "scalar_ge": _of_two(py.ge),
+    "scalar_gt": _of_two(py.gt),
+    "scalar_le": _of_two(py.le),
     "scalar_log": math.log,
-    "scalar_lt": py.lt,
-    "scalar_max": max,
-    "scalar_min": min,
-    "scalar_mod": py.mod,
-    "scalar_mul": py.mul,
-    "scalar_ne": py.ne,
-    "scalar_pow": py.pow,
-    "scalar_sub": py.sub,
-    "scalar_uadd": py.pos,
-    "scalar_usub": py.neg,
+    "scalar_lt": _of_two(py.lt),
+    "scalar_max": _of_two(max),
+    "scalar_min": _of_two(min),
+    "scalar_mod": _of_two(py.mod),
+    "scalar_mul": _of_two(py.mul),
+    "scalar_ne": _of_two(py.ne),
+    "scalar_pow": _of_two(py.pow),
+    "scalar_sub": _of_two(py.sub),
+    "scalar_uadd": _of_one(py.pos),
+    "scalar_usub": _of_one(py.neg),
     "string_concat": py.add,
     "string_eq": py.eq,
     "tuple_equal": py.eq,
@@ -317,21 +326,10 @@ _PYTHON = {
 
 
 def _named(name, function):
-    if name.startswith("scalar_") and name != "scalar_log" and name[7:] not in ("uadd", "usub"):
+    def call(*args, **kwargs):
+        return function(*args, **kwargs)
 
-        def call(x, y):
-            return function(x, y)
-
-    elif name.startswith("scalar_"):
-
-        def call(x):
-            return function(x)
-
-    else:
-
-        def call(*args):
-            return function(*args)
-
+    call.__wrapped__ = function
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"MindSpore's name for {name.replace('_', ' ').strip()} on Python values."
     return call

@@ -39,7 +39,7 @@ def _adagrad(var, accum, lr, grad, update_slots):
     return var - lr * grad / jnp.sqrt(accum), accum
 
 
-def _rms_prop(var, mean_square, moment, lr, grad, decay, momentum, epsilon):
+def rms_prop(var, mean_square, moment, lr, grad, decay, momentum, epsilon):
     mean_square = decay * mean_square + (1 - decay) * jnp.square(grad)
     moment = momentum * moment + lr * grad / jnp.sqrt(mean_square + epsilon)
     return var - moment, mean_square, moment
@@ -78,7 +78,7 @@ def _power_sign(var, m, lr, logbase, sign_decay, beta, grad):
     return var - lr * jnp.exp(logbase * sign_decay * jnp.sign(grad) * jnp.sign(m)) * grad, m
 
 
-def _centered_rms_prop(var, mean_gradient, mean_square, moment, grad, lr, decay, momentum, epsilon):
+def centered_rms_prop(var, mean_gradient, mean_square, moment, grad, lr, decay, momentum, epsilon):
     mean_gradient = decay * mean_gradient + (1 - decay) * grad
     mean_square = decay * mean_square + (1 - decay) * jnp.square(grad)
     moment = momentum * moment + lr * grad / jnp.sqrt(mean_square - jnp.square(mean_gradient) + epsilon)
@@ -90,7 +90,7 @@ def _proximal(var, rate, l1, l2, grad):
     return jnp.sign(moved) * jnp.maximum(jnp.abs(moved) - rate * jnp.maximum(l1, 0), 0) / (1 + rate * l2)
 
 
-def _proximal_adagrad(var, accum, lr, l1, l2, grad):
+def proximal_adagrad(var, accum, lr, l1, l2, grad):
     accum = accum + jnp.square(grad)
     return _proximal(var, lr / jnp.sqrt(accum), l1, l2, grad), accum
 
@@ -99,7 +99,7 @@ def _proximal_gradient_descent(var, alpha, l1, l2, delta):
     return (_proximal(var, alpha, l1, l2, delta),)
 
 
-def _ftrl(var, accum, linear, grad, lr, l1, l2, lr_power):
+def ftrl(var, accum, linear, grad, lr, l1, l2, lr_power):
     larger = accum + jnp.square(grad)
     power = jnp.power(larger, -lr_power)
     linear = linear + grad - (power - jnp.power(accum, -lr_power)) / lr * var
@@ -185,17 +185,17 @@ for _name, _fn, _written, _attributes, _static, _single, _operands in (
     ("AdamWeightDecay", _adam_weight_decay, 3, _LOCKING, (), False, "var, m, v, lr, beta1, beta2, epsilon, decay, gradient"),
     ("ApplyGradientDescent", _gradient_descent, 1, {}, (), True, "var, alpha, delta"),
     ("ApplyAdagrad", _adagrad, 2, {"update_slots": True}, ("update_slots",), False, "var, accum, lr, grad"),
-    ("ApplyRMSProp", _rms_prop, 3, _LOCKING, (), True, "var, mean_square, moment, lr, grad, decay, momentum, epsilon"),
+    ("ApplyRMSProp", rms_prop, 3, _LOCKING, (), True, "var, mean_square, moment, lr, grad, decay, momentum, epsilon"),
     ("ApplyAdadelta", _adadelta, 3, {}, (), False, "var, accum, accum_update, lr, rho, epsilon, grad"),
     ("ApplyAdagradV2", _adagrad_v2, 2, {"epsilon": REQUIRED, "update_slots": True}, ("epsilon", "update_slots"), False, "var, accum, lr, grad"),
     ("ApplyAdagradDA", _adagrad_da, 3, _LOCKING, (), True, "var, sum of gradients, sum of squares, grad, lr, l1, l2, global_step"),
     ("ApplyAddSign", _add_sign, 2, {}, (), False, "var, m, lr, alpha, sign_decay, beta, grad"),
     ("ApplyPowerSign", _power_sign, 2, {}, (), False, "var, m, lr, logbase, sign_decay, beta, grad"),
-    ("ApplyCenteredRMSProp", _centered_rms_prop, 4, _LOCKING, (), True,
+    ("ApplyCenteredRMSProp", centered_rms_prop, 4, _LOCKING, (), True,
      "var, mean_gradient, mean_square, moment, grad, lr, decay, momentum, epsilon"),
-    ("ApplyProximalAdagrad", _proximal_adagrad, 2, _LOCKING, (), False, "var, accum, lr, l1, l2, grad"),
+    ("ApplyProximalAdagrad", proximal_adagrad, 2, _LOCKING, (), False, "var, accum, lr, l1, l2, grad"),
     ("ApplyProximalGradientDescent", _proximal_gradient_descent, 1, {}, (), True, "var, alpha, l1, l2, delta"),
-    ("ApplyFtrl", _ftrl, 3, _LOCKING, (), True, "var, accum, linear, grad, lr, l1, l2, lr_power"),
+    ("ApplyFtrl", ftrl, 3, _LOCKING, (), True, "var, accum, linear, grad, lr, l1, l2, lr_power"),
     ("ApplyAdamWithAmsgrad", _amsgrad, 4, {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, **_LOCKING},
      ("beta1", "beta2", "epsilon"), False, "var, m, v, vhat, beta1_power, beta2_power, lr, grad"),
     ("ApplyAdamWithAmsgradV2", _amsgrad_v2, 4, _LOCKING, (), False,

@@ -76,9 +76,7 @@ def alike(x, y, dtypes=None):
     Raises:
         TypeError: an operand is a number or None, the dtypes differ, or they are not among `dtypes`.
     """
-    for operand in (x, y):
-        if operand is None or is_number(operand):
-            raise TypeError("both operands should be Tensors, but one is " + ("None." if operand is None else "a number."))
+    _check_tensors(x, y)
     if x.dtype != y.dtype:
         raise TypeError(f"the operands should have one dtype, but have {mstype.from_np(x.dtype)} and {mstype.from_np(y.dtype)}.")
     return of_dtypes(x, y, dtypes)
@@ -94,9 +92,14 @@ def of_dtypes(x, y, dtypes):
 
 def float_tensors(x, y):
     """Both operands as they are, for operators that take two Tensors of floats; else a TypeError."""
-    if is_number(x) or is_number(y):
-        raise TypeError("both operands should be Tensors, but one is a number.")
+    _check_tensors(x, y)
     return need_floats(x), need_floats(y)
+
+
+def _check_tensors(*operands):
+    for operand in operands:
+        if operand is None or is_number(operand):
+            raise TypeError("both operands should be Tensors, but one is " + ("None." if operand is None else "a number."))
 
 
 def exact(x, y):

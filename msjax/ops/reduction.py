@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from msjax.common import dtype as mstype
 from msjax.errors import describe
 from msjax.ops import cumulative, norms, statistics
+from msjax.ops.axes import check_axis
 from msjax.ops.cumulative import *
 from msjax.ops.dispatch import freeze, operator
 from msjax.ops.norms import *
@@ -57,11 +58,7 @@ def _axes(axis, x, scalars=True):
         return None
     count = x.ndim or int(scalars)
     for a in axis if isinstance(axis, tuple) else (axis,):
-        # True passes as 1: they are one key of the compiled programs.
-        if not isinstance(a, int):
-            raise TypeError(f"an axis should be an int, but got {axis!r}.")
-        if not -count <= a < count:
-            raise ValueError(f"the axis should be in [{-count}, {count}), but got {a}.")
+        check_axis(a, count, bools=True)
     return axis if x.ndim else None
 
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from msjax.errors import describe
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.nn.optim_checks import flag, not_negative, positive, real
+from msjax.ops import primitives_optim as formulas
 
 __all__ = ["Adadelta", "Adagrad", "FTRL", "ProximalAdagrad", "RMSProp"]
 
@@ -100,14 +101,9 @@ class RMSProp(Optimizer):
 
     @staticmethod
     def update(c, value, grad, slots, rate, decay, step):
-        *mean, mean_square, moment = slots
-        mean_square = c.decay * mean_square + (1 - c.decay) * jnp.square(grad)
-        spread = mean_square
-        if c.centered:
-            mean = [c.decay * mean[0] + (1 - c.decay) * grad]
-            spread = mean_square - jnp.square(mean[0])
-        moment = c.momentum * moment + rate * grad / jnp.sqrt(spread + c.epsilon)
-        return value - moment, (*mean, mean_square, moment)
+        step = formulas.centered_rms_prop if c.centered else formulas.rms_prop
+        value, *slots = step(value, *slots, lr=rate, grad=grad, decay=c.decay, momentum=c.momentum, epsilon=c.epsilon)
+        return value, tuple(slots)
 
 
 class FTRL(Optimizer):
@@ -143,13 +139,8 @@ class FTRL(Optimizer):
 
     @staticmethod
     def update(c, value, grad, slots, rate, decay, step):
-        accum, linear = slots
-        new = accum + jnp.square(grad)
-        before, after = accum**-c.lr_power, new**-c.lr_power
-        linear = linear + grad - (after - before) / rate * value
-        quadratic = after / rate + 2 * c.l2
-        value = jnp.where(jnp.abs(linear) > c.l1, (jnp.sign(linear) * c.l1 - linear) / quadratic, 0)
-        return value, (new, linear)
+        value, *slots = formulas.ftrl(value, *slots, grad, rate, c.l1, c.l2, c.lr_power)
+        return value, tuple(slots)
 
 
 class ProximalAdagrad(Optimizer):
@@ -178,8 +169,5 @@ class ProximalAdagrad(Optimizer):
 
     @staticmethod
     def update(c, value, grad, slots, rate, decay, step):
-        accum = slots[0] + jnp.square(grad)
-        rate = rate / jnp.sqrt(accum)
-        moved = value - rate * grad
-        shrunk = jnp.sign(moved) * jnp.maximum(jnp.abs(moved) - rate * c.l1, 0)
-        return shrunk / (1 + rate * c.l2), (accum,)
+        value, accum = formulas.proximal_adagrad(value, *slots, rate, c.l1, c.l2, grad)
+        return value, (accum,)
