@@ -11,8 +11,8 @@ import msjax.autograd.imperative
 import msjax.autograd.tensor_api
 
 # Each of these attaches methods to Tensor.
-import msjax.compile.graph
-import msjax.ops.tensor_methods
+import msjax.compile.graph_mode
+import msjax.ops.methods.operators
 from msjax import common, context, nn, ops
 from msjax.autograd.grad import get_grad, grad, value_and_grad
 from msjax.autograd.vjp import jvp, vjp
@@ -22,7 +22,7 @@ from msjax.common.initializer import Initializer, initializer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.random import Generator, default_generator, get_seed, manual_seed, set_seed
 from msjax.common.tensor import Tensor, from_numpy, is_tensor, tensor
-from msjax.compile.jitting import jit, ms_function
+from msjax.compile.jit import jit, ms_function
 from msjax.context import (
     GRAPH_MODE,
     PYNATIVE_MODE,
@@ -35,8 +35,8 @@ from msjax.context import (
     set_context,
     set_device,
 )
-from msjax.offers import NO_SUMMARY, lacking
-from msjax.ops.from_jax import from_jax
+from msjax.lazy import NO_SUMMARY, lacking
+from msjax.ops.function.control.from_jax import from_jax
 from msjax.version import __version__
 
 # Imported when first used: `import msjax` stays light.
@@ -51,7 +51,7 @@ _LATER |= dict.fromkeys(
     ),
     "msjax.serialization",
 )  # fmt: skip
-_LATER |= dict.fromkeys(("functionalize", "write_back"), "msjax.compile.functionalize")
+_LATER |= dict.fromkeys(("functionalize", "write_back"), "msjax.functional.functionalize")
 _LATER |= dict.fromkeys(("enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"), "msjax.autograd.modes")
 _LATER |= {"recompute": "msjax.autograd.recompute", "saved_tensors_hooks": "msjax.autograd.saved"}
 _LATER |= dict.fromkeys(
@@ -66,10 +66,12 @@ _LATER |= dict.fromkeys(
     ),
     "msjax.train",
 )  # fmt: skip
-_LATER |= dict.fromkeys(("JitConfig", "jit_class", "lazy_inline", "mutable", "no_inline"), "msjax.compile.markers")
+_LATER |= dict.fromkeys(("JitConfig", "jit_class", "lazy_inline", "mutable", "no_inline"), "msjax.compile.noop")
 _LATER |= dict.fromkeys(("get_rng_state", "initial_seed", "seed", "set_rng_state"), "msjax.common.random")
 _LATER |= {"run_check": "msjax.check", "synchronize": "msjax.hooks.callback"}
-_LATER |= {"constexpr": "msjax.ops.functions"} | dict.fromkeys(("jacfwd", "jacrev", "vmap"), "msjax.ops.transforms")
+_LATER |= {"constexpr": "msjax.ops.function.control.functions"} | dict.fromkeys(
+    ("jacfwd", "jacrev", "vmap"), "msjax.ops.function.control.transforms"
+)
 
 
 _STAND_INS = {"RowTensor": "gradients are dense Tensors here.", "SummaryRecord": NO_SUMMARY}

@@ -10,16 +10,16 @@ import importlib.util
 import sys
 import types
 
-from msjax.offers import missing
+from msjax.lazy import missing
 
 _NAME = "mindspore"
 
-# What msjax offers -> the modules of MindSpore that offer it: a package, and files in it.
+# What msjax offers -> the modules of MindSpore that offer it: a package, and files in it. Where msjax has such a file itself,
+# that is what is imported, and names that MindSpore keeps there, but msjax in another file, are found, too.
 _ELSEWHERE = {
-    "msjax.compile": {"mindspore.common": "api"},
+    "msjax.compile.jit": {"mindspore.common": "api"},
     "msjax.common.random": {"mindspore.common": "seed generator"},
     "msjax.nn": {
-        "mindspore.nn": "layer",
         "mindspore.nn.layer": (
             "activation basic channel_shuffle combined container conv dense embedding image math normalization padding "
             "pooling rnn_cells rnns timedistributed transformer"
@@ -34,7 +34,7 @@ _ELSEWHERE = {
         )
     },
     "msjax.ops": {
-        "mindspore.ops": "function auto_generate",
+        "mindspore.ops": "auto_generate function",
         "mindspore.ops.function": (
             "array_func clip_func debug_func fft_func image_func linalg_func math_func nn_func other_func parameter_func "
             "random_func sparse_func spectral_func vmap_func"
@@ -62,10 +62,16 @@ _WITH_PARTS = frozenset(name.rpartition(".")[0] for name in _STAND_INS)
 
 
 class _Same(importlib.abc.Loader):
-    """Loads ``mindspore.x.y`` as the very module ``msjax.x.y``."""
+    """Loads ``mindspore.x.y`` as the very module ``msjax.x.y``.
 
-    def __init__(self, real):
+    Args:
+        real (str): the module's name.
+        family (str, optional): a package with names that MindSpore's module has and this one lacks.
+    """
+
+    def __init__(self, real, family=None):
         self.real = real
+        self.family = family
 
     def create_module(self, spec):
         module = importlib.import_module(self.real)
@@ -75,6 +81,22 @@ class _Same(importlib.abc.Loader):
     def exec_module(self, module):
         # The import system has put the alias's spec into the module; it keeps its own.
         module.__spec__ = self.spec
+        if self.family is not None and "__getattr__" not in vars(module):
+            module.__getattr__ = _passing_on("mindspore" + self.real.removeprefix("msjax"), importlib.import_module(self.family))
+
+
+def _passing_on(shown, *modules):
+    """A module's ``__getattr__`` that asks other modules."""
+
+    def __getattr__(name):
+        for offered in modules if not name.startswith("__") else ():
+            try:
+                return getattr(offered, name)
+            except (AttributeError, ImportError):
+                continue
+        raise missing(f"{shown}.{name}", sys._getframe(1))
+
+    return __getattr__
 
 
 class _StandIn(importlib.abc.Loader):
@@ -91,32 +113,32 @@ class _StandIn(importlib.abc.Loader):
         parent, _, child = module.__name__.rpartition(".")
         # The import system makes this module an attribute of its parent, an msjax module that may have a use for the name.
         own = getattr(sys.modules.get(parent), child, real)
-
-        def __getattr__(name):
-            for offered in (real, own):
-                try:
-                    return getattr(offered, name)
-                except AttributeError:
-                    continue
-            raise missing(f"{module.__name__}.{name}", sys._getframe(1))
-
-        module.__getattr__ = __getattr__
+        module.__getattr__ = _passing_on(module.__name__, real, own)
         module.__dir__ = lambda: dir(real)
         module.__all__ = list(getattr(real, "__all__", None) or (name for name in vars(real) if not name.startswith("_")))
+
+
+def _exists(module):
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # not even its package
+        return False
 
 
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         if fullname != _NAME and not fullname.startswith(_NAME + "."):
             return None
-        real = _STAND_INS.get(fullname, "msjax" + fullname[len(_NAME) :])
+        real, family = "msjax" + fullname[len(_NAME) :], _STAND_INS.get(fullname)
+        if family is not None and not _exists(real):
+            real, family = family, ""
         try:
             module = importlib.import_module(real)
         except ModuleNotFoundError as error:
             if error.name is not None and (real == error.name or real.startswith(error.name + ".")):
                 raise ModuleNotFoundError(f"msjax doesn't offer {fullname}.", name=fullname) from None
             raise
-        loader = _StandIn(real) if fullname in _STAND_INS else _Same(real)
+        loader = _StandIn(real) if family == "" else _Same(real, family)
         is_package = fullname in _WITH_PARTS or (isinstance(loader, _Same) and hasattr(module, "__path__"))
         return importlib.util.spec_from_loader(fullname, loader, is_package=is_package)
 

@@ -80,7 +80,7 @@ class Compiler:
     """What msjax.compile offers to those below it, put here when it is imported.
 
     Attributes:
-        whole: in graph mode, runs a gradient function as one program; see msjax.compile.graph.
+        whole: in graph mode, runs a gradient function as one program; see msjax.compile.graph_mode.
         call_cell: in graph mode, runs the call of a cell as one program.
     """
 

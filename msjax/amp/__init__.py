@@ -9,8 +9,8 @@ from msjax.amp.precision import (
     get_white_list,
 )
 from msjax.amp.scalers import DynamicLossScaler, LossScaler, StaticLossScaler
-from msjax.nn.loss_scale import all_finite
-from msjax.offers import missing_name
+from msjax.lazy import missing_name
+from msjax.nn.wrap.loss_scale import all_finite
 
 __all__ = [
     "DynamicLossScaleManager",

@@ -1,7 +1,7 @@
 """Loss scales as `Model` and `build_train_network` take them."""
 
 from msjax.errors import describe
-from msjax.nn.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
+from msjax.nn.wrap.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
 
 
 class LossScaleManager:

@@ -3,8 +3,8 @@
 from msjax import nn
 from msjax.common import dtype as mstype
 from msjax.errors import describe
-from msjax.nn.cell import Cell
-from msjax.nn.loss_scale import to_float32
+from msjax.nn.cell.base import Cell
+from msjax.nn.wrap.loss_scale import to_float32
 
 _LEVELS = ("O0", "O1", "O2", "O3", "auto")
 

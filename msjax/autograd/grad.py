@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from msjax.autograd.run import Recording, check_function, flatten_tensors, ones_like
+from msjax.autograd.recording import Recording, check_function, flatten_tensors, ones_like
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.context import GRAPH_MODE, SETTINGS

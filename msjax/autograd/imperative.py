@@ -6,8 +6,8 @@ import weakref
 import jax
 import jax.numpy as jnp
 
+from msjax.autograd.backward import sweep
 from msjax.autograd.op import Op, apply
-from msjax.autograd.sweep import sweep
 from msjax.autograd.tensor_api import register_hook_list
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, is_tracer, wrap

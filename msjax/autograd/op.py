@@ -9,7 +9,7 @@ import functools
 
 import jax
 
-from msjax.autograd.pieces import Pull, compile_forward
+from msjax.autograd.residuals import Pull, compile_forward
 from msjax.common import dtype as mstype
 from msjax.common.node import Node, wrap
 from msjax.common.tensor import CONCRETE, Tensor, TracedValueError, as_array, is_tensor, is_tracer

@@ -3,7 +3,7 @@
 import jax
 
 from msjax.autograd.grad import Weights
-from msjax.autograd.run import Recording, check_function, flatten_tensors
+from msjax.autograd.recording import Recording, check_function, flatten_tensors
 from msjax.common.node import place_on_tape
 from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.errors import describe

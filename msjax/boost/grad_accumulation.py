@@ -4,7 +4,7 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.nn.cell import Cell
+from msjax.nn.cell.base import Cell
 
 __all__ = ["GradientAccumulation", "gradient_accumulation_op", "gradient_clear_op"]
 

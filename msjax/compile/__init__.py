@@ -1,5 +1,5 @@
 """Compilation: jit, graph mode, functionalize."""
 
-from msjax.compile.jitting import jit, ms_function
+from msjax.compile.jit import jit, ms_function
 
 __all__ = ["jit", "ms_function"]

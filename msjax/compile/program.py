@@ -16,8 +16,8 @@ from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_leaf, is_tracer, wrap
-from msjax.compile.replay import write
-from msjax.compile.survey import Survey
+from msjax.compile.epilogue import write
+from msjax.compile.guards import Survey
 from msjax.compile.trace import NeedsPyNative, Trace
 from msjax.hooks import callback
 from msjax.hooks.delivery import HookNeedsValue

@@ -2,7 +2,7 @@
 
 import enum
 
-from msjax.offers import NO_DATA, stand_ins_for_classes
+from msjax.lazy import NO_DATA, stand_ins_for_classes
 
 
 class Inter(enum.IntEnum):

@@ -5,16 +5,16 @@ and `site` are for plain functions of jax arrays.
 """
 
 from msjax.hooks.handle import RemovableHandle
-from msjax.offers import later
+from msjax.lazy import later
 
 _LATER = {
-    "barrier": "callback",
-    "capture": "capturing",
-    "site": "capturing",
-    "Captured": "capturing",
-    "hook_gradient": "functional",
-    "with_hooks": "functional",
-    "probe": "functional",
+    "barrier": "msjax.hooks.callback",
+    "capture": "msjax.functional.capture",
+    "site": "msjax.functional.capture",
+    "Captured": "msjax.functional.capture",
+    "hook_gradient": "msjax.functional.functions",
+    "with_hooks": "msjax.functional.functions",
+    "probe": "msjax.functional.functions",
 }
 
 __all__ = ["RemovableHandle", *_LATER]

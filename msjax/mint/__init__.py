@@ -3,11 +3,11 @@
 What ops has with the same arguments is the same function.
 """
 
+from msjax.lazy import missing_name
 from msjax.mint import linalg, nn, optim, special
-from msjax.mint.arranging import *
-from msjax.mint.creating import *
-from msjax.mint.reducing import *
+from msjax.mint.arrange import *
+from msjax.mint.creation import *
+from msjax.mint.reduction import *
 from msjax.mint.shared import *
-from msjax.offers import missing_name
 
 __getattr__ = missing_name(__name__)

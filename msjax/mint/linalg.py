@@ -1,7 +1,7 @@
 """mint's linear algebra."""
 
 from msjax import ops
-from msjax.offers import missing_name
+from msjax.lazy import missing_name
 
 __all__ = ["inv", "matrix_norm", "norm", "qr", "vector_norm"]
 

@@ -9,9 +9,9 @@ from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
-from msjax.nn.cell import Cell
-from msjax.offers import missing_name
-from msjax.ops.dispatch import operator
+from msjax.lazy import missing_name
+from msjax.nn.cell.base import Cell
+from msjax.ops.dispatch.operator import operator
 
 __all__ = ["Adam", "AdamW", "FusedAdamW", "Optimizer", "SGD"]
 

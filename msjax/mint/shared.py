@@ -4,9 +4,9 @@ import jax
 
 from msjax import ops
 from msjax.common.tensor import Tensor
-from msjax.ops.dispatch import operator
-from msjax.ops.elementwise import sub_method
-from msjax.ops.tables import renamed
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.function.math_func.elementwise import sub_method
+from msjax.ops.function.math_func.tables import renamed
 
 __all__ = [
     "add",

@@ -1,7 +1,7 @@
 """mint's special functions."""
 
 from msjax import ops
-from msjax.offers import missing_name
+from msjax.lazy import missing_name
 
 __all__ = ["erfc", "exp2", "expm1", "log1p", "log_softmax", "round", "sinc"]
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.nn.cell import Cell
-from msjax.offers import rest
+from msjax.lazy import rest
+from msjax.nn.cell.base import Cell
 
 if TYPE_CHECKING:
     from msjax.nn.everything import *

@@ -3,7 +3,7 @@
 import math
 
 from msjax.errors import describe
-from msjax.nn.optim_checks import count, flag, not_negative, positive
+from msjax.nn.optim.checks import count, flag, not_negative, positive
 
 __all__ = [
     "cosine_decay_lr",

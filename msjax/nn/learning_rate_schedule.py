@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
-from msjax.nn.cell import Cell
-from msjax.nn.optim_checks import count, flag, not_negative, positive
+from msjax.nn.cell.base import Cell
+from msjax.nn.optim.checks import count, flag, not_negative, positive
 
 __all__ = [
     "CosineDecayLR",

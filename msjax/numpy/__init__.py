@@ -17,6 +17,8 @@ from msjax.common.dtype import (
     uint32,
     uint64,
 )
+from msjax.lazy import missing_name
+from msjax.numpy.arrange import *
 from msjax.numpy.creation import *
 from msjax.numpy.dtypes import *
 from msjax.numpy.elementwise import *
@@ -25,8 +27,6 @@ from msjax.numpy.joining import *
 from msjax.numpy.linear import *
 from msjax.numpy.picking import *
 from msjax.numpy.polynomials import *
-from msjax.numpy.reductions import *
-from msjax.numpy.shaping import *
-from msjax.offers import missing_name
+from msjax.numpy.reduction import *
 
 __getattr__ = missing_name(__name__)

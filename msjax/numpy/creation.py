@@ -7,8 +7,8 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor, as_array, wrap
 from msjax.numpy.lifting import as_type, floating, number, tensor
-from msjax.ops.casting import ints
-from msjax.ops.dispatch import operator
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.function.array_func.casting import ints
 
 __all__ = [
     "arange",

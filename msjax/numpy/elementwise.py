@@ -6,9 +6,9 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import as_type, floating, tensor
-from msjax.ops.dispatch import operator
-from msjax.ops.promote import promote, to_float
-from msjax.ops.tables import renamed
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import promote, to_float
+from msjax.ops.function.math_func.tables import renamed
 
 __all__ = ["clip", "fix", "interp", "isclose", "isneginf", "isposinf", "unwrap"]
 

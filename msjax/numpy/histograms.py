@@ -7,7 +7,7 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor, as_array, concrete, wrap
 from msjax.numpy.lifting import floating, tensor
-from msjax.ops.dispatch import operator
+from msjax.ops.dispatch.operator import operator
 
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 

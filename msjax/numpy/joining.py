@@ -2,7 +2,7 @@
 
 from msjax import ops
 from msjax.numpy.lifting import tensor, tensors
-from msjax.ops.dispatch import freeze
+from msjax.ops.dispatch.operator import freeze
 
 __all__ = [
     "append",

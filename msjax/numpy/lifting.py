@@ -2,7 +2,7 @@
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
-from msjax.ops.casting import cast
+from msjax.ops.function.array_func.casting import cast
 
 
 def tensor(value) -> Tensor:

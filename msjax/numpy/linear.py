@@ -7,8 +7,8 @@ import jax.numpy as jnp
 from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.numpy.lifting import as_type, floating, tensor, tensors
-from msjax.ops.dispatch import freeze, operator
-from msjax.ops.promote import promote
+from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.promotion import promote
 
 __all__ = [
     "convolve",

@@ -7,10 +7,10 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor, as_array, concrete, wrap
 from msjax.numpy.lifting import floating, tensor, tensors
-from msjax.ops.casting import ints
-from msjax.ops.dispatch import operator
-from msjax.ops.gathering import take_along_axis as _take_along_axis
-from msjax.ops.searching import unravel_index as _unravel
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.function.array_func.casting import ints
+from msjax.ops.function.array_func.gathering import take_along_axis as _take_along_axis
+from msjax.ops.function.array_func.searching import unravel_index as _unravel
 
 __all__ = [
     "argwhere",

@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 
 from msjax.numpy.lifting import floating, tensor
-from msjax.ops.dispatch import operator
-from msjax.ops.promote import promote
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import promote
 
 __all__ = ["polyadd", "polyder", "polyint", "polymul", "polysub", "polyval"]
 

@@ -4,27 +4,30 @@ from typing import TYPE_CHECKING
 
 from msjax.autograd.grad import GradOperation, get_grad, grad, value_and_grad
 from msjax.autograd.vjp import jvp, vjp
-from msjax.offers import COMMUNICATION, rest
-from msjax.ops.activations import *
-from msjax.ops.arrange import *
-from msjax.ops.assigning import *
-from msjax.ops.convolution import *
-from msjax.ops.creation import *
-from msjax.ops.elementwise import *
-from msjax.ops.from_jax import from_jax
-from msjax.ops.functions import *
-from msjax.ops.gathering import *
-from msjax.ops.gradient import stop_gradient
-from msjax.ops.images import *
-from msjax.ops.indexing import *
-from msjax.ops.linear import *
-from msjax.ops.losses import *
-from msjax.ops.normalization import *
-from msjax.ops.pooling import *
-from msjax.ops.reduction import *
-from msjax.ops.sampling import *
-from msjax.ops.sorting import *
-from msjax.ops.special import *
+from msjax.lazy import COMMUNICATION, rest
+from msjax.ops.function.array_func.arrange import *
+from msjax.ops.function.array_func.assigning import *
+from msjax.ops.function.array_func.creation import *
+from msjax.ops.function.array_func.gathering import *
+from msjax.ops.function.array_func.indexing import *
+from msjax.ops.function.array_func.sorting import *
+from msjax.ops.function.control.from_jax import from_jax
+from msjax.ops.function.control.functions import *
+from msjax.ops.function.control.gradient import stop_gradient
+from msjax.ops.function.image_func.boxes import *
+from msjax.ops.function.image_func.grids import *
+from msjax.ops.function.image_func.pixels import *
+from msjax.ops.function.image_func.resizing import *
+from msjax.ops.function.linalg_func.linear import *
+from msjax.ops.function.math_func.elementwise import *
+from msjax.ops.function.math_func.reduction import *
+from msjax.ops.function.math_func.special import *
+from msjax.ops.function.nn_func.activations import *
+from msjax.ops.function.nn_func.convolution import *
+from msjax.ops.function.nn_func.losses import *
+from msjax.ops.function.nn_func.normalization import *
+from msjax.ops.function.nn_func.pooling import *
+from msjax.ops.function.random_func.sampling import *
 
 if TYPE_CHECKING:
     from msjax.ops.operations import *

@@ -3,7 +3,7 @@
 import sys
 
 from msjax import ops
-from msjax.offers import missing
+from msjax.lazy import missing
 
 
 def __getattr__(name):

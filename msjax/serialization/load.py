@@ -5,7 +5,7 @@ import concurrent.futures
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import as_array, wrap
 from msjax.errors import describe
-from msjax.nn.cell import Cell
+from msjax.nn.cell.base import Cell
 from msjax.serialization.files import Damaged, reading
 from msjax.serialization.formats import find, no_encryption
 

@@ -8,7 +8,7 @@ import numpy as np
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, concrete
 from msjax.errors import describe
-from msjax.nn.cell import Cell
+from msjax.nn.cell.base import Cell
 from msjax.serialization.files import writing
 from msjax.serialization.formats import find, no_encryption
 

@@ -1,8 +1,14 @@
 """Tools for looking into networks: tables of their cells, and how cells are shown in notebooks."""
 
-from msjax.offers import later
+from msjax.lazy import later
 
-_LATER = {"summary": "summarize", "Summary": "summarize", "SummaryRow": "summarize", "hooks_of": "describing", "tree": "display"}
+_LATER = {
+    "summary": "msjax.tools.summarize",
+    "Summary": "msjax.tools.summarize",
+    "SummaryRow": "msjax.tools.summarize",
+    "hooks_of": "msjax.tools.describing",
+    "tree": "msjax.tools.display",
+}
 
 __all__ = [*_LATER]
 __getattr__ = later(__name__, _LATER)

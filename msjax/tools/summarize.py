@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import jax
 
 from msjax.common.tensor import Tensor, TracedValueError, is_leaf, tensors_in
-from msjax.compile.functionalize import functionalize
 from msjax.errors import describe
+from msjax.functional.functionalize import functionalize
 from msjax.tools.describing import hooks_in_words
 
 _COLUMNS = ("cell", "class", "output", "parameters", "hooks")

@@ -6,7 +6,7 @@ from msjax.amp import (
     LossScaleManager,
     build_train_network,
 )
-from msjax.offers import NO_SUMMARY, missing_name
+from msjax.lazy import NO_SUMMARY, missing_name
 from msjax.serialization import (
     async_ckpt_thread_status,
     ckpt_to_safetensors,

@@ -7,10 +7,10 @@ import numpy as np
 from msjax.amp import build_train_network
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
-from msjax.nn.cell import Cell
+from msjax.nn.cell.base import Cell
 from msjax.nn.metrics.errors import Loss
 from msjax.nn.metrics.names import get_metrics
-from msjax.nn.wrap import WithEvalCell
+from msjax.nn.wrap.cell_wrapper import WithEvalCell
 from msjax.train.callback.callback import CallbackList, Parameters, RunContext, loss_of
 
 

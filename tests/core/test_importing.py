@@ -16,10 +16,10 @@ def test_layers_and_operator_classes_are_imported_when_first_used():
     code = """
 import sys, msjax as ms
 def loaded(*names): return [n in sys.modules for n in names]
-print(loaded("msjax.nn.basic", "msjax.nn.optim", "msjax.ops.primitives_math", "msjax.nn.cell"))
+print(loaded("msjax.nn.layer.basic", "msjax.nn.optim", "msjax.ops.operations.math_ops", "msjax.nn.cell.base"))
 from msjax import nn, ops
 nn.Dense, ops.Add
-print(loaded("msjax.nn.basic", "msjax.ops.primitives_math"))
+print(loaded("msjax.nn.layer.basic", "msjax.ops.operations.math_ops"))
 from msjax.nn import *
 print(Dense is nn.Dense, "Adam" in dir(nn), "Add" in dir(ops), nn.optim.Adam is Adam)
 """

@@ -8,7 +8,7 @@ from jax.test_util import check_grads
 
 import msjax as ms
 from msjax import nn
-from msjax.ops.normalization import _standardize
+from msjax.ops.function.nn_func.normalization import _standardize
 from tests.ops.recorded import check
 
 SETUP = "x=F(4,3,5,6); x2=F(4,3); x1=F(4,3,5); x5=F(2,3,4,2,2)"

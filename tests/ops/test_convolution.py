@@ -9,7 +9,7 @@ import pytest
 
 import msjax as ms
 from msjax import ops
-from msjax.ops import convolution
+from msjax.ops.function.nn_func import convolution
 from tests.ops.harness import Case, check_gradient
 
 RNG = np.random.default_rng(0)

@@ -103,7 +103,7 @@ def test_what_is_no_number_cannot_be_put_in(value):
 
 
 def test_loops_over_rows_compile_once():
-    from msjax.ops.indexing import _GETITEM
+    from msjax.ops.function.array_func.indexing import _GETITEM
 
     x = Tensor(np.ones((16, 3), np.float32))
     x[0]

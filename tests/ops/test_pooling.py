@@ -7,8 +7,8 @@ import pytest
 
 import msjax as ms
 from msjax import ops
-from msjax.ops.pooling import max_pool
-from msjax.ops.pooling_kernels import _max_pool
+from msjax.ops.function.nn_func.pooling import max_pool
+from msjax.ops.function.nn_func.pooling_kernels import _max_pool
 from tests.ops.harness import Case, check_gradient
 
 RNG = np.random.default_rng(0)

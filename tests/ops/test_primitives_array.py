@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from msjax import Parameter, Tensor, ops
-from msjax.ops import primitives_array
+from msjax.ops.operations import array_ops
 from msjax.ops.primitive import Primitive
 
 A = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -65,7 +65,7 @@ def test_python_values():
     assert ops.Depend()(1, 2) == 1
 
 
-@pytest.mark.parametrize("name", [n for n in primitives_array.__all__ if inspect.isclass(getattr(ops, n))])
+@pytest.mark.parametrize("name", [n for n in array_ops.__all__ if inspect.isclass(getattr(ops, n))])
 def test_every_class_is_a_documented_primitive(name):
     cls = getattr(ops, name)
     assert issubclass(cls, Primitive) and cls.__doc__

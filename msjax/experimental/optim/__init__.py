@@ -5,7 +5,7 @@ from msjax.experimental.optim.adaptive import ASGD, Adadelta, Adagrad, RMSprop, 
 from msjax.experimental.optim.moments import Adam, Adamax, AdamW, NAdam, RAdam
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.experimental.optim.sgd import SGD
-from msjax.offers import missing_name
+from msjax.lazy import missing_name
 
 __all__ = [
     "ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD",

@@ -11,8 +11,8 @@ from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
-from msjax.nn.cell import Cell
-from msjax.ops.dispatch import freeze
+from msjax.nn.cell.base import Cell
+from msjax.ops.dispatch.operator import freeze
 
 
 class Optimizer(Cell):

@@ -6,12 +6,12 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import concrete
 from msjax.errors import describe
-from msjax.mint.arranging import flatten
-from msjax.mint.reducing import norm
+from msjax.lazy import missing_name
+from msjax.mint.arrange import flatten
+from msjax.mint.reduction import norm
 from msjax.mint.special import log_softmax
-from msjax.offers import missing_name
-from msjax.ops.methods_inplace import inplace
-from msjax.ops.pads import pad as _pad
+from msjax.ops.function.nn_func.pads import pad as _pad
+from msjax.ops.methods.inplace import inplace
 
 __all__ = [
     "adaptive_max_pool1d",

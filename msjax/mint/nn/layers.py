@@ -3,8 +3,8 @@
 import inspect
 
 from msjax.mint.nn import functional as F
-from msjax.nn.cell import Cell
-from msjax.ops.pads import pad as _pad
+from msjax.nn.cell.base import Cell
+from msjax.ops.function.nn_func.pads import pad as _pad
 
 __all__ = []
 

@@ -9,9 +9,9 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.mint.nn import functional as F
-from msjax.nn.basic import positive_int
-from msjax.nn.cell import Cell
-from msjax.ops.pads import pad as _pad
+from msjax.nn.cell.base import Cell
+from msjax.nn.layer.basic import positive_int
+from msjax.ops.function.nn_func.pads import pad as _pad
 
 __all__ = [
     "BatchNorm1d",

@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
+from msjax.nn.optim.checks import flag, fraction, positive
 from msjax.nn.optim.optimizer import Optimizer
-from msjax.nn.optim_checks import flag, fraction, positive
 
 __all__ = ["AdaMax", "Adam", "AdamOffload", "AdamWeightDecay", "LazyAdam"]
 

@@ -3,9 +3,9 @@
 import jax.numpy as jnp
 
 from msjax.errors import describe
+from msjax.nn.optim.checks import flag, not_negative, positive, real
 from msjax.nn.optim.optimizer import Optimizer
-from msjax.nn.optim_checks import flag, not_negative, positive, real
-from msjax.ops import primitives_optim as formulas
+from msjax.ops.operations import optim_ops as formulas
 
 __all__ = ["Adadelta", "Adagrad", "FTRL", "ProximalAdagrad", "RMSProp"]
 

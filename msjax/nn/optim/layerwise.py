@@ -8,8 +8,8 @@ from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
+from msjax.nn.optim.checks import flag, fraction, positive, real
 from msjax.nn.optim.optimizer import Optimizer
-from msjax.nn.optim_checks import flag, fraction, positive, real
 
 __all__ = ["AdaFactor", "LARS", "Lamb"]
 

@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 
 from msjax.errors import describe
+from msjax.nn.optim.checks import flag, not_negative
 from msjax.nn.optim.optimizer import Optimizer
-from msjax.nn.optim_checks import flag, not_negative
 
 __all__ = ["Momentum", "SGD"]
 

@@ -10,13 +10,13 @@ import jax.numpy as jnp
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
-from msjax.nn.cell import Cell
-from msjax.nn.container import CellList
+from msjax.nn.cell.base import Cell
+from msjax.nn.layer.container import CellList
 from msjax.nn.learning_rate_schedule import LearningRateSchedule
 from msjax.nn.optim import rates as rate_kinds
+from msjax.nn.optim.checks import not_negative, positive
 from msjax.nn.optim.groups import members
-from msjax.nn.optim_checks import not_negative, positive
-from msjax.ops.dispatch import freeze
+from msjax.ops.dispatch.operator import freeze
 
 
 def map_tuples(fn, *sequences):

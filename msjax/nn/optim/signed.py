@@ -3,8 +3,8 @@
 import jax.numpy as jnp
 
 from msjax.errors import describe
+from msjax.nn.optim.checks import fraction, positive, real
 from msjax.nn.optim.optimizer import Optimizer
-from msjax.nn.optim_checks import fraction, positive, real
 
 __all__ = ["ASGD", "Rprop"]
 

@@ -6,7 +6,7 @@ import time
 
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
-from msjax.nn.cell import Cell
+from msjax.nn.cell.base import Cell
 from msjax.serialization import save_checkpoint
 from msjax.serialization.formats import find, no_encryption
 from msjax.train.callback.callback import Callback

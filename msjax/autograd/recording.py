@@ -1,0 +1,202 @@
+"""One run of a function under recording, and the gradients found after it."""
+
+import jax.numpy as jnp
+
+from msjax.autograd.backward import sweep
+from msjax.common.node import Leaf, place_on_tape
+from msjax.common.tensor import Tensor, tensors_in, wrap
+from msjax.errors import callable_name, describe
+from msjax.state import STATE, Scope
+
+
+class Recording:
+    """A scope in which a function runs that is being differentiated.
+
+    Used as a context manager around the call of the function; inputs and weights are marked within. At the end,
+    marked Tensors are what they were before, whether or not the function raised.
+    """
+
+    def __init__(self):
+        self.scope = None
+        self._marked = []
+        self._ends = {}
+        self._weights = ()
+        self._before = None
+
+    def __enter__(self):
+        state = STATE
+        self._before = (state.scope, state.recording)
+        self.scope = state.scope = Scope(state.scope)
+        state.recording = True
+        return self
+
+    def __exit__(self, *_exception):
+        for tensor, leaf, node, oidx in reversed(self._marked):
+            self._ends.setdefault(id(tensor), (tensor._node, tensor._oidx))
+            # Written to in place: what it holds now came from this run.
+            if tensor._node is not leaf and not (tensor._node is not None and tensor._node.base is self.scope):
+                continue
+            tensor._node, tensor._oidx = node, oidx
+        self.scope.open = False
+        STATE.scope, STATE.recording = self._before
+
+    def inputs(self, args, kwargs, positions):
+        """Mark the Tensors among the arguments; keyword arguments count after the others.
+
+        Returns:
+            (positional and keyword arguments to call the function with, for each position the argument in which Tensors
+            are replaced by their leaves). One Tensor object at two positions becomes two, so that each has a gradient of
+            its own.
+        """
+        positions = tuple(positions)
+        args, names, n = [*args, *kwargs.values()], list(kwargs), len(args)
+        seen = set()
+
+        def mark(tensor, requested):
+            if not isinstance(tensor, Tensor):
+                return tensor, None
+            if not requested and not jnp.issubdtype(tensor._value.dtype, jnp.inexact):
+                return tensor, None
+            if id(tensor) in seen:
+                alias = wrap(tensor._value)
+                alias._node, alias._oidx, alias._hooks = *self._original(tensor), tensor._hooks
+                tensor = alias
+            seen.add(id(tensor))
+            return tensor, self.mark(tensor, requested)
+
+        # Requested ones first: where one object stands at several positions, it is they that keep it.
+        marked = {}
+        for i in sorted(range(len(args)), key=lambda i: i not in positions):
+            marked[i] = _map_tensors(lambda t, r=i in positions: mark(t, r), args[i])
+        values = [marked[i][0] for i in range(len(args))]
+        return tuple(values[:n]), dict(zip(names, values[n:])), [marked[p][1] for p in positions]
+
+    def weights(self, parameters):
+        """Mark Parameters; returns their leaves, one for each, the same for one that is named twice."""
+        leaves = []
+        for parameter in parameters:
+            node = parameter._node
+            if not isinstance(node, Leaf) or all(leaf is not node for _, leaf, _, _ in self._marked):
+                node = self.mark(parameter, True)
+            else:
+                node.requested = True
+            leaves.append(node)
+        self._weights = dict.fromkeys(leaves)
+        return leaves
+
+    def _original(self, tensor):
+        for marked, _, node, oidx in self._marked:
+            if marked is tensor:
+                return node, oidx
+        return tensor._node, tensor._oidx
+
+    def mark(self, tensor, requested=True):
+        """Make a Tensor a leaf of this run; returns the leaf."""
+        node, oidx = tensor._node, tensor._oidx
+        leaf = Leaf(tensor, self.scope, requested)
+        self._marked.append((tensor, leaf, node, oidx))
+        tensor._node, tensor._oidx = leaf, 0
+        return leaf
+
+    def backward(self, outputs, cts, also=(), keep=False):
+        """Sweep back from `outputs` (Tensors) with the gradients `cts` (Tensors).
+
+        Args:
+            also: further results of the run; they and `outputs` leave the tape here, unless an outer scope differentiates
+                them.
+            keep: True leaves the graph for another sweep.
+        """
+        # The way back is itself on the tape if an outer scope differentiates the run, or the gradients it starts from.
+        recorded = STATE.recording and (self.scope.nested or place_on_tape(cts)[1] is not None)
+        roots = []
+        for out, ct in zip(outputs, cts):
+            node, i = self.place(out)
+            if node is not None and self._mine(node):
+                roots.append((node, i, ct if recorded else ct._value))
+        targets = {leaf for _, leaf, _, _ in self._marked if leaf.requested}
+        found = sweep(roots, targets, recorded=recorded, keep=keep, weights=self._weights)
+        if not keep:
+            self.forget([*outputs, *tensors_in(also)])
+        return Gradients(found, recorded)
+
+    def place(self, tensor):
+        """(node, output number) of a Tensor when the run ended; one of the inputs may be an output, too."""
+        return self._ends.get(id(tensor)) or (tensor._node, tensor._oidx)
+
+    def _mine(self, node):
+        return node.base is self.scope or node.base.open
+
+    def forget(self, tensors):
+        """Take Tensors off the tape, unless an outer scope differentiates them."""
+        for tensor in tensors:
+            if tensor._node is not None and tensor._node.base is self.scope:
+                tensor._node = None
+                tensor._oidx = 0
+
+
+class Gradients:
+    """What a sweep found."""
+
+    def __init__(self, found, recorded):
+        self._found = found
+        self._recorded = recorded
+
+    def of(self, leaf) -> Tensor:
+        """The gradient of a leaf; zeros if nothing arrived there."""
+        grad = self._found.get(leaf)
+        if grad is None:
+            return zeros_like(leaf.tensor)
+        return grad if self._recorded else wrap(grad)
+
+    def gradient(self, place):
+        """The gradient of one argument, as `Recording.inputs` describes it; () for a number."""
+        if isinstance(place, Leaf):
+            return self.of(place)
+        if isinstance(place, (tuple, list)):
+            return tuple(g for g in map(self.gradient, place) if not (isinstance(g, tuple) and g == ()))
+        if isinstance(place, dict):
+            return {k: self.gradient(v) for k, v in place.items()}
+        return ()
+
+
+def _map_tensors(fn, value):
+    """(value with fn's first results, value with fn's second results) for the Tensors in nested containers."""
+    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+        pairs = [_map_tensors(fn, v) for v in value]
+        kind = type(value) if type(value) in (tuple, list) else None
+        if kind is None:
+            return value, [b for _, b in pairs]
+        return kind(a for a, _ in pairs), [b for _, b in pairs]
+    if type(value) is dict:
+        pairs = {k: _map_tensors(fn, v) for k, v in value.items()}
+        return {k: a for k, (a, _) in pairs.items()}, {k: b for k, (_, b) in pairs.items()}
+    return fn(value)
+
+
+def flatten_tensors(out, fn):
+    """The Tensors that a function returned, through nested containers.
+
+    Raises:
+        TypeError: there is none, so that there is nothing to differentiate.
+    """
+    tensors = tensors_in(out)
+    if not tensors:
+        raise TypeError(f"Function {callable_name(fn)} returned {describe(out)}: no Tensor, and so nothing to differentiate.")
+    return tensors
+
+
+def ones_like(tensors):
+    """Gradients to begin with: ones."""
+    return [wrap(jnp.ones(t.shape, t._value.dtype)) for t in tensors]
+
+
+def zeros_like(tensor) -> Tensor:
+    """A zero gradient of the Tensor's shape and dtype."""
+    return wrap(jnp.zeros(tensor.shape, tensor._value.dtype))
+
+
+def check_function(fn, who):
+    """The function itself; TypeError unless it can be called."""
+    if not callable(fn):
+        raise TypeError(f"For '{who}', 'fn' should be a function or a Cell, but got {describe(fn)}.")
+    return fn

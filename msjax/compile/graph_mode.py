@@ -1,0 +1,70 @@
+"""Graph mode: the call of a network, and of its gradient function, as one program."""
+
+from flax import nnx
+
+from msjax.compile.cache import family
+from msjax.compile.jit import inlined, run
+from msjax.compile.program import Compiled
+from msjax.hooks.callback import raise_pending
+from msjax.state import COMPILER, ROOT, STATE
+
+
+def call_cell(cell, args, kwargs):
+    """Run the call of a cell as one program.
+
+    Returns:
+        (True, result), or (False, None) where the call is part of something else: of another cell, of a program, or of
+        a gradient function that runs in PyNative mode.
+    """
+    if _within(args, kwargs):
+        return False, None
+    compiled = family(cell, "call", lambda ref: Compiled(_call_cell, ref, type(cell).__name__))
+    return True, run(compiled, args, kwargs)
+
+
+def _within(args, kwargs) -> bool:
+    """True where a call is part of something else, so that it is no program of its own."""
+    if STATE.cells or STATE.scope is not ROOT or inlined(args, kwargs):
+        return True
+    raise_pending()
+    return False
+
+
+def _call_cell(cell, args, kwargs):
+    return cell.call_with_hooks(args, kwargs)
+
+
+def whole(function, salt, body, args, kwargs, roots=()):
+    """Run a gradient function as one program.
+
+    Args:
+        function: what is differentiated.
+        salt: hashable; says what of it is computed.
+        body: the gradient function, called as ``body(function, args, kwargs)``; it holds no reference to `function`.
+        roots: Parameters that it uses besides.
+
+    Returns:
+        As `call_cell`.
+    """
+    if _within(args, kwargs):
+        return False, None
+    owner = getattr(function, "__self__", None)
+    owner = owner if isinstance(owner, nnx.Module) else function
+    name = f"{salt[0]} of {getattr(function, '__qualname__', type(function).__name__)}"
+    if owner is not function:
+        inner = function.__func__
+        salt = (*salt, inner)
+
+        def subject(ref):
+            return lambda: getattr(ref(), inner.__name__)
+    else:
+
+        def subject(ref):
+            return ref
+
+    compiled = family(owner, salt, lambda ref: Compiled(body, subject(ref), name, roots=roots))
+    return True, compiled(args, kwargs)
+
+
+COMPILER.whole = whole
+COMPILER.call_cell = call_cell

@@ -1,0 +1,129 @@
+"""jit: functions and methods compiled into one program for each signature."""
+
+import functools
+import inspect
+import weakref
+
+from flax import nnx
+
+from msjax.compile.cache import family
+from msjax.compile.compiled_node import on_tape, record
+from msjax.compile.program import Compiled
+from msjax.errors import describe
+from msjax.hooks.callback import raise_pending
+from msjax.hooks.delivery import any_input_traced
+from msjax.state import STATE
+
+
+def jit(
+    function=None,
+    *,
+    mode="PSJit",
+    input_signature=None,
+    hash_args=None,
+    jit_config=None,
+    compile_once=False,
+    capture_mode="ast",
+    jit_level="O0",
+    dynamic=0,
+    fullgraph=False,
+    backend="",
+    **options,
+):
+    """Compile a function, method or Cell: its calls run as one XLA program.
+
+    It is compiled once for each combination of shapes and dtypes of its Tensors, of the values of its other arguments,
+    and of the settings of the cells and the hooks that it uses. Parameters, buffers and Tensors that it reads or writes
+    are inputs and outputs of the program, however it reaches them.
+
+    Hooks work as in PyNative mode. One that returns None is called after each run, with concrete values and in order;
+    one that returns a value is part of the program.
+
+    Args:
+        function (callable): what is compiled. Left out, a decorator is returned.
+        input_signature: ignored, as are the other options: each signature gets a program of its own.
+        fullgraph (bool): True makes it an error, and not a warning, if the function can't be compiled.
+
+    Returns:
+        A function that is called like `function`. Its method ``compilations()`` says how often it was compiled.
+
+    Raises:
+        TypeError: `function` is not callable.
+
+    Example:
+        >>> import msjax as ms
+        >>> @ms.jit
+        ... def f(x, y):
+        ...     return x * y + 1
+        >>> print(f(ms.Tensor(2.0), ms.Tensor(3.0)))
+        7.0
+    """
+    if function is None:
+        return functools.partial(jit, fullgraph=fullgraph)
+    if not callable(function):
+        raise TypeError(f"For 'jit', the argument should be a function or a Cell, but got {describe(function)}.")
+    return _jitted(function, fullgraph)
+
+
+def ms_function(fn=None, obj=None, input_signature=None, **options):
+    """MindSpore 1's name of `jit`."""
+    return jit(fn, **options) if fn is not None else functools.partial(ms_function, **options)
+
+
+def _jitted(function, fullgraph):
+    name = getattr(function, "__qualname__", type(function).__name__)
+    is_cell = isinstance(function, nnx.Module)
+    whole = Compiled(_call, lambda: function, name, fullgraph=fullgraph)
+    made: weakref.WeakSet = weakref.WeakSet()  # of a method: each cell has programs of its own
+    method = not is_cell and _is_method(function)
+
+    def of_cell(ref):
+        compiled = Compiled(
+            lambda cell, args, kwargs: function(cell, *args, **kwargs), ref, name, roots=(function,), fullgraph=fullgraph
+        )
+        made.add(compiled)
+        return compiled
+
+    def call(*args, **kwargs):
+        if inlined(args, kwargs):
+            return function(*args, **kwargs)
+        raise_pending()
+        if method and args and isinstance(args[0], nnx.Module):
+            return run(family(args[0], call, of_cell), args[1:], kwargs)
+        return run(whole, args, kwargs)
+
+    def compilations():
+        """How often the function was compiled."""
+        return whole.compilations + sum(f.compilations for f in made)
+
+    if not is_cell:
+        functools.update_wrapper(call, function)
+    call.compilations = compilations
+    return call
+
+
+def inlined(args, kwargs) -> bool:
+    """True where a call is part of a program that is being compiled already, by msjax or by jax."""
+    return STATE.trace is not None or STATE.foreign or any_input_traced(args) or any_input_traced(kwargs.values())
+
+
+def run(compiled, args, kwargs):
+    """Run a compiled function, with a node on the tape where its gradient is recorded."""
+    program, leaves = compiled.find(args, kwargs)
+    if STATE.recording and on_tape(program, leaves):
+        return record(compiled, program, leaves, args, kwargs)
+    return compiled.run(program, leaves, args, kwargs)
+
+
+def _is_method(function) -> bool:
+    if inspect.ismethod(function):
+        return False
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return False
+    return bool(names) and names[0] == "self"
+
+
+def _call(function, args, kwargs):
+    return function(*args, **kwargs)

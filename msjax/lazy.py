@@ -1,0 +1,167 @@
+"""What a module says of a name that it lacks."""
+
+import dis
+import functools
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping
+from types import MappingProxyType
+
+# What to do without parts of MindSpore that several modules of it offer.
+NO_SUMMARY = "it writes no summary files; a callback's on_train_step_end can log to any writer, such as TensorBoard's."
+NO_COMMUNICATION = (
+    "its operators don't talk to other processes; jax.lax.psum and the like do, inside jax.shard_map (see ms.from_jax)."
+)
+NO_DATA = "it has no data pipelines. Model.train, Model.eval and one's own loops take any iterable of batches."
+COMMUNICATION = dict.fromkeys(
+    ("AllGather", "AllReduce", "AlltoAll", "Broadcast", "Receive", "ReduceScatter", "Send"), NO_COMMUNICATION
+)
+
+_IMPORT_FROM = dis.opmap["IMPORT_FROM"]
+
+
+def missing_name(module: str, stand_ins: Mapping[str, str] = MappingProxyType({})):
+    """A module's ``__getattr__``: AttributeError, or ImportError in ``from module import name``, that says that msjax doesn't offer it.
+
+    Args:
+        module (str): the module's name.
+        stand_ins (Mapping): {name: sentence}: names that programs import at their top and may never use, and what to do
+            without them. They are imported without complaint, and raise NotImplementedError with the sentence when used.
+    """
+
+    def __getattr__(name):
+        return lacking(module, name, stand_ins, sys._getframe(1))
+
+    return __getattr__
+
+
+def lacking(module: str, name: str, stand_ins: Mapping[str, str], caller):
+    """The stand-in for a name that isn't offered; if it has none, the exception for it, see `missing`."""
+    if name in stand_ins:
+        return stand_in(module, name, stand_ins[name])
+    raise missing(f"{_in_mindspore(module)}.{name}", caller)
+
+
+def stand_ins_for_classes(module: str, sentence: str):
+    """A module's ``__getattr__`` that has a `stand_in` for every name written as classes are; other names are missing."""
+
+    def __getattr__(name):
+        return lacking(module, name, {name: sentence} if name[:1].isupper() else {}, sys._getframe(1))
+
+    return __getattr__
+
+
+def _in_mindspore(module):
+    return module.replace("msjax", "mindspore", 1)
+
+
+class _StandInType(type):
+    def __getattr__(cls, name):
+        raise AttributeError(f"{cls._sentence} So it has no {name!r}.")
+
+
+@functools.cache
+def stand_in(module: str, name: str, sentence: str):
+    """A class in the place of something that msjax lacks: it may be imported and derived from, and says so when it is called.
+
+    Args:
+        module (str): where it stands, such as "msjax.ops".
+        name (str): its name.
+        sentence (str): what to do without it.
+    """
+    full = f"msjax doesn't offer {_in_mindspore(module)}.{name}: {sentence}"
+
+    def __new__(cls, *args, **kwargs):
+        raise NotImplementedError(full)
+
+    return _StandInType(name, (), {"__new__": __new__, "__module__": module, "__doc__": full, "_sentence": full})
+
+
+def missing(shown: str, caller) -> Exception:
+    """The exception for a name that isn't offered, as `caller` (a frame) asked for it."""
+    message = f"msjax doesn't offer {shown}."
+    # An AttributeError from a module becomes "cannot import name" in a from-import, and its sentence would be lost.
+    code = caller.f_code.co_code
+    if 0 <= caller.f_lasti < len(code) and code[caller.f_lasti] == _IMPORT_FROM:
+        return ImportError(message, name=shown.rpartition(".")[2])
+    return AttributeError(message)
+
+
+def rest(package: str, module: str, stand_ins: Mapping[str, str] = MappingProxyType({})):
+    """A package's ``__getattr__`` and ``__dir__`` where a module of it, imported when it is first needed, offers the rest.
+
+    Args:
+        package, module (str): their names, the module's within the package.
+        stand_ins (Mapping): as in `missing_name`.
+    """
+    own = sys.modules[package].__dict__
+
+    def load():
+        offering = importlib.import_module(f"{package}.{module}")
+        for name in getattr(offering, "__all__", None) or [name for name in vars(offering) if not name.startswith("_")]:
+            own.setdefault(name, getattr(offering, name))
+
+    def __getattr__(name):
+        if name == "__all__":
+            return [name for name in __dir__() if not name.startswith("_")]
+        if not name.startswith("_"):
+            # `from package import module` asks here before it looks for the module.
+            if importlib.util.find_spec(f"{package}.{name}") is not None:
+                return importlib.import_module(f"{package}.{name}")
+            load()
+        return own[name] if name in own else lacking(package, name, stand_ins, sys._getframe(1))
+
+    def __dir__():
+        load()
+        return sorted(own)
+
+    return __getattr__, __dir__
+
+
+def later(package: str, names: dict):
+    """A package's ``__getattr__`` for names that are imported when they are first used: {name: module}."""
+
+    def __getattr__(name):
+        if name not in names:
+            raise AttributeError(f"{package} has no {name!r}.")
+        value = getattr(importlib.import_module(names[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return __getattr__
+
+
+def gather(package: str, modules: str, family: str | None = None):
+    """A package's ``__getattr__`` and ``__dir__`` that offer what its modules list in ``__all__``, imported when first asked for.
+
+    Args:
+        package (str): its name.
+        modules (str): the modules' names within it, separated by spaces.
+        family (str, optional): a package that is asked for other names, since MindSpore sorts some into other topics.
+    """
+
+    def offered():
+        found = {}
+        for name in modules.split():
+            module = importlib.import_module(f"{package}.{name}")
+            found.update((offer, module) for offer in module.__all__)
+        return found
+
+    def __getattr__(name):
+        if name == "__all__":
+            return sorted(offered())
+        if not name.startswith("_"):
+            if importlib.util.find_spec(f"{package}.{name}") is not None:
+                return importlib.import_module(f"{package}.{name}")
+            module = offered().get(name)
+            if module is not None:
+                return getattr(module, name)
+            if family is not None and hasattr(importlib.import_module(family), name):
+                return getattr(importlib.import_module(family), name)
+        raise missing(f"{_in_mindspore(package)}.{name}", sys._getframe(1))
+
+    def __dir__():
+        return sorted(offered())
+
+    return __getattr__, __dir__

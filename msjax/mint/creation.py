@@ -1,0 +1,169 @@
+"""Tensors from numbers, shapes and chance, as mint has them."""
+
+import jax.numpy as jnp
+
+from msjax import ops
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
+from msjax.numpy.lifting import number
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.function.array_func.arrange import shape_of
+
+__all__ = [
+    "arange",
+    "bernoulli",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "multinomial",
+    "normal",
+    "ones",
+    "ones_like",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "zeros",
+    "zeros_like",
+]
+
+
+def zeros(*size, dtype=None):
+    """Zeros of a shape, given as ints or a tuple; Float32 by default.
+
+    Example:
+        >>> from msjax import mint
+        >>> mint.zeros((2, 3)).shape
+        (2, 3)
+    """
+    return ops.zeros(shape_of(size), dtype)
+
+
+def ones(*size, dtype=None):
+    """Ones of a shape, given as ints or a tuple; Float32 by default."""
+    return ops.ones(shape_of(size), dtype)
+
+
+def empty(*size, dtype=None, device=None):
+    """Zeros of a shape: jax leaves no memory unset."""
+    return ops.zeros(shape_of(size), dtype)
+
+
+def full(size, fill_value, *, dtype=None):
+    """One value in a shape; of the value's type by default."""
+    return ops.full(size, fill_value, dtype=dtype)
+
+
+def zeros_like(input, *, dtype=None):
+    """Zeros of another Tensor's shape and, by default, type."""
+    return ops.zeros_like(input, dtype=dtype)
+
+
+def ones_like(input, *, dtype=None):
+    """Ones of another Tensor's shape and, by default, type."""
+    return ops.ones_like(input, dtype=dtype)
+
+
+def empty_like(input, *, dtype=None, device=None):
+    """Zeros of another Tensor's shape and, by default, type: jax leaves no memory unset."""
+    return ops.zeros_like(input, dtype=dtype)
+
+
+def full_like(input, fill_value, *, dtype=None):
+    """One value in another Tensor's shape and, by default, type."""
+    return ops.full_like(input, fill_value, dtype=dtype)
+
+
+def eye(n, m=None, dtype=None):
+    """Ones on the diagonal of a matrix of shape (n, m), zeros elsewhere."""
+    return ops.eye(n, m, dtype)
+
+
+def arange(start=0, end=None, step=1, *, dtype=None):
+    """Numbers from `start` up to, without, `end`."""
+    return ops.arange(start, end, step, dtype=dtype)
+
+
+@operator(2, name="linspace")
+def _linspace(start, end, steps, dtype):
+    return jnp.linspace(start, end, steps, dtype=mstype.to_jax(dtype))
+
+
+def linspace(start, end, steps, *, dtype=None):
+    """`steps` numbers at equal distances, from `start` to `end`; Float32 by default."""
+    return _linspace(start, end, number(steps), mstype.float32 if dtype is None else dtype)
+
+
+# ---- random numbers; a generator is taken for MindSpore's programs, all draw from msjax's own
+
+
+def rand(*size, generator=None, dtype=None, device=None):
+    """Random numbers between 0 and 1 in a shape."""
+    return ops.rand(*_ints(size), dtype=dtype)
+
+
+def randn(*size, generator=None, dtype=None, device=None):
+    """Random numbers of the standard normal distribution in a shape."""
+    return ops.randn(*_ints(size), dtype=dtype)
+
+
+def _ints(size):
+    size = shape_of(size)
+    return tuple(size) if isinstance(size, (tuple, list)) else (size,)
+
+
+def rand_like(input, *, dtype=None, device=None):
+    """Random numbers between 0 and 1 in another Tensor's shape and, by default, type."""
+    return ops.rand_like(input, dtype=dtype)
+
+
+def randn_like(input, *, dtype=None, device=None):
+    """Random numbers of the standard normal distribution in another Tensor's shape and, by default, type."""
+    return ops.randn_like(input, dtype=dtype)
+
+
+def randint(*args, generator=None, dtype=None, device=None):
+    """Random integers: ``randint(low, high, size)``, or ``randint(high, size)`` from 0 on; Int64 by default."""
+    low, high, size = args if len(args) == 3 else (0, *args)
+    return ops.randint(low, high, size, dtype=mstype.int64 if dtype is None else dtype)
+
+
+def randint_like(input, *args, dtype=None, device=None):
+    """Random integers in another Tensor's shape and, by default, type: ``randint_like(input, low, high)`` or ``(input, high)``."""
+    low, high = args if len(args) == 2 else (0, *args)
+    return ops.randint(low, high, input.shape, dtype=input.dtype if dtype is None else dtype)
+
+
+def randperm(n, *, generator=None, dtype=mstype.int64):
+    """The integers from 0 to n - 1 in random order."""
+    return ops.cast(ops.shuffle(ops.arange(n)), dtype)
+
+
+def normal(mean=0.0, std=1.0, size=None, generator=None):
+    """Random numbers of normal distributions.
+
+    Args:
+        mean, std (number or Tensor): of each; shapes are broadcast.
+        size (tuple, optional): the shape, for numbers.
+    """
+    if size is None:
+        size = (
+            mean * std if isinstance(mean, Tensor) and isinstance(std, Tensor) else mean if isinstance(mean, Tensor) else std
+        ).shape
+    return ops.randn(*size) * std + mean
+
+
+def bernoulli(input, *, generator=None):
+    """1 with the probability that each element is, 0 otherwise."""
+    return ops.bernoulli_ext(input)
+
+
+def multinomial(input, num_samples, replacement=False, *, generator=None):
+    """Indices drawn from rows of weights, Int64."""
+    return ops.cast(ops.multinomial(input, num_samples, replacement), mstype.int64)

@@ -1,0 +1,287 @@
+"""Reductions and orders along axes, as mint has them."""
+
+import jax.numpy as jnp
+
+from msjax import ops
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
+from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.promotion import to_float
+from msjax.ops.function.array_func.sorting import argsort_as, sort_with_indices, top_along
+
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "argsort",
+    "count_nonzero",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "kthvalue",
+    "logsumexp",
+    "max",
+    "mean",
+    "median",
+    "min",
+    "nansum",
+    "norm",
+    "prod",
+    "softmax",
+    "sort",
+    "std",
+    "std_mean",
+    "sum",
+    "topk",
+    "unique",
+    "var",
+    "var_mean",
+]
+
+
+def _int64(pair):
+    values, indices = pair
+    return values, ops.cast(indices, mstype.int64)
+
+
+def _typed(input, dtype):
+    return input if dtype is None else ops.cast(input, dtype)
+
+
+# ---- values
+
+
+def sum(input, dim=None, keepdim=False, *, dtype=None):
+    """The sum over axes; of Bools and integers as Int64.
+
+    Args:
+        input (Tensor): of any shape.
+        dim (int or tuple, optional): the axes; all by default.
+        keepdim (bool): whether reduced axes stay, with size 1. Default: False.
+        dtype (ms.dtype, optional): what to convert to first.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import mint
+        >>> print(mint.sum(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0))
+        [4. 6.]
+    """
+    return ops.sum(input, dim, keepdim, dtype=dtype)
+
+
+def mean(input, dim=None, keepdim=False, *, dtype=None):
+    """The mean over axes; the arguments are those of `sum`."""
+    return ops.mean(_typed(input, dtype), dim, keepdim)
+
+
+def prod(input, dim=None, keepdim=False, *, dtype=None):
+    """The product over an axis, or of all elements; the arguments are those of `sum`."""
+    return ops.prod(input, dim, keepdim, dtype)
+
+
+def nansum(input, dim=None, keepdim=False, *, dtype=None):
+    """The sum over axes, NaN left out; the arguments are those of `sum`."""
+    return ops.nansum(input, dim, keepdim, dtype=dtype)
+
+
+def all(input, dim=None, keepdim=False):
+    """True where all elements over axes are true."""
+    return ops.all(input, dim, keepdim)
+
+
+def any(input, dim=None, keepdim=False):
+    """True where any element over axes is true."""
+    return ops.any(input, dim, keepdim)
+
+
+def amax(input, dim=(), keepdim=False):
+    """The largest values over axes; equal ones share the gradient."""
+    return ops.amax(input, dim, keepdim)
+
+
+def amin(input, dim=(), keepdim=False):
+    """The smallest values over axes; equal ones share the gradient."""
+    return ops.amin(input, dim, keepdim)
+
+
+def count_nonzero(input, dim=None):
+    """How many elements over axes are not zero, as Int64."""
+    return ops.count_nonzero(input, () if dim is None else dim, dtype=mstype.int64)
+
+
+def logsumexp(input, dim, keepdim=False):
+    """log(sum(exp(input))) over axes, without overflow."""
+    return ops.logsumexp(input, dim, keepdim)
+
+
+def softmax(input, dim, *, dtype=None):
+    """exp(input) / sum(exp(input)) along an axis."""
+    return ops.softmax(input, dim, dtype=dtype)
+
+
+@operator()
+def _moments(input, dim, correction, keepdim, what):
+    x = to_float(input)
+    axes = None if dim is None or dim == () else dim
+    square = jnp.var(x, axes, ddof=correction, keepdims=keepdim) if what.startswith("var") else None
+    spread = jnp.std(x, axes, ddof=correction, keepdims=keepdim) if square is None else square
+    return (spread, jnp.mean(x, axes, keepdims=keepdim)) if what.endswith("mean") else spread
+
+
+def _moment(name, doc):
+    def call(input, dim=None, *, correction=1, keepdim=False):
+        return _moments(input, freeze(dim), correction, keepdim, name)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"""{doc} over axes, with the divisor N - correction.
+
+    Args:
+        input (Tensor): of any shape.
+        dim (int or tuple, optional): the axes; all by default.
+        correction (int): Default: 1.
+        keepdim (bool): whether reduced axes stay, with size 1. Default: False.
+    """
+    return call
+
+
+std = _moment("std", "The standard deviation")
+var = _moment("var", "The variance")
+std_mean = _moment("std_mean", "The standard deviation and the mean")
+var_mean = _moment("var_mean", "The variance and the mean")
+
+
+def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
+    """The p-norm of all elements, or over axes.
+
+    Args:
+        input (Tensor): of any shape.
+        p (number or str): "fro" for the 2-norm. Default: "fro".
+        dim (int or tuple, optional): the axes; all by default.
+        keepdim (bool): whether reduced axes stay, with size 1. Default: False.
+        dtype (ms.dtype, optional): what to convert to first.
+    """
+    input = _typed(input, dtype)
+    order = 2 if p in ("fro", None) else p
+    if p == "nuc":
+        return ops.norm(input, "nuc", dim, keepdim)
+    return ops.vector_norm(input, order, dim, keepdim)
+
+
+# ---- values and where they are
+
+
+def _extreme(name, elementwise, reduced):
+    function, whole = getattr(ops, name), reduced
+
+    def call(input, dim=None, keepdim=False, *, other=None):
+        if isinstance(dim, Tensor):
+            dim, other = None, dim
+        if other is not None:
+            return elementwise(input, other)
+        if dim is None:
+            return whole(input)
+        return _int64(function(input, dim, keepdim))
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+max = _extreme("max", ops.maximum, ops.amax)
+min = _extreme("min", ops.minimum, ops.amin)
+max.__doc__ = (
+    """The largest of all elements; with an axis, the largest along it and their Int64 indices; of two Tensors, the larger."""
+)
+min.__doc__ = (
+    """The smallest of all elements; with an axis, the smallest along it and their Int64 indices; of two Tensors, the smaller."""
+)
+
+
+def argmax(input, dim=None, keepdim=False):
+    """The index of the largest value along an axis, of the flattened Tensor by default, as Int64."""
+    return ops.argmax(input, dim, keepdim)
+
+
+def argmin(input, dim=None, keepdim=False):
+    """The index of the smallest value along an axis, of the flattened Tensor by default, as Int64."""
+    return ops.cast(ops.argmin(input, dim, keepdim), mstype.int64)
+
+
+def median(input, dim=None, keepdim=False):
+    """The lower median of all elements; with an axis, those along it and their Int64 indices."""
+    if dim is None:
+        flat = ops.ravel(input)
+        return sort_with_indices(flat, -1, False, mstype.int64)[0][(flat.size - 1) // 2]
+    return kthvalue(input, (input.shape[dim] + 1) // 2, dim, keepdim)
+
+
+def kthvalue(input, k, dim=-1, keepdim=False):
+    """The k-th smallest element along an axis, and its Int64 index.
+
+    Raises:
+        ValueError: the axis has fewer than k elements, or k is not positive.
+    """
+    size = input.shape[dim]
+    if not 1 <= k <= size:
+        raise ValueError(f"For 'kthvalue', 'k' should be in [1, {size}], but got {k}.")
+    values, indices = sort_with_indices(input, dim, False, mstype.int64)
+    values, indices = (ops.narrow(t, dim, k - 1, 1) for t in (values, indices))
+    return (values, indices) if keepdim else (ops.squeeze(values, dim), ops.squeeze(indices, dim))
+
+
+def sort(input, *, dim=-1, descending=False, stable=False):
+    """The elements sorted along an axis, and Int64 indices that say where each came from.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import mint
+        >>> values, indices = mint.sort(ms.Tensor([3.0, 1.0, 2.0]))
+        >>> print(values, indices)
+        [1. 2. 3.] [1 2 0]
+    """
+    return sort_with_indices(input, dim, descending, mstype.int64)
+
+
+def argsort(input, dim=-1, descending=False, stable=False):
+    """Where each element of the Tensor sorted along an axis comes from, as Int64."""
+    return argsort_as(input, dim, descending, mstype.int64)
+
+
+def topk(input, k, dim=-1, largest=True, sorted=True):
+    """The k largest (or smallest) elements along an axis, in order, and their Int64 indices."""
+    return top_along(input, k, -1 if dim is None else dim, largest, mstype.int64)
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The distinct elements; with the place of each element among them and their counts, where asked for."""
+    return input.unique(sorted, return_inverse, return_counts, dim)
+
+
+# ---- along an axis
+
+
+def cumsum(input, dim, dtype=None):
+    """The cumulative sum along an axis; of Bools and integers as Int64."""
+    if dtype is None and input.dtype.kind in "biu":
+        dtype = mstype.int64
+    return ops.cumsum(_typed(input, dtype), dim)
+
+
+def cumprod(input, dim, dtype=None):
+    """The cumulative product along an axis; of Bools and integers as Int64."""
+    if dtype is None and input.dtype.kind in "biu":
+        dtype = mstype.int64
+    return ops.cumprod(_typed(input, dtype), dim)
+
+
+def cummax(input, dim):
+    """The cumulative maximum along an axis, and Int64 indices."""
+    return _int64(ops.cummax(input, dim))
+
+
+def cummin(input, dim):
+    """The cumulative minimum along an axis, and Int64 indices."""
+    return _int64(ops.cummin(input, dim))

@@ -1,0 +1,530 @@
+"""Activation layers."""
+
+from msjax.common import dtype as mstype
+from msjax.common.initializer import initializer
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+from msjax.ops.function.math_func import elementwise
+from msjax.ops.function.nn_func import activations as ops
+
+__all__ = [
+    "CELU",
+    "ELU",
+    "FastGelu",
+    "GELU",
+    "GLU",
+    "HShrink",
+    "HSigmoid",
+    "HSwish",
+    "Hardtanh",
+    "LeakyReLU",
+    "LogSigmoid",
+    "LogSoftmax",
+    "LogSoftmaxExt",
+    "Mish",
+    "PReLU",
+    "PReLUExt",
+    "RReLU",
+    "ReLU",
+    "ReLU6",
+    "SeLU",
+    "SiLU",
+    "Sigmoid",
+    "SoftShrink",
+    "Softmax",
+    "Softmax2d",
+    "Softmin",
+    "Softsign",
+    "Tanh",
+    "Tanhshrink",
+    "Threshold",
+    "get_activation",
+]
+
+
+def _number(value, name, who):
+    """The value, if it is a number; TypeError that names layer and argument otherwise."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"For '{who}', '{name}' should be a number, but got {describe(value)}.")
+    return value
+
+
+class ReLU(Cell):
+    """max(x, 0), elementwise; its gradient at 0 is 0.
+
+    Inputs:
+        - **x** (Tensor) - of any shape and numeric dtype.
+
+    Outputs:
+        Tensor, of the same shape and dtype.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.ReLU()(ms.Tensor([-1.0, 2.0])))
+        [0. 2.]
+    """
+
+    def construct(self, input):
+        return ops.relu(input)
+
+
+class ReLU6(Cell):
+    """min(max(x, 0), 6), elementwise.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.ReLU6()(ms.Tensor([-1.0, 2.0, 8.0])))
+        [0. 2. 6.]
+    """
+
+    def construct(self, x):
+        return ops.relu6(x)
+
+
+class Sigmoid(Cell):
+    """1 / (1 + exp(-x)), elementwise."""
+
+    def construct(self, x):
+        return ops.sigmoid(x)
+
+
+class LogSigmoid(Cell):
+    """log(sigmoid(x)), elementwise."""
+
+    def construct(self, input_x):
+        return ops.logsigmoid(input_x)
+
+
+class Tanh(Cell):
+    """The hyperbolic tangent, elementwise."""
+
+    def construct(self, x):
+        return elementwise.tanh(x)
+
+
+class Tanhshrink(Cell):
+    """x - tanh(x), elementwise."""
+
+    def construct(self, x):
+        return ops.tanhshrink(x)
+
+
+class Hardtanh(Cell):
+    """x limited to [min_val, max_val], elementwise.
+
+    Args:
+        min_val (int or float): Default: -1.0.
+        max_val (int or float): Default: 1.0.
+
+    Raises:
+        TypeError: a limit is no number.
+        ValueError: `min_val` is not below `max_val`.
+    """
+
+    def __init__(self, min_val=-1.0, max_val=1.0):
+        super().__init__()
+        self.min_val = _number(min_val, "min_val", "Hardtanh")
+        self.max_val = _number(max_val, "max_val", "Hardtanh")
+        if min_val >= max_val:
+            raise ValueError(f"For 'Hardtanh', 'min_val' should be less than 'max_val', but got {min_val} and {max_val}.")
+
+    def construct(self, x):
+        return ops.hardtanh(x, self.min_val, self.max_val)
+
+
+class Softsign(Cell):
+    """x / (1 + |x|), elementwise."""
+
+    def construct(self, x):
+        return ops.softsign(x)
+
+
+class Softmax(Cell):
+    """exp(x) / sum(exp(x)) along an axis.
+
+    Args:
+        axis (int or tuple): the axis. Default: -1.
+
+    Raises:
+        TypeError: `axis` is neither an int nor a tuple.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.Softmax()(ms.Tensor([0.0, 0.0])))
+        [0.5 0.5]
+    """
+
+    def __init__(self, axis=-1):
+        super().__init__()
+        if isinstance(axis, bool) or not isinstance(axis, (int, tuple, list)):
+            raise TypeError(f"For 'Softmax', 'axis' should be an int or a tuple, but got {describe(axis)}.")
+        self.axis = axis
+
+    def construct(self, input):
+        return ops.softmax(input, self.axis)
+
+
+class Softmax2d(Cell):
+    """Softmax over the channels of an input (N, C, H, W) or (C, H, W)."""
+
+    def construct(self, x):
+        if x.ndim not in (3, 4):
+            raise ValueError(f"For 'Softmax2d', the input should have 3 or 4 axes, but its shape is {x.shape}.")
+        return ops.softmax(x, -3)
+
+
+class Softmin(Cell):
+    """exp(-x) / sum(exp(-x)) along an axis.
+
+    Args:
+        axis (int): the axis. Default: -1.
+    """
+
+    def __init__(self, axis=-1):
+        super().__init__()
+        self.axis = axis
+
+    def construct(self, x):
+        return ops.softmin(x, self.axis)
+
+
+class LogSoftmax(Cell):
+    """log(softmax(x)) along an axis.
+
+    Args:
+        axis (int): the axis. Default: -1.
+    """
+
+    def __init__(self, axis=-1):
+        super().__init__()
+        self.axis = axis
+
+    def construct(self, x):
+        return ops.log_softmax(x, self.axis)
+
+
+class LogSoftmaxExt(Cell):
+    """log(softmax(x)) along an axis.
+
+    Args:
+        dim (int, optional): the axis; by default 0 for inputs of 0, 1 or 3 axes, 1 for others.
+    """
+
+    def __init__(self, dim=None):
+        super().__init__()
+        self.dim = dim
+
+    def construct(self, x):
+        dim = self.dim if self.dim is not None else 0 if x.ndim in (0, 1, 3) else 1
+        return ops.log_softmax(x, dim)
+
+
+class GELU(Cell):
+    """x * Phi(x), elementwise.
+
+    Args:
+        approximate (bool): True, the default, for the tanh formula; False for the exact one.
+
+    Raises:
+        TypeError: `approximate` is no bool.
+    """
+
+    def __init__(self, approximate=True):
+        super().__init__()
+        if not isinstance(approximate, bool):
+            raise TypeError(f"For 'GELU', 'approximate' should be a bool, but got {describe(approximate)}.")
+        self.approximate = approximate
+
+    def construct(self, x):
+        return ops.gelu(x, "tanh" if self.approximate else "none")
+
+
+class FastGelu(Cell):
+    """A faster approximation of GELU, elementwise: x / (1 + exp(-1.702 |x|)) * exp(0.851 (x - |x|))."""
+
+    def construct(self, x):
+        return ops.fast_gelu(x)
+
+
+class SiLU(Cell):
+    """x * sigmoid(x), elementwise."""
+
+    def construct(self, x):
+        return ops.silu(x)
+
+
+class Mish(Cell):
+    """x * tanh(log(1 + exp(x))), elementwise."""
+
+    def construct(self, input_x):
+        return ops.mish(input_x)
+
+
+class HSigmoid(Cell):
+    """max(0, min(1, (x + 3) / 6)), elementwise."""
+
+    def construct(self, input):
+        return ops.hardsigmoid(input)
+
+
+class HSwish(Cell):
+    """x * hsigmoid(x), elementwise."""
+
+    def construct(self, input):
+        return ops.hardswish(input)
+
+
+class GLU(Cell):
+    """a * sigmoid(b), where a and b are the two halves of the input along an axis.
+
+    Args:
+        axis (int): the axis, of an even size. Default: -1.
+    """
+
+    def __init__(self, axis=-1):
+        super().__init__()
+        self.axis = axis
+
+    def construct(self, x):
+        return ops.glu(x, self.axis)
+
+
+class ELU(Cell):
+    """x where positive, alpha * (exp(x) - 1) elsewhere.
+
+    Args:
+        alpha (float): MindSpore's operator takes 1.0 only. Default: 1.0.
+    """
+
+    def __init__(self, alpha=1.0):
+        super().__init__()
+        self.alpha = alpha
+
+    def construct(self, x):
+        return ops.elu(x, self.alpha)
+
+
+class CELU(Cell):
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)), elementwise.
+
+    Args:
+        alpha (float): Default: 1.0.
+    """
+
+    def __init__(self, alpha=1.0):
+        super().__init__()
+        self.alpha = alpha
+
+    def construct(self, x):
+        return ops.celu(x, self.alpha)
+
+
+class SeLU(Cell):
+    """scale * x where positive, scale * alpha * (exp(x) - 1) elsewhere, with the scale and alpha that keep variances."""
+
+    def construct(self, input_x):
+        return ops.selu(input_x)
+
+
+class LeakyReLU(Cell):
+    """x where positive, alpha * x elsewhere.
+
+    Args:
+        alpha (float): the slope for negative values. Default: 0.2.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.LeakyReLU()(ms.Tensor([-1.0, 2.0])))
+        [-0.2  2. ]
+    """
+
+    def __init__(self, alpha=0.2):
+        super().__init__()
+        self.alpha = alpha
+
+    def construct(self, x):
+        return ops.leaky_relu(x, self.alpha)
+
+
+class RReLU(Cell):
+    """x where positive, a random slope from [lower, upper] times x elsewhere.
+
+    Args:
+        lower (int or float): Default: 1/8.
+        upper (int or float): Default: 1/3.
+
+    Raises:
+        TypeError: a limit is no number.
+        ValueError: `lower` is above `upper`.
+    """
+
+    def __init__(self, lower=1.0 / 8, upper=1.0 / 3):
+        super().__init__()
+        self.lower = _number(lower, "lower", "RReLU")
+        self.upper = _number(upper, "upper", "RReLU")
+        if lower > upper:
+            raise ValueError(f"For 'RReLU', 'lower' should not be above 'upper', but got {lower} and {upper}.")
+
+    def construct(self, x):
+        return ops.rrelu(x, self.lower, self.upper)
+
+
+class PReLU(Cell):
+    """x where positive, a slope that is learnt times x elsewhere.
+
+    Args:
+        channel (int): 1 for one slope, or the number of channels (axis 1). Default: 1.
+        w (float, list or Tensor): the slopes to begin with. Default: 0.25.
+
+    Inputs:
+        - **x** (Tensor) - of shape (N, C, ...).
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type, or a Tensor of a wrong shape.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.PReLU()(ms.Tensor([[-1.0, 2.0]])))
+        [[-0.25  2.  ]]
+    """
+
+    def __init__(self, channel=1, w=0.25):
+        super().__init__()
+        if isinstance(channel, bool) or not isinstance(channel, int):
+            raise TypeError(f"For 'PReLU', 'channel' should be an int, but got {describe(channel)}.")
+        if channel <= 0:
+            raise ValueError(f"For 'PReLU', 'channel' should be positive, but got {channel}.")
+        if isinstance(w, (float, list)):
+            values = [w] * channel if isinstance(w, float) else w
+            w = Tensor(values, mstype.float32)
+        elif not isinstance(w, Tensor):
+            raise TypeError(f"For 'PReLU', 'w' should be a float, a list or a Tensor, but got {describe(w)}.")
+        if w.shape != (channel,):
+            raise ValueError(f"For 'PReLU', 'w' should have shape ({channel},), but its shape is {w.shape}.")
+        self.w = Parameter(w, name="a")
+
+    def construct(self, x):
+        return ops.prelu(x, self.w)
+
+
+class PReLUExt(Cell):
+    """x where positive, a slope that is learnt times x elsewhere.
+
+    Args:
+        num_parameters (int): 1 for one slope, or the number of channels (axis 1). Default: 1.
+        init (float): the slope to begin with. Default: 0.25.
+        dtype (ms.dtype, optional): of the slopes. Default: ms.float32.
+    """
+
+    def __init__(self, num_parameters=1, init=0.25, dtype=None):
+        super().__init__()
+        self.weight = Parameter(initializer(init, (num_parameters,), dtype or mstype.float32), name="weight")
+
+    def construct(self, input):
+        return ops.prelu(input, self.weight)
+
+
+class HShrink(Cell):
+    """x where |x| > lambd, 0 elsewhere.
+
+    Args:
+        lambd (float): Default: 0.5.
+    """
+
+    def __init__(self, lambd=0.5):
+        super().__init__()
+        self.lambd = _number(lambd, "lambd", "HShrink")
+
+    def construct(self, input):
+        return ops.hardshrink(input, self.lambd)
+
+
+class SoftShrink(Cell):
+    """x moved towards 0 by `lambd`, and 0 where |x| <= lambd.
+
+    Args:
+        lambd (float): not negative. Default: 0.5.
+    """
+
+    def __init__(self, lambd=0.5):
+        super().__init__()
+        self.lambd = _number(lambd, "lambd", "SoftShrink")
+
+    def construct(self, input):
+        return ops.softshrink(input, self.lambd)
+
+
+class Threshold(Cell):
+    """x where x > threshold, `value` elsewhere.
+
+    Args:
+        threshold (int or float): the threshold.
+        value (int or float): in the place of smaller elements.
+    """
+
+    def __init__(self, threshold, value):
+        super().__init__()
+        self.threshold = threshold
+        self.value = value
+
+    def construct(self, input_x):
+        return ops.threshold(input_x, self.threshold, self.value)
+
+
+ACTIVATIONS = {
+    "softmin": Softmin,
+    "softmax": Softmax,
+    "softmax2d": Softmax2d,
+    "logsoftmax": LogSoftmax,
+    "relu": ReLU,
+    "relu6": ReLU6,
+    "rrelu": RReLU,
+    "silu": SiLU,
+    "tanh": Tanh,
+    "tanhshrink": Tanhshrink,
+    "hardtanh": Hardtanh,
+    "gelu": GELU,
+    "fast_gelu": FastGelu,
+    "elu": ELU,
+    "sigmoid": Sigmoid,
+    "softsign": Softsign,
+    "prelu": PReLU,
+    "leakyrelu": LeakyReLU,
+    "hswish": HSwish,
+    "hsigmoid": HSigmoid,
+    "logsigmoid": LogSigmoid,
+    "softshrink": SoftShrink,
+    "hshrink": HShrink,
+    "threshold": Threshold,
+    "mish": Mish,
+}
+
+
+def get_activation(name, prim_name=None):
+    """The activation layer of a name, with its default arguments; None for None.
+
+    Args:
+        name (str, optional): such as "relu" or "leakyrelu".
+        prim_name (str, optional): who asks, for the message of the error.
+
+    Raises:
+        KeyError: an unknown name.
+
+    Example:
+        >>> from msjax import nn
+        >>> nn.get_activation("relu")
+        ReLU()
+    """
+    if name is None:
+        return None
+    if name not in ACTIVATIONS:
+        who = f"For '{prim_name}', " if prim_name else ""
+        raise KeyError(f"{who}there is no activation {name!r}; there are {', '.join(ACTIVATIONS)}.")
+    return ACTIVATIONS[name]()

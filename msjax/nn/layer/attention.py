@@ -1,0 +1,253 @@
+"""Multi-head attention."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.common import dtype as mstype
+from msjax.common.initializer import XavierNormal, XavierUniform, initializer
+from msjax.common.parameter import Parameter
+from msjax.common.random import default_generator
+from msjax.nn.cell.base import Cell
+from msjax.nn.layer.basic import Dense
+from msjax.nn.layer.checks import check_tensor, positive_int
+
+__all__ = ["MultiheadAttention"]
+
+
+def _project(x, weight, bias):
+    out = jnp.matmul(x, weight.T)
+    return out if bias is None else out + bias
+
+
+def _masked(scores, mask):
+    """Scores with a mask applied: -inf where a bool mask is True, the sum with a mask of floats."""
+    if mask.dtype == jnp.bool_:
+        return jnp.where(mask, -jnp.inf, scores)
+    return scores + mask.astype(scores.dtype)
+
+
+def _attention(
+    query, key, value, packed, w_q, w_k, w_v, bias, bias_k, bias_v, w_out, b_out, mask, padding, rng,
+    heads, zero_attention, batch_first, average, dropout,
+):  # fmt: skip
+    """All of multi-head attention.
+
+    Args:
+        query, key, value: (length, batch, features), the first two axes exchanged if `batch_first`, or without batch;
+            None for a key that is the query and a value that is the key.
+        packed: the three projections as one weight, or None and `w_q`, `w_k`, `w_v`.
+        mask: (length, sources) or (batch * heads, length, sources), or None. padding: (batch, sources) or None.
+        average: whether the weights are averaged over heads; None for no weights.
+    """
+    batched = query.ndim == 3
+    width = query.shape[-1]
+    b_q, b_k, b_v = (None,) * 3 if bias is None else jnp.split(bias, 3)
+    if packed is not None:
+        w_q, w_k, w_v = jnp.split(packed, 3)
+    if packed is not None and key is None and value is None:
+        q, k, v = jnp.split(_project(query, packed, bias), 3, -1)
+    else:
+        key = query if key is None else key
+        value = key if value is None else value
+        q, k, v = _project(query, w_q, b_q), _project(key, w_k, b_k), _project(value, w_v, b_v)
+
+    def arranged(x):
+        x = x if batched else x[None] if batch_first else x[:, None]
+        return x if batch_first else x.swapaxes(0, 1)
+
+    q, k, v = arranged(q), arranged(k), arranged(v)
+    batch, length = q.shape[:2]
+    extra = 0
+    if bias_k is not None:
+        k = jnp.concatenate([k, jnp.broadcast_to(bias_k, (batch, 1, width))], 1)
+        v = jnp.concatenate([v, jnp.broadcast_to(bias_v, (batch, 1, width))], 1)
+        extra += 1
+    if zero_attention:
+        zeros = jnp.zeros((batch, 1, width), k.dtype)
+        k, v = jnp.concatenate([k, zeros], 1), jnp.concatenate([v, zeros.astype(v.dtype)], 1)
+        extra += 1
+    q, k, v = (x.reshape(batch, -1, heads, width // heads) for x in (q, k, v))
+    scores = jnp.einsum("blhd,bshd->bhls", q * (width // heads) ** -0.5, k)
+    if mask is not None:
+        mask = jnp.pad(mask, [(0, 0)] * (mask.ndim - 1) + [(0, extra)])
+        scores = _masked(scores, mask if mask.ndim == 2 else mask.reshape(batch, heads, length, -1))
+    if padding is not None:
+        padding = jnp.pad(padding if batched else padding[None], [(0, 0), (0, extra)])
+        scores = _masked(scores, padding[:, None, None])
+    weights = jax.nn.softmax(scores, -1)
+    if rng is not None:
+        keep = jax.random.bernoulli(jax.random.wrap_key_data(rng), 1 - dropout, weights.shape)
+        weights = jnp.where(keep, weights / (1 - dropout), 0)
+    out = jnp.einsum("bhls,bshd->blhd", weights, v).reshape(batch, length, width)
+    out = _project(out, w_out, b_out)
+    out = out if batch_first else out.swapaxes(0, 1)
+    out = out if batched else out[0] if batch_first else out[:, 0]
+    if average is None:
+        return (out,)
+    weights = jnp.mean(weights, 1) if average else weights
+    return out, weights if batched else weights[0]
+
+
+_ATTENTION = Op("MultiheadAttention", _attention)
+
+
+class MultiheadAttention(Cell):
+    """Attention of a query to keys and values, in several heads.
+
+    Args:
+        embed_dim (int): the features of the query and of the output.
+        num_heads (int): how many heads share the features.
+        dropout (float): the probability with which attention weights are dropped in training. Default: 0.0.
+        has_bias (bool): whether the projections have biases. Default: True.
+        add_bias_kv (bool): whether one learned key and value are added to the others. Default: False.
+        add_zero_attn (bool): whether a key and value of zeros are added to the others. Default: False.
+        kdim, vdim (int, optional): the features of keys and values. Default: `embed_dim`.
+        batch_first (bool): whether inputs and the output are (batch, length, features), not (length, batch, features).
+            Default: False.
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+
+    Inputs:
+        - **query** (Tensor) - (length, batch, embed_dim), or (length, embed_dim).
+        - **key** (Tensor) - (sources, batch, kdim), or (sources, kdim).
+        - **value** (Tensor) - (sources, batch, vdim), or (sources, vdim).
+        - **key_padding_mask** (Tensor, optional) - (batch, sources); True for a key to leave out, or floats that are
+          added to scores.
+        - **need_weights** (bool) - whether weights are returned. Default: True.
+        - **attn_mask** (Tensor, optional) - (length, sources) or (batch * num_heads, length, sources); likewise.
+        - **average_attn_weights** (bool) - whether the weights are averaged over heads. Default: True.
+
+    Outputs:
+        Tuple of the output, of the shape of the query, and, if asked for, the weights: (batch, length, sources), or
+        (batch, num_heads, length, sources) if not averaged.
+
+    Raises:
+        TypeError: an input is no Tensor.
+        ValueError: `embed_dim` is no multiple of `num_heads`, or shapes or the dtypes of masks don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> net = nn.MultiheadAttention(8, 2)
+        >>> x = ops.ones((4, 1, 8), ms.float32)
+        >>> out, weights = net(x, x, x)
+        >>> out.shape, weights.shape
+        ((4, 1, 8), (1, 4, 4))
+    """
+
+    def __init__(
+        self,
+        embed_dim,
+        num_heads,
+        dropout=0.0,
+        has_bias=True,
+        add_bias_kv=False,
+        add_zero_attn=False,
+        kdim=None,
+        vdim=None,
+        batch_first=False,
+        dtype=mstype.float32,
+    ):
+        super().__init__()
+        self.embed_dim = positive_int(embed_dim, "embed_dim", "MultiheadAttention")
+        self.num_heads = positive_int(num_heads, "num_heads", "MultiheadAttention")
+        self.kdim = embed_dim if kdim is None else kdim
+        self.vdim = embed_dim if vdim is None else vdim
+        self.dropout = dropout
+        self.batch_first = batch_first
+        self.add_zero_attn = add_zero_attn
+        self.dtype = dtype
+        self.head_dim = embed_dim // num_heads
+        if self.head_dim * num_heads != embed_dim:
+            raise ValueError(
+                f"For 'MultiheadAttention', 'embed_dim' should be a multiple of 'num_heads', but they are {embed_dim} and {num_heads}."
+            )
+        self._packed = self.kdim == embed_dim and self.vdim == embed_dim
+
+        def weight(name, rows, columns):
+            return Parameter(initializer(XavierUniform(), (rows, columns), dtype), name=name)
+
+        self.in_proj_weight = self.q_proj_weight = self.k_proj_weight = self.v_proj_weight = None
+        if self._packed:
+            self.in_proj_weight = weight("in_proj_weight", 3 * embed_dim, embed_dim)
+        else:
+            self.q_proj_weight = weight("q_proj_weight", embed_dim, embed_dim)
+            self.k_proj_weight = weight("k_proj_weight", embed_dim, self.kdim)
+            self.v_proj_weight = weight("v_proj_weight", embed_dim, self.vdim)
+        self.in_proj_bias = self.bias_k = self.bias_v = None
+        if has_bias:
+            self.in_proj_bias = Parameter(initializer("zeros", 3 * embed_dim, dtype), name="in_proj_bias")
+        if add_bias_kv:
+            self.bias_k = Parameter(initializer(XavierNormal(), (1, 1, embed_dim), dtype), name="bias_k")
+            self.bias_v = Parameter(initializer(XavierNormal(), (1, 1, embed_dim), dtype), name="bias_v")
+        self.out_proj = Dense(embed_dim, embed_dim, has_bias=has_bias, dtype=dtype)
+
+    def construct(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True):
+        mask, padding = self._check(query, key, value, attn_mask, key_padding_mask)
+        dropping = self.training and self.dropout > 0
+        return apply(
+            _ATTENTION,
+            (
+                query,
+                None if key is query else key,
+                None if value is key else value,
+                self.in_proj_weight,
+                self.q_proj_weight,
+                self.k_proj_weight,
+                self.v_proj_weight,
+                self.in_proj_bias,
+                self.bias_k,
+                self.bias_v,
+                self.out_proj.weight,
+                self.out_proj.bias,
+                mask,
+                padding,
+                default_generator.next_key() if dropping else None,
+            ),
+            (
+                self.num_heads,
+                bool(self.add_zero_attn),
+                bool(self.batch_first),
+                bool(average_attn_weights) if need_weights else None,
+                float(self.dropout) if dropping else 0.0,
+            ),
+        )
+
+    def _check(self, query, key, value, mask, padding):
+        """The masks, of bools or floats; errors for inputs that don't fit."""
+        who = "MultiheadAttention"
+        for x, name, size in ((query, "query", self.embed_dim), (key, "key", self.kdim), (value, "value", self.vdim)):
+            if check_tensor(x, name, who).ndim not in (2, 3) or x.ndim != query.ndim:
+                raise ValueError(
+                    f"For '{who}', the inputs should all have 3 axes, or 2 without a batch, but their shapes are "
+                    f"{query.shape}, {key.shape} and {value.shape}."
+                )
+            if x.shape[-1] != size:
+                raise ValueError(f"For '{who}', '{name}' should have {size} features, but its shape is {x.shape}.")
+        if key.shape[:-1] != value.shape[:-1]:
+            raise ValueError(f"For '{who}', key and value don't fit: their shapes are {key.shape} and {value.shape}.")
+        first = bool(self.batch_first)
+        batch = query.shape[0 if first else 1] if query.ndim == 3 else 1
+        if query.ndim == 3 and key.shape[0 if first else 1] != batch:
+            raise ValueError(f"For '{who}', query and key differ in their batch: their shapes are {query.shape} and {key.shape}.")
+        at = 1 if first and query.ndim == 3 else 0
+        length, sources = query.shape[at], key.shape[at]
+        if mask is not None:
+            if check_tensor(mask, "attn_mask", who).dtype == mstype.uint8:
+                mask = mask.astype(mstype.bool_)
+            if mask.dtype != mstype.bool_ and mask.dtype.kind != "f":
+                raise ValueError(f"For '{who}', 'attn_mask' should be of bools, bytes or floats, but its dtype is {mask.dtype}.")
+            expected = (length, sources) if mask.ndim == 2 else (batch * self.num_heads, length, sources)
+            if mask.shape != expected:
+                raise ValueError(f"For '{who}', 'attn_mask' should have shape {expected}, but its shape is {mask.shape}.")
+        if padding is not None:
+            if check_tensor(padding, "key_padding_mask", who).dtype != mstype.bool_ and padding.dtype.kind != "f":
+                raise ValueError(
+                    f"For '{who}', 'key_padding_mask' should be of bools or floats, but its dtype is {padding.dtype}."
+                )
+            expected = (batch, sources) if query.ndim == 3 else (sources,)
+            if padding.shape != expected:
+                raise ValueError(
+                    f"For '{who}', 'key_padding_mask' should have shape {expected}, but its shape is {padding.shape}."
+                )
+        return mask, padding

@@ -1,0 +1,302 @@
+"""Containers of cells: SequentialCell, CellList, CellDict."""
+
+from collections import OrderedDict
+
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+
+__all__ = ["CellDict", "CellList", "SequentialCell"]
+
+
+def _check_cell(cell, who):
+    if not isinstance(cell, Cell):
+        raise TypeError(f"For '{who}', every member should be a Cell, but got {describe(cell)}.")
+    return cell
+
+
+def _name_so_far(members: dict) -> str:
+    """What stands in front of the members' keys in the names of their Parameters, such as "layers." in "layers.0.weight".
+
+    A container doesn't know its own name, and MindSpore reads it off: the key of the first member that has Parameters
+    is looked for in the name of its first one. Where it stands more than once, the place counts at which the last
+    member has its key, too, or the last place.
+    """
+    named = []
+    for key, cell in members.items():
+        parameter = next(cell.get_parameters(), None)
+        if parameter is not None:
+            named.append((key, parameter.name.split(".")))
+    if not named:
+        return ""
+    (key, parts), (last_key, last_parts) = named[0], named[-1]
+    places = [i for i, part in enumerate(parts) if part == key]
+    if not places:
+        return ""
+    agreeing = [i for i in places if len(named) > 1 and last_parts[i : i + 1] == [last_key]]
+    return "".join(part + "." for part in parts[: (agreeing or places[-1:])[0]])
+
+
+class _Numbered(Cell):
+    """Cells as the attributes "0", "1", ... of one cell."""
+
+    def _members(self) -> list:
+        return list(self.name_cells_all().values())
+
+    def name_cells_all(self) -> dict:
+        """The members by name; unlike in `name_cells`, one that stands twice is listed twice."""
+        return dict(self._children())
+
+    def _replace_members(self, named):
+        prefix = _name_so_far(self.name_cells_all())
+        for name in self.name_cells_all():
+            delattr(self, name)
+        for name, cell in named:
+            self._put(name, cell, prefix)
+        self._structure_changed()
+
+    def _put(self, name, cell, prefix):
+        """Make a cell a member, with the names of its Parameters like those of the others."""
+        setattr(self, name, _check_cell(cell, type(self).__name__))
+        if prefix and self._auto_prefix:
+            cell.update_parameters_name(f"{prefix}{name}.")
+
+    def _number(self, cells):
+        self._replace_members((str(i), cell) for i, cell in enumerate(cells))
+
+    def _at(self, index):
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"For '{type(self).__name__}', an index should be an int or a slice, but got {describe(index)}.")
+        n = len(self)
+        if not -n <= index < n:
+            raise IndexError(f"For '{type(self).__name__}', index {index} is out of range for {n} cells.")
+        return index % n
+
+    def __len__(self):
+        return len(self.name_cells_all())
+
+    def __iter__(self):
+        return iter(self._members())
+
+    def __getitem__(self, index):
+        members = self._members()
+        return self._sliced(index) if isinstance(index, slice) else members[self._at(index)]
+
+    def __setitem__(self, index, cell):
+        members = self.name_cells_all()
+        self._put(list(members)[self._at(index)], cell, _name_so_far(members))
+
+    def set_grad(self, requires_grad=True):
+        """As `Cell.set_grad`, for the members, too; like MindSpore's, it returns None."""
+        super().set_grad(requires_grad)
+        for cell in self._members():
+            cell.set_grad(requires_grad)
+
+    def append(self, cell):
+        """Add a cell at the end; returns the container."""
+        members = self.name_cells_all()
+        self._put(str(len(members)), cell, _name_so_far(members))
+        return self
+
+
+class _CellList:
+    """The attribute `cell_list`: the members as a list, where a subclass has no attribute of this name."""
+
+    def __get__(self, cell, owner=None):
+        return self if cell is None else cell._members()
+
+
+class SequentialCell(_Numbered):
+    """Cells called one after the other, each with the result of the one before.
+
+    Args:
+        *args: the cells; or one list of them; or one ordered dict, whose keys are their names.
+
+    Raises:
+        TypeError: a member is no Cell.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.SequentialCell(nn.ReLU(), nn.Flatten())
+        >>> print(net(ms.Tensor([[-1.0, 2.0]])))
+        [[0. 2.]]
+    """
+
+    cell_list = _CellList()
+
+    def __init__(self, *args):
+        super().__init__()
+        if len(args) == 1 and isinstance(args[0], (list, tuple)):
+            args = args[0]
+        if len(args) == 1 and isinstance(args[0], dict):
+            for name, cell in args[0].items():
+                setattr(self, name, _check_cell(cell, "SequentialCell"))
+        else:
+            for i, cell in enumerate(args):
+                setattr(self, str(i), _check_cell(cell, "SequentialCell"))
+
+    def _sliced(self, index):
+        named = list(self.name_cells_all().items())[index]
+        return type(self)(OrderedDict(named))
+
+    def __delitem__(self, index):
+        members = list(self.name_cells_all().items())
+        if isinstance(index, slice):
+            del members[index]
+        else:
+            del members[self._at(index)]
+        numbered = all(name.isdigit() for name, _ in members)
+        self._replace_members([(str(i) if numbered else name, cell) for i, (name, cell) in enumerate(members)])
+
+    def construct(self, input_data):
+        for cell in self._members():
+            input_data = cell(input_data)
+        return input_data
+
+
+class CellList(_Numbered):
+    """A list of cells, whose Parameters are the network's. The list itself can't be called.
+
+    Args:
+        *args: the cells, or one list of them.
+
+    Example:
+        >>> from msjax import nn
+        >>> cells = nn.CellList([nn.ReLU(), nn.Tanh()])
+        >>> len(cells), cells[1]
+        (2, Tanh())
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(auto_prefix=kwargs.get("auto_prefix", True))
+        self.extend(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, CellList)) else list(args))
+
+    def _sliced(self, index):
+        return type(self)(self._members()[index])
+
+    def __delitem__(self, index):
+        members = self._members()
+        if isinstance(index, slice):
+            del members[index]
+        else:
+            del members[self._at(index)]
+        self._number(members)
+
+    def insert(self, index, cell):
+        """Add a cell in front of the one at `index`.
+
+        Raises:
+            IndexError: `index` is beyond the end.
+        """
+        members = self._members()
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"For 'CellList', an index should be an int, but got {describe(index)}.")
+        if not -len(members) <= index <= len(members):
+            raise IndexError(f"For 'CellList', index {index} is out of range for {len(members)} cells.")
+        members.insert(index, _check_cell(cell, "CellList"))
+        self._number(members)
+
+    def extend(self, cells):
+        """Add several cells at the end; returns the list."""
+        if not isinstance(cells, (list, tuple, CellList)):
+            raise TypeError(f"For 'CellList', 'cells' should be a list of Cells, but got {describe(cells)}.")
+        for cell in cells:
+            self.append(cell)
+        return self
+
+    def __iadd__(self, cells):
+        return self.extend(cells)
+
+    def construct(self, *inputs):
+        raise NotImplementedError("A CellList can't be called; call its members.")
+
+
+class CellDict(Cell):
+    """A dict of cells, whose Parameters are the network's. The dict itself can't be called.
+
+    Args:
+        *args: a dict, CellDict or iterable of (name, cell).
+        auto_prefix (bool): whether names of Parameters get the names of the cells before them. Default: True.
+
+    Example:
+        >>> from msjax import nn
+        >>> cells = nn.CellDict({"act": nn.ReLU()})
+        >>> list(cells.keys())
+        ['act']
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(auto_prefix=kwargs.get("auto_prefix", True))
+        if len(args) > 1:
+            raise TypeError(f"For 'CellDict', one argument is expected, but got {len(args)}.")
+        if args:
+            self.update(args[0])
+
+    def _members(self) -> dict:
+        return dict(self._children())
+
+    def __getitem__(self, key):
+        return self._members()[key]
+
+    def __setitem__(self, key, cell):
+        if not isinstance(key, str):
+            raise TypeError(f"For 'CellDict', a key should be a str, but got {describe(key)}.")
+        if not key or "." in key or (key not in self._members() and hasattr(self, key)):
+            raise KeyError(f"For 'CellDict', a key should be non-empty, without dots and no name of the class, but got {key!r}.")
+        prefix = _name_so_far(self._members())
+        setattr(self, key, _check_cell(cell, "CellDict"))
+        if prefix and self._auto_prefix:
+            cell.update_parameters_name(f"{prefix}{key}.")
+
+    def __delitem__(self, key):
+        if key not in self._members():
+            raise KeyError(key)
+        delattr(self, key)
+
+    def __len__(self):
+        return len(self._members())
+
+    def __iter__(self):
+        return iter(self._members())
+
+    def __contains__(self, key):
+        return key in self._members()
+
+    def keys(self):
+        """The names."""
+        return self._members().keys()
+
+    def values(self):
+        """The cells."""
+        return self._members().values()
+
+    def items(self):
+        """(name, cell) pairs."""
+        return self._members().items()
+
+    def pop(self, key):
+        """Take a cell out and return it."""
+        cell = self[key]
+        del self[key]
+        return cell
+
+    def clear(self):
+        """Take all cells out."""
+        for key in list(self._members()):
+            del self[key]
+
+    def update(self, cells):
+        """Add the cells of a dict, CellDict or iterable of (name, cell)."""
+        if isinstance(cells, (dict, CellDict)):
+            pairs = list(cells.items())
+        elif hasattr(cells, "__iter__") and not isinstance(cells, str):
+            pairs = list(cells)
+        else:
+            raise TypeError(f"For 'CellDict', the cells should be a dict or an iterable of pairs, but got {describe(cells)}.")
+        for pair in pairs:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise ValueError(f"For 'CellDict', every item should be a (name, cell) pair, but got {describe(pair)}.")
+            self[pair[0]] = pair[1]
+
+    def construct(self, *inputs):
+        raise NotImplementedError("A CellDict can't be called; call its members.")

@@ -1,0 +1,474 @@
+"""Convolution layers."""
+
+import math
+
+from msjax.autograd.op import apply
+from msjax.common import dtype as mstype
+from msjax.common.initializer import HeUniform, Uniform, initializer
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+from msjax.nn.layer.activation import LeakyReLU, get_activation
+from msjax.nn.layer.basic import Dense, positive_int
+from msjax.nn.layer.checks import check_bool
+from msjax.nn.layer.normalization import BatchNorm1d, BatchNorm2d
+from msjax.nn.layer.primitive_attributes import PrimitiveAttribute
+from msjax.ops.function.nn_func.convolution import CONV, CONV_1D, CONV_TRANSPOSE, CONV_TRANSPOSE_1D, conv_pads, transposed_layout
+from msjax.ops.function.nn_func.sliding import n_ints, out_sizes
+from msjax.ops.operations import nn_ops
+
+__all__ = [
+    "Conv1d",
+    "Conv1dTranspose",
+    "Conv2d",
+    "Conv2dBnAct",
+    "Conv2dTranspose",
+    "Conv3d",
+    "Conv3dTranspose",
+    "DenseBnAct",
+]
+
+_FORMATS = {1: "NCHW", 2: "NCHW", 3: "NCDHW"}
+
+
+def _spatial(value, n, name, who):
+    """Sizes as the layers want them: positive ints, one or n of them."""
+    if n == 1 and (not isinstance(value, int) or isinstance(value, bool)):
+        raise TypeError(f"For '{who}', '{name}' should be an int, but got {describe(value)}.")
+    if isinstance(value, (tuple, list)) and len(value) != n:
+        raise (ValueError if n == 3 else TypeError)(
+            f"For '{who}', '{name}' should be an int or {n} ints, but got {describe(value)}."
+        )
+    return n_ints(value, n, name, who)
+
+
+def _primitive(operator_class):
+    """The operator of a layer, as an attribute; a transposed convolution's is called by the channels of its input."""
+
+    def make(cell):
+        known = {
+            "out_channel": cell.in_channels if cell.transposed else cell.out_channels,
+            "kernel_size": cell.kernel_size,
+            "pad_mode": cell.pad_mode,
+            "pad": (0, 0, cell.padding[2], cell.padding[3]) if cell.axes == 1 else cell.padding,
+            "stride": cell.stride,
+            "dilation": cell.dilation,
+            "group": cell.group,
+            "data_format": cell.data_format,
+        }
+        if cell.transposed and cell.axes == 3:
+            known |= {"in_channel": cell.in_channels, "out_channel": cell.out_channels, "output_padding": cell.output_padding}
+        return operator_class(**known)
+
+    return PrimitiveAttribute(make)
+
+
+class _Conv(Cell):
+    """What convolutions of 1, 2 and 3 axes share; `axes` and `transposed` are set by each."""
+
+    axes = 2
+    transposed = False
+    bias_add = PrimitiveAttribute(lambda cell: nn_ops.BiasAdd(cell.data_format))
+
+    def _setup(
+        self, in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
+        weight_init, bias_init, data_format, dtype, output_padding=0,
+    ):  # fmt: skip
+        who, n = type(self).__name__, self.axes
+        self.in_channels = positive_int(in_channels, "in_channels", who)
+        self.out_channels = positive_int(out_channels, "out_channels", who)
+        self.group = positive_int(group, "group", who)
+        self._kernel = _spatial(kernel_size, n, "kernel_size", who)
+        self._strides = _spatial(stride, n, "stride", who)
+        self._dilations = _spatial(dilation, n, "dilation", who)
+        self._extra = n_ints(output_padding, n, "output_padding", who, lowest=0)
+        # One axis is shown, and its weight kept, as MindSpore does: as a second one beside an axis of size 1.
+        lead = (1,) if n == 1 else ()
+        self.kernel_size = lead + self._kernel
+        self.stride = lead + self._strides
+        self.dilation = lead + self._dilations
+        if data_format != _FORMATS[n]:
+            raise ValueError(f"For '{who}', 'data_format' should be '{_FORMATS[n]}', but got {data_format!r}.")
+        self.data_format = data_format
+        if n == 1 and (not isinstance(padding, int) or isinstance(padding, bool)):
+            raise TypeError(f"For '{who}', 'padding' should be an int, but got {describe(padding)}.")
+        if isinstance(padding, (tuple, list)) and len(padding) != 2 * n:
+            raise ValueError(f"For '{who}', 'padding' should be an int or {2 * n} ints, but got {padding}.")
+        if not isinstance(pad_mode, str):
+            raise TypeError(f"For '{who}', 'pad_mode' should be a str, but got {describe(pad_mode)}.")
+        conv_pads(pad_mode, padding, self._kernel, self._kernel, self._strides, self._dilations, who)
+        if any(self._extra) and pad_mode != "pad":
+            raise ValueError(f"For '{who}', 'pad_mode' should be 'pad' with an 'output_padding', but got {pad_mode!r}.")
+        for extra, stride, dilation in zip(self._extra, self._strides, self._dilations):
+            if extra and extra >= max(stride, dilation):
+                raise ValueError(
+                    f"For '{who}', 'output_padding' should be below 'stride' or 'dilation', but got {output_padding}, "
+                    f"stride {self._strides} and dilation {self._dilations}."
+                )
+        self.pad_mode = pad_mode
+        self.padding = (0, 0, padding, padding) if n == 1 else padding
+        self._padding = padding
+        self.output_padding = output_padding
+        if in_channels % group or out_channels % group:
+            raise ValueError(
+                f"For '{who}', 'group' should divide 'in_channels' and 'out_channels', but got group {group}, "
+                f"in_channels {in_channels} and out_channels {out_channels}."
+            )
+        if not isinstance(has_bias, bool):
+            raise TypeError(f"For '{who}', 'has_bias' should be a bool, but got {describe(has_bias)}.")
+        self.has_bias = has_bias
+        self._make_parameters(weight_init, bias_init, dtype, who)
+
+    def _make_parameters(self, weight_init, bias_init, dtype, who):
+        ins, outs = (self.in_channels, self.out_channels)[:: -1 if self.transposed else 1]
+        shape = (outs, ins // self.group, *self.kernel_size)
+        if weight_init is None:
+            weight_init = HeUniform(math.sqrt(5))
+        elif self.axes == 1 and isinstance(weight_init, Tensor):
+            if weight_init.ndim != 3:
+                raise ValueError(
+                    f"For '{who}', 'weight_init' should be a Tensor of shape {shape[:2] + shape[3:]}, but its shape is {weight_init.shape}."
+                )
+            weight_init = weight_init.expand_dims(2)
+        self.weight_init = weight_init
+        self.weight = Parameter(initializer(weight_init, shape, dtype), name="weight")
+        if self.has_bias and bias_init is None:
+            bias_init = Uniform(1 / math.sqrt(math.prod(shape[1:])))
+        self.bias_init = bias_init
+        self.bias = None
+        if self.has_bias:
+            self.bias = Parameter(initializer(bias_init, (self.out_channels,), dtype), name="bias")
+
+    def construct(self, x):
+        who, n = type(self).__name__, self.axes
+        if x.ndim != n + 2:
+            raise ValueError(f"For '{who}', the input should have {n + 2} axes, but its shape is {x.shape}.")
+        layout = (self._strides, self.pad_mode, self._padding, self._dilations)
+        if self.transposed:
+            # MindSpore makes a 2-D output larger with zeros, a 3-D one with what the convolution has there.
+            extra, tail = (self._extra, ()) if n == 3 else ((0,) * n, self._extra)
+            pads, sizes = transposed_layout(x.shape[2:], self._kernel, *layout, extra, who)
+            op = CONV_TRANSPOSE_1D if n == 1 else CONV_TRANSPOSE
+            return apply(op, (x, self.weight, self.bias), (self._strides, pads, self._dilations, self.group, sizes, tail))
+        pads = conv_pads(self.pad_mode, self._padding, x.shape[2:], self._kernel, self._strides, self._dilations, who)
+        if min(out_sizes(x.shape[2:], self._kernel, self._strides, pads, self._dilations)) <= 0:
+            raise ValueError(
+                f"For '{who}', the input should, padded, be as large as the kernel of size {self._kernel}, but its shape is {x.shape}."
+            )
+        op = CONV_1D if n == 1 else CONV
+        return apply(op, (x, self.weight, self.bias), (self._strides, pads, self._dilations, self.group))
+
+    def extend_repr(self):
+        return (
+            f"input_channels={self.in_channels}, output_channels={self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}, pad_mode={self.pad_mode}, padding={self.padding}, dilation={self.dilation}, "
+            f"group={self.group}, has_bias={self.has_bias}, weight_init={self.weight_init}, bias_init={self.bias_init}, "
+            f"format={self.data_format}"
+        )
+
+
+class Conv1d(_Conv):
+    """A 1-D convolution of inputs (N, C, L).
+
+    Args:
+        in_channels (int): channels of the input.
+        out_channels (int): channels of the output.
+        kernel_size (int): the size of the kernel.
+        stride (int): Default: 1.
+        pad_mode (str): "same" (the default: the output has size ceil(size / stride)), "valid" (no padding) or "pad".
+        padding (int): with "pad", at both sides.
+        dilation (int): the distance of neighbouring elements in a window. Default: 1.
+        group (int): channels are convolved in so many groups. Default: 1.
+        has_bias (bool): Default: False.
+        weight_init, bias_init: an Initializer, its name, a number or a Tensor (out_channels, in_channels / group,
+            kernel_size); the weight itself has shape (out_channels, in_channels / group, 1, kernel_size).
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+
+    Inputs:
+        - **x** (Tensor) - of shape (N, in_channels, L).
+
+    Outputs:
+        Tensor, of shape (N, out_channels, L').
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type or value.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> nn.Conv1d(3, 8, 3)(ms.ops.ones((1, 3, 5))).shape
+        (1, 8, 5)
+    """
+
+    axes = 1
+    conv2d = _primitive(nn_ops.Conv2D)
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
+        has_bias=False, weight_init=None, bias_init=None, dtype=mstype.float32,
+    ):  # fmt: skip
+        super().__init__()
+        self._setup(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, "NCHW", dtype,
+        )  # fmt: skip
+
+
+class Conv2d(_Conv):
+    """A 2-D convolution of inputs (N, C, H, W).
+
+    Args:
+        in_channels (int): channels of the input.
+        out_channels (int): channels of the output.
+        kernel_size (int or tuple): (height, width) of the kernel.
+        stride (int or tuple): Default: 1.
+        pad_mode (str): "same" (the default: the output has size ceil(size / stride)), "valid" (no padding) or "pad".
+        padding (int or tuple): with "pad", one int or (top, bottom, left, right).
+        dilation (int or tuple): the distance of neighbouring elements in a window. Default: 1.
+        group (int): channels are convolved in so many groups. Default: 1.
+        has_bias (bool): Default: False.
+        weight_init, bias_init: an Initializer, its name, a number or a Tensor; the weight has shape (out_channels,
+            in_channels / group, height, width). By default uniform, scaled by the inputs of one output.
+        data_format (str): "NCHW".
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+
+    Inputs:
+        - **x** (Tensor) - of shape (N, in_channels, H, W).
+
+    Outputs:
+        Tensor, of shape (N, out_channels, H', W').
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type or value.
+        RuntimeError: the input has other channels.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> nn.Conv2d(3, 8, 3)(ms.ops.ones((1, 3, 5, 5))).shape
+        (1, 8, 5, 5)
+    """
+
+    conv2d = _primitive(nn_ops.Conv2D)
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
+        has_bias=False, weight_init=None, bias_init=None, data_format="NCHW", dtype=mstype.float32,
+    ):  # fmt: skip
+        super().__init__()
+        self._setup(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, data_format, dtype,
+        )  # fmt: skip
+
+
+class Conv3d(_Conv):
+    """A 3-D convolution of inputs (N, C, D, H, W); see `Conv2d` for the arguments.
+
+    Args:
+        kernel_size, stride, dilation (int or tuple): for all axes, or (depth, height, width).
+        padding (int or tuple): with pad_mode "pad", one int or (front, back, top, bottom, left, right).
+        data_format (str): "NCDHW".
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> nn.Conv3d(3, 8, 3)(ms.ops.ones((1, 3, 4, 5, 5))).shape
+        (1, 8, 4, 5, 5)
+    """
+
+    axes = 3
+    conv3d = _primitive(nn_ops.Conv3D)
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
+        has_bias=False, weight_init=None, bias_init=None, data_format="NCDHW", dtype=mstype.float32,
+    ):  # fmt: skip
+        super().__init__()
+        self._setup(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, data_format, dtype,
+        )  # fmt: skip
+
+
+class Conv1dTranspose(_Conv):
+    """The transpose of a 1-D convolution, as its gradient computes it, of inputs (N, C, L).
+
+    Args:
+        in_channels, out_channels, kernel_size, stride, padding, dilation, group, has_bias, weight_init, bias_init,
+            dtype: as of `Conv1d`; the weight has shape (in_channels, out_channels / group, 1, kernel_size).
+        pad_mode (str): "same" (the default: the output has size L * stride), "valid" or "pad".
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> nn.Conv1dTranspose(3, 8, 3, stride=2)(ms.ops.ones((1, 3, 5))).shape
+        (1, 8, 10)
+    """
+
+    axes = 1
+    transposed = True
+    conv2d_transpose = _primitive(nn_ops.Conv2DBackpropInput)
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
+        has_bias=False, weight_init=None, bias_init=None, dtype=mstype.float32,
+    ):  # fmt: skip
+        super().__init__()
+        self._setup(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, "NCHW", dtype,
+        )  # fmt: skip
+
+
+class Conv2dTranspose(_Conv):
+    """The transpose of a 2-D convolution, as its gradient computes it, of inputs (N, C, H, W).
+
+    Args:
+        in_channels, out_channels, kernel_size, stride, padding, dilation, group, has_bias, weight_init, bias_init,
+            dtype: as of `Conv2d`; the weight has shape (in_channels, out_channels / group, height, width).
+        pad_mode (str): "same" (the default: the output has size H * stride), "valid" or "pad".
+        output_padding (int or tuple): with "pad", how many zeros are appended to height and width. Default: 0.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> nn.Conv2dTranspose(3, 8, 3, stride=2)(ms.ops.ones((1, 3, 5, 5))).shape
+        (1, 8, 10, 10)
+    """
+
+    transposed = True
+    conv2d_transpose = _primitive(nn_ops.Conv2DTranspose)
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, output_padding=0, dilation=1,
+        group=1, has_bias=False, weight_init=None, bias_init=None, dtype=mstype.float32,
+    ):  # fmt: skip
+        super().__init__()
+        self._setup(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, "NCHW", dtype, output_padding,
+        )  # fmt: skip
+
+
+class Conv3dTranspose(_Conv):
+    """The transpose of a 3-D convolution, as its gradient computes it, of inputs (N, C, D, H, W).
+
+    Args:
+        in_channels, out_channels, kernel_size, stride, padding, dilation, group, has_bias, weight_init, bias_init,
+            dtype: as of `Conv3d`; the weight has shape (in_channels, out_channels / group, depth, height, width).
+        pad_mode (str): "same" (the default: the output has size D * stride), "valid" or "pad".
+        output_padding (int or tuple): with "pad", how much larger the output is. Default: 0.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> nn.Conv3dTranspose(3, 8, 3, stride=2)(ms.ops.ones((1, 3, 2, 2, 2))).shape
+        (1, 8, 4, 4, 4)
+    """
+
+    axes = 3
+    transposed = True
+    conv3d_transpose = _primitive(nn_ops.Conv3DTranspose)
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
+        output_padding=0, has_bias=False, weight_init=None, bias_init=None, data_format="NCDHW", dtype=mstype.float32,
+    ):  # fmt: skip
+        super().__init__()
+        self._setup(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init, data_format, dtype, output_padding,
+        )  # fmt: skip
+
+
+def _activation(activation, alpha):
+    if activation == "leakyrelu":
+        return LeakyReLU(alpha)
+    return get_activation(activation) if isinstance(activation, str) else activation
+
+
+class _BnAct(Cell):
+    """A layer, made by a subclass, then batch normalization and an activation, each where wanted."""
+
+    def _follow_with(self, norm, activation, alpha, after_fake):
+        self.has_bn = norm is not None
+        if self.has_bn:
+            self.batchnorm = norm
+        self.after_fake = after_fake
+        self.has_act = activation is not None
+        self.activation = _activation(activation, alpha)
+
+    def _followed(self, x):
+        if self.has_bn:
+            x = self.batchnorm(x)
+        return self.activation(x) if self.has_act else x
+
+
+class Conv2dBnAct(_BnAct):
+    """A 2-D convolution, then batch normalization and an activation, each where wanted.
+
+    Args:
+        in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+            bias_init: as of `Conv2d`.
+        has_bn (bool): whether there is a batch normalization. Default: False.
+        momentum (float): of the batch normalization. Default: 0.997.
+        eps (float): of the batch normalization. Default: 1e-5.
+        activation (str, Cell or Primitive, optional): Default: None.
+        alpha (float): the slope of the activation "leakyrelu". Default: 0.2.
+        after_fake (bool): kept for MindSpore's programs, without effect.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> nn.Conv2dBnAct(3, 8, 3, has_bn=True, activation="relu")(ms.ops.ones((1, 3, 5, 5))).shape
+        (1, 8, 5, 5)
+    """
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
+        has_bias=False, weight_init="normal", bias_init="zeros", has_bn=False, momentum=0.997, eps=1e-5, activation=None,
+        alpha=0.2, after_fake=True,
+    ):  # fmt: skip
+        super().__init__()
+        self.conv = Conv2d(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init
+        )
+        check_bool(has_bn, "has_bn", "Conv2dBnAct")
+        self._follow_with(BatchNorm2d(out_channels, eps, momentum) if has_bn else None, activation, alpha, after_fake)
+
+    def construct(self, x):
+        return self._followed(self.conv(x))
+
+
+class DenseBnAct(_BnAct):
+    """A fully connected layer, then batch normalization and an activation, each where wanted.
+
+    Args:
+        in_channels, out_channels, weight_init, bias_init, has_bias: as of `Dense`.
+        has_bn (bool): whether there is a batch normalization. Default: False.
+        momentum (float): of the batch normalization. Default: 0.9.
+        eps (float): of the batch normalization. Default: 1e-5.
+        activation (str, Cell or Primitive, optional): Default: None.
+        alpha (float): the slope of the activation "leakyrelu". Default: 0.2.
+        after_fake (bool): kept for MindSpore's programs, without effect.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> nn.DenseBnAct(4, 3, has_bn=True, activation="relu")(ms.ops.ones((2, 4))).shape
+        (2, 3)
+    """
+
+    def __init__(
+        self, in_channels, out_channels, weight_init="normal", bias_init="zeros", has_bias=True, has_bn=False, momentum=0.9,
+        eps=1e-5, activation=None, alpha=0.2, after_fake=True,
+    ):  # fmt: skip
+        super().__init__()
+        self.dense = Dense(in_channels, out_channels, weight_init, bias_init, has_bias)
+        check_bool(has_bn, "has_bn", "DenseBnAct")
+        self._follow_with(BatchNorm1d(out_channels, eps, momentum) if has_bn else None, activation, alpha, after_fake)
+
+    def construct(self, x):
+        return self._followed(self.dense(x))

@@ -1,0 +1,208 @@
+"""Dropout layers."""
+
+from msjax import ops
+from msjax.autograd.inplace import rebind
+from msjax.common import dtype as mstype
+from msjax.nn.cell.base import Cell
+from msjax.nn.layer.checks import check_tensor, check_type
+
+__all__ = ["Dropout", "Dropout1d", "Dropout2d", "Dropout2dExt", "Dropout3d", "DropoutExt"]
+
+
+class Dropout(Cell):
+    """In training, elements set to zero with probability `p` and the others scaled by 1 / (1 - p).
+
+    Args:
+        keep_prob (float): the older form of `p`, which is 1 - p; used where `p` is None. Default: 0.5.
+        p (float or int, optional): the probability, in [0, 1).
+        dtype (ms.dtype): kept for MindSpore's programs, without effect.
+
+    Inputs:
+        - **x** (Tensor) - of floats, of any shape.
+
+    Outputs:
+        Tensor, of the same shape and dtype; out of training, the input.
+
+    Raises:
+        TypeError: `p` is no number, or `keep_prob` no float.
+        ValueError: `p` is not in [0, 1), or `keep_prob` not in (0, 1].
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> net = nn.Dropout(p=0.5)
+        >>> print(net(ms.Tensor([1.0, 2.0])))
+        [1. 2.]
+        >>> net.set_train()
+        Dropout(p=0.5)
+        >>> sorted(set(net(ops.ones((100,), ms.float32)).tolist()))
+        [0.0, 2.0]
+    """
+
+    def __init__(self, keep_prob=0.5, p=None, dtype=mstype.float32):
+        super().__init__()
+        if p is None:
+            check_type(keep_prob, float, "keep_prob", "Dropout")
+            if not 0 < keep_prob <= 1:
+                raise ValueError(f"For 'Dropout', 'keep_prob' should be in (0, 1], but got {keep_prob}.")
+        else:
+            check_type(p, (float, int), "p", "Dropout")
+            if not 0 <= p < 1:
+                raise ValueError(f"For 'Dropout', 'p' should be in [0, 1), but got {p}.")
+        self.p = p
+        self.keep_prob = keep_prob
+
+    def construct(self, x):
+        if not self.training:
+            return x
+        p = 1 - self.keep_prob if self.p is None else self.p
+        if p == 0:
+            return x
+        if check_tensor(x, "x", "Dropout").dtype.kind not in "fc":
+            raise TypeError(f"For 'Dropout', the input should be of floats, but its dtype is {x.dtype}.")
+        return ops.dropout(x, p)
+
+    def extend_repr(self):
+        return f"keep_prob={self.keep_prob}" if self.p is None else f"p={self.p}"
+
+
+class _ChannelDropout(Cell):
+    """Dropout of whole channels, by the function `drop`."""
+
+    def __init__(self, p=0.5):
+        super().__init__()
+        who = type(self).__name__
+        check_type(p, float, "p", who)
+        if not 0 <= p <= 1:
+            raise ValueError(f"For '{who}', 'p' should be in [0, 1], but got {p}.")
+        self.p = p
+        self.keep_prob = 1 - p
+
+    def construct(self, x):
+        return type(self).drop(x, self.p) if self.training and self.p > 0 else x
+
+
+class Dropout1d(_ChannelDropout):
+    """In training, whole channels of an input (N, C, L) or (C, L) set to zero with probability `p`, the others scaled.
+
+    Args:
+        p (float): the probability, in [0, 1]. Default: 0.5.
+
+    Raises:
+        TypeError: `p` is no float.
+        ValueError: `p` is not in [0, 1], or the input has a wrong number of axes.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> out = nn.Dropout1d(0.5).set_train()(ops.ones((2, 5, 3), ms.float32))
+        >>> bool((out[:, :, 0] == out[:, :, 2]).all())
+        True
+    """
+
+    drop = staticmethod(ops.dropout1d)
+
+
+class Dropout2d(_ChannelDropout):
+    """In training, whole channels of an input (N, C, H, W) or (C, H, W) set to zero with probability `p`, the others scaled.
+
+    Args:
+        p (float): the probability, in [0, 1]. Default: 0.5.
+
+    Raises:
+        TypeError: `p` is no float.
+        ValueError: `p` is not in [0, 1], or the input has a wrong number of axes.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> out = nn.Dropout2d(0.5).set_train()(ops.ones((2, 5, 3, 3), ms.float32))
+        >>> bool((out[:, :, 0, 0] == out[:, :, 2, 1]).all())
+        True
+    """
+
+    drop = staticmethod(ops.dropout2d)
+
+    def extend_repr(self):
+        return f"p={self.p}"
+
+
+class Dropout3d(_ChannelDropout):
+    """In training, whole channels of an input (N, C, D, H, W) or (C, D, H, W) set to zero with probability `p`, the others scaled.
+
+    Args:
+        p (float): the probability, in [0, 1]. Default: 0.5.
+
+    Raises:
+        TypeError: `p` is no float.
+        ValueError: `p` is not in [0, 1], or the input has a wrong number of axes.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> nn.Dropout3d(0.5).set_train()(ops.ones((2, 5, 3, 3, 3), ms.float32)).shape
+        (2, 5, 3, 3, 3)
+    """
+
+    drop = staticmethod(ops.dropout3d)
+
+    def extend_repr(self):
+        return f"p={self.p}"
+
+
+class DropoutExt(Cell):
+    """In training, elements set to zero with probability `p` and the others scaled by 1 / (1 - p).
+
+    Args:
+        p (float): the probability, in [0, 1]. Default: 0.5.
+        inplace (bool): whether the input itself is changed. Default: False.
+
+    Raises:
+        ValueError: `p` is not in [0, 1]; found when the layer is called in training.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.DropoutExt(0.5)(ms.Tensor([1.0, 2.0])))
+        [1. 2.]
+    """
+
+    def __init__(self, p=0.5, inplace=False):
+        super().__init__()
+        self.p = p
+        self.inplace = inplace
+
+    def construct(self, input):
+        if not self.training:
+            return input
+        if not 0 <= self.p <= 1:
+            raise ValueError(f"For '{type(self).__name__}', 'p' should be in [0, 1], but got {self.p}.")
+        out = self._drop(input)
+        if self.inplace:
+            rebind(input, out)
+            return input
+        return out
+
+    def _drop(self, x):
+        return ops.dropout(x, self.p)
+
+
+class Dropout2dExt(DropoutExt):
+    """In training, whole channels of an input (N, C, H, W) or (C, H, W) set to zero with probability `p`, the others scaled.
+
+    Args:
+        p (float): the probability, in [0, 1]. Default: 0.5.
+        inplace (bool): whether the input itself is changed. Default: False.
+
+    Raises:
+        ValueError: `p` is not in [0, 1], or the input has a wrong number of axes.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> nn.Dropout2dExt(0.5).set_train()(ops.ones((2, 5, 3, 3), ms.float32)).shape
+        (2, 5, 3, 3)
+    """
+
+    def _drop(self, x):
+        return ops.dropout2d(x, self.p)

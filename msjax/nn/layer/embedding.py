@@ -1,0 +1,386 @@
+"""Embedding layers: rows of a table, looked up by number."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax import ops
+from msjax.common import dtype as mstype
+from msjax.common.initializer import Normal, initializer
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor, is_tracer
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+from msjax.nn.layer.checks import check_bool, check_tensor, check_type, positive_int
+from msjax.ops.dispatch.operator import operator
+
+__all__ = ["Embedding", "EmbeddingExt", "EmbeddingLookup", "MultiFieldEmbeddingLookup"]
+
+
+@operator(2, name="Gather")
+def _lookup(table, ids):
+    return table.at[ids].get(mode="fill")
+
+
+@operator(2, name="EmbeddingLookup")
+def _lookup_or_zero(table, ids):
+    return jnp.where((ids >= 0)[..., None], table.at[ids].get(mode="fill", fill_value=0), 0)
+
+
+def _check_ids(ids, who):
+    if not isinstance(ids, Tensor) or ids.dtype.kind not in "iu":
+        raise TypeError(f"For '{who}', the ids should be a Tensor of integers, but got {describe(ids)}.")
+
+
+def _check_range(ids, size, who):
+    """RuntimeError for a number outside of the table, where numbers are at hand without waiting for a device.
+
+    Elsewhere such a row is nan, so that the mistake is seen.
+    """
+    value = ids._value
+    if is_tracer(value) or value.size == 0 or next(iter(value.devices())).platform != "cpu":
+        return
+    numbers = np.asarray(value)
+    if numbers.min() < 0 or numbers.max() >= size:
+        bad = numbers[(numbers < 0) | (numbers >= size)].flat[0]
+        raise RuntimeError(f"For '{who}', ids should be in [0, {size}), but got {bad}.")
+
+
+class Embedding(Cell):
+    """Rows of a table, looked up by number.
+
+    Args:
+        vocab_size (int): the number of rows.
+        embedding_size (int): the size of a row.
+        use_one_hot (bool): True computes by a product with one-hot vectors, where an id outside of the table gives
+            zeros. Default: False.
+        embedding_table: an Initializer, its name, a number or a Tensor of shape (vocab_size, embedding_size).
+            Default: "normal".
+        dtype (ms.dtype): of the table. Default: ms.float32.
+        padding_idx (int, optional): a row that starts as zeros, in [0, vocab_size).
+
+    Inputs:
+        - **ids** (Tensor) - integers, of any shape.
+
+    Outputs:
+        Tensor, of shape (*ids.shape, embedding_size).
+
+    Raises:
+        TypeError: a wrong type of an argument, or ids that are no integers.
+        ValueError: `padding_idx` is out of range, or a size is not positive.
+        RuntimeError: an id is outside of the table. While compiling or on an accelerator its row is nan instead.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.Embedding(3, 2, embedding_table=ms.Tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]))
+        >>> print(net(ms.Tensor([2, 0])))
+        [[4. 5.]
+         [0. 1.]]
+    """
+
+    # What MindSpore's layer computes with; subclasses that define construct anew use it.
+    gather = ops.Gather()
+
+    def __init__(
+        self, vocab_size, embedding_size, use_one_hot=False, embedding_table="normal", dtype=mstype.float32, padding_idx=None
+    ):
+        super().__init__()
+        self.vocab_size = positive_int(vocab_size, "vocab_size", "Embedding")
+        self.embedding_size = positive_int(embedding_size, "embedding_size", "Embedding")
+        self.use_one_hot = check_bool(use_one_hot, "use_one_hot", "Embedding")
+        self.dtype = dtype
+        self.padding_idx = padding_idx
+        table = initializer(embedding_table, (vocab_size, embedding_size), dtype)
+        if padding_idx is not None:
+            check_type(padding_idx, int, "padding_idx", "Embedding")
+            if not 0 <= padding_idx < vocab_size:
+                raise ValueError(f"For 'Embedding', 'padding_idx' should be in [0, {vocab_size}), but got {padding_idx}.")
+            table[padding_idx] = 0
+        self.embedding_table = Parameter(table, name="embedding_table")
+
+    def construct(self, ids):
+        _check_ids(ids, "Embedding")
+        if self.use_one_hot:
+            return _lookup_or_zero(self.embedding_table, ids)
+        _check_range(ids, self.vocab_size, "Embedding")
+        return _lookup(self.embedding_table, ids)
+
+    def extend_repr(self):
+        return (
+            f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, use_one_hot={self.use_one_hot}, "
+            f"embedding_table={self.embedding_table}, dtype={self.dtype}, padding_idx={self.padding_idx}"
+        )
+
+
+class EmbeddingExt(Cell):
+    """Rows of a table, looked up by number: `mint.nn.Embedding`.
+
+    Args:
+        num_embeddings (int): the number of rows.
+        embedding_dim (int): the size of a row.
+        padding_idx (int, optional): a row that starts as zeros and gets no gradient; negative counts from the end.
+        max_norm (float, optional): rows that are looked up and have a greater norm are scaled down to it, in the table.
+        norm_type (float): the p of that norm. Default: 2.0.
+        scale_grad_by_freq (bool): whether a row's gradient is divided by how often it was looked up. Default: False.
+        sparse (bool): False; sparse gradients are not supported.
+        _weight (Tensor, optional): the table; by default it is normally distributed.
+        _freeze (bool): whether the table is not trained. Default: False.
+        dtype (ms.dtype, optional): of the table. Default: None, for ms.float32.
+
+    Raises:
+        TypeError: a wrong type of an argument, or ids that are no integers.
+        ValueError: `padding_idx` is out of range, `_weight` of another shape, or `sparse` True.
+        RuntimeError: an id is outside of the table; see `Embedding`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.EmbeddingExt(3, 2, padding_idx=0)
+        >>> print(net(ms.Tensor([0])))
+        [[0. 0.]]
+    """
+
+    def __init__(
+        self,
+        num_embeddings,
+        embedding_dim,
+        padding_idx=None,
+        max_norm=None,
+        norm_type=2.0,
+        scale_grad_by_freq=False,
+        sparse=False,
+        _weight=None,
+        _freeze=False,
+        dtype=None,
+    ):
+        super().__init__()
+        who = "EmbeddingExt"
+        if check_bool(sparse, "sparse", who):
+            raise ValueError("For 'EmbeddingExt', sparse=True is not supported.")
+        self.num_embeddings = positive_int(num_embeddings, "num_embeddings", who)
+        self.embedding_dim = positive_int(embedding_dim, "embedding_dim", who)
+        self.dtype = mstype.float32 if dtype is None else dtype
+        shape = (num_embeddings, embedding_dim)
+        if padding_idx is not None:
+            check_type(padding_idx, int, "padding_idx", who)
+            if not -num_embeddings <= padding_idx < num_embeddings:
+                raise ValueError(
+                    f"For '{who}', 'padding_idx' should be in [{-num_embeddings}, {num_embeddings}), but got {padding_idx}."
+                )
+        self.padding_idx = padding_idx
+        self.max_norm = None if max_norm is None else check_type(max_norm, float, "max_norm", who)
+        self.norm_type = check_type(norm_type, float, "norm_type", who)
+        self.scale_grad_by_freq = check_bool(scale_grad_by_freq, "scale_grad_by_freq", who)
+        if _weight is None:
+            table = initializer(Normal(1.0), shape, self.dtype)
+            if padding_idx is not None:
+                table[padding_idx] = 0
+        else:
+            if tuple(check_tensor(_weight, "_weight", who).shape) != shape:
+                raise ValueError(f"For '{who}', '_weight' should have shape {shape}, but its shape is {_weight.shape}.")
+            table = _weight
+        self.weight = Parameter(table, name="weight", requires_grad=not check_bool(_freeze, "_freeze", who))
+
+    def construct(self, input):
+        _check_ids(input, "EmbeddingExt")
+        _check_range(input, self.num_embeddings, "EmbeddingExt")
+        if self.max_norm is not None:
+            self.weight._value = _renorm(self.weight, input, self.max_norm, self.norm_type)._value
+        padding = None if self.padding_idx is None else self.padding_idx % self.num_embeddings
+        return _lookup_ext(self.weight, input, padding, self.scale_grad_by_freq)
+
+    def extend_repr(self):
+        return (
+            f"num_embeddings={self.num_embeddings}, embedding_dim={self.embedding_dim}, padding_idx={self.padding_idx}, "
+            f"max_norm={self.max_norm}, norm_type={self.norm_type}, scale_grad_by_freq={self.scale_grad_by_freq}, dtype={self.dtype}"
+        )
+
+
+@operator(2, name="EmbeddingRenorm", differentiable=False)
+def _renorm(table, ids, limit, p):
+    """The table with those of its rows that are looked up, and have a greater norm than the limit, scaled down to it."""
+    norms = jnp.linalg.norm(table, p, axis=-1, keepdims=True)
+    used = jnp.zeros(table.shape[0], bool).at[ids.reshape(-1)].set(True)[:, None]
+    return jnp.where(used & (norms > limit), table * (limit / (norms + 1e-7)), table).astype(table.dtype)
+
+
+@operator(2, name="Embedding")
+def _lookup_ext(table, ids, padding, by_frequency):
+    rows = table.at[ids].get(mode="fill")
+    if padding is not None:
+        rows = jnp.where((ids == padding)[..., None], jax.lax.stop_gradient(rows), rows)
+    if by_frequency:
+        counts = jnp.zeros(table.shape[0], rows.dtype).at[ids.reshape(-1)].add(1)
+        share = 1 / counts[ids][..., None]
+        rows = rows * share + jax.lax.stop_gradient(rows * (1 - share))
+    return rows
+
+
+@operator(1, name="ClipByNorm")
+def _clip_rows(rows, limit):
+    """Rows whose norm is above a limit, scaled down to it."""
+    squares = jnp.sum(jnp.square(rows), -1, keepdims=True)
+    # The square root is taken where it is at least the limit: its gradient at 0 is no number.
+    return rows * (limit / jnp.sqrt(jnp.maximum(squares, limit**2)))
+
+
+class EmbeddingLookup(Cell):
+    """Rows of a table, looked up by number; for a number outside of the table, zeros.
+
+    Args:
+        vocab_size (int): the number of rows.
+        embedding_size (int): the size of a row.
+        param_init: an Initializer, its name, a number or a Tensor of shape (vocab_size, embedding_size). Default: "normal".
+        target (str): "CPU" or "DEVICE"; kept for MindSpore's programs, the table lives where jax puts it.
+        slice_mode (str), manual_shapes: kept for MindSpore's programs, without effect.
+        max_norm (float, optional): positive; rows with a greater norm are scaled down to it in the output.
+        sparse (bool): kept for MindSpore's programs; gradients are dense.
+        dtype (ms.dtype): of the table. Default: ms.float32.
+
+    Inputs:
+        - **indices** (Tensor) - integers, of any shape.
+
+    Outputs:
+        Tensor, of shape (*indices.shape, embedding_size).
+
+    Raises:
+        TypeError: a wrong type of an argument, or indices that are no integers.
+        ValueError: a size or `max_norm` is not positive, another `target`, or `sparse` False with target "CPU".
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.EmbeddingLookup(3, 2, param_init=ms.Tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]))
+        >>> print(net(ms.Tensor([2, 3])))
+        [[4. 5.]
+         [0. 0.]]
+    """
+
+    BATCH_SLICE = "batch_slice"
+    FIELD_SLICE = "field_slice"
+    TABLE_ROW_SLICE = "table_row_slice"
+    TABLE_COLUMN_SLICE = "table_column_slice"
+
+    def __init__(
+        self,
+        vocab_size,
+        embedding_size,
+        param_init="normal",
+        target="CPU",
+        slice_mode="batch_slice",
+        manual_shapes=None,
+        max_norm=None,
+        sparse=True,
+        dtype=mstype.float32,
+    ):
+        super().__init__()
+        who = type(self).__name__
+        self.vocab_size = positive_int(vocab_size, "vocab_size", who)
+        self.embedding_size = positive_int(embedding_size, "embedding_size", who)
+        if target not in ("CPU", "DEVICE"):
+            raise ValueError(f"For '{who}', 'target' should be 'CPU' or 'DEVICE', but got {target!r}.")
+        self.target = target
+        self.sparse = check_bool(sparse, "sparse", who)
+        if target == "CPU" and not sparse:
+            raise ValueError(f"For '{who}', 'sparse' should be True with target 'CPU', but got False.")
+        if max_norm is not None and not check_type(max_norm, float, "max_norm", who) > 0:
+            raise ValueError(f"For '{who}', 'max_norm' should be positive, but got {max_norm}.")
+        self.max_norm = max_norm
+        self.embedding_table = Parameter(initializer(param_init, (vocab_size, embedding_size), dtype), name="embedding_table")
+
+    def construct(self, indices):
+        _check_ids(indices, type(self).__name__)
+        rows = _lookup_or_zero(self.embedding_table, indices)
+        return rows if self.max_norm is None else _clip_rows(rows, self.max_norm)
+
+
+@operator(3, name="MultiFieldEmbeddingLookup")
+def _combine(rows, values, fields, size, how):
+    batch = rows.shape[0]
+    weighted = rows * values[..., None]
+    segments = (fields + size * jnp.arange(batch)[:, None]).reshape(-1)
+    flat = weighted.reshape(-1, rows.shape[-1])
+    # A weight of 0 pads a sample; it neither counts nor takes part in the maximum.
+    present = values.reshape(-1) != 0
+    counts = jax.ops.segment_sum(present.astype(flat.dtype), segments, batch * size)[:, None]
+    if how == "MAX":
+        least = jnp.where(present[:, None], flat, -jnp.inf)
+        out = jnp.where(counts > 0, jax.ops.segment_max(least, segments, batch * size), 0)
+    else:
+        out = jax.ops.segment_sum(flat, segments, batch * size)
+    if how == "MEAN":
+        out = out / jnp.maximum(counts, 1)
+    return out.reshape(batch, size, -1)
+
+
+class MultiFieldEmbeddingLookup(EmbeddingLookup):
+    """For each field of each sample, the embeddings of its features, weighted and combined.
+
+    Args:
+        vocab_size (int): the number of rows of the table.
+        embedding_size (int): the size of a row.
+        field_size (int): the number of fields.
+        param_init, target, slice_mode, max_norm, sparse, dtype: as in `EmbeddingLookup`.
+        feature_num_list: kept for MindSpore's programs, without effect.
+        operator (str): how the features of a field are combined: "SUM", "MEAN" or "MAX". Default: "SUM".
+
+    Inputs:
+        - **input_indices** (Tensor) - integers (batch, features).
+        - **input_values** (Tensor) - floats (batch, features), the weights; a weight of 0 pads.
+        - **field_ids** (Tensor) - integers (batch, features), the field of each feature.
+
+    Outputs:
+        Tensor, of shape (batch, field_size, embedding_size).
+
+    Raises:
+        TypeError: a wrong type of an argument, or inputs that are no Tensors.
+        ValueError: `field_size` is not positive, another `operator`, or inputs of different shapes.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.MultiFieldEmbeddingLookup(3, 1, 2, param_init=ms.Tensor([[1.0], [2.0], [3.0]]))
+        >>> ids, values, fields = ms.Tensor([[0, 1, 2]]), ms.Tensor([[1.0, 1.0, 2.0]]), ms.Tensor([[0, 0, 1]])
+        >>> print(net(ids, values, fields))
+        [[[3.]
+          [6.]]]
+    """
+
+    OPERATOR_SUM = "SUM"
+    OPERATOR_MEAN = "MEAN"
+    OPERATOR_MAX = "MAX"
+
+    def __init__(
+        self,
+        vocab_size,
+        embedding_size,
+        field_size,
+        param_init="normal",
+        target="CPU",
+        slice_mode="batch_slice",
+        feature_num_list=None,
+        max_norm=None,
+        sparse=True,
+        operator="SUM",
+        dtype=mstype.float32,
+    ):
+        super().__init__(vocab_size, embedding_size, param_init, target, slice_mode, None, max_norm, sparse, dtype)
+        self.field_size = positive_int(field_size, "field_size", "MultiFieldEmbeddingLookup")
+        if operator not in ("SUM", "MEAN", "MAX"):
+            raise ValueError(
+                f"For 'MultiFieldEmbeddingLookup', 'operator' should be 'SUM', 'MEAN' or 'MAX', but got {operator!r}."
+            )
+        self.operator = operator
+
+    def construct(self, input_indices, input_values, field_ids):
+        who = "MultiFieldEmbeddingLookup"
+        _check_ids(field_ids, who)
+        check_tensor(input_values, "input_values", who)
+        rows = super().construct(input_indices)
+        if not input_indices.shape == input_values.shape == field_ids.shape or input_indices.ndim != 2:
+            raise ValueError(
+                f"For '{who}', the inputs should have one shape (batch, features), but have "
+                f"{input_indices.shape}, {input_values.shape} and {field_ids.shape}."
+            )
+        return _combine(rows, input_values, field_ids, self.field_size, self.operator)

@@ -1,0 +1,342 @@
+"""Layers for images: resizing, rearranging of pixels, measures of similarity."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.function.array_func import arrange
+from msjax.ops.function.image_func import pixels, resizing
+from msjax.ops.function.image_func.patches import extract_image_patches
+from msjax.ops.function.math_func import elementwise, reduction
+from msjax.ops.function.nn_func import convolution, pooling
+
+__all__ = [
+    "CentralCrop",
+    "ChannelShuffle",
+    "ImageGradients",
+    "MSSSIM",
+    "PSNR",
+    "PixelShuffle",
+    "PixelUnshuffle",
+    "SSIM",
+    "Unfold",
+    "Upsample",
+]
+
+
+class Upsample(Cell):
+    """An image brought to another size; see `ops.interpolate`.
+
+    Args:
+        size (int or tuple, optional): the output's spatial sizes.
+        scale_factor (float or tuple, optional): in its place, the factors of the sizes.
+        mode (str): "nearest" (the default), "linear", "bilinear", "bicubic", "trilinear" or "area".
+        align_corners (bool, optional): for the linear and cubic modes.
+        recompute_scale_factor (bool, optional): whether coordinates follow from the sizes, also with a `scale_factor`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.Upsample(size=4)(ms.Tensor([[[1.0, 2.0]]])))
+        [[[1. 1. 2. 2.]]]
+    """
+
+    def __init__(self, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
+        super().__init__()
+        self.size = size
+        self.scale_factor = scale_factor
+        self.mode = mode
+        self.align_corners = align_corners
+        self.recompute_scale_factor = recompute_scale_factor
+
+    def construct(self, x):
+        return resizing.interpolate(
+            x, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
+        )  # fmt: skip
+
+
+class PixelShuffle(Cell):
+    """Channels spread over space: (..., C * r * r, H, W) to (..., C, H * r, W * r).
+
+    Args:
+        upscale_factor (int): r.
+    """
+
+    def __init__(self, upscale_factor):
+        super().__init__()
+        self.upscale_factor = upscale_factor
+
+    def construct(self, input):
+        return pixels.pixel_shuffle(input, self.upscale_factor)
+
+
+class PixelUnshuffle(Cell):
+    """Space gathered into channels: (..., C, H * r, W * r) to (..., C * r * r, H, W).
+
+    Args:
+        downscale_factor (int): r.
+    """
+
+    def __init__(self, downscale_factor):
+        super().__init__()
+        self.downscale_factor = downscale_factor
+
+    def construct(self, input):
+        return pixels.pixel_unshuffle(input, self.downscale_factor)
+
+
+class ChannelShuffle(Cell):
+    """The channels (axis 1) in groups, taken one of each group in turn.
+
+    Args:
+        groups (int): positive; has to divide the channels.
+
+    Raises:
+        TypeError, ValueError: `groups` is no positive int.
+    """
+
+    def __init__(self, groups):
+        super().__init__()
+        if isinstance(groups, bool) or not isinstance(groups, int):
+            raise TypeError(f"For 'ChannelShuffle', 'groups' should be an int, but got {describe(groups)}.")
+        if groups < 1:
+            raise ValueError(f"For 'ChannelShuffle', 'groups' should be positive, but got {groups}.")
+        self.groups = groups
+
+    def construct(self, x):
+        return pixels.channel_shuffle(x, self.groups)
+
+
+class CentralCrop(Cell):
+    """The middle of images.
+
+    Args:
+        central_fraction (float): the share of height and width, in (0, 1].
+
+    Inputs:
+        - **image** (Tensor) - of shape (C, H, W) or (N, C, H, W).
+
+    Raises:
+        TypeError, ValueError: a wrong type or value.
+    """
+
+    def __init__(self, central_fraction):
+        super().__init__()
+        if not isinstance(central_fraction, float):
+            raise TypeError(f"For 'CentralCrop', 'central_fraction' should be a float, but got {describe(central_fraction)}.")
+        if not 0 < central_fraction <= 1:
+            raise ValueError(f"For 'CentralCrop', 'central_fraction' should be in (0, 1], but got {central_fraction}.")
+        self.central_fraction = central_fraction
+
+    def construct(self, image):
+        if image.ndim not in (3, 4):
+            raise ValueError(f"For 'CentralCrop', the image should have 3 or 4 axes, but its shape is {image.shape}.")
+        top, left = (int((n - n * self.central_fraction) / 2) for n in image.shape[-2:])
+        height, width = image.shape[-2:]
+        return image[..., top : height - top, left : width - left]
+
+
+class ImageGradients(Cell):
+    """The differences of neighbouring elements along height and width, zero in the last row and column.
+
+    Inputs:
+        - **images** (Tensor) - of shape (N, C, H, W).
+
+    Outputs:
+        A tuple of two Tensors of the same shape: along height, along width.
+    """
+
+    def construct(self, images):
+        if images.ndim != 4:
+            raise ValueError(f"For 'ImageGradients', the images should have 4 axes, but their shape is {images.shape}.")
+        return _image_gradients(images)
+
+
+@operator(name="ImageGradients", int_grad=True)
+def _image_gradients(x):
+    return (
+        jnp.pad(x[:, :, 1:] - x[:, :, :-1], ((0, 0), (0, 0), (0, 1), (0, 0))),
+        jnp.pad(x[..., 1:] - x[..., :-1], ((0, 0), (0, 0), (0, 0), (0, 1))),
+    )
+
+
+class Unfold(Cell):
+    """The windows of images as channels.
+
+    Args:
+        ksizes, strides, rates (tuple or list): [1, height, width, 1]: the window, the distance of windows, and that of
+            neighbouring elements in one.
+        padding (str): "valid" (the default) or "same".
+
+    Inputs:
+        - **input_x** (Tensor) - of shape (N, C, H, W).
+
+    Outputs:
+        Tensor, of shape (N, height * width * C, H', W').
+    """
+
+    def __init__(self, ksizes, strides, rates, padding="valid"):
+        super().__init__()
+        windows = []
+        for name, value in (("ksizes", ksizes), ("strides", strides), ("rates", rates)):
+            if not isinstance(value, (tuple, list)):
+                raise TypeError(f"For 'Unfold', '{name}' should be a tuple or list, but got {describe(value)}.")
+            if len(value) != 4 or value[0] != 1 or value[3] != 1:
+                raise ValueError(f"For 'Unfold', '{name}' should be [1, height, width, 1], but got {value}.")
+            windows.append(tuple(value[1:3]))
+        if padding.lower() not in ("valid", "same"):
+            raise ValueError(f"For 'Unfold', 'padding' should be 'valid' or 'same', but got {padding!r}.")
+        self._windows = windows
+        self._same = padding.lower() == "same"
+
+    def construct(self, input_x):
+        return extract_image_patches(input_x, *self._windows, self._same)
+
+
+# ---- similarity
+
+
+def _checked(max_val, who):
+    if isinstance(max_val, bool) or not isinstance(max_val, (int, float)):
+        raise TypeError(f"For '{who}', 'max_val' should be a number, but got {describe(max_val)}.")
+    if max_val <= 0:
+        raise ValueError(f"For '{who}', 'max_val' should be positive, but got {max_val}.")
+    return float(max_val)
+
+
+def _pair(img1, img2, who):
+    if img1.ndim != 4 or img1.shape != img2.shape or img1.dtype != img2.dtype:
+        raise ValueError(
+            f"For '{who}', both images should have one shape (N, C, H, W) and dtype, but got {describe(img1)} and {describe(img2)}."
+        )
+
+
+class PSNR(Cell):
+    """The peak signal-to-noise ratio of images, in decibels: 10 log10(max_val ** 2 / mean squared difference).
+
+    Args:
+        max_val (int or float): the largest possible value. Default: 1.0.
+
+    Inputs:
+        - **img1**, **img2** (Tensor) - of shape (N, C, H, W).
+
+    Outputs:
+        Tensor, of shape (N,).
+    """
+
+    def __init__(self, max_val=1.0):
+        super().__init__()
+        self.max_val = _checked(max_val, "PSNR")
+
+    def construct(self, img1, img2):
+        _pair(img1, img2, "PSNR")
+        mse = reduction.mean(elementwise.square(img1 - img2), (-3, -2, -1))
+        return elementwise.log(self.max_val**2 / mse) * float(10 / np.log(10))
+
+
+class _Similarity(Cell):
+    """What SSIM and MSSSIM share: local means under a Gaussian window."""
+
+    def _setup(self, max_val, filter_size, filter_sigma, k1, k2):
+        who = type(self).__name__
+        self.max_val = _checked(max_val, who)
+        if isinstance(filter_size, bool) or not isinstance(filter_size, int):
+            raise TypeError(f"For '{who}', 'filter_size' should be an int, but got {describe(filter_size)}.")
+        if filter_size < 1:
+            raise ValueError(f"For '{who}', 'filter_size' should be positive, but got {filter_size}.")
+        for name, value in (("filter_sigma", filter_sigma), ("k1", k1), ("k2", k2)):
+            if not isinstance(value, float):
+                raise TypeError(f"For '{who}', '{name}' should be a float, but got {describe(value)}.")
+            if value <= 0:
+                raise ValueError(f"For '{who}', '{name}' should be positive, but got {value}.")
+        self.filter_size = filter_size
+        self.filter_sigma = filter_sigma
+        self._c1, self._c2 = (k1 * self.max_val) ** 2, (k2 * self.max_val) ** 2
+        at = np.arange(filter_size) - (filter_size - 1) / 2
+        line = np.exp(-0.5 * (at / filter_sigma) ** 2)
+        self._window = np.outer(line, line) / line.sum() ** 2
+
+    def _terms(self, a, b):
+        """The mean luminance and contrast terms of each image's channels (N, C)."""
+        channels = a.shape[1]
+        if min(a.shape[2:]) < self.filter_size:
+            raise ValueError(
+                f"For '{type(self).__name__}', images should be as large as the window of size {self.filter_size}, but their shape is {a.shape}."
+            )
+        window = Tensor(np.tile(self._window, (channels, 1, 1, 1)).astype(np.float32)).astype(a.dtype)
+
+        def mean(x):
+            return convolution.conv2d(x, window, groups=channels)
+
+        ma, mb = mean(a), mean(b)
+        ab, aa, bb = ma * mb, ma * ma, mb * mb
+        spread = mean(a * a + b * b) - aa - bb
+        common = mean(a * b) - ab
+        contrast = (2 * common + self._c2) / (spread + self._c2)
+        luminance = (2 * ab + self._c1) / (aa + bb + self._c1)
+        return reduction.mean(luminance * contrast, (-2, -1)), reduction.mean(contrast, (-2, -1))
+
+
+class SSIM(_Similarity):
+    """The structural similarity of images: 1 for equal ones.
+
+    Args:
+        max_val (int or float): the largest possible value. Default: 1.0.
+        filter_size (int): the size of the Gaussian window. Default: 11.
+        filter_sigma (float): its standard deviation. Default: 1.5.
+        k1, k2 (float): the constants of the luminance and contrast terms. Default: 0.01 and 0.03.
+
+    Inputs:
+        - **img1**, **img2** (Tensor) - of shape (N, C, H, W).
+
+    Outputs:
+        Tensor, of shape (N,).
+    """
+
+    def __init__(self, max_val=1.0, filter_size=11, filter_sigma=1.5, k1=0.01, k2=0.03):
+        super().__init__()
+        self._setup(max_val, filter_size, filter_sigma, k1, k2)
+
+    def construct(self, img1, img2):
+        _pair(img1, img2, "SSIM")
+        return reduction.mean(self._terms(img1, img2)[0], -1)
+
+
+class MSSSIM(_Similarity):
+    """The structural similarity of images on several scales, each half as large as the one before.
+
+    Args:
+        max_val (int or float): the largest possible value. Default: 1.0.
+        power_factors (tuple or list of float): the weight of each scale.
+        filter_size, filter_sigma, k1, k2: as of `SSIM`.
+
+    Inputs:
+        - **img1**, **img2** (Tensor) - of shape (N, C, H, W).
+
+    Outputs:
+        Tensor, of shape (N,).
+    """
+
+    def __init__(
+        self, max_val=1.0, power_factors=(0.0448, 0.2856, 0.3001, 0.2363, 0.1333), filter_size=11, filter_sigma=1.5,
+        k1=0.01, k2=0.03,
+    ):  # fmt: skip
+        super().__init__()
+        self._setup(max_val, filter_size, filter_sigma, k1, k2)
+        if not isinstance(power_factors, (tuple, list)):
+            raise TypeError(f"For 'MSSSIM', 'power_factors' should be a tuple or list, but got {describe(power_factors)}.")
+        self.power_factors = tuple(power_factors)
+
+    def construct(self, img1, img2):
+        _pair(img1, img2, "MSSSIM")
+        factors = []
+        for i, power in enumerate(self.power_factors):
+            if i:
+                img1, img2 = pooling.avg_pool2d(img1, 2, 2), pooling.avg_pool2d(img2, 2, 2)
+            whole, contrast = self._terms(img1, img2)
+            last = i == len(self.power_factors) - 1
+            factors.append(elementwise.pow(elementwise.maximum(whole if last else contrast, 0.0), float(power)))
+        return reduction.mean(reduction.prod(arrange.stack(factors, -1), -1), -1)

@@ -1,0 +1,169 @@
+"""Layers for matrices in the last two axes: triangles and diagonals."""
+
+import jax.numpy as jnp
+
+from msjax.nn.cell.base import Cell
+from msjax.nn.layer.checks import check_tensor, check_type
+from msjax.ops.dispatch.operator import operator
+
+__all__ = ["MatrixDiag", "MatrixDiagPart", "MatrixSetDiag", "Tril", "Triu"]
+
+
+def _check_matrix(x, who):
+    if check_tensor(x, "x", who).ndim < 2:
+        raise ValueError(f"For '{who}', the input should have at least 2 axes, but its shape is {x.shape}.")
+
+
+@operator(int_grad=True, name="Tril")
+def _tril(x, k):
+    return jnp.tril(x, k)
+
+
+@operator(int_grad=True, name="Triu")
+def _triu(x, k):
+    return jnp.triu(x, k)
+
+
+class Tril(Cell):
+    """The lower triangle of matrices, with zeros above.
+
+    Inputs:
+        - **x** (Tensor) - of shape (*, M, N).
+        - **k** (int) - the last diagonal kept: 0, the default, for the main one, more for above. Default: 0.
+
+    Outputs:
+        Tensor, of the same shape and dtype.
+
+    Raises:
+        TypeError: `x` is no Tensor.
+        ValueError: it has less than 2 axes.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.Tril()(ms.Tensor([[1, 2], [3, 4]])))
+        [[1 0]
+         [3 4]]
+    """
+
+    def construct(self, x, k=0):
+        _check_matrix(x, "Tril")
+        check_type(k, int, "k", "Tril")
+        return _tril(x, k)
+
+
+class Triu(Cell):
+    """The upper triangle of matrices, with zeros below.
+
+    Inputs:
+        - **x** (Tensor) - of shape (*, M, N).
+        - **k** (int) - the first diagonal kept: 0, the default, for the main one, more for above. Default: 0.
+
+    Outputs:
+        Tensor, of the same shape and dtype.
+
+    Raises:
+        TypeError: `x` is no Tensor.
+        ValueError: it has less than 2 axes.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.Triu()(ms.Tensor([[1, 2], [3, 4]])))
+        [[1 2]
+         [0 4]]
+    """
+
+    def construct(self, x, k=0):
+        _check_matrix(x, "Triu")
+        check_type(k, int, "k", "Triu")
+        return _triu(x, k)
+
+
+@operator(int_grad=True, name="MatrixDiag")
+def _matrix_diag(x):
+    return x[..., None] * jnp.eye(x.shape[-1], dtype=x.dtype)
+
+
+@operator(int_grad=True, name="MatrixDiagPart")
+def _matrix_diag_part(x):
+    return jnp.diagonal(x, axis1=-2, axis2=-1)
+
+
+@operator(2, int_grad=True, name="MatrixSetDiag")
+def _matrix_set_diag(x, diagonal):
+    i = jnp.arange(min(x.shape[-2:]))
+    if diagonal.shape != (*x.shape[:-2], len(i)):
+        raise ValueError(f"the diagonal should have shape {(*x.shape[:-2], len(i))}, but its shape is {diagonal.shape}")
+    return x.at[..., i, i].set(diagonal)
+
+
+class MatrixDiag(Cell):
+    """Diagonal matrices with given diagonals.
+
+    Inputs:
+        - **input_x** (Tensor) - the diagonals, of shape (*, N).
+
+    Outputs:
+        Tensor, of shape (*, N, N).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.MatrixDiag()(ms.Tensor([1.0, 2.0])))
+        [[1. 0.]
+         [0. 2.]]
+    """
+
+    def construct(self, input_x):
+        return _matrix_diag(check_tensor(input_x, "input_x", "MatrixDiag"))
+
+
+class MatrixDiagPart(Cell):
+    """The diagonals of matrices.
+
+    Inputs:
+        - **input_x** (Tensor) - of shape (*, M, N).
+
+    Outputs:
+        Tensor, of shape (*, min(M, N)).
+
+    Raises:
+        ValueError: the input has less than 2 axes.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.MatrixDiagPart()(ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        [1. 4.]
+    """
+
+    def construct(self, input_x):
+        _check_matrix(input_x, "MatrixDiagPart")
+        return _matrix_diag_part(input_x)
+
+
+class MatrixSetDiag(Cell):
+    """Matrices with their diagonals replaced.
+
+    Inputs:
+        - **input_x** (Tensor) - of shape (*, M, N).
+        - **diagonal** (Tensor) - of shape (*, min(M, N)).
+
+    Outputs:
+        Tensor, of the shape and dtype of `input_x`.
+
+    Raises:
+        ValueError: the shapes don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.MatrixSetDiag()(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([5.0, 6.0])))
+        [[5. 2.]
+         [3. 6.]]
+    """
+
+    def construct(self, input_x, diagonal):
+        _check_matrix(input_x, "MatrixSetDiag")
+        return _matrix_set_diag(input_x, check_tensor(diagonal, "diagonal", "MatrixSetDiag"))

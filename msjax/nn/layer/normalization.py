@@ -1,0 +1,410 @@
+"""Normalization layers."""
+
+from msjax.autograd.op import apply
+from msjax.common import dtype as mstype
+from msjax.common.initializer import initializer
+from msjax.common.parameter import Parameter
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+from msjax.nn.layer.basic import positive_int
+from msjax.nn.layer.primitive_attributes import PrimitiveAttribute
+from msjax.ops.dispatch.operator import freeze
+from msjax.ops.function.nn_func import normalization as ops
+from msjax.ops.operations import nn_ops
+
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "GroupNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LRN",
+    "LayerNorm",
+    "LayerNormExt",
+    "SyncBatchNorm",
+]
+
+
+class _MovingNorm(Cell):
+    """What layers with moving statistics share; `ndims`, the input's possible numbers of axes, is set by each."""
+
+    ndims = (4,)
+
+    def _setup(self, num_features, eps, momentum, affine, inits, dtype):
+        who = type(self).__name__
+        self.num_features = positive_int(num_features, "num_features", who)
+        if isinstance(momentum, bool) or not isinstance(momentum, (int, float)):
+            raise TypeError(f"For '{who}', 'momentum' should be a float, but got {describe(momentum)}.")
+        if not 0 <= momentum <= 1:
+            raise ValueError(f"For '{who}', 'momentum' should be in [0, 1], but got {momentum}.")
+        self.eps = eps
+        self.momentum = momentum
+        gamma, beta, mean, variance = [initializer(init, num_features, dtype) for init in inits]
+        self.moving_mean = Parameter(mean, name="mean", requires_grad=False)
+        self.moving_variance = Parameter(variance, name="variance", requires_grad=False)
+        self.gamma = Parameter(gamma, name="gamma", requires_grad=affine)
+        self.beta = Parameter(beta, name="beta", requires_grad=affine)
+
+    def _check(self, x):
+        if x.ndim not in self.ndims or x.shape[1] != self.num_features:
+            raise ValueError(
+                f"For '{type(self).__name__}', the input should have {' or '.join(map(str, self.ndims))} axes, and "
+                f"{self.num_features} channels (axis 1), but its shape is {x.shape}."
+            )
+
+    def _shown_momentum(self):
+        return self.momentum
+
+    def extend_repr(self):
+        return (
+            f"num_features={self.num_features}, eps={self.eps}, momentum={self._shown_momentum()}, gamma={self.gamma}, "
+            f"beta={self.beta}, moving_mean={self.moving_mean}, moving_variance={self.moving_variance}"
+        )
+
+
+class _BatchNorm(_MovingNorm):
+    def _shown_momentum(self):
+        # MindSpore keeps the other share, and shows what that leaves of 1.
+        return 1.0 - (1.0 - self.momentum)
+
+    bn_train = PrimitiveAttribute(lambda cell: nn_ops.BatchNorm(True, cell.eps, 1 - cell.momentum, cell.format))
+    bn_infer = PrimitiveAttribute(lambda cell: nn_ops.BatchNorm(False, cell.eps, data_format=cell.format))
+
+    def __init__(
+        self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros", moving_mean_init="zeros",
+        moving_var_init="ones", use_batch_statistics=None, data_format="NCHW", dtype=mstype.float32,
+    ):  # fmt: skip
+        super().__init__()
+        who = type(self).__name__
+        if use_batch_statistics is not None and not isinstance(use_batch_statistics, bool):
+            raise ValueError(
+                f"For '{who}', 'use_batch_statistics' should be True, False or None, but got {describe(use_batch_statistics)}."
+            )
+        if data_format != "NCHW":
+            raise ValueError(f"For '{who}', 'data_format' should be 'NCHW', but got {data_format!r}.")
+        self.format = data_format
+        self.use_batch_statistics = use_batch_statistics
+        self._setup(num_features, eps, momentum, affine, (gamma_init, beta_init, moving_mean_init, moving_var_init), dtype)
+
+    def construct(self, x):
+        self._check(x)
+        operands = (x, self.gamma, self.beta, self.moving_mean, self.moving_variance)
+        if self.use_batch_statistics if self.use_batch_statistics is not None else self.training:
+            static = (freeze(self.momentum), freeze(self.eps))
+            out, mean, variance = apply(ops.BATCH_NORM_TRAIN, operands, static)
+            self.moving_mean._value = mean._value
+            self.moving_variance._value = variance._value
+            return out
+        return apply(ops.BATCH_NORM_EVAL, operands, (freeze(self.eps),))
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalization of inputs (N, C) or (N, C, L); see `BatchNorm2d`."""
+
+    ndims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalization of inputs (N, C, H, W), per channel.
+
+    In training it uses the statistics of the batch and moves its own towards them; in inference, its own.
+
+    Args:
+        num_features (int): the channels C.
+        eps (float): added to the variance. Default: 1e-5.
+        momentum (float): the share of the old moving statistics, in [0, 1]. Default: 0.9.
+        affine (bool): whether gamma and beta are trained. Default: True.
+        gamma_init, beta_init, moving_mean_init, moving_var_init: initializers, names, numbers or Tensors (C,).
+        use_batch_statistics (bool, optional): True or False for batch statistics always or never.
+        data_format (str): "NCHW".
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+
+    Inputs:
+        - **x** (Tensor) - of shape (N, C, H, W).
+
+    Outputs:
+        Tensor, of the same shape and dtype.
+
+    Raises:
+        TypeError: `num_features` is no int.
+        ValueError: a wrong value of an argument, or the input's shape doesn't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.BatchNorm2d(1, eps=0.0)(ms.Tensor([[[[1.0, 2.0]]]])))
+        [[[[1. 2.]]]]
+    """
+
+
+class BatchNorm3d(Cell):
+    """Batch normalization of inputs (N, C, D, H, W), by a `BatchNorm2d`; see there for the arguments."""
+
+    def __init__(
+        self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros", moving_mean_init="zeros",
+        moving_var_init="ones", use_batch_statistics=None, dtype=mstype.float32,
+    ):  # fmt: skip
+        super().__init__()
+        self.bn2d = BatchNorm2d(
+            num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init,
+            use_batch_statistics, "NCHW", dtype,
+        )  # fmt: skip
+
+    def construct(self, x):
+        if x.ndim != 5:
+            raise ValueError(f"For 'BatchNorm3d', the input should have 5 axes, but its shape is {x.shape}.")
+        n, c, d, h, w = x.shape
+        return self.bn2d(x.reshape((n, c, d * h, w))).reshape((n, c, d, h, w))
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalization whose statistics are those of all devices.
+
+    A compiled network sees the whole batch, also where it is spread over devices, so that this is batch normalization.
+
+    Args:
+        process_groups (list, optional): kept for MindSpore's programs; only None is offered.
+        num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init,
+            use_batch_statistics, dtype: as of `BatchNorm2d`.
+    """
+
+    ndims = (2, 3, 4, 5)
+
+    def __init__(
+        self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros", moving_mean_init="zeros",
+        moving_var_init="ones", use_batch_statistics=None, process_groups=None, dtype=mstype.float32,
+    ):  # fmt: skip
+        if process_groups is not None:
+            raise NotImplementedError(
+                "For 'SyncBatchNorm', 'process_groups' is not offered: statistics are those of all devices."
+            )
+        super().__init__(
+            num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init,
+            use_batch_statistics, "NCHW", dtype,
+        )  # fmt: skip
+
+
+class LayerNorm(Cell):
+    """Normalization over the last axes.
+
+    Args:
+        normalized_shape (tuple or list): the shape of gamma and beta.
+        begin_norm_axis (int): the first axis to normalize. Default: -1.
+        begin_params_axis (int): the first axis of gamma and beta. Default: -1.
+        gamma_init, beta_init: initializers, names, numbers or Tensors.
+        epsilon (float): added to the variance. Default: 1e-7.
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+
+    Inputs:
+        - **x** (Tensor) - whose shape from axis `begin_params_axis` on is `normalized_shape`.
+
+    Outputs:
+        Tensor, of the same shape and dtype.
+
+    Raises:
+        TypeError: `normalized_shape` is no tuple or list.
+        ValueError: it is empty, or doesn't fit the input.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.LayerNorm((2,), epsilon=0.0)(ms.Tensor([[1.0, 3.0]])))
+        [[-1.  1.]]
+    """
+
+    layer_norm = PrimitiveAttribute(lambda cell: nn_ops.LayerNorm(cell.begin_norm_axis, cell.begin_params_axis, cell.epsilon))
+
+    def __init__(
+        self, normalized_shape, begin_norm_axis=-1, begin_params_axis=-1, gamma_init="ones", beta_init="zeros", epsilon=1e-7,
+        dtype=mstype.float32,
+    ):  # fmt: skip
+        super().__init__()
+        if not isinstance(normalized_shape, (tuple, list)):
+            raise TypeError(
+                f"For 'LayerNorm', 'normalized_shape' should be a tuple or list, but got {describe(normalized_shape)}."
+            )
+        if not normalized_shape:
+            raise ValueError("For 'LayerNorm', 'normalized_shape' should not be empty.")
+        self.normalized_shape = tuple(normalized_shape)
+        self.begin_norm_axis = begin_norm_axis
+        self.begin_params_axis = begin_params_axis
+        self.epsilon = epsilon
+        self.gamma = Parameter(initializer(gamma_init, self.normalized_shape, dtype), name="gamma")
+        self.beta = Parameter(initializer(beta_init, self.normalized_shape, dtype), name="beta")
+
+    def construct(self, input_x):
+        static = (self.begin_norm_axis, self.begin_params_axis, freeze(float(self.epsilon)))
+        return apply(ops.LAYER_NORM, (input_x, self.gamma, self.beta), static)
+
+    def extend_repr(self):
+        return (
+            f"normalized_shape={self.normalized_shape}, begin_norm_axis={self.begin_norm_axis}, "
+            f"begin_params_axis={self.begin_params_axis}, gamma{self.gamma}, beta={self.beta}"
+        )
+
+
+class LayerNormExt(Cell):
+    """Normalization over the last axes, with the parameters `weight` and `bias`.
+
+    Args:
+        normalized_shape (int, tuple or list): the shape of the last axes.
+        eps (float): added to the variance. Default: 1e-5.
+        elementwise_affine (bool): whether there are weight and bias. Default: True.
+        bias (bool): whether there is a bias. Default: True.
+        dtype (ms.dtype, optional): of the Parameters. Default: ms.float32.
+    """
+
+    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, dtype=None):
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
+        if not isinstance(shape, (tuple, list)):
+            raise TypeError(
+                f"For 'LayerNormExt', 'normalized_shape' should be an int, tuple or list, but got {describe(normalized_shape)}."
+            )
+        self.normalized_shape = tuple(shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        self.weight = self.bias = None
+        dtype = dtype or mstype.float32
+        if elementwise_affine:
+            self.weight = Parameter(initializer("ones", self.normalized_shape, dtype), name="weight")
+            if bias:
+                self.bias = Parameter(initializer("zeros", self.normalized_shape, dtype), name="bias")
+
+    def construct(self, input):
+        return ops.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extend_repr(self):
+        return f"normalized_shape={self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Cell):
+    """Normalization over groups of channels.
+
+    Args:
+        num_groups (int): how many groups; has to divide `num_channels`.
+        num_channels (int): the channels C.
+        eps (float): added to the variance. Default: 1e-5.
+        affine (bool): whether gamma and beta are trained. Default: True.
+        gamma_init, beta_init: initializers, names, numbers or Tensors (C,).
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+
+    Inputs:
+        - **x** (Tensor) - of shape (N, C, ...).
+
+    Outputs:
+        Tensor, of the same shape and dtype.
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type or value, or an input with other channels.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> nn.GroupNorm(2, 4)(ms.ops.ones((1, 4, 3, 3))).shape
+        (1, 4, 3, 3)
+    """
+
+    def __init__(
+        self, num_groups, num_channels, eps=1e-5, affine=True, gamma_init="ones", beta_init="zeros", dtype=mstype.float32
+    ):  # fmt: skip
+        super().__init__()
+        self.num_groups = positive_int(num_groups, "num_groups", "GroupNorm")
+        self.num_channels = positive_int(num_channels, "num_channels", "GroupNorm")
+        if num_channels % num_groups:
+            raise ValueError(f"For 'GroupNorm', 'num_groups' should divide 'num_channels', {num_channels}, but got {num_groups}.")
+        if isinstance(eps, bool) or not isinstance(eps, (int, float)):
+            raise TypeError(f"For 'GroupNorm', 'eps' should be a float, but got {describe(eps)}.")
+        if not isinstance(affine, bool):
+            raise TypeError(f"For 'GroupNorm', 'affine' should be a bool, but got {describe(affine)}.")
+        self.eps = eps
+        self.gamma = Parameter(initializer(gamma_init, num_channels, dtype), name="gamma", requires_grad=affine)
+        self.beta = Parameter(initializer(beta_init, num_channels, dtype), name="beta", requires_grad=affine)
+
+    def construct(self, x):
+        if x.ndim < 2 or x.shape[1] != self.num_channels:
+            raise ValueError(
+                f"For 'GroupNorm', the input should have {self.num_channels} channels (axis 1), but its shape is {x.shape}."
+            )
+        return ops.group_norm(x, self.num_groups, self.gamma, self.beta, self.eps)
+
+    def extend_repr(self):
+        return f"num_groups={self.num_groups}, num_channels={self.num_channels}"
+
+
+class _InstanceNorm(_MovingNorm):
+    def __init__(
+        self, num_features, eps=1e-5, momentum=0.1, affine=True, gamma_init="ones", beta_init="zeros", dtype=mstype.float32
+    ):  # fmt: skip
+        super().__init__()
+        who = type(self).__name__
+        if not isinstance(affine, bool):
+            raise TypeError(f"For '{who}', 'affine' should be a bool, but got {describe(affine)}.")
+        if not isinstance(momentum, float):
+            raise TypeError(f"For '{who}', 'momentum' should be a float, but got {describe(momentum)}.")
+        self._setup(num_features, eps, momentum, affine, (gamma_init, beta_init, "zeros", "ones"), dtype)
+
+    def construct(self, x):
+        self._check(x)
+        operands = (x, self.gamma, self.beta, self.moving_mean, self.moving_variance)
+        out, mean, variance = apply(ops.INSTANCE_NORM_TRAIN, operands, (freeze(1 - self.momentum), freeze(self.eps)))
+        self.moving_mean._value = mean._value
+        self.moving_variance._value = variance._value
+        return out
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance normalization of inputs (N, C, L); see `InstanceNorm2d`."""
+
+    ndims = (3,)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance normalization of inputs (N, C, H, W): each channel of each sample by itself.
+
+    Args:
+        num_features (int): the channels C.
+        eps (float): added to the variance. Default: 1e-5.
+        momentum (float): the share of the batch's statistics in the moving ones, which are kept, but not used. Default: 0.1.
+        affine (bool): whether gamma and beta are trained. Default: True.
+        gamma_init, beta_init: initializers, names, numbers or Tensors (C,).
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> nn.InstanceNorm2d(3)(ms.ops.ones((1, 3, 4, 4))).shape
+        (1, 3, 4, 4)
+    """
+
+    ndims = (4,)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance normalization of inputs (N, C, D, H, W); see `InstanceNorm2d`."""
+
+    ndims = (5,)
+
+
+class LRN(Cell):
+    """Local response normalization: x / (bias + alpha * sum of squares over neighbouring channels) ** beta.
+
+    Args:
+        depth_radius (int): how many channels on each side are neighbours. Default: 5.
+        bias, alpha (float): Default: 1.0.
+        beta (float): Default: 0.5.
+        norm_region (str): "ACROSS_CHANNELS".
+
+    Inputs:
+        - **x** (Tensor) - of shape (N, C, H, W).
+    """
+
+    def __init__(self, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS"):
+        super().__init__()
+        ops.check_lrn(depth_radius, bias, alpha, beta, norm_region, "LRN")
+        self._arguments = (depth_radius, bias, alpha, beta, norm_region)
+
+    def construct(self, input_x):
+        return ops.lrn(input_x, *self._arguments)

@@ -1,0 +1,232 @@
+"""Layers that pad."""
+
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+from msjax.ops.function.nn_func.pads import pad_constant, pad_mirrored, widths_from_last
+
+__all__ = [
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ConstantPad3d",
+    "Pad",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReflectionPad3d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "ReplicationPad3d",
+    "ZeroPad2d",
+]
+
+
+class Pad(Cell):
+    """Elements added at the edges of a Tensor.
+
+    Args:
+        paddings (tuple): for each axis a pair: how many elements to add before and after.
+        mode (str): "CONSTANT" (zeros, the default), "REFLECT" or "SYMMETRIC" (mirrored, without or with the edge itself).
+
+    Raises:
+        TypeError: `paddings` is no tuple.
+        ValueError: another mode, or pairs that don't fit the input.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.Pad(((1, 2),))(ms.Tensor([1.0, 2.0])))
+        [0. 1. 2. 0. 0.]
+    """
+
+    def __init__(self, paddings, mode="CONSTANT"):
+        super().__init__()
+        if not isinstance(paddings, tuple):
+            raise TypeError(f"For 'Pad', 'paddings' should be a tuple of pairs, but got {describe(paddings)}.")
+        if any(not isinstance(p, (tuple, list)) or len(p) != 2 for p in paddings):
+            raise ValueError(f"For 'Pad', 'paddings' should hold a pair for each axis, but got {paddings}.")
+        if mode not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
+            raise ValueError(f"For 'Pad', 'mode' should be 'CONSTANT', 'REFLECT' or 'SYMMETRIC', but got {mode!r}.")
+        self.paddings = paddings
+        self.mode = mode
+
+    def construct(self, x):
+        if len(self.paddings) != x.ndim:
+            raise ValueError(
+                f"For 'Pad', 'paddings' should have {x.ndim} pairs for an input of shape {x.shape}, but got {self.paddings}."
+            )
+        if self.mode == "CONSTANT":
+            return pad_constant(x, 0, self.paddings)
+        return pad_mirrored(x, self.paddings, self.mode.lower())
+
+
+class _Around(Cell):
+    """What layers share that pad their last axes; `axes` is set by each."""
+
+    axes = 1
+
+    def _setup(self, padding, negative=True):
+        who, n = type(self).__name__, self.axes
+        if isinstance(padding, bool) or not isinstance(padding, (int, tuple)):
+            raise TypeError(f"For '{who}', 'padding' should be an int or a tuple of ints, but got {describe(padding)}.")
+        widths = (padding,) * (2 * n) if isinstance(padding, int) else padding
+        if any(isinstance(w, bool) or not isinstance(w, int) for w in widths):
+            raise TypeError(f"For '{who}', 'padding' should be ints, but got {padding}.")
+        if len(widths) % 2 or len(widths) > 2 * n:
+            raise ValueError(f"For '{who}', 'padding' should be an int or {2 * n} ints, but got {padding}.")
+        if not negative and any(w < 0 for w in widths):
+            raise ValueError(f"For '{who}', 'padding' should not be negative, but got {padding}.")
+        self.padding = widths
+
+    def _mirrored(self, x, mode):
+        if x.ndim <= self.axes:
+            raise ValueError(
+                f"For '{type(self).__name__}', the input should have more than {self.axes} axes, but its shape is {x.shape}."
+            )
+        return pad_mirrored(x, widths_from_last(self.padding, x.ndim, type(self).__name__), mode)
+
+
+class _ConstantPad(_Around):
+    def __init__(self, padding, value):
+        super().__init__()
+        self._setup(padding)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"For '{type(self).__name__}', 'value' should be a number, but got {describe(value)}.")
+        self.value = value
+
+    def construct(self, x):
+        return pad_constant(x, self.value, widths_from_last(self.padding, x.ndim, type(self).__name__))
+
+
+class ConstantPad1d(_ConstantPad):
+    """A number added at both ends of the last axis.
+
+    Args:
+        padding (int or tuple): how often, or (left, right); negative numbers cut off.
+        value (int or float): the number.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.ConstantPad1d((1, 2), 0.5)(ms.Tensor([[1.0, 2.0]])))
+        [[0.5 1.  2.  0.5 0.5]]
+    """
+
+
+class ConstantPad2d(_ConstantPad):
+    """A number added around the last two axes.
+
+    Args:
+        padding (int or tuple): how often, or (left, right, top, bottom); negative numbers cut off.
+        value (int or float): the number.
+    """
+
+    axes = 2
+
+
+class ConstantPad3d(_ConstantPad):
+    """A number added around the last three axes.
+
+    Args:
+        padding (int or tuple): how often, or (left, right, top, bottom, front, back); negative numbers cut off.
+        value (int or float): the number.
+    """
+
+    axes = 3
+
+
+class ZeroPad2d(_ConstantPad):
+    """Zeros added around the last two axes.
+
+    Args:
+        padding (int or tuple): how many, or (left, right, top, bottom); negative numbers cut off.
+    """
+
+    axes = 2
+
+    def __init__(self, padding):
+        super().__init__(padding, 0)
+
+
+class _ReflectionPad(_Around):
+    def __init__(self, padding):
+        super().__init__()
+        self._setup(padding, negative=False)
+
+    def construct(self, x):
+        return self._mirrored(x, "reflect")
+
+
+class ReflectionPad1d(_ReflectionPad):
+    """The last axis, mirrored at its ends.
+
+    Args:
+        padding (int or tuple): how many elements, or (left, right); less than the axis has.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.ReflectionPad1d(1)(ms.Tensor([[1.0, 2.0, 3.0]])))
+        [[2. 1. 2. 3. 2.]]
+    """
+
+
+class ReflectionPad2d(_ReflectionPad):
+    """The last two axes, mirrored at their ends.
+
+    Args:
+        padding (int or tuple): how many elements, or (left, right, top, bottom); less than the axes have.
+    """
+
+    axes = 2
+
+
+class ReflectionPad3d(_ReflectionPad):
+    """The last three axes, mirrored at their ends.
+
+    Args:
+        padding (int or tuple): how many elements, or (left, right, top, bottom, front, back); less than the axes have.
+    """
+
+    axes = 3
+
+
+class _ReplicationPad(_Around):
+    def __init__(self, padding):
+        super().__init__()
+        self._setup(padding)
+
+    def construct(self, x):
+        return self._mirrored(x, "replicate")
+
+
+class ReplicationPad1d(_ReplicationPad):
+    """The last axis, with its outermost elements repeated.
+
+    Args:
+        padding (int or tuple): how often, or (left, right).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.ReplicationPad1d(1)(ms.Tensor([[1.0, 2.0, 3.0]])))
+        [[1. 1. 2. 3. 3.]]
+    """
+
+
+class ReplicationPad2d(_ReplicationPad):
+    """The last two axes, with their outermost elements repeated.
+
+    Args:
+        padding (int or tuple): how often, or (left, right, top, bottom).
+    """
+
+    axes = 2
+
+
+class ReplicationPad3d(_ReplicationPad):
+    """The last three axes, with their outermost elements repeated.
+
+    Args:
+        padding (int or tuple): how often, or (left, right, top, bottom, front, back).
+    """
+
+    axes = 3

@@ -1,0 +1,544 @@
+"""Pooling layers."""
+
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+from msjax.nn.layer.primitive_attributes import PrimitiveAttribute
+from msjax.ops.function.nn_func import pooling as ops
+from msjax.ops.function.nn_func.sliding import n_ints, same_pads
+from msjax.ops.operations import nn_ops
+
+__all__ = [
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
+    "AvgPool1d",
+    "AvgPool1dExt",
+    "AvgPool2d",
+    "AvgPool2dExt",
+    "AvgPool3d",
+    "AvgPool3dExt",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
+    "LPPool1d",
+    "LPPool2d",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MaxPool2dExt",
+    "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
+]
+
+
+def _primitive(name):
+    """The operator of a layer, as an attribute; for the pad_modes "valid" and "same", and in 3-D for "pad"."""
+
+    def make(cell):
+        known = {"kernel_size": cell.kernel_size, "strides": cell.stride, "pad_mode": cell.pad_mode}
+        if cell.axes == 3 and cell.pad_mode == "PAD":
+            known |= {"pad_list" if name == "MaxPool3D" else "pad": cell.padding, "ceil_mode": cell.ceil_mode}
+        return getattr(nn_ops, name)(**known)
+
+    return PrimitiveAttribute(make)
+
+
+class _Pool(Cell):
+    """What pooling layers share; `axes` is set by each."""
+
+    axes = 2
+
+    def _setup(self, kernel_size, stride, pad_mode, padding, ceil_mode, data_format="NCHW"):
+        who, n = type(self).__name__, self.axes
+        self._kernel = n_ints(kernel_size, n, "kernel_size", who)
+        if n == 2 and isinstance(stride, (tuple, list)) and len(stride) == 1:
+            stride = stride[0]
+        self._strides = n_ints(stride, n, "stride", who)
+        # One axis is shown as a second one beside an axis of size 1.
+        self.kernel_size = (1, *self._kernel) if n == 1 else kernel_size
+        self.stride = (1, *self._strides) if n == 1 else stride
+        if not isinstance(pad_mode, str) or pad_mode.upper() not in ("SAME", "VALID", "PAD"):
+            raise ValueError(f"For '{who}', 'pad_mode' should be 'same', 'valid' or 'pad', but got {pad_mode!r}.")
+        self.pad_mode = pad_mode.upper()
+        if data_format != "NCHW":
+            raise ValueError(f"For '{who}', 'data_format' should be 'NCHW', but got {data_format!r}.")
+        self.format = data_format
+        if not isinstance(ceil_mode, bool):
+            raise TypeError(f"For '{who}', 'ceil_mode' should be a bool, but got {describe(ceil_mode)}.")
+        self.ceil_mode = ceil_mode
+        self.padding = padding
+        self._pads = tuple((p, p) for p in n_ints(padding, n, "padding", who, lowest=0))
+
+    def _padding_for(self, x):
+        if x.ndim not in (self.axes + 1, self.axes + 2):
+            raise ValueError(
+                f"For '{type(self).__name__}', the input should have {self.axes + 1} or {self.axes + 2} axes, but its shape is {x.shape}."
+            )
+        if self.pad_mode == "SAME":
+            return same_pads(x.shape[-self.axes :], self._kernel, self._strides)
+        return self._pads
+
+    def extend_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}"
+
+
+class _MaxPool(_Pool):
+    def _setup_max(self, kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode, data_format="NCHW"):
+        who = type(self).__name__
+        self._setup(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
+        if self.axes == 1 and self.pad_mode == "PAD":
+            self.kernel_size, self.stride = (1, *self.kernel_size), (1, *self.stride)
+        self._dilations = n_ints(dilation, self.axes, "dilation", who)
+        self.dilation = dilation
+        self.return_indices = return_indices
+        plain = not any(p != (0, 0) for p in self._pads) and not any(d != 1 for d in self._dilations)
+        if self.pad_mode != "PAD" and (not plain or return_indices or ceil_mode):
+            raise ValueError(
+                f"For '{who}', 'padding', 'dilation', 'return_indices' and 'ceil_mode' need the pad_mode 'pad', but got {pad_mode!r}."
+            )
+
+    def construct(self, x):
+        pads = self._padding_for(x)
+        return ops.max_pool(
+            x, self._kernel, self._strides, pads, self._dilations, self.ceil_mode, self.return_indices, type(self).__name__
+        )
+
+
+class MaxPool1d(_MaxPool):
+    """The largest value of each window of an input (N, C, L) or (C, L); see `MaxPool2d`.
+
+    Args:
+        kernel_size, stride (int): Default: 1.
+        pad_mode (str): "valid" (the default), "same" or "pad".
+        padding, dilation (int): with "pad".
+        return_indices (bool): with "pad", whether to return, too, where the maxima are.
+        ceil_mode (bool): with "pad", whether the output's size is rounded up.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.MaxPool1d(2, 2)(ms.Tensor([[1.0, 3.0, 2.0, 0.0]])))
+        [[3. 2.]]
+    """
+
+    axes = 1
+    max_pool = _primitive("MaxPool")
+
+    def __init__(
+        self, kernel_size=1, stride=1, pad_mode="valid", padding=0, dilation=1, return_indices=False, ceil_mode=False
+    ):  # fmt: skip
+        super().__init__()
+        for name, value in (("kernel_size", kernel_size), ("stride", stride)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"For 'MaxPool1d', '{name}' should be an int, but got {describe(value)}.")
+        self._setup_max(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode)
+
+
+class MaxPool2d(_MaxPool):
+    """The largest value of each window of an input (N, C, H, W) or (C, H, W); of equal ones, the first gets the gradient.
+
+    Args:
+        kernel_size, stride (int or tuple): for both axes, or (height, width). Default: 1.
+        pad_mode (str): "valid" (the default), "same" (the output has size ceil(size / stride)) or "pad".
+        padding (int or tuple): with "pad", at both sides of each axis. Default: 0.
+        dilation (int or tuple): with "pad", the distance of neighbouring elements in a window. Default: 1.
+        return_indices (bool): with "pad", whether to return, too, where the maxima are, counted in C order over (H, W).
+        ceil_mode (bool): with "pad", whether the output's sizes are rounded up. Default: False.
+        data_format (str): "NCHW".
+
+    Inputs:
+        - **x** (Tensor) - of shape (N, C, H, W) or (C, H, W).
+
+    Outputs:
+        Tensor, of shape (N, C, H', W'); with `return_indices` a tuple of that and an Int64 Tensor.
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type or value.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.MaxPool2d(2, 2)(ms.Tensor([[[1.0, 2.0], [3.0, 4.0]]])))
+        [[[4.]]]
+    """
+
+    max_pool = _primitive("MaxPool")
+
+    def __init__(
+        self, kernel_size=1, stride=1, pad_mode="valid", padding=0, dilation=1, return_indices=False, ceil_mode=False,
+        data_format="NCHW",
+    ):  # fmt: skip
+        super().__init__()
+        self._setup_max(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode, data_format)
+
+
+class MaxPool3d(_MaxPool):
+    """The largest value of each window of an input (N, C, D, H, W) or (C, D, H, W); see `MaxPool2d`."""
+
+    axes = 3
+    max_pool = _primitive("MaxPool3D")
+
+    def __init__(
+        self, kernel_size=1, stride=1, pad_mode="valid", padding=0, dilation=1, return_indices=False, ceil_mode=False
+    ):  # fmt: skip
+        super().__init__()
+        self._setup_max(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode)
+
+
+class MaxPool2dExt(Cell):
+    """The largest value of each window of an input (N, C, H, W), with the arguments of `ops.max_pool2d`."""
+
+    def __init__(self, kernel_size=1, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def construct(self, input):
+        return ops.max_pool2d(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode
+        )
+
+
+class _AvgPool(_Pool):
+    def _setup_avg(
+        self, kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor=None, data_format="NCHW"
+    ):  # fmt: skip
+        who = type(self).__name__
+        self._setup(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
+        if self.pad_mode != "PAD" and any(p != (0, 0) for p in self._pads):
+            raise ValueError(f"For '{who}', 'padding' should be 0 with pad_mode {pad_mode!r}, but got {padding}.")
+        if divisor is not None and (isinstance(divisor, bool) or not isinstance(divisor, int)):
+            raise TypeError(f"For '{who}', 'divisor_override' should be an int, but got {describe(divisor)}.")
+        if divisor is not None and divisor <= 0:
+            raise ValueError(f"For '{who}', 'divisor_override' should be positive, but got {divisor}.")
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor
+        if self.axes == 1 and (self.pad_mode == "PAD" or ceil_mode or not count_include_pad):
+            self.kernel_size, self.stride = kernel_size, stride
+
+    def construct(self, x):
+        # As in MindSpore, where 3 axes and a size that is rounded up have an operator of their own.
+        counts = self.pad_mode != "SAME" or self.axes == 3 or self.ceil_mode
+        include = self.count_include_pad and counts
+        return ops.avg_pool(
+            x, self._kernel, self._strides, self._padding_for(x), self.ceil_mode, include, self.divisor_override,
+            type(self).__name__,
+        )  # fmt: skip
+
+
+class AvgPool1d(_AvgPool):
+    """The mean of each window of an input (N, C, L) or (C, L); see `AvgPool2d`.
+
+    Args:
+        kernel_size, stride (int): Default: 1.
+        pad_mode (str): "valid" (the default), "same" or "pad".
+        padding (int): with "pad".
+        ceil_mode (bool): whether the output's size is rounded up. Default: False.
+        count_include_pad (bool): with "pad", and with "same" and `ceil_mode`, whether padding counts in the mean.
+            Default: True.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.AvgPool1d(2, 2)(ms.Tensor([[1.0, 3.0, 2.0, 0.0]])))
+        [[2. 1.]]
+    """
+
+    axes = 1
+    avg_pool = _primitive("AvgPool")
+
+    def __init__(self, kernel_size=1, stride=1, pad_mode="valid", padding=0, ceil_mode=False, count_include_pad=True):
+        super().__init__()
+        self._setup_avg(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad)
+
+
+class AvgPool2d(_AvgPool):
+    """The mean of each window of an input (N, C, H, W) or (C, H, W).
+
+    Args:
+        kernel_size, stride (int or tuple): for both axes, or (height, width). Default: 1.
+        pad_mode (str): "valid" (the default), "same" (the output has size ceil(size / stride)) or "pad".
+        padding (int or tuple): with "pad", at both sides of each axis. Default: 0.
+        ceil_mode (bool): whether the output's sizes are rounded up. Default: False.
+        count_include_pad (bool): with "pad", and with "same" and `ceil_mode`, whether padding counts in the mean.
+            Default: True.
+        divisor_override (int, optional): what sums are divided by, in the place of the elements' number.
+        data_format (str): "NCHW".
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type or value.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.AvgPool2d(2, 2)(ms.Tensor([[[1.0, 2.0], [3.0, 4.0]]])))
+        [[[2.5]]]
+    """
+
+    avg_pool = _primitive("AvgPool")
+
+    def __init__(
+        self, kernel_size=1, stride=1, pad_mode="valid", padding=0, ceil_mode=False, count_include_pad=True,
+        divisor_override=None, data_format="NCHW",
+    ):  # fmt: skip
+        super().__init__()
+        self._setup_avg(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override, data_format)
+
+
+class AvgPool3d(_AvgPool):
+    """The mean of each window of an input (N, C, D, H, W) or (C, D, H, W); see `AvgPool2d`.
+
+    Unlike there, `count_include_pad` holds with the pad_mode "same", too.
+    """
+
+    axes = 3
+    avg_pool = _primitive("AvgPool3D")
+
+    def __init__(
+        self, kernel_size=1, stride=1, pad_mode="valid", padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+    ):  # fmt: skip
+        super().__init__()
+        self._setup_avg(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override)
+
+
+class _AvgPoolExt(_AvgPool):
+    """Average pooling whose stride is the window's size by default, and whose padding needs no mode."""
+
+    def __init__(
+        self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+    ):  # fmt: skip
+        super().__init__()
+        stride = kernel_size if stride is None else stride
+        self._setup_avg(kernel_size, stride, "pad", padding, ceil_mode, count_include_pad, divisor_override)
+
+    def extend_repr(self):
+        return ""
+
+
+class AvgPool1dExt(_AvgPoolExt):
+    """The mean of each window of an input (N, C, L) or (C, L); the stride is `kernel_size` by default."""
+
+    axes = 1
+
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+        super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+class AvgPool2dExt(_AvgPoolExt):
+    """The mean of each window of an input (N, C, H, W) or (C, H, W); the stride is `kernel_size` by default."""
+
+
+class AvgPool3dExt(_AvgPoolExt):
+    """The mean of each window of an input (N, C, D, H, W) or (C, D, H, W); the stride is `kernel_size` by default."""
+
+    axes = 3
+
+
+class _LPPool(Cell):
+    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+
+class LPPool1d(_LPPool):
+    """The p-norm of each window of an input (N, C, L) or (C, L): (sum of x^p)^(1/p).
+
+    Args:
+        norm_type (int or float): p; not 0.
+        kernel_size (int): the size of the window.
+        stride (int, optional): Default: the size of the window.
+        ceil_mode (bool): whether the output's size is rounded up. Default: False.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.LPPool1d(2, 2)(ms.Tensor([[[3.0, 4.0]]])))
+        [[[5.]]]
+    """
+
+    def construct(self, x):
+        return ops.lp_pool1d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool2d(_LPPool):
+    """The p-norm of each window of an input (N, C, H, W): (sum of x^p)^(1/p); see `LPPool1d`."""
+
+    def construct(self, x):
+        return ops.lp_pool2d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+
+class _Adaptive(Cell):
+    def __init__(self, output_size):
+        super().__init__()
+        self.output_size = output_size
+
+
+class _Adaptive1d(_Adaptive):
+    def __init__(self, output_size):
+        super().__init__(output_size)
+        who = type(self).__name__
+        if isinstance(output_size, bool) or not isinstance(output_size, int):
+            raise TypeError(f"For '{who}', 'output_size' should be an int, but got {describe(output_size)}.")
+        if output_size <= 0:
+            raise ValueError(f"For '{who}', 'output_size' should be positive, but got {output_size}.")
+
+
+class AdaptiveAvgPool1d(_Adaptive1d):
+    """The means of `output_size` equal parts of the last axis of an input (N, C, L).
+
+    Args:
+        output_size (int): has to divide L.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.AdaptiveAvgPool1d(2)(ms.Tensor([[[1.0, 2.0, 3.0, 4.0]]])))
+        [[[1.5 3.5]]]
+    """
+
+    def construct(self, input):
+        return ops.adaptive_avg_pool1d(input, self.output_size)
+
+
+class AdaptiveAvgPool2d(_Adaptive):
+    """The means of windows, chosen so that the output has `output_size`, of an input (N, C, H, W) or (C, H, W).
+
+    Args:
+        output_size (int or tuple): for both axes, or (height, width); None keeps an axis as it is.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> nn.AdaptiveAvgPool2d((3, None))(ms.ops.ones((1, 2, 7, 8))).shape
+        (1, 2, 3, 8)
+    """
+
+    def construct(self, input):
+        return ops.adaptive_avg_pool2d(input, self.output_size)
+
+
+class AdaptiveAvgPool3d(_Adaptive):
+    """The means of windows, chosen so that the output has `output_size`, of an input (N, C, D, H, W); see `AdaptiveAvgPool2d`."""
+
+    def construct(self, input):
+        return ops.adaptive_avg_pool3d(input, self.output_size)
+
+
+class AdaptiveMaxPool1d(_Adaptive1d):
+    """The maxima of `output_size` equal parts of the last axis of an input (N, C, L).
+
+    Args:
+        output_size (int): has to divide L.
+    """
+
+    def construct(self, x):
+        return ops.adaptive_max_pool1d(x, self.output_size)
+
+
+class AdaptiveMaxPool2d(_Adaptive):
+    """The maxima of windows, chosen so that the output has `output_size`, of an input (N, C, H, W) or (C, H, W).
+
+    Args:
+        output_size (int or tuple): for both axes, or (height, width); None keeps an axis as it is.
+        return_indices (bool): whether to return, too, where the maxima are, counted in C order over (H, W).
+    """
+
+    def __init__(self, output_size, return_indices=False):
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def construct(self, input):
+        return ops.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool3d(_Adaptive):
+    """The maxima of windows, chosen so that the output has `output_size`, of an input (N, C, D, H, W); see `AdaptiveMaxPool2d`."""
+
+    def __init__(self, output_size, return_indices=False):
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def construct(self, input):
+        return ops.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+
+
+class _MaxUnpool(Cell):
+    def __init__(self, kernel_size, stride=None, padding=0):
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """Zeros with the elements of an input (N, C, L) where max-pooling found them; see `MaxUnpool2d`."""
+
+    def construct(self, x, indices, output_size=None):
+        return ops.max_unpool1d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """Zeros with the elements of an input (N, C, H, W) where max-pooling found them.
+
+    Args:
+        kernel_size, stride, padding (int or tuple): those of the max-pooling; by default the stride is the window's size.
+
+    Inputs:
+        - **x** (Tensor) - of shape (N, C, H, W) or (C, H, W).
+        - **indices** (Tensor) - of the same shape: the numbers that max-pooling returned.
+        - **output_size** (tuple, optional) - the output's shape, where several are possible.
+    """
+
+    def construct(self, x, indices, output_size=None):
+        return ops.max_unpool2d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """Zeros with the elements of an input (N, C, D, H, W) where max-pooling found them; see `MaxUnpool2d`."""
+
+    def construct(self, x, indices, output_size=None):
+        return ops.max_unpool3d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class _Fractional(Cell):
+    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.output_size = output_size
+        self.output_ratio = output_ratio
+        self.return_indices = return_indices
+        self._random_samples = _random_samples
+
+    def _arguments(self):
+        return self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+
+
+class FractionalMaxPool2d(_Fractional):
+    """The maxima of windows that begin at random places, of an input (N, C, H, W) or (C, H, W).
+
+    Args:
+        kernel_size (int or tuple): the window.
+        output_size (int or tuple, optional): the output's sizes.
+        output_ratio (float or tuple, optional): the output's sizes as a share of the input's.
+        return_indices (bool): whether to return, too, where the maxima are.
+    """
+
+    def construct(self, input):
+        return ops.fractional_max_pool2d(input, *self._arguments())
+
+
+class FractionalMaxPool3d(_Fractional):
+    """The maxima of windows that begin at random places, of an input (N, C, D, H, W); see `FractionalMaxPool2d`."""
+
+    def construct(self, input):
+        return ops.fractional_max_pool3d(input, *self._arguments())

@@ -1,0 +1,451 @@
+"""Recurrent layers and cells: RNN, GRU, LSTM."""
+
+import math
+
+from msjax import ops
+from msjax.autograd.op import apply
+from msjax.common import dtype as mstype
+from msjax.common.initializer import Uniform, initializer
+from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+from msjax.nn.layer.checks import check_bool, check_tensor, check_type, positive_int
+from msjax.nn.layer.dropout import Dropout
+from msjax.nn.layer.recurrence import CELL_OPS, RECURRENCES, STEPS
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"]
+
+_KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
+def _check_state(state, name, who):
+    """The tuple of the Tensors of an LSTM's state."""
+    if not isinstance(state, tuple):
+        raise TypeError(f"For '{who}', '{name}' should be a tuple of two Tensors, but got {describe(state)}.")
+    if len(state) != 2:
+        raise TypeError(f"For '{who}', '{name}' should be a tuple of two Tensors, but has {len(state)} elements.")
+    for part in state:
+        check_tensor(part, name, who)
+    return state
+
+
+class _RNNBase(Cell):
+    """What RNN, GRU and LSTM share; `kind` is the recurrence."""
+
+    def __init__(
+        self,
+        kind,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        has_bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        dtype=mstype.float32,
+    ):
+        super().__init__()
+        who = type(self).__name__
+        self.input_size = positive_int(input_size, "input_size", who)
+        self.hidden_size = positive_int(hidden_size, "hidden_size", who)
+        self.num_layers = positive_int(num_layers, "num_layers", who)
+        self.has_bias = check_bool(has_bias, "has_bias", who)
+        self.batch_first = check_bool(batch_first, "batch_first", who)
+        self.bidirectional = check_bool(bidirectional, "bidirectional", who)
+        self.dropout = check_type(dropout, float, "dropout", who)
+        if not 0 <= dropout < 1:
+            raise ValueError(f"For '{who}', 'dropout' should be in [0, 1), but got {dropout}.")
+        self.is_lstm = kind == "lstm"
+        self.rnn = RECURRENCES[kind]()
+        self.dropout_op = Dropout(p=dropout)
+        rows = STEPS[kind][1] * hidden_size
+        directions = 2 if bidirectional else 1
+        suffixes = [f"_l{layer}{end}" for layer in range(num_layers) for end in ("", "_reverse")[:directions]]
+        bound = Uniform(1 / math.sqrt(hidden_size))
+        for name in _KINDS if has_bias else _KINDS[:2]:
+            for i, suffix in enumerate(suffixes):
+                inputs = input_size if i < directions else hidden_size * directions
+                shape = {"weight_ih": (rows, inputs), "weight_hh": (rows, hidden_size)}.get(name, (rows,))
+                setattr(self, name + suffix, Parameter(initializer(bound, shape, dtype), name=name + suffix))
+        self._suffixes = tuple(suffixes)
+
+    def _list(self, name):
+        return ParameterTuple([getattr(self, name + suffix) for suffix in self._suffixes] if hasattr(self, name + "_l0") else ())
+
+    @property
+    def w_ih_list(self) -> ParameterTuple:
+        """The weights of the inputs, of all layers and directions."""
+        return self._list("weight_ih")
+
+    @property
+    def w_hh_list(self) -> ParameterTuple:
+        """The weights of the states, of all layers and directions."""
+        return self._list("weight_hh")
+
+    @property
+    def b_ih_list(self) -> ParameterTuple:
+        """The biases of the inputs, of all layers and directions; empty without biases."""
+        return self._list("bias_ih")
+
+    @property
+    def b_hh_list(self) -> ParameterTuple:
+        """The biases of the states, of all layers and directions; empty without biases."""
+        return self._list("bias_hh")
+
+    def construct(self, x, hx=None, seq_length=None):
+        h, c = self._check(x, hx, seq_length)
+        if self.batch_first:
+            x = ops.swapaxes(x, 0, 1)
+        members, directions = self.__dict__, 2 if self.bidirectional else 1
+        last = ([], [])
+        for layer in range(self.num_layers):
+            if layer and self.dropout:
+                x = self.dropout_op(x)
+            outs = []
+            for direction in range(directions):
+                i = layer * directions + direction
+                weights = [members.get(name + self._suffixes[i]) for name in _KINDS]
+                states = (None if h is None else h[i], None if c is None else c[i])
+                out, *states = self.rnn(x, states, seq_length, weights, direction == 1)
+                outs.append(out)
+                for kept, state in zip(last, states):
+                    kept.append(state)
+            x = outs[0] if directions == 1 else ops.concat(outs, 2)
+        if self.batch_first:
+            x = ops.swapaxes(x, 0, 1)
+        h = ops.stack(last[0])
+        return x, (h, ops.stack(last[1])) if self.is_lstm else h
+
+    def _check(self, x, hx, seq_length):
+        """The state before the first step, a pair of Tensors or Nones; errors for wrong inputs."""
+        who = type(self).__name__
+        check_tensor(x, "x", who)
+        if x.dtype.kind != "f":
+            raise TypeError(f"For '{who}', 'x' should be of floats, but its dtype is {x.dtype}.")
+        if x.ndim != 3 or x.shape[2] != self.input_size:
+            order = "(batch, steps, features)" if self.batch_first else "(steps, batch, features)"
+            raise ValueError(
+                f"For '{who}', 'x' should have shape {order} with {self.input_size} features, but its shape is {x.shape}."
+            )
+        batch = x.shape[0 if self.batch_first else 1]
+        if hx is None:
+            states = (None, None)
+        elif self.is_lstm:
+            states = _check_state(hx, "hx", who)
+        else:
+            states = (check_tensor(hx, "hx", who), None)
+        expected = (self.num_layers * (2 if self.bidirectional else 1), batch, self.hidden_size)
+        for state in states:
+            if state is None:
+                continue
+            if state.dtype != x.dtype:
+                raise TypeError(f"For '{who}', 'hx' should have the dtype of 'x', {x.dtype}, but its dtype is {state.dtype}.")
+            if state.shape != expected:
+                raise ValueError(f"For '{who}', 'hx' should have shape {expected}, but its shape is {state.shape}.")
+        if seq_length is not None:
+            if check_tensor(seq_length, "seq_length", who).dtype not in (mstype.int32, mstype.int64):
+                raise TypeError(f"For '{who}', 'seq_length' should be of Int32 or Int64, but its dtype is {seq_length.dtype}.")
+            if seq_length.shape != (batch,):
+                raise ValueError(f"For '{who}', 'seq_length' should have shape ({batch},), but its shape is {seq_length.shape}.")
+        return states
+
+
+class RNN(_RNNBase):
+    """A recurrent network: h = tanh(x @ w_ih.T + b_ih + h @ w_hh.T + b_hh), over steps and layers.
+
+    Args:
+        input_size (int): the features of the input.
+        hidden_size (int): the features of the state.
+        num_layers (int): how many layers stand on top of one another. Default: 1.
+        has_bias (bool): whether there are b_ih and b_hh. Default: True.
+        batch_first (bool): whether inputs and outputs are (batch, steps, features), not (steps, batch, features).
+            Default: False.
+        dropout (float): the probability of Dropout between layers, in [0, 1). Default: 0.0.
+        bidirectional (bool): whether a second network runs from the last step to the first. Default: False.
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+        nonlinearity (str): "tanh" or "relu". Default: "tanh".
+
+    Inputs:
+        - **x** (Tensor) - of shape (steps, batch, input_size).
+        - **hx** (Tensor, optional) - the first state, (directions * num_layers, batch, hidden_size). Default: zeros.
+        - **seq_length** (Tensor, optional) - Int32 or Int64 (batch,), how many steps of each sample count. Default: all.
+
+    Outputs:
+        Tuple of the outputs, (steps, batch, directions * hidden_size), and the last state, of the shape of `hx`.
+
+    Raises:
+        TypeError: a wrong type of an argument or input.
+        ValueError: a size is not positive, `dropout` out of range, another `nonlinearity`, or shapes that don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> net = nn.RNN(4, 3, num_layers=2)
+        >>> output, h = net(ops.ones((5, 2, 4), ms.float32))
+        >>> output.shape, h.shape
+        ((5, 2, 3), (2, 2, 3))
+    """
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        has_bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        dtype=mstype.float32,
+        *,
+        nonlinearity="tanh",
+    ):
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"For 'RNN', 'nonlinearity' should be 'tanh' or 'relu', but got {nonlinearity!r}.")
+        super().__init__(nonlinearity, input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
+
+
+class GRU(_RNNBase):
+    """A network of gated recurrent units, over steps and layers.
+
+    The rows of its weights are, in this order, those of the reset gate, the update gate and the new state.
+
+    Args:
+        input_size (int): the features of the input.
+        hidden_size (int): the features of the state.
+        num_layers (int): how many layers stand on top of one another. Default: 1.
+        has_bias (bool): whether there are b_ih and b_hh. Default: True.
+        batch_first (bool): whether inputs and outputs are (batch, steps, features), not (steps, batch, features).
+            Default: False.
+        dropout (float): the probability of Dropout between layers, in [0, 1). Default: 0.0.
+        bidirectional (bool): whether a second network runs from the last step to the first. Default: False.
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+
+    Inputs:
+        - **x** (Tensor) - of shape (steps, batch, input_size).
+        - **hx** (Tensor, optional) - the first state, (directions * num_layers, batch, hidden_size). Default: zeros.
+        - **seq_length** (Tensor, optional) - Int32 or Int64 (batch,), how many steps of each sample count. Default: all.
+
+    Outputs:
+        Tuple of the outputs, (steps, batch, directions * hidden_size), and the last state, of the shape of `hx`.
+
+    Raises:
+        TypeError: a wrong type of an argument or input.
+        ValueError: a size is not positive, `dropout` out of range, or shapes that don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> net = nn.GRU(4, 3, bidirectional=True, batch_first=True)
+        >>> output, h = net(ops.ones((2, 5, 4), ms.float32))
+        >>> output.shape, h.shape
+        ((2, 5, 6), (2, 2, 3))
+    """
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        has_bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        dtype=mstype.float32,
+    ):
+        super().__init__("gru", input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
+
+
+class LSTM(_RNNBase):
+    """A network of long short-term memory, over steps and layers.
+
+    The rows of its weights are, in this order, those of the input gate, the forget gate, the cell and the output gate.
+
+    Args:
+        input_size (int): the features of the input.
+        hidden_size (int): the features of the state.
+        num_layers (int): how many layers stand on top of one another. Default: 1.
+        has_bias (bool): whether there are b_ih and b_hh. Default: True.
+        batch_first (bool): whether inputs and outputs are (batch, steps, features), not (steps, batch, features).
+            Default: False.
+        dropout (float): the probability of Dropout between layers, in [0, 1). Default: 0.0.
+        bidirectional (bool): whether a second network runs from the last step to the first. Default: False.
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+
+    Inputs:
+        - **x** (Tensor) - of shape (steps, batch, input_size).
+        - **hx** (tuple, optional) - h and c before the first step, each (directions * num_layers, batch, hidden_size).
+          Default: zeros.
+        - **seq_length** (Tensor, optional) - Int32 or Int64 (batch,), how many steps of each sample count. Default: all.
+
+    Outputs:
+        Tuple of the outputs, (steps, batch, directions * hidden_size), and the tuple of the last h and c.
+
+    Raises:
+        TypeError: a wrong type of an argument or input.
+        ValueError: a size is not positive, `dropout` out of range, or shapes that don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> net = nn.LSTM(4, 3)
+        >>> output, (h, c) = net(ops.ones((5, 2, 4), ms.float32))
+        >>> output.shape, h.shape, c.shape
+        ((5, 2, 3), (1, 2, 3), (1, 2, 3))
+    """
+
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        has_bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        dtype=mstype.float32,
+    ):
+        super().__init__("lstm", input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
+
+
+class _RNNCellBase(Cell):
+    """What RNNCell, GRUCell and LSTMCell share."""
+
+    def __init__(self, kind, input_size, hidden_size, has_bias, dtype):
+        super().__init__()
+        who = type(self).__name__
+        self.input_size = positive_int(input_size, "input_size", who)
+        self.hidden_size = positive_int(hidden_size, "hidden_size", who)
+        self.has_bias = check_bool(has_bias, "has_bias", who)
+        self._kind = kind
+        rows, bound = STEPS[kind][1] * hidden_size, Uniform(1 / math.sqrt(hidden_size))
+        self.weight_ih = Parameter(initializer(bound, (rows, input_size), dtype), name="weight_ih")
+        self.weight_hh = Parameter(initializer(bound, (rows, hidden_size), dtype), name="weight_hh")
+        self.bias_ih = Parameter(initializer(bound, (rows,), dtype), name="bias_ih") if has_bias else None
+        self.bias_hh = Parameter(initializer(bound, (rows,), dtype), name="bias_hh") if has_bias else None
+
+    def _advance(self, x, h, c=None):
+        who = type(self).__name__
+        check_tensor(x, "x", who)
+        shapes = ((x, "x", self.input_size), (h, "hx", self.hidden_size), (c, "hx", self.hidden_size))
+        for value, name, size in shapes:
+            if value is None:
+                continue
+            if value.ndim != 2 or value.shape[1] != size or value.shape[0] != x.shape[0]:
+                raise ValueError(
+                    f"For '{who}', '{name}' should have shape ({x.shape[0] if x.ndim else 'batch'}, {size}), but its shape is {value.shape}."
+                )
+            if value.dtype != self.weight_ih.dtype:
+                raise TypeError(
+                    f"For '{who}', '{name}' should have the dtype of the weights, {self.weight_ih.dtype}, but its dtype is {value.dtype}."
+                )
+        return apply(CELL_OPS[self._kind], (x, h, c, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh), (self._kind,))
+
+
+class RNNCell(_RNNCellBase):
+    """One step of a recurrent network: tanh(x @ weight_ih.T + bias_ih + hx @ weight_hh.T + bias_hh).
+
+    Args:
+        input_size (int): the features of the input.
+        hidden_size (int): the features of the state.
+        has_bias (bool): whether there are biases. Default: True.
+        nonlinearity (str): "tanh" or "relu". Default: "tanh".
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+
+    Inputs:
+        - **x** (Tensor) - of shape (batch, input_size).
+        - **hx** (Tensor) - of shape (batch, hidden_size).
+
+    Outputs:
+        Tensor, the new state, of shape (batch, hidden_size).
+
+    Raises:
+        TypeError: a wrong type of an argument or input.
+        ValueError: a size is not positive, another `nonlinearity`, or shapes that don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> net = nn.RNNCell(4, 3)
+        >>> net(ops.ones((2, 4), ms.float32), ops.zeros((2, 3), ms.float32)).shape
+        (2, 3)
+    """
+
+    def __init__(self, input_size, hidden_size, has_bias=True, nonlinearity="tanh", dtype=mstype.float32):
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"For 'RNNCell', 'nonlinearity' should be 'tanh' or 'relu', but got {nonlinearity!r}.")
+        super().__init__(nonlinearity, input_size, hidden_size, has_bias, dtype)
+        self.nonlinearity = nonlinearity
+
+    def construct(self, x, hx):
+        return self._advance(x, check_tensor(hx, "hx", "RNNCell"))
+
+
+class GRUCell(_RNNCellBase):
+    """One step of a gated recurrent unit; the rows of its weights are as in `GRU`.
+
+    Args:
+        input_size (int): the features of the input.
+        hidden_size (int): the features of the state.
+        has_bias (bool): whether there are biases. Default: True.
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+
+    Inputs:
+        - **x** (Tensor) - of shape (batch, input_size).
+        - **hx** (Tensor) - of shape (batch, hidden_size).
+
+    Outputs:
+        Tensor, the new state, of shape (batch, hidden_size).
+
+    Raises:
+        TypeError: a wrong type of an argument or input.
+        ValueError: a size is not positive, or shapes that don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> net = nn.GRUCell(4, 3)
+        >>> net(ops.ones((2, 4), ms.float32), ops.zeros((2, 3), ms.float32)).shape
+        (2, 3)
+    """
+
+    def __init__(self, input_size, hidden_size, has_bias=True, dtype=mstype.float32):
+        super().__init__("gru", input_size, hidden_size, has_bias, dtype)
+
+    def construct(self, x, hx):
+        return self._advance(x, check_tensor(hx, "hx", "GRUCell"))
+
+
+class LSTMCell(_RNNCellBase):
+    """One step of a long short-term memory; the rows of its weights are as in `LSTM`.
+
+    Args:
+        input_size (int): the features of the input.
+        hidden_size (int): the features of the state.
+        has_bias (bool): whether there are biases. Default: True.
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+
+    Inputs:
+        - **x** (Tensor) - of shape (batch, input_size).
+        - **hx** (tuple) - h and c, each of shape (batch, hidden_size).
+
+    Outputs:
+        Tuple of the new h and c.
+
+    Raises:
+        TypeError: a wrong type of an argument or input.
+        ValueError: a size is not positive, or shapes that don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> zeros = ops.zeros((2, 3), ms.float32)
+        >>> h, c = nn.LSTMCell(4, 3)(ops.ones((2, 4), ms.float32), (zeros, zeros))
+        >>> h.shape, c.shape
+        ((2, 3), (2, 3))
+    """
+
+    def __init__(self, input_size, hidden_size, has_bias=True, dtype=mstype.float32):
+        super().__init__("lstm", input_size, hidden_size, has_bias, dtype)
+
+    def construct(self, x, hx):
+        return self._advance(x, *_check_state(hx, "hx", "LSTMCell"))

@@ -1,0 +1,67 @@
+"""A layer applied to each step of a sequence."""
+
+from msjax import ops
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+from msjax.nn.layer.checks import check_tensor, check_type
+from msjax.ops.primitive import Primitive
+
+__all__ = ["TimeDistributed"]
+
+
+class TimeDistributed(Cell):
+    """A layer applied to each step along an axis of the input; the results are put together along the same axis.
+
+    Args:
+        layer (Cell or Primitive): the layer.
+        time_axis (int): the axis of the steps.
+        reshape_with_axis (int, optional): an axis into which the steps are folded, so that the layer is called once for
+            all steps; None, the default, calls it once for each.
+
+    Inputs:
+        - **inputs** (Tensor) - of any shape that has the axes.
+
+    Outputs:
+        Tensor.
+
+    Raises:
+        TypeError: a wrong type of an argument.
+        ValueError: the input lacks an axis.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> net = nn.TimeDistributed(nn.Dense(3, 10), time_axis=1, reshape_with_axis=0)
+        >>> net(ops.ones((32, 4, 3), ms.float32)).shape
+        (32, 4, 10)
+    """
+
+    def __init__(self, layer, time_axis, reshape_with_axis=None):
+        super().__init__()
+        if not isinstance(layer, (Cell, Primitive)):
+            raise TypeError(f"For 'TimeDistributed', 'layer' should be a Cell or Primitive, but got {describe(layer)}.")
+        self.layer = layer
+        self.time_axis = check_type(time_axis, int, "time_axis", "TimeDistributed")
+        if reshape_with_axis is not None:
+            check_type(reshape_with_axis, int, "reshape_with_axis", "TimeDistributed")
+        self.reshape_with_axis = reshape_with_axis
+
+    def construct(self, inputs):
+        n = check_tensor(inputs, "inputs", "TimeDistributed").ndim
+        for axis in (self.time_axis, self.reshape_with_axis or 0):
+            if not -n <= axis < n:
+                raise ValueError(f"For 'TimeDistributed', axis {axis} is out of range for an input of shape {inputs.shape}.")
+        time = self.time_axis % n
+        if self.reshape_with_axis is None:
+            steps = [self.layer(ops.squeeze(step, time)) for step in ops.split(inputs, 1, time)]
+            return ops.stack(steps, time)
+        other = self.reshape_with_axis % n
+        if other == time:
+            raise ValueError(f"For 'TimeDistributed', 'time_axis' and 'reshape_with_axis' should differ, but both are {time}.")
+        # The steps move next to the axis that takes them in, whose place among the remaining axes is `into`.
+        into = other - (other > time)
+        x = ops.movedim(inputs, time, into)
+        shape = x.shape
+        x = self.layer(ops.reshape(x, (*shape[:into], shape[into] * shape[into + 1], *shape[into + 2 :])))
+        x = ops.reshape(x, (*x.shape[:into], shape[into], shape[into + 1], *x.shape[into + 1 :]))
+        return ops.movedim(x, into, time)

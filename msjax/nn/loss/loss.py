@@ -1,0 +1,699 @@
+"""Loss layers."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+from msjax.nn.layer.activation import LogSoftmax, Softmax, get_activation
+from msjax.nn.layer.checks import check_tensor, check_type
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.function.math_func import elementwise, reduction
+from msjax.ops.function.nn_func import activations, classification, ctc
+from msjax.ops.function.nn_func import losses as ops
+from msjax.ops.function.nn_func.loss_reduction import reduce_loss
+
+__all__ = [
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "CTCLoss",
+    "CosineEmbeddingLoss",
+    "CrossEntropyLoss",
+    "DiceLoss",
+    "FocalLoss",
+    "GaussianNLLLoss",
+    "HingeEmbeddingLoss",
+    "HuberLoss",
+    "KLDivLoss",
+    "L1Loss",
+    "L1LossExt",
+    "LossBase",
+    "MAELoss",
+    "MSELoss",
+    "MarginRankingLoss",
+    "MultiClassDiceLoss",
+    "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
+    "MultilabelMarginLoss",
+    "NLLLoss",
+    "PoissonNLLLoss",
+    "RMSELoss",
+    "SmoothL1Loss",
+    "SoftMarginLoss",
+    "SoftmaxCrossEntropyWithLogits",
+    "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
+]
+
+
+class LossBase(Cell):
+    """Base of losses: reduces elementwise losses with `get_loss`.
+
+    Args:
+        reduction (str): "mean" (the default), "sum" or "none".
+
+    Raises:
+        ValueError: another reduction.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> class Distance(nn.LossBase):
+        ...     def construct(self, logits, labels):
+        ...         return self.get_loss((logits - labels).abs())
+        >>> print(Distance()(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 4.0])))
+        1.0
+    """
+
+    def __init__(self, reduction="mean"):
+        super().__init__()
+        if not isinstance(reduction, str) or reduction not in ("mean", "sum", "none"):
+            raise ValueError(
+                f"For '{type(self).__name__}', 'reduction' should be 'mean', 'sum' or 'none', but got {describe(reduction)}."
+            )
+        self.reduction = reduction
+        self.reduce = reduction != "none"
+        self.average = reduction == "mean"
+
+    def get_axis(self, x):
+        """All axes of a Tensor, as a tuple."""
+        return tuple(range(x.ndim))
+
+    def get_loss(self, x, weights=1.0):
+        """Elementwise losses weighted and reduced."""
+        x = elementwise.mul(x, weights)
+        if self.reduction == "mean":
+            return reduction.mean(x)
+        return reduction.sum(x) if self.reduction == "sum" else x
+
+    def construct(self, logits, labels):
+        raise NotImplementedError(f"{type(self).__name__} defines no 'construct'.")
+
+
+def _check_float(value, name, who):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"For '{who}', '{name}' should be a number, but got {describe(value)}.")
+    return value
+
+
+def _check_weight(weight, who):
+    """The weight, if it is a Tensor or None; TypeError otherwise."""
+    return None if weight is None else check_tensor(weight, "weight", who)
+
+
+# ---- differences
+
+
+class MSELoss(LossBase):
+    """(logits - labels) squared.
+
+    Args:
+        reduction (str): "mean" (the default), "sum" or "none".
+
+    Inputs:
+        - **logits** (Tensor) - of any shape.
+        - **labels** (Tensor) - of a shape that can be broadcast with it.
+
+    Outputs:
+        Tensor: a number, or with "none" elementwise losses.
+    """
+
+    def construct(self, logits, labels):
+        return ops.mse_loss(logits, labels, self.reduction)
+
+
+class L1Loss(LossBase):
+    """|logits - labels|.
+
+    Args:
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+
+    def construct(self, logits, labels):
+        return ops.l1_loss(logits, labels, self.reduction)
+
+
+class L1LossExt(L1Loss):
+    """|logits - labels|; the same as `L1Loss`."""
+
+
+class MAELoss(LossBase):
+    """|logits - label|; the same as `L1Loss`."""
+
+    def construct(self, logits, label):
+        return ops.l1_loss(logits, label, self.reduction)
+
+
+class RMSELoss(LossBase):
+    """The square root of the mean of (logits - label) squared."""
+
+    def __init__(self):
+        super().__init__()
+        self.MSELoss = MSELoss()
+
+    def construct(self, logits, label):
+        return elementwise.sqrt(self.MSELoss(logits, label))
+
+
+class SmoothL1Loss(LossBase):
+    """|logits - labels|, made smooth near 0; see `ops.smooth_l1_loss`.
+
+    Args:
+        beta (float): where it becomes linear. Default: 1.0.
+        reduction (str): "none" (the default), "mean" or "sum".
+    """
+
+    def __init__(self, beta=1.0, reduction="none"):
+        super().__init__(reduction)
+        self.beta = beta
+
+    def construct(self, logits, labels):
+        if isinstance(logits, Tensor) and isinstance(labels, Tensor) and logits.shape != labels.shape:
+            raise ValueError(
+                f"For 'SmoothL1Loss', both inputs should have one shape, but they have {logits.shape} and {labels.shape}."
+            )
+        return ops.smooth_l1_loss(logits, labels, self.beta, self.reduction)
+
+
+class HuberLoss(LossBase):
+    """(logits - labels)^2 / 2 up to a distance of `delta`, and linear beyond.
+
+    Args:
+        reduction (str): "mean" (the default), "sum" or "none".
+        delta (int or float): positive. Default: 1.0.
+    """
+
+    def __init__(self, reduction="mean", delta=1.0):
+        super().__init__(reduction)
+        self.delta = delta
+
+    def construct(self, logits, labels):
+        return ops.huber_loss(logits, labels, self.reduction, self.delta)
+
+
+# ---- classes
+
+
+class SoftmaxCrossEntropyWithLogits(LossBase):
+    """Cross entropy of softmax(logits) with the labels.
+
+    Args:
+        sparse (bool): True for labels that are class numbers (N,), False for probabilities (N, C). Default: False.
+        reduction (str): "none" (the default), "mean" or "sum".
+
+    Inputs:
+        - **logits** (Tensor) - of shape (N, C).
+        - **labels** (Tensor) - integers of shape (N,), or floats of shape (N, C).
+
+    Outputs:
+        Tensor: a number, or with "none" of shape (N,).
+
+    Raises:
+        TypeError: `sparse` is no bool, or the labels are of another kind.
+        ValueError: another reduction, or shapes that don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+        >>> print(loss(ms.Tensor([[0.0, 0.0]]), ms.Tensor([1])))
+        0.6931472
+    """
+
+    def __init__(self, sparse=False, reduction="none"):
+        super().__init__(reduction)
+        if not isinstance(sparse, bool):
+            raise TypeError(f"For 'SoftmaxCrossEntropyWithLogits', 'sparse' should be a bool, but got {describe(sparse)}.")
+        self.sparse = sparse
+
+    def construct(self, logits, labels):
+        return classification.softmax_cross_entropy(logits, labels, self.sparse, self.reduction)
+
+
+class CrossEntropyLoss(LossBase):
+    """Cross entropy of softmax(logits) with class numbers or probabilities.
+
+    Args:
+        weight (Tensor, optional): of shape (C,), the weight of each class.
+        ignore_index (int): a class number that doesn't count. Default: -100.
+        reduction (str): "mean" (the default), "sum" or "none".
+        label_smoothing (float): the share of even probabilities in the labels, in [0, 1]. Default: 0.0.
+
+    Inputs:
+        - **logits** (Tensor) - of shape (N, C), (N, C, d1, ...) or (C,).
+        - **labels** (Tensor) - class numbers, of the shape without C; or probabilities, floats of the same shape.
+
+    Outputs:
+        Tensor: a number, or with "none" of the shape of class numbers.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.CrossEntropyLoss()(ms.Tensor([[0.0, 0.0]]), ms.Tensor([1])))
+        0.6931472
+    """
+
+    def __init__(self, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+        super().__init__(reduction)
+        self.weight = _check_weight(weight, "CrossEntropyLoss")
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+
+    def construct(self, logits, labels):
+        return ops.cross_entropy(logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
+
+
+class NLLLoss(LossBase):
+    """The negative of logits, logarithms of probabilities, at the classes of the labels.
+
+    Args:
+        weight (Tensor, optional): of shape (C,), the weight of each class.
+        ignore_index (int): a class number that doesn't count. Default: -100.
+        reduction (str): "mean" (the default, weighted), "sum" or "none".
+    """
+
+    def __init__(self, weight=None, ignore_index=-100, reduction="mean"):
+        super().__init__(reduction)
+        self.weight = _check_weight(weight, "NLLLoss")
+        self.ignore_index = ignore_index
+
+    def construct(self, logits, labels):
+        return ops.nll_loss(logits, labels, self.weight, self.ignore_index, self.reduction)
+
+
+class BCELoss(LossBase):
+    """Binary cross entropy of probabilities.
+
+    Args:
+        weight (Tensor, optional): of a shape that can be broadcast.
+        reduction (str): "mean" (the default), "sum" or "none".
+
+    Inputs:
+        - **logits** (Tensor) - probabilities in [0, 1].
+        - **labels** (Tensor) - of the same shape.
+    """
+
+    def __init__(self, weight=None, reduction="mean"):
+        super().__init__(reduction)
+        self.weight = weight
+
+    def construct(self, logits, labels):
+        return ops.binary_cross_entropy(logits, labels, self.weight, self.reduction)
+
+
+class BCEWithLogitsLoss(LossBase):
+    """Binary cross entropy of sigmoid(input).
+
+    Args:
+        reduction (str): "mean" (the default), "sum" or "none".
+        weight (Tensor, optional): of a shape that can be broadcast.
+        pos_weight (Tensor, optional): the weight of targets 1.
+    """
+
+    def __init__(self, reduction="mean", weight=None, pos_weight=None):
+        super().__init__(reduction)
+        self.weight = weight
+        self.pos_weight = pos_weight
+
+    def construct(self, input, target):
+        return ops.binary_cross_entropy_with_logits(input, target, self.weight, self.pos_weight, self.reduction)
+
+
+class MultiMarginLoss(LossBase):
+    """The mean over the other classes of max(0, margin - own + other) ** p; see `ops.multi_margin_loss`.
+
+    Args:
+        p (int): 1 (the default) or 2.
+        margin (int or float): Default: 1.0.
+        reduction (str): "mean" (the default), "sum" or "none".
+        weight (Tensor, optional): of shape (C,), the weight of each target.
+    """
+
+    def __init__(self, p=1, margin=1.0, reduction="mean", weight=None):
+        super().__init__(reduction)
+        if p not in (1, 2):
+            raise ValueError(f"For 'MultiMarginLoss', 'p' should be 1 or 2, but got {p}.")
+        self.p = p
+        self.margin = check_type(margin, float, "margin", "MultiMarginLoss")
+        self.weight = weight
+
+    def construct(self, x, target, weight=None):
+        weight = self.weight if weight is None else weight
+        return ops.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction)
+
+
+class MultilabelMarginLoss(LossBase):
+    """Margins between a sample's targets and its other classes; see `ops.multilabel_margin_loss`.
+
+    Args:
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+
+    def construct(self, x, target):
+        return ops.multilabel_margin_loss(x, target, self.reduction)
+
+
+class MultiLabelSoftMarginLoss(LossBase):
+    """The mean over the classes of the binary cross entropy of sigmoid(x).
+
+    Args:
+        weight (Tensor, optional): of shape (C,).
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+
+    def __init__(self, weight=None, reduction="mean"):
+        super().__init__(reduction)
+        self.weight = weight
+
+    def construct(self, x, target):
+        return ops.multilabel_soft_margin_loss(x, target, self.weight, self.reduction)
+
+
+class CTCLoss(LossBase):
+    """The loss of connectionist temporal classification; see `ops.ctc_loss`.
+
+    Args:
+        blank (int): the class number of the blank. Default: 0.
+        reduction (str): "mean" (the default), "sum" or "none".
+        zero_infinity (bool): whether losses of impossible targets are 0, not infinite. Default: False.
+
+    Inputs:
+        - **log_probs** (Tensor) - logarithms of probabilities, of shape (T, N, C) or (T, C).
+        - **targets** (Tensor) - class numbers, of shape (N, S) or (S,).
+        - **input_lengths**, **target_lengths** (Tensor or tuple) - of shape (N,).
+    """
+
+    def __init__(self, blank=0, reduction="mean", zero_infinity=False):
+        super().__init__(reduction)
+        self.blank = blank
+        self.zero_infinity = zero_infinity
+
+    def construct(self, log_probs, targets, input_lengths, target_lengths):
+        return ctc.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
+        )[0]  # fmt: skip
+
+
+@operator(3)
+def _focal_loss(logits, labels, weight, gamma, how):
+    shape = (*logits.shape[:2], -1)
+    log_p = jax.nn.log_softmax(logits.reshape(shape), 1)
+    given = labels.reshape(*labels.shape[:2], -1)
+    by_class = None if weight is None else weight[None, :, None]
+    if labels.shape[1] == 1:
+        index = given.astype(jnp.int32)
+        log_p = jnp.take_along_axis(log_p, index, 1)
+        share = 1 if weight is None else jnp.take_along_axis(jnp.broadcast_to(by_class, logits.reshape(shape).shape), index, 1)
+        losses = -((1 - jnp.exp(log_p)) ** gamma) * log_p * share
+        return reduce_loss(jnp.mean(losses[:, 0], -1), how)
+    losses = -((1 - jnp.exp(log_p)) ** gamma) * given * (log_p if weight is None else log_p * by_class)
+    return reduce_loss(jnp.mean(losses, -1), how)
+
+
+class FocalLoss(LossBase):
+    """Cross entropy, in which classes that are sure already count less: each is multiplied by (1 - p) ** gamma.
+
+    Args:
+        weight (Tensor, optional): of shape (C,), the weight of each class.
+        gamma (float): Default: 2.0.
+        reduction (str): "mean" (the default), "sum" or "none".
+
+    Inputs:
+        - **logits** (Tensor) - of shape (N, C), (N, C, L) or (N, C, H, W).
+        - **labels** (Tensor) - class numbers, with 1 in the place of C; or floats of the same shape.
+    """
+
+    def __init__(self, weight=None, gamma=2.0, reduction="mean"):
+        super().__init__(reduction)
+        if _check_weight(weight, "FocalLoss") is not None and weight.ndim != 1:
+            raise ValueError(f"For 'FocalLoss', 'weight' should have one axis, but its shape is {weight.shape}.")
+        self.weight = weight
+        self.gamma = check_type(gamma, float, "gamma", "FocalLoss")
+        self.logsoftmax = LogSoftmax(1)
+
+    def construct(self, logits, labels):
+        if logits.ndim > 1 and logits.shape[1] == 1:
+            raise ValueError(f"For 'FocalLoss', 'logits' should have more than one class, but its shape is {logits.shape}.")
+        if logits.ndim != labels.ndim or not 2 <= logits.ndim <= 4 or labels.shape[1] not in (1, logits.shape[1]):
+            raise ValueError(
+                f"For 'FocalLoss', labels of shape {labels.shape} don't fit logits of shape {logits.shape}, of 2 to 4 axes."
+            )
+        return _focal_loss(logits, labels, self.weight, float(self.gamma), self.reduction)
+
+
+class DiceLoss(LossBase):
+    """1 - 2 |A and B| / (|A| + |B|) of two sets, given by probabilities.
+
+    Args:
+        smooth (float): added to the denominator; positive. Default: 1e-5.
+
+    Inputs:
+        - **logits**, **label** (Tensor) - of the same shape.
+    """
+
+    def __init__(self, smooth=1e-5):
+        super().__init__()
+        check_type(smooth, float, "smooth", "DiceLoss")
+        if smooth <= 0:
+            raise ValueError(f"For 'DiceLoss', 'smooth' should be positive, but got {smooth}.")
+        self.smooth = smooth
+
+    def construct(self, logits, label):
+        if logits.shape != label.shape:
+            raise ValueError(
+                f"For 'DiceLoss', both inputs should have one shape, but they have {logits.shape} and {label.shape}."
+            )
+        common = reduction.sum(elementwise.mul(logits, label))
+        sizes = reduction.sum(elementwise.mul(logits, logits)) + reduction.sum(elementwise.mul(label, label))
+        return 1 - 2 * common / (sizes + self.smooth)
+
+
+class MultiClassDiceLoss(LossBase):
+    """The mean of the dice losses of all classes (axis 1).
+
+    Args:
+        weights (Tensor, optional): the weight of each class; two axes.
+        ignore_indiex (int, optional): a class that doesn't count.
+        activation (str or Cell, optional): applied to the logits first. Default: "softmax", over the classes.
+
+    Inputs:
+        - **logits**, **label** (Tensor) - of the same shape (N, C, ...).
+    """
+
+    def __init__(self, weights=None, ignore_indiex=None, activation="softmax"):
+        super().__init__()
+        if weights is not None and not isinstance(weights, Tensor):
+            raise TypeError(f"For 'MultiClassDiceLoss', 'weights' should be a Tensor, but got {describe(weights)}.")
+        if weights is not None and weights.ndim != 2:
+            raise ValueError(f"For 'MultiClassDiceLoss', 'weights' should have two axes, but its shape is {weights.shape}.")
+        if isinstance(ignore_indiex, bool) or not isinstance(ignore_indiex, (int, type(None))):
+            raise TypeError(f"For 'MultiClassDiceLoss', 'ignore_indiex' should be an int, but got {describe(ignore_indiex)}.")
+        if isinstance(activation, str) and activation not in (
+            "softmax", "logsoftmax", "relu", "relu6", "tanh", "sigmoid", "elu", "gelu", "leakyrelu", "silu",
+        ):  # fmt: skip
+            raise ValueError(f"For 'MultiClassDiceLoss', there is no activation {activation!r}.")
+        self.binarydiceloss = DiceLoss()
+        self.weights = weights
+        self.ignore_indiex = ignore_indiex
+        if activation == "softmax":
+            activation = Softmax(axis=1)
+        self.activation = get_activation(activation) if isinstance(activation, str) else activation
+
+    def construct(self, logits, label):
+        if logits.shape != label.shape or logits.ndim < 2:
+            raise ValueError(
+                f"For 'MultiClassDiceLoss', both inputs should have one shape, of two axes or more, but they have {logits.shape} "
+                f"and {label.shape}."
+            )
+        if self.activation is not None:
+            logits = self.activation(logits)
+        total, classes = 0, label.shape[1]
+        for i in range(classes):
+            if i != self.ignore_indiex:
+                loss = self.binarydiceloss(logits[:, i], label[:, i])
+                total = total + (loss if self.weights is None else loss * self.weights[i])
+        return total / classes
+
+
+# ---- distributions
+
+
+class KLDivLoss(LossBase):
+    """The Kullback-Leibler divergence: labels * (log(labels) - logits).
+
+    Args:
+        reduction (str): "mean" (the default), "batchmean", "sum" or "none".
+    """
+
+    def __init__(self, reduction="mean"):
+        super().__init__("sum" if reduction == "batchmean" else reduction)
+        self.reduction = reduction
+
+    def construct(self, logits, labels):
+        return ops.kl_div(logits, labels, self.reduction)
+
+
+class PoissonNLLLoss(LossBase):
+    """The negative logarithm of a Poisson distribution's probability of the target.
+
+    Args:
+        log_input (bool): whether inputs are logarithms of the rates. Default: True.
+        full (bool): whether to add Stirling's approximation of log(target!). Default: False.
+        eps (float): added to rates. Default: 1e-8.
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+
+    def __init__(self, log_input=True, full=False, eps=1e-8, reduction="mean"):
+        super().__init__(reduction)
+        self.log_input = log_input
+        self.full = full
+        self.eps = eps
+
+    def construct(self, input, target):
+        return ops.poisson_nll_loss(input, target, bool(self.log_input), bool(self.full), float(self.eps), self.reduction)
+
+
+class GaussianNLLLoss(LossBase):
+    """The negative logarithm of a normal distribution's density at the labels.
+
+    Args:
+        full (bool): whether to add the constant, log(2 pi) / 2. Default: False.
+        eps (float): the least variance; positive. Default: 1e-6.
+        reduction (str): "mean" (the default), "sum" or "none".
+
+    Inputs:
+        - **logits** (Tensor) - the means.
+        - **labels** (Tensor), **var** (Tensor) - of shapes that can be broadcast.
+    """
+
+    def __init__(self, *, full=False, eps=1e-6, reduction="mean"):
+        super().__init__(reduction)
+        if not isinstance(eps, float):
+            raise TypeError(f"For 'GaussianNLLLoss', 'eps' should be a float, but got {describe(eps)}.")
+        if eps <= 0:
+            raise ValueError(f"For 'GaussianNLLLoss', 'eps' should be positive, but got {eps}.")
+        self.full = full
+        self.eps = eps
+
+    def construct(self, logits, labels, var):
+        return ops.gaussian_nll_loss(logits, labels, var, self.full, self.eps, self.reduction)
+
+
+# ---- margins
+
+
+class MarginRankingLoss(LossBase):
+    """max(0, margin - target * (input1 - input2)).
+
+    Args:
+        margin (float): Default: 0.0.
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+
+    def __init__(self, margin=0.0, reduction="mean"):
+        super().__init__(reduction)
+        self.margin = margin
+
+    def construct(self, input1, input2, target):
+        return ops.margin_ranking_loss(input1, input2, target, self.margin, self.reduction)
+
+
+class HingeEmbeddingLoss(LossBase):
+    """Distances where the label is 1, max(0, margin - distance) where it is -1.
+
+    Args:
+        margin (int or float): Default: 1.0.
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+
+    def __init__(self, margin=1.0, reduction="mean"):
+        super().__init__(reduction)
+        self.margin = _check_float(margin, "margin", "HingeEmbeddingLoss")
+
+    def construct(self, logits, labels):
+        return ops.hinge_embedding_loss(logits, labels, self.margin, self.reduction)
+
+
+class CosineEmbeddingLoss(LossBase):
+    """1 - cos where the label is 1, max(0, cos - margin) where it is -1.
+
+    Args:
+        margin (float): in [-1, 1]. Default: 0.0.
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+
+    def __init__(self, margin=0.0, reduction="mean"):
+        super().__init__(reduction)
+        if not isinstance(margin, float):
+            raise TypeError(f"For 'CosineEmbeddingLoss', 'margin' should be a float, but got {describe(margin)}.")
+        if not -1 <= margin <= 1:
+            raise ValueError(f"For 'CosineEmbeddingLoss', 'margin' should be in [-1, 1], but got {margin}.")
+        self.margin = margin
+
+    def construct(self, logits_x1, logits_x2, labels):
+        return ops.cosine_embedding_loss(logits_x1, logits_x2, labels, self.margin, self.reduction)
+
+
+class SoftMarginLoss(LossBase):
+    """log(1 + exp(-labels * logits)), where labels are 1 or -1.
+
+    Args:
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+
+    def construct(self, logits, labels):
+        return ops.soft_margin_loss(logits, labels, self.reduction)
+
+
+class TripletMarginLoss(LossBase):
+    """max(0, d(x, positive) - d(x, negative) + margin), where d is the p-norm of the difference.
+
+    Args:
+        p (int): the norm. Default: 2.
+        swap (bool): whether d(positive, negative) counts where it is less. Default: False.
+        eps (float): added to differences. Default: 1e-6.
+        reduction (str): "mean" (the default), "sum" or "none".
+        margin (float): Default: 1.0.
+    """
+
+    def __init__(self, p=2, swap=False, eps=1e-6, reduction="mean", margin=1.0):
+        super().__init__(reduction)
+        self.p = p
+        self.swap = swap
+        self.eps = eps
+        self.margin = margin
+
+    def construct(self, x, positive, negative, margin=None):
+        margin = self.margin if margin is None else margin
+        return ops.triplet_margin_loss(x, positive, negative, margin, self.p, self.eps, self.swap, self.reduction)
+
+
+class TripletMarginWithDistanceLoss(LossBase):
+    """max(0, d(x, positive) - d(x, negative) + margin), with a distance of one's own.
+
+    Args:
+        distance_function (callable, optional): of two Tensors; by default the Euclidean distance along axis 1.
+        swap (bool): whether d(positive, negative) counts where it is less. Default: False.
+        reduction (str): "mean" (the default), "sum" or "none".
+        margin (float): Default: 1.0.
+    """
+
+    def __init__(self, distance_function=None, swap=False, reduction="mean", margin=1.0):
+        super().__init__(reduction)
+        if not isinstance(swap, bool):
+            raise TypeError(f"For 'TripletMarginWithDistanceLoss', 'swap' should be a bool, but got {describe(swap)}.")
+        check_type(margin, float, "margin", "TripletMarginWithDistanceLoss")
+        self.distance_function = _euclidean if distance_function is None else distance_function
+        self.swap = swap
+        self.margin = margin
+
+    def construct(self, x, positive, negative):
+        near, far = self.distance_function(x, positive), self.distance_function(x, negative)
+        if self.swap:
+            far = elementwise.minimum(far, self.distance_function(positive, negative))
+        return self.get_loss(activations.relu(near - far + self.margin))
+
+
+def _euclidean(x, y):
+    return elementwise.sqrt(reduction.sum(elementwise.square(x - y), 1))

@@ -1,0 +1,5 @@
+"""Cells that wrap a network for training: MindSpore's ``nn.wrap``."""
+
+from msjax.lazy import gather
+
+__getattr__, __dir__ = gather(__name__, "cell_wrapper derivatives loss_scale", "msjax.nn")

@@ -1,0 +1,411 @@
+"""Cells that wrap a network for training: loss, gradient, one step."""
+
+import types
+
+from msjax.autograd.grad import GradOperation, value_and_grad
+from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.nn import metrics
+from msjax.nn.cell.base import Cell
+from msjax.nn.layer import clip
+from msjax.nn.layer.basic import Identity
+from msjax.nn.layer.clip import *
+from msjax.nn.metrics import *
+from msjax.nn.optim.optimizer import map_tuples
+from msjax.nn.wrap import loss_scale
+from msjax.nn.wrap.loss_scale import *
+
+__all__ = [
+    "DistributedGradReducer",
+    "ForwardValueAndGrad",
+    "GradAccumulationCell",
+    "MicroBatchInterleaved",
+    "ParameterUpdate",
+    "PipelineCell",
+    "TrainOneStepCell",
+    "TrainOneStepWithLossScaleCell",
+    "WithEvalCell",
+    "WithGradCell",
+    "WithLossCell",
+]
+__all__ += [*clip.__all__, *loss_scale.__all__, *metrics.__all__]
+
+
+class WithLossCell(Cell):
+    """A network and its loss: returns loss_fn(backbone(data), label).
+
+    Args:
+        backbone (Cell): the network.
+        loss_fn (Cell): the loss.
+
+    Inputs:
+        - **data** (Tensor) - what the network takes.
+        - **label** (Tensor) - what the loss takes beside the network's output.
+
+    Outputs:
+        Tensor, the loss.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.WithLossCell(nn.ReLU(), nn.MSELoss())
+        >>> print(net(ms.Tensor([1.0, -1.0]), ms.Tensor([3.0, 0.0])))
+        2.0
+    """
+
+    def __init__(self, backbone, loss_fn):
+        super().__init__(auto_prefix=False)
+        self._backbone = backbone
+        self._loss_fn = loss_fn
+
+    def construct(self, data, label):
+        return self._loss_fn(self._backbone(data), label)
+
+    @property
+    def backbone_network(self):
+        """The network."""
+        return self._backbone
+
+
+class WithEvalCell(Cell):
+    """A network and its loss for evaluation: returns (loss, output, label).
+
+    Args:
+        network (Cell): the network.
+        loss_fn (Cell): the loss.
+        add_cast_fp32 (bool): whether the output is converted to Float32. Default: False.
+    """
+
+    def __init__(self, network, loss_fn, add_cast_fp32=False):
+        super().__init__(auto_prefix=False)
+        if not isinstance(add_cast_fp32, bool):
+            raise TypeError(f"For 'WithEvalCell', 'add_cast_fp32' should be a bool, but got {describe(add_cast_fp32)}.")
+        self._network = network
+        self._loss_fn = loss_fn
+        self.add_cast_fp32 = add_cast_fp32
+
+    def construct(self, data, label):
+        outputs = self._network(data)
+        if self.add_cast_fp32:
+            label, outputs = loss_scale.to_float32(label), loss_scale.to_float32(outputs)
+        return self._loss_fn(outputs, label), outputs, label
+
+
+class WithGradCell(Cell):
+    """The gradients of a network's loss with respect to its trainable Parameters.
+
+    Args:
+        network (Cell): the network.
+        loss_fn (Cell, optional): the loss; without it, the network returns the loss.
+        sens (Tensor or number, optional): the gradient that the loss is given. By default one.
+
+    Outputs:
+        tuple of Tensors, the gradients.
+    """
+
+    def __init__(self, network, loss_fn=None, sens=None):
+        super().__init__(auto_prefix=False)
+        self.network = network
+        self.loss_fn = loss_fn
+        self.weights = ParameterTuple(network.trainable_params())
+        self.sens = sens
+        self._network_with_loss = network if loss_fn is None else WithLossCell(network, loss_fn)
+        self.set_train()
+
+    def construct(self, *inputs):
+        gradient = GradOperation(get_by_list=True, sens_param=self.sens is not None)
+        return gradient(self._network_with_loss, self.weights)(*inputs, *(() if self.sens is None else (self.sens,)))
+
+
+class ForwardValueAndGrad(Cell):
+    """A network's value and its gradients.
+
+    Args:
+        network (Cell or callable): the network.
+        weights (ParameterTuple, list or Parameter, optional): Parameters to differentiate with respect to, with
+            `get_by_list`. By default the trainable ones.
+        get_all (bool): True for the gradients of all inputs, as a tuple; False for that of the first.
+        get_by_list (bool): True for the gradients of Parameters.
+        sens_param (bool): True if the last argument is the gradient that arrives at the output.
+
+    Outputs:
+        (value, gradients), the latter as `ops.GradOperation` arranges them.
+
+    Raises:
+        TypeError: `network` can't be called, or a flag is no bool.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> value, gradient = nn.ForwardValueAndGrad(nn.MSELoss())(ms.Tensor([3.0]), ms.Tensor([1.0]))
+        >>> print(value, gradient)
+        4.0 [4.]
+    """
+
+    def __init__(self, network, weights=None, get_all=False, get_by_list=False, sens_param=False):
+        super().__init__(auto_prefix=False)
+        if not isinstance(network, (Cell, types.FunctionType, types.MethodType)):
+            raise TypeError(f"For 'ForwardValueAndGrad', 'network' should be a Cell or function, but got {describe(network)}.")
+        for name, flag in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
+            if not isinstance(flag, bool):
+                raise TypeError(f"For 'ForwardValueAndGrad', '{name}' should be a bool, but got {describe(flag)}.")
+        if get_by_list and weights is None and not isinstance(network, Cell):
+            raise TypeError("For 'ForwardValueAndGrad', get_by_list=True needs 'weights' unless the network is a Cell.")
+        self.network = network
+        self.weights = weights if weights is not None or not get_by_list else ParameterTuple(network.trainable_params())
+        if isinstance(network, Cell):
+            network.set_grad()
+        self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
+
+    def construct(self, *inputs):
+        args = inputs[:-1] if self.sens_param else inputs
+        seen = []
+
+        def network(*args):
+            seen.append(self.network(*args))
+            return seen[-1]
+
+        gradient = GradOperation(get_all=self.get_all, get_by_list=self.get_by_list, sens_param=self.sens_param)
+        grads = gradient(network, self.weights)(*args, *inputs[len(args) :])
+        return seen[-1], grads
+
+
+def gradients_of(network, weights, sens):
+    """A function of the network's arguments that returns (loss, gradients of weights), the loss weighted with `sens`.
+
+    Args:
+        sens: a number or Tensor; the gradient that the loss is given.
+    """
+    if not isinstance(sens, Tensor) and sens == 1.0:
+        return value_and_grad(network, None, weights)
+
+    def weighted(*inputs):
+        loss = network(*inputs)
+        outputs = loss if isinstance(loss, (tuple, list)) else (loss,)
+        total = [out * (sens.astype(out.dtype) if isinstance(sens, Tensor) else sens) for out in outputs]
+        return tuple(total), loss
+
+    gradient = value_and_grad(weighted, None, weights, has_aux=True)
+
+    def value_and_gradients(*inputs):
+        (_, loss), grads = gradient(*inputs)
+        return loss, grads
+
+    return value_and_gradients
+
+
+class TrainOneStepCell(Cell):
+    """One step of training: computes the loss, its gradients, and lets the optimizer update the weights.
+
+    Args:
+        network (Cell): returns the loss.
+        optimizer (Cell): an optimizer; it says which Parameters are trained.
+        sens (float, optional): the gradient that the loss is given. Default: 1.0.
+        return_grad (bool): True to return (loss, {name: gradient}). Default: False.
+
+    Outputs:
+        Tensor, the loss before the step.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.Dense(1, 1, weight_init="ones", has_bias=False)
+        >>> step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.MSELoss()), nn.SGD(net.trainable_params(), 0.1))
+        >>> print(step(ms.Tensor([[1.0]]), ms.Tensor([[0.0]])), net.weight.value())
+        1.0 [[0.8]]
+    """
+
+    def __init__(self, network, optimizer, sens=None, return_grad=False):
+        super().__init__(auto_prefix=False)
+        self.network = network
+        network.set_grad()
+        self.optimizer = optimizer
+        self.weights = ParameterTuple(optimizer.parameters)
+        self.sens = 1.0 if sens is None else sens
+        self.return_grad = return_grad
+        self.reducer_flag = False
+        # What MindSpore's programs that override `construct` use.
+        self.grad = GradOperation(get_by_list=True, sens_param=True)
+        self.grad_no_sens = GradOperation(get_by_list=True)
+        self.grad_reducer = Identity()
+        self.hyper_map = map_tuples
+
+    def construct(self, *inputs):
+        loss, grads = gradients_of(self.network, self.weights, self.sens)(*inputs)
+        grads = self.grad_reducer(grads)
+        self.optimizer(grads)
+        if self.return_grad:
+            return loss, {p.name: g for p, g in zip(self.weights, grads)}
+        return loss
+
+
+class TrainOneStepWithLossScaleCell(TrainOneStepCell):
+    """One step of training with a scaled loss: a step whose gradients overflow is left out.
+
+    Args:
+        network (Cell): returns the loss.
+        optimizer (Cell): an optimizer.
+        scale_sense (Tensor or Cell): the scale; or the cell that changes it, such as `DynamicLossScaleUpdateCell`.
+
+    Outputs:
+        (loss, overflow, scale): the loss before the step, whether it overflowed (a Bool Tensor), and the scale it had.
+
+    Raises:
+        TypeError: `scale_sense` is neither a Tensor nor a Cell.
+        ValueError: its shape is neither () nor (1,).
+    """
+
+    def __init__(self, network, optimizer, scale_sense):
+        super().__init__(network, optimizer)
+        self.loss_scaling_manager = None
+        if isinstance(scale_sense, Cell):
+            self.loss_scaling_manager = scale_sense
+            scale_sense = Tensor(float(scale_sense.get_loss_scale()))
+        elif not isinstance(scale_sense, Tensor):
+            raise TypeError(
+                f"For 'TrainOneStepWithLossScaleCell', 'scale_sense' should be a Tensor or Cell, but got {describe(scale_sense)}."
+            )
+        if scale_sense.shape not in ((), (1,)):
+            raise ValueError(
+                f"For 'TrainOneStepWithLossScaleCell', 'scale_sense' should have shape () or (1,), but got {scale_sense.shape}."
+            )
+        self.scale_sense = Parameter(scale_sense, name="scale_sense")
+
+    def construct(self, *inputs):
+        scale = self.scale_sense.value()
+        loss, grads = gradients_of(self.network, self.weights, scale)(*inputs)
+        status, _ = self.start_overflow_check(loss, scale)
+        grads = self.grad_reducer(loss_scale.unscale(grads, scale))
+        overflow = self.process_loss_scale(self.get_overflow_status(status, grads))
+        loss_scale.run_unless(overflow, self.optimizer, grads)
+        return loss, overflow, scale
+
+    def set_sense_scale(self, sens):
+        """Set the scale, if no cell changes it.
+
+        Args:
+            sens (Tensor): the scale.
+        """
+        if not isinstance(sens, Tensor):
+            raise TypeError(f"For 'set_sense_scale', 'sens' should be a Tensor, but got {describe(sens)}.")
+        self.scale_sense.set_data(sens)
+
+    def start_overflow_check(self, pre_cond, compute_input):
+        """Kept for MindSpore's programs: gradients are looked at as they are. Returns (None, compute_input)."""
+        return None, compute_input
+
+    def get_overflow_status(self, status, compute_output):
+        """A Bool Tensor: whether one of the gradients is infinite or no number."""
+        return loss_scale.overflowed(compute_output)
+
+    def process_loss_scale(self, overflow):
+        """Let the cell that changes the scale know of a step; returns `overflow`."""
+        if self.loss_scaling_manager is None:
+            return overflow
+        return self.loss_scaling_manager(self.scale_sense, overflow)
+
+
+class ParameterUpdate(Cell):
+    """Sets a Parameter to what it is called with.
+
+    Args:
+        param (Parameter): the Parameter.
+
+    Raises:
+        TypeError: `param` is no Parameter.
+        ValueError: what it is called with has another shape.
+    """
+
+    def __init__(self, param):
+        super().__init__(auto_prefix=False)
+        if not isinstance(param, Parameter):
+            raise TypeError(f"For 'ParameterUpdate', 'param' should be a Parameter, but got {describe(param)}.")
+        self._param = param
+
+    def construct(self, x):
+        if x.shape != self._param.shape:
+            raise ValueError(f"For 'ParameterUpdate', the shape should be {self._param.shape}, but it is {x.shape}.")
+        self._param.set_data(x)
+        return x
+
+
+class DistributedGradReducer(Cell):
+    """Returns the gradients it is given: under jax, sharded programs reduce gradients by themselves.
+
+    Args:
+        parameters: the Parameters.
+        mean, degree, fusion_type, group: kept for MindSpore's programs, without effect.
+    """
+
+    def __init__(self, parameters, mean=None, degree=None, fusion_type=1, group="hccl_world_group"):
+        super().__init__(auto_prefix=False)
+
+    def construct(self, grads):
+        return grads
+
+
+def _pieces(inputs, number, who):
+    """The arguments of each of `number` calls: Tensors cut along their first axis, everything else as it is."""
+    for x in inputs:
+        if isinstance(x, Tensor) and x.ndim and x.shape[0] % number:
+            raise ValueError(f"For '{who}', the first axis should be a multiple of {number}, but the shape is {x.shape}.")
+    for i in range(number):
+        yield [_piece(x, i, number) if isinstance(x, Tensor) and x.ndim else x for x in inputs]
+
+
+def _piece(x, i, number):
+    length = x.shape[0] // number
+    return x[i * length : (i + 1) * length]
+
+
+class MicroBatchInterleaved(Cell):
+    """Calls a network on parts of the batch, and returns the sum of what it returns.
+
+    Args:
+        network (Cell): the network, which returns the loss.
+        interleave_num (int): the number of parts. Default: 2.
+    """
+
+    def __init__(self, network, interleave_num=2):
+        super().__init__(auto_prefix=False)
+        if isinstance(interleave_num, bool) or not isinstance(interleave_num, int):
+            raise TypeError(
+                f"For '{type(self).__name__}', the number of parts should be an int, but got {describe(interleave_num)}."
+            )
+        if interleave_num <= 0:
+            raise ValueError(f"For '{type(self).__name__}', the number of parts should be positive, but got {interleave_num}.")
+        self.network = network
+        self.interleave_num = interleave_num
+
+    def construct(self, *inputs):
+        total = None
+        for piece in _pieces(inputs, self.interleave_num, type(self).__name__):
+            out = self.network(*piece)
+            total = out if total is None else total + out
+        return total
+
+
+class GradAccumulationCell(MicroBatchInterleaved):
+    """Calls a network on `micro_size` parts of the batch, and returns the sum of the losses.
+
+    Args:
+        network (Cell): the network, which returns the loss.
+        micro_size (int): the number of parts.
+    """
+
+    def __init__(self, network, micro_size):
+        super().__init__(network, micro_size)
+
+
+class PipelineCell(GradAccumulationCell):
+    """The same as `GradAccumulationCell`: stages are jax's to place.
+
+    Args:
+        network (Cell): the network, which returns the loss.
+        micro_size (int): the number of parts.
+        stage_config, segment_config: kept for MindSpore's programs, without effect.
+    """
+
+    def __init__(self, network, micro_size, stage_config=None, segment_config=None):
+        super().__init__(network, micro_size)

@@ -1,0 +1,172 @@
+"""Loss scaling for training in mixed precision."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.common import dtype as mstype
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor, known_value
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+
+__all__ = ["DynamicLossScaleUpdateCell", "FixedLossScaleUpdateCell"]
+
+
+class DynamicLossScaleUpdateCell(Cell):
+    """Makes the loss scale smaller after a step that overflowed, and larger after a number of steps that did not.
+
+    Args:
+        loss_scale_value (float): the scale at the beginning.
+        scale_factor (int): what it is divided and multiplied by. It never falls below one.
+        scale_window (int): the number of steps without overflow.
+
+    Inputs:
+        - **loss_scale** (Parameter) - the scale; it is changed.
+        - **overflow** (Tensor) - a Bool, whether the step overflowed.
+
+    Outputs:
+        Tensor, `overflow`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> update = nn.DynamicLossScaleUpdateCell(loss_scale_value=8.0, scale_factor=2, scale_window=1000)
+        >>> scale = ms.Parameter(ms.Tensor(update.get_loss_scale()))
+        >>> _ = update(scale, ms.Tensor(True))
+        >>> print(scale.value())
+        4.0
+    """
+
+    def __init__(self, loss_scale_value, scale_factor, scale_window):
+        super().__init__(auto_prefix=False)
+        self.loss_scale_value = loss_scale_value
+        self.scale_factor = scale_factor
+        self.scale_window = scale_window
+        self.cur_iter = Parameter(Tensor(1, mstype.int32), name="current_iterator_step")
+        self.last_overflow_iter = Parameter(Tensor(0, mstype.int32), name="last_overflow_iterator_step")
+
+    def get_loss_scale(self):
+        """The scale at the beginning."""
+        return self.loss_scale_value
+
+    def construct(self, loss_scale, overflow):
+        operands = loss_scale, overflow, self.cur_iter, self.last_overflow_iter
+        scale, now, last = apply(_UPDATE, operands, (float(self.scale_factor), int(self.scale_window)))
+        if isinstance(loss_scale, Parameter):
+            loss_scale.set_data(scale)
+        self.cur_iter.set_data(now)
+        self.last_overflow_iter.set_data(last)
+        return overflow
+
+
+def _update(scale, overflow, now, last, factor, window):
+    overflow = overflow.reshape(()).astype(bool)
+    smaller = jnp.maximum(scale / factor, 1)
+    grows = now - last >= window
+    scale = jnp.where(overflow, smaller, jnp.where(grows, scale * factor, scale)).astype(scale.dtype)
+    return scale, now + 1, jnp.where(overflow | grows, now, last)
+
+
+_UPDATE = Op("UpdateLossScale", _update, differentiable=False)
+
+
+class FixedLossScaleUpdateCell(Cell):
+    """Leaves the loss scale as it is; for steps that are to be left out when they overflow.
+
+    Args:
+        loss_scale_value (float): the scale.
+    """
+
+    def __init__(self, loss_scale_value):
+        super().__init__(auto_prefix=False)
+        self.loss_scale_value = loss_scale_value
+
+    def get_loss_scale(self):
+        """The scale."""
+        return self.loss_scale_value
+
+    def construct(self, _, overflow):
+        return overflow
+
+
+# ---- what training steps are made of
+
+
+def _finite(*values):
+    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(v)) for v in values]))
+
+
+_FINITE = Op("AllFinite", _finite, differentiable=False)
+
+
+def all_finite(inputs):
+    """A Bool Tensor: whether no element of some Tensors is infinite or no number.
+
+    Args:
+        inputs (tuple or list of Tensor): the Tensors.
+
+    Raises:
+        TypeError: something else is in `inputs`.
+
+    Example:
+        >>> import msjax as ms
+        >>> print(ms.amp.all_finite((ms.Tensor([1.0]), ms.Tensor([float("inf")]))))
+        False
+    """
+    values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
+    for value in values:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"For 'all_finite', the inputs should be Tensors, but got {describe(value)}.")
+    return apply(_FINITE, values) if values else Tensor(True)
+
+
+_OVERFLOWED = Op("Overflowed", lambda *values: jnp.logical_not(_finite(*values)), differentiable=False)
+
+
+def overflowed(grads):
+    """A Bool Tensor: whether an element of some gradients is infinite or no number."""
+    return apply(_OVERFLOWED, list(grads)) if len(grads) else Tensor(False)
+
+
+def _unscale(scale, *values):
+    factor = (1 / scale.astype(jnp.float32)).reshape(())
+    return tuple((v.astype(jnp.promote_types(v.dtype, jnp.float32)) * factor).astype(v.dtype) for v in values)
+
+
+_UNSCALE = Op("Unscale", _unscale, differentiable=False)
+
+
+def unscale(grads, scale):
+    """Tensors divided by a scale."""
+    return apply(_UNSCALE, (scale, *grads))
+
+
+@jax.jit
+def _select(skip, before, after):
+    return [jnp.where(skip, b, a) for b, a in zip(before, after)]
+
+
+def run_unless(skip, optimizer, grads):
+    """Let an optimizer make a step, unless `skip`, a Bool Tensor; while the program is compiled, as a choice of values."""
+    known = known_value(skip._value)
+    if known is not None:
+        if not bool(known.reshape(())):
+            optimizer(grads)
+        return
+    state = [*optimizer.get_parameters(), *optimizer.buffers()]
+    before = [p._value for p in state]
+    optimizer(grads)
+    for p, value in zip(state, _select(skip._value.reshape(()), before, [p._value for p in state])):
+        p._value = value
+
+
+def to_float32(value):
+    """Floating Tensors, also in tuples, lists and dicts, as Float32."""
+    if isinstance(value, Tensor):
+        return value.astype(mstype.float32) if value.is_floating_point() and value.dtype != mstype.float32 else value
+    if isinstance(value, (tuple, list)):
+        return type(value)(to_float32(v) for v in value) if not hasattr(value, "_fields") else value._make(map(to_float32, value))
+    if isinstance(value, dict):
+        return {k: to_float32(v) for k, v in value.items()}
+    return value

@@ -1,0 +1,250 @@
+"""Shapes, axes and repetition under numpy's names."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from msjax import ops
+from msjax.autograd.op import Op, apply
+from msjax.numpy.lifting import tensor, tensors
+from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.function.array_func.casting import ints
+
+__all__ = [
+    "apply_along_axis",
+    "apply_over_axes",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_to",
+    "expand_dims",
+    "flip",
+    "fliplr",
+    "flipud",
+    "ix_",
+    "meshgrid",
+    "moveaxis",
+    "pad",
+    "ravel",
+    "repeat",
+    "reshape",
+    "roll",
+    "rollaxis",
+    "rot90",
+    "size",
+    "squeeze",
+    "swapaxes",
+    "tile",
+    "transpose",
+]
+
+
+def reshape(x, new_shape):
+    """The same elements in another shape; one -1 is worked out."""
+    return ops.reshape(tensor(x), new_shape)
+
+
+def ravel(x):
+    """The elements as one axis."""
+    return ops.ravel(tensor(x))
+
+
+def size(a, axis=None) -> int:
+    """The number of elements, or the size of an axis."""
+    a = tensor(a)
+    return a.size if axis is None else a.shape[axis]
+
+
+@operator(int_grad=True)
+def _expand(a, axis):
+    return jnp.expand_dims(a, axis)
+
+
+def expand_dims(a, axis):
+    """New axes of size 1 at the positions `axis`, an int or a tuple."""
+    return _expand(tensor(a), freeze(axis))
+
+
+def squeeze(a, axis=None):
+    """Without axes of size 1: all of them, or those named."""
+    return ops.squeeze(tensor(a), freeze(axis))
+
+
+def transpose(a, axes=None):
+    """The axes in another order, reversed by default."""
+    a = tensor(a)
+    return ops.transpose(a, tuple(range(a.ndim))[::-1] if axes is None else axes)
+
+
+def swapaxes(x, axis1, axis2):
+    """Two axes exchanged."""
+    return ops.swapaxes(tensor(x), axis1, axis2)
+
+
+def moveaxis(a, source, destination):
+    """Axes moved to other positions, the others in their order."""
+    return ops.moveaxis(tensor(a), freeze(source), freeze(destination))
+
+
+@operator(int_grad=True)
+def _rollaxis(x, axis, start):
+    return jnp.rollaxis(x, axis, start)
+
+
+def rollaxis(x, axis, start=0):
+    """An axis moved in front of the axis `start`."""
+    return _rollaxis(tensor(x), axis, start)
+
+
+def _atleast(function, doc):
+    def call(*arys):
+        arys = arys[0] if len(arys) == 1 and isinstance(arys[0], (tuple, list)) and hasattr(arys[0][0], "shape") else arys
+        out = [function(tensor(a)) for a in arys]
+        return out[0] if len(out) == 1 else out
+
+    call.__name__ = call.__qualname__ = function.__name__
+    call.__doc__ = doc
+    return call
+
+
+atleast_1d = _atleast(ops.atleast_1d, "Arrays with at least one axis.")
+atleast_2d = _atleast(ops.atleast_2d, "Arrays with at least two axes; new ones go in front.")
+atleast_3d = _atleast(ops.atleast_3d, "Arrays with at least three axes: (n,) becomes (1, n, 1), (m, n) becomes (m, n, 1).")
+
+
+def broadcast_to(array, shape):
+    """The array repeated to a larger shape."""
+    return ops.broadcast_to(tensor(array), ints(shape))
+
+
+def broadcast_arrays(*args):
+    """Arrays repeated to the shape that all of them fit, as a list."""
+    args = tensors(args)
+    shape = np.broadcast_shapes(*(a.shape for a in args))
+    return [ops.broadcast_to(a, shape) for a in args]
+
+
+def tile(a, reps):
+    """The array repeated along its axes."""
+    return ops.tile(tensor(a), ints(reps))
+
+
+def repeat(a, repeats, axis=None):
+    """Each element, or each slice along an axis, repeated where it stands."""
+    return ops.repeat_interleave(tensor(a), repeats, axis)
+
+
+def flip(m, axis=None):
+    """The order of elements reversed along axes, all by default."""
+    m = tensor(m)
+    return ops.flip(m, tuple(range(m.ndim)) if axis is None else ints(axis))
+
+
+def fliplr(m):
+    """The order of elements reversed along the second axis."""
+    return ops.flip(tensor(m), (1,))
+
+
+def flipud(m):
+    """The order of elements reversed along the first axis."""
+    return ops.flip(tensor(m), (0,))
+
+
+def rot90(a, k=1, axes=(0, 1)):
+    """The plane of two axes turned by k times 90 degrees."""
+    return ops.rot90(tensor(a), k, ints(axes))
+
+
+def roll(a, shift, axis=None):
+    """Elements moved along axes, those that leave coming in at the other end; the flattened array by default."""
+    return ops.roll(tensor(a), freeze(shift), freeze(axis))
+
+
+_GRID = Op("meshgrid", lambda *args: tuple(jnp.meshgrid(*args[:-2], sparse=args[-2], indexing=args[-1])), int_grad=True)
+
+
+def meshgrid(*xi, sparse=False, indexing="xy"):
+    """Grids of coordinates from vectors, as a tuple; with `sparse`, arrays that broadcast to them.
+
+    Example:
+        >>> import msjax as ms
+        >>> import msjax.numpy as mnp
+        >>> x, y = mnp.meshgrid(ms.Tensor([1, 2]), ms.Tensor([5, 6, 7]))
+        >>> print(x)
+        [[1 2]
+         [1 2]
+         [1 2]]
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"For 'meshgrid', 'indexing' should be 'xy' or 'ij', but got {indexing!r}.")
+    return apply(_GRID, tensors(xi), (sparse, indexing))
+
+
+def ix_(*args):
+    """Vectors shaped so that together they index the grid of their elements."""
+    args = tensors(args)
+    return tuple(ops.reshape(a, (1,) * i + (-1,) + (1,) * (len(args) - 1 - i)) for i, a in enumerate(args))
+
+
+# ---- padding
+
+
+@operator(int_grad=True)
+def _pad(arr, pad_width, mode, options):
+    return jnp.pad(arr, pad_width, mode, **dict(options))
+
+
+def pad(arr, pad_width, mode="constant", stat_length=None, constant_values=0, end_values=0, reflect_type="even", **kwargs):
+    """The array with elements added at its edges.
+
+    Args:
+        arr (array-like): of any shape.
+        pad_width (int or tuple): how many: for all edges, (before, after), or a pair for each axis.
+        mode (str or callable): "constant", "empty", "edge", "linear_ramp", "maximum", "mean", "minimum", "reflect",
+            "symmetric" or "wrap"; or a function as numpy's. Default: "constant".
+        stat_length (int or tuple, optional): how many elements at the edge count for "maximum", "mean" and "minimum".
+        constant_values, end_values (number or tuple): of "constant" and "linear_ramp". Default: 0.
+        reflect_type (str): "even" or "odd", for "reflect" and "symmetric". Default: "even".
+    """
+    own = {
+        "constant": {"constant_values": constant_values},
+        "linear_ramp": {"end_values": end_values},
+        "reflect": {"reflect_type": reflect_type},
+        "symmetric": {"reflect_type": reflect_type},
+    }
+    if callable(mode):
+        options = kwargs
+    else:
+        options = {"stat_length": stat_length} if mode in ("maximum", "mean", "minimum") else own.get(mode, {})
+    return _pad(tensor(arr), freeze(pad_width), mode, tuple((k, freeze(v)) for k, v in options.items()))
+
+
+# ---- functions along axes
+
+
+def apply_along_axis(func1d, axis, arr, *args, **kwargs):
+    """A function of vectors called on each vector along an axis, and the results put in its place.
+
+    Args:
+        func1d (callable): from a vector, and further arguments, to a Tensor.
+        axis (int): the axis.
+        arr (array-like): of any shape.
+    """
+    arr = tensor(arr)
+    axis = axis % arr.ndim
+    rest = arr.shape[:axis] + arr.shape[axis + 1 :]
+    rows = ops.reshape(ops.moveaxis(arr, axis, -1), (-1, arr.shape[axis]))
+    out = ops.vmap(lambda row: func1d(row, *args, **kwargs))(rows)
+    out = ops.reshape(out, rest + out.shape[1:])
+    made = out.ndim - len(rest)
+    return ops.moveaxis(out, tuple(range(len(rest), out.ndim)), tuple(range(axis, axis + made))) if made else out
+
+
+def apply_over_axes(func, a, axes):
+    """A function of (array, axis) called for one axis after the other; a reduced axis comes back with size 1."""
+    a = tensor(a)
+    for axis in ints(axes):
+        axis = axis % a.ndim
+        out = func(a, axis)
+        a = out if out.ndim == a.ndim else ops.expand_dims(out, axis)
+    return a

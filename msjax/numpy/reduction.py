@@ -1,0 +1,399 @@
+"""Reductions, sums along axes and statistics under numpy's names."""
+
+import builtins
+import functools
+
+import jax.numpy as jnp
+
+from msjax import ops
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
+from msjax.numpy.lifting import as_type, floating, tensor
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import kind_of, to_float
+
+__all__ = [
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "average",
+    "corrcoef",
+    "count_nonzero",
+    "cov",
+    "cumprod",
+    "cumsum",
+    "diff",
+    "ediff1d",
+    "gradient",
+    "max",
+    "mean",
+    "min",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "norm",
+    "ptp",
+    "sometrue",
+    "std",
+    "sum",
+    "trapz",
+    "var",
+]
+
+
+def _axes(axis):
+    return tuple(axis) if isinstance(axis, list) else axis
+
+
+# ---- extremes
+
+
+@operator(2, name="amax", int_grad=(0,))
+def _max(a, where, axis, keepdims, initial):
+    return jnp.max(a, axis, keepdims=keepdims, initial=initial, where=where)
+
+
+@operator(2, name="amin", int_grad=(0,))
+def _min(a, where, axis, keepdims, initial):
+    return jnp.min(a, axis, keepdims=keepdims, initial=initial, where=where)
+
+
+def amax(a, axis=None, keepdims=False, initial=None, where=True):
+    """The largest values over axes.
+
+    Args:
+        a (array-like): of any shape.
+        axis (int or tuple, optional): the axes; all by default.
+        keepdims (bool): whether reduced axes stay, with size 1. Default: False.
+        initial (number, optional): the least result.
+        where (Tensor): of Bools: the elements that count; needs `initial`. Default: True.
+
+    Example:
+        >>> import msjax as ms
+        >>> import msjax.numpy as mnp
+        >>> print(mnp.amax(ms.Tensor([[1, 5], [7, 3]]), axis=0))
+        [7 5]
+    """
+    return _max(tensor(a), None if where is True else where, _axes(axis), keepdims, initial)
+
+
+def amin(a, axis=None, keepdims=False, initial=None, where=True):
+    """The smallest values over axes; the arguments are those of `amax`."""
+    return _min(tensor(a), None if where is True else where, _axes(axis), keepdims, initial)
+
+
+max = amax
+min = amin
+
+
+@operator(differentiable=False)
+def _argmax(a, axis):
+    return jnp.argmax(a, axis).astype(mstype.to_jax(mstype.int64))
+
+
+@operator(differentiable=False)
+def _argmin(a, axis):
+    return jnp.argmin(a, axis).astype(jnp.int32)
+
+
+def argmax(a, axis=None):
+    """The index of the largest value along an axis, of the flattened array by default."""
+    return _argmax(tensor(a), axis)
+
+
+def argmin(a, axis=None):
+    """The index of the smallest value along an axis, of the flattened array by default."""
+    return _argmin(tensor(a), axis)
+
+
+def ptp(x, axis=None, keepdims=False):
+    """The largest less the smallest value over axes."""
+    return amax(x, axis, keepdims) - amin(x, axis, keepdims)
+
+
+# ---- sums and means
+
+
+@operator(int_grad=True)
+def _sum(a, axis, keepdims):
+    return jnp.sum(a.astype(mstype.to_jax(mstype.int64)) if kind_of(a.dtype) in "biu" else a, axis, keepdims=keepdims)
+
+
+def sum(a, axis=None, dtype=None, keepdims=False, initial=None):
+    """The sum over axes.
+
+    Args:
+        a (array-like): of any shape.
+        axis (int or tuple, optional): the axes; all by default.
+        dtype (ms.dtype, optional): of the result.
+        keepdims (bool): whether reduced axes stay, with size 1. Default: False.
+        initial (number, optional): added to the sum.
+
+    Example:
+        >>> import msjax as ms
+        >>> import msjax.numpy as mnp
+        >>> print(mnp.sum(ms.Tensor([[1, 5], [7, 3]]), axis=1))
+        [ 6 10]
+    """
+    out = _sum(as_type(tensor(a), dtype), _axes(axis), keepdims)
+    return as_type(out if initial is None else out + initial, dtype)
+
+
+def mean(a, axis=None, keepdims=False, dtype=None):
+    """The mean over axes; of integers an integer, rounded towards zero, unless `dtype` says otherwise.
+
+    Args:
+        a (array-like): of any shape.
+        axis (int or tuple, optional): the axes; all by default.
+        keepdims (bool): whether reduced axes stay, with size 1. Default: False.
+        dtype (ms.dtype, optional): of the result.
+    """
+    a = tensor(a) if dtype is None else as_type(tensor(a), dtype)
+    return ops.mean(a, _axes(axis), keepdims)
+
+
+@functools.cache
+def _moment(name):
+    function = getattr(jnp, name)
+
+    @operator(1, name=name)
+    def kernel(a, axis, ddof, keepdims):
+        return function(a, axis, keepdims=keepdims, **({} if name.endswith("mean") else {"ddof": ddof}))
+
+    return kernel
+
+
+def std(x, axis=None, ddof=0, keepdims=False):
+    """The standard deviation over axes, with the divisor N - ddof."""
+    return _moment("std")(floating(x), _axes(axis), ddof, keepdims)
+
+
+def var(x, axis=None, ddof=0, keepdims=False):
+    """The variance over axes, with the divisor N - ddof."""
+    return _moment("var")(floating(x), _axes(axis), ddof, keepdims)
+
+
+def average(x, axis=None, weights=None, returned=False):
+    """The mean over an axis, with weights.
+
+    Args:
+        x (array-like): of any shape.
+        axis (int or tuple, optional): the axes; all by default.
+        weights (array-like, optional): of the shape of `x`, or of its axis `axis`.
+        returned (bool): also the sum of the weights. Default: False.
+    """
+    x = floating(x)
+    axis = _axes(axis)
+    if weights is None:
+        out = mean(x, axis)
+        total = ops.full_like(out, float(x.size // builtins.max(out.size, 1)))
+    else:
+        weights = floating(weights)
+        if weights.shape != x.shape and weights.ndim == 1 and isinstance(axis, int):
+            weights = weights.reshape((-1,) + (1,) * (x.ndim - 1 - axis % x.ndim))
+        weights = ops.broadcast_to(weights, x.shape)
+        total = sum(weights, axis)
+        out = sum(x * weights, axis) / total
+    return (out, total) if returned else out
+
+
+# ---- without NaN
+
+
+def _without_nan(name, doc):
+    function = getattr(jnp, name)
+    kernel = operator(1, name=name)(lambda a, axis, keepdims: function(a, axis, keepdims=keepdims))
+
+    def call(a, axis=None, dtype=None, keepdims=False):
+        a = tensor(a)
+        if name == "nanmean":
+            a = floating(a)
+        return as_type(kernel(a, _axes(axis), keepdims), a.dtype if dtype is None else dtype)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return call
+
+
+nanmax = _without_nan("nanmax", "The largest values over axes, NaN left out.")
+nanmin = _without_nan("nanmin", "The smallest values over axes, NaN left out.")
+nanmean = _without_nan("nanmean", "The mean over axes, NaN left out.")
+nansum = _without_nan("nansum", "The sum over axes, NaN left out.")
+
+
+def nanstd(a, axis=None, dtype=None, ddof=0, keepdims=False):
+    """The standard deviation over axes, NaN left out."""
+    return as_type(_moment("nanstd")(floating(a), _axes(axis), ddof, keepdims), dtype)
+
+
+def nanvar(a, axis=None, dtype=None, ddof=0, keepdims=False):
+    """The variance over axes, NaN left out."""
+    return as_type(_moment("nanvar")(floating(a), _axes(axis), ddof, keepdims), dtype)
+
+
+# ---- along an axis
+
+
+def _cumulative(name, doc):
+    function = getattr(jnp, name)
+
+    @operator(1, name=name, int_grad=True)
+    def kernel(a, axis, dtype):
+        if dtype is not None:
+            a = a.astype(mstype.to_jax(dtype))
+        elif kind_of(a.dtype) == "b" or (kind_of(a.dtype) in "iu" and a.dtype.itemsize < 4):
+            a = a.astype(jnp.int32)
+        return function(a, axis)
+
+    def call(a, axis=None, dtype=None):
+        return kernel(tensor(a), axis, None if dtype is None else mstype.as_dtype(dtype))
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
+    return call
+
+
+cumsum = _cumulative("cumsum", "The cumulative sum along an axis, of the flattened array by default.")
+cumprod = _cumulative("cumprod", "The cumulative product along an axis, of the flattened array by default.")
+
+
+def nancumsum(a, axis=None, dtype=None):
+    """The cumulative sum along an axis, of the flattened array by default; NaN counts as 0."""
+    a = tensor(a)
+    return cumsum(ops.where(ops.isnan(a), ops.zeros_like(a), a) if a.is_floating_point() else a, axis, dtype)
+
+
+@operator(3, int_grad=True)
+def _diff(a, prepend, append, n, axis):
+    return jnp.diff(a, n, axis, prepend, append)
+
+
+def diff(a, n=1, axis=-1, prepend=None, append=None):
+    """Differences of neighbours along an axis, `n` times; `prepend` and `append` are joined first.
+
+    Example:
+        >>> import msjax as ms
+        >>> import msjax.numpy as mnp
+        >>> print(mnp.diff(ms.Tensor([1, 4, 9])))
+        [3 5]
+    """
+    prepend, append = (v if v is None else tensor(v) for v in (prepend, append))
+    return _diff(tensor(a), prepend, append, n, axis)
+
+
+@operator(3, int_grad=True)
+def _ediff1d(ary, to_end, to_begin):
+    return jnp.ediff1d(ary, to_end, to_begin)
+
+
+def ediff1d(ary, to_end=None, to_begin=None):
+    """Differences of neighbours in the flattened array, with others put before and after."""
+    to_end, to_begin = (v if v is None else tensor(v) for v in (to_end, to_begin))
+    return _ediff1d(tensor(ary), to_end, to_begin)
+
+
+@operator()
+def _gradient(f, spacing, axis):
+    return jnp.gradient(f, *spacing, axis=axis)
+
+
+def gradient(f, *varargs, axis=None, edge_order=1):
+    """Central differences along axes, one-sided at the ends.
+
+    Args:
+        f (array-like): values at equal distances.
+        varargs (number): the distances: one, or one for each axis. Default: 1.
+        axis (int or tuple, optional): the axes; all by default.
+        edge_order (int): of the differences at the ends; only 1.
+
+    Returns:
+        A Tensor, or a list of one for each of several axes.
+    """
+    if edge_order != 1:
+        raise ValueError(f"For 'gradient', 'edge_order' should be 1, but got {edge_order}.")
+    spacing = tuple(v.item() if isinstance(v, Tensor) else v for v in varargs)
+    out = _gradient(floating(f), spacing, axis)
+    return list(out) if isinstance(out, tuple) else out
+
+
+@operator(2)
+def _trapz(y, x, dx, axis):
+    return jnp.trapezoid(y, x, dx, axis)
+
+
+def trapz(y, x=None, dx=1.0, axis=-1):
+    """The integral along an axis, by trapezoids between points `x`, or at distances `dx`."""
+    return _trapz(floating(y), None if x is None else floating(x), float(dx), axis)
+
+
+# ---- counting and truth
+
+
+@operator(differentiable=False)
+def _count(x, axis, keepdims):
+    return jnp.count_nonzero(x, axis, keepdims=keepdims).astype(mstype.to_jax(mstype.int32))
+
+
+def count_nonzero(x, axis=None, keepdims=False):
+    """How many elements are not zero, over axes."""
+    return _count(tensor(x), _axes(axis), keepdims)
+
+
+@operator(differentiable=False)
+def _any(a, axis, keepdims):
+    return jnp.any(a, axis, keepdims=keepdims)
+
+
+def sometrue(a, axis=None, keepdims=False):
+    """True where any value over axes is true."""
+    return _any(tensor(a), _axes(axis), keepdims)
+
+
+# ---- norms and covariances
+
+
+@operator()
+def _norm(x, ord, axis, keepdims):
+    x = to_float(x)
+    if ord is None and axis is None:
+        return jnp.sqrt(jnp.sum(jnp.square(jnp.abs(x)), keepdims=keepdims))
+    return jnp.linalg.norm(x, ord, axis, keepdims)
+
+
+def norm(x, ord=None, axis=None, keepdims=False):
+    """A vector or matrix norm; by default the 2-norm of all elements.
+
+    Args:
+        x (array-like): of any shape.
+        ord (number or str, optional): which norm, as in numpy.linalg.norm.
+        axis (int or tuple of two, optional): the axis of vectors or the axes of matrices.
+        keepdims (bool): whether reduced axes stay, with size 1. Default: False.
+    """
+    return _norm(tensor(x), ord, axis, keepdims)
+
+
+@operator(4)
+def _cov(m, y, fweights, aweights, rowvar, bias, ddof):
+    return jnp.cov(m, y, rowvar, bias, ddof, fweights, aweights)
+
+
+def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
+    """The covariance matrix of variables, one a row (or column, without `rowvar`)."""
+    y, aweights = (None if v is None else floating(v) for v in (y, aweights))
+    fweights = None if fweights is None else tensor(fweights)
+    return as_type(_cov(floating(m), y, fweights, aweights, rowvar, bias, ddof), dtype)
+
+
+@operator(2)
+def _corrcoef(x, y, rowvar):
+    return jnp.corrcoef(x, y, rowvar)
+
+
+def corrcoef(x, y=None, rowvar=True, dtype=None):
+    """The correlation coefficients of variables, one a row (or column, without `rowvar`)."""
+    return as_type(_corrcoef(floating(x), None if y is None else floating(y), rowvar), dtype)

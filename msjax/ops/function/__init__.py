@@ -1,0 +1,1 @@
+"""Operators as functions, a folder a topic; ``msjax.ops`` offers them all."""

@@ -1,0 +1,448 @@
+"""Operators that arrange elements: shapes, order of axes, repetition."""
+
+import builtins
+import math
+
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.ops.dispatch.axes import check_axis
+from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.function.array_func import blocks, casting, diagonals, joining, splitting
+from msjax.ops.function.array_func.blocks import *
+from msjax.ops.function.array_func.casting import *
+from msjax.ops.function.array_func.casting import ints
+from msjax.ops.function.array_func.diagonals import *
+from msjax.ops.function.array_func.joining import *
+from msjax.ops.function.array_func.splitting import *
+from msjax.ops.function.nn_func import pads
+from msjax.ops.function.nn_func.pads import *
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_to",
+    "expand",
+    "expand_as",
+    "expand_dims",
+    "flatten",
+    "flip",
+    "fliplr",
+    "flipud",
+    "moveaxis",
+    "movedim",
+    "permute",
+    "ravel",
+    "repeat_elements",
+    "repeat_interleave",
+    "reshape",
+    "reverse",
+    "reverse_sequence",
+    "roll",
+    "rot90",
+    "squeeze",
+    "swapaxes",
+    "swapdims",
+    "t",
+    "tile",
+    "transpose",
+    "unsqueeze",
+    "view_as",
+]
+__all__ += [*blocks.__all__, *casting.__all__, *diagonals.__all__, *joining.__all__, *pads.__all__, *splitting.__all__]
+
+
+# ---- shape
+
+
+@operator(name="Reshape", int_grad=True)
+def _reshape(input, shape):
+    if not all(isinstance(n, (int, np.integer)) for n in shape):
+        raise TypeError(f"'shape' should be of ints, but got {shape}.")
+    return jnp.reshape(input, shape)
+
+
+def reshape(input, shape):
+    """The same elements in another shape.
+
+    Args:
+        input (Tensor): of any shape.
+        shape (tuple[int]): the new shape; one -1 is worked out.
+
+    Raises:
+        ValueError: the shape has another number of elements.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> ops.reshape(ms.Tensor([1, 2, 3, 4]), (2, -1)).shape
+        (2, 2)
+    """
+    return _reshape(input, ints(shape))
+
+
+def view_as(input, other):
+    """The elements of `input` in the shape of `other`."""
+    if not hasattr(other, "dtype") or not hasattr(other, "shape"):
+        raise TypeError(f"For 'view_as', 'other' should be a Tensor, but got {describe(other)}.")
+    return _reshape(input, other.shape)
+
+
+def ravel(input):
+    """The elements as one axis."""
+    return _reshape(input, (-1,))
+
+
+@operator(int_grad=True)
+def expand_dims(input_x, axis):
+    """A new axis of size 1 at position `axis`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> ops.expand_dims(ms.Tensor([1.0, 2.0]), -1).shape
+        (2, 1)
+    """
+    check_axis(axis, jnp.ndim(input_x) + 1)
+    return jnp.expand_dims(input_x, axis)
+
+
+def unsqueeze(input, dim):
+    """A new axis of size 1 at position `dim`."""
+    return expand_dims(input, dim)
+
+
+@operator(int_grad=True)
+def squeeze(input, axis=None):
+    """Without axes of size 1: all of them, or those named; a named axis of another size stays.
+
+    Args:
+        input (Tensor): of any shape.
+        axis (int or tuple, optional): the axes.
+
+    Raises:
+        ValueError: there is no such axis.
+    """
+    if axis is None or axis == ():
+        return jnp.squeeze(input)
+    axes = (axis,) if isinstance(axis, int) else axis
+    for a in axes:
+        check_axis(a, max(input.ndim, 1), bools=True)
+    return jnp.squeeze(input, tuple({a % input.ndim for a in axes if input.shape[a] == 1}) if input.ndim else None)
+
+
+@operator(int_grad=True)
+def flatten(input, order="C", *, start_dim=1, end_dim=-1):
+    """The axes from `start_dim` to `end_dim` as one.
+
+    Args:
+        input (Tensor): of any shape; a 0-d Tensor becomes one of one element.
+        order (str): "C", rows first, or "F", columns first.
+        start_dim, end_dim (int): the first and last axis to join. Default: 1 and -1.
+
+    Raises:
+        ValueError: `order` is another word, or `start_dim` comes after `end_dim`.
+        TypeError: `start_dim` or `end_dim` is no int.
+    """
+    for name, dim in (("start_dim", start_dim), ("end_dim", end_dim)):
+        if not isinstance(dim, int) or isinstance(dim, bool):
+            raise TypeError(f"'{name}' should be an int, but got {describe(dim)}.")
+    if order not in ("C", "F"):
+        raise ValueError(f"'order' should be 'C' or 'F', but got {order!r}.")
+    if order == "F":
+        input = jnp.transpose(input)
+    shape = input.shape or (1,)
+    if shape == (1,) and input.ndim == 0:
+        return jnp.reshape(input, shape)
+    rank = len(shape)
+    if rank == 1 and start_dim in (0, 1, -1) and end_dim in (0, -1):
+        return input
+    if not (-rank <= start_dim < rank and -rank <= end_dim < rank):
+        raise ValueError(f"'start_dim' and 'end_dim' should be axes of a Tensor of rank {rank}, but got {start_dim}, {end_dim}.")
+    start, end = start_dim % rank, end_dim % rank
+    if start > end:
+        raise ValueError(f"'start_dim' ({start_dim}) should not come after 'end_dim' ({end_dim}).")
+    return jnp.reshape(input, (*shape[:start], math.prod(shape[start : end + 1]), *shape[end + 1 :]))
+
+
+def _atleast(name, fn, doc):
+    kernel = operator(name=name, int_grad=True)(lambda inputs: fn(inputs))
+
+    def function(inputs):
+        return tuple(kernel(x) for x in inputs) if isinstance(inputs, (tuple, list)) else kernel(inputs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+atleast_1d = _atleast("atleast_1d", jnp.atleast_1d, "A Tensor, or each of several, with at least one axis.")
+atleast_2d = _atleast("atleast_2d", jnp.atleast_2d, "A Tensor, or each of several, with at least two axes; new ones in front.")
+atleast_3d = _atleast(
+    "atleast_3d",
+    jnp.atleast_3d,
+    "A Tensor, or each of several, with at least three axes: (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1).",
+)
+
+# ---- order of axes
+
+
+@operator(name="Transpose", int_grad=True)
+def _transpose(input, axes):
+    return jnp.transpose(input, axes)
+
+
+def transpose(input, dims=None, *, input_perm=None):
+    """The axes in another order.
+
+    Args:
+        input (Tensor): of any shape.
+        dims (tuple[int]): the old axes in their new order; the older name `input_perm` is taken, too.
+
+    Raises:
+        ValueError: `dims` doesn't name each axis once.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> ops.transpose(ops.ones((2, 3, 4)), (2, 0, 1)).shape
+        (4, 2, 3)
+    """
+    dims = input_perm if dims is None else dims
+    if dims is None:
+        raise TypeError("transpose() misses its argument 'dims'.")
+    return _transpose(input, ints(dims))
+
+
+def permute(input, axis):
+    """The axes in the order `axis`, a tuple."""
+    return _transpose(input, ints(axis))
+
+
+def t(input):
+    """A matrix transposed; a Tensor of fewer axes as it is.
+
+    Raises:
+        ValueError: there are more than two axes.
+    """
+    if input.ndim > 2:
+        raise ValueError(f"For 't', the Tensor should have at most two axes, but its shape is {input.shape}.")
+    return _transpose(input, (1, 0)) if input.ndim == 2 else input
+
+
+@operator(int_grad=True)
+def swapaxes(input, axis0, axis1):
+    """Two axes exchanged."""
+    for axis in (axis0, axis1):
+        check_axis(axis, input.ndim)
+    return jnp.swapaxes(input, axis0, axis1)
+
+
+def swapdims(input, dim0, dim1):
+    """Two axes exchanged."""
+    return swapaxes(input, dim0, dim1)
+
+
+@operator(int_grad=True)
+def moveaxis(x, source, destination):
+    """Axes moved from the positions `source` (an int or tuple) to `destination`, the others in their order."""
+    return jnp.moveaxis(x, source, destination)
+
+
+def movedim(x, source, destination):
+    """Axes moved from the positions `source` (an int or tuple) to `destination`, the others in their order."""
+    return moveaxis(x, source, destination)
+
+
+# ---- repetition
+
+
+@operator(name="BroadcastTo", int_grad=True)
+def _broadcast_to(input, shape):
+    missing = len(shape) - input.ndim
+    if missing < 0:
+        raise ValueError(f"'shape' {shape} should have at least as many axes as the Tensor, whose shape is {input.shape}.")
+    shape = tuple(input.shape[i - missing] if s == -1 and i >= missing else s for i, s in enumerate(shape))
+    return jnp.broadcast_to(input, shape)
+
+
+def broadcast_to(input, shape):
+    """The Tensor repeated to a larger shape.
+
+    Args:
+        input (Tensor): its axes are those of `shape` or of size 1; missing ones are added in front.
+        shape (tuple[int]): the result's shape; -1 keeps the size of an axis.
+
+    Raises:
+        ValueError: the shapes don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.broadcast_to(ms.Tensor([1.0, 2.0]), (2, 2)))
+        [[1. 2.]
+         [1. 2.]]
+    """
+    return _broadcast_to(input, ints(shape))
+
+
+def expand(input_x, size):
+    """The Tensor repeated to a larger shape; -1 keeps the size of an axis."""
+    return _broadcast_to(input_x, ints(size))
+
+
+def expand_as(input, other):
+    """The Tensor repeated to the shape of `other`."""
+    return _broadcast_to(input, other.shape)
+
+
+@operator(int_grad=True)
+def _tile(input, dims):
+    return jnp.tile(input, dims)
+
+
+def tile(input, dims):
+    """The Tensor repeated `dims` times along its axes.
+
+    Args:
+        input (Tensor): of any shape.
+        dims (tuple[int]): one count for each axis, the last ones first if there are fewer; more make new axes in front.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.tile(ms.Tensor([1, 2]), (2,)))
+        [1 2 1 2]
+    """
+    dims = ints(dims)
+    if not all(isinstance(n, int) for n in dims):
+        raise TypeError(f"For 'tile', 'dims' should be of ints, but got {dims}.")
+    if any(n < 0 for n in dims):
+        raise ValueError(f"For 'tile', 'dims' should not be negative, but got {dims}.")
+    return _tile(input, dims)
+
+
+@operator(int_grad=True)
+def _repeat(input, repeats, axis):
+    if axis is None:
+        input, axis = jnp.ravel(input), 0
+    size = input.shape[axis]
+    counts = np.broadcast_to(np.array(repeats), (size,))
+    # Positions worked out here, not on the device: the number of results has to be known when the program is compiled.
+    return jnp.take(input, np.repeat(np.arange(size), counts), axis)
+
+
+def repeat_interleave(input, repeats, axis=None):
+    """Each element, or each slice along an axis, repeated where it stands.
+
+    Args:
+        input (Tensor): of any shape.
+        repeats (int, tuple, list or Tensor): how often; one count for all, or one for each element along the axis.
+        axis (int, optional): the axis; by default the Tensor is flattened first.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.repeat_interleave(ms.Tensor([1, 2]), ms.Tensor([1, 2])))
+        [1 2 2]
+    """
+    return _repeat(input, ints(repeats), axis)
+
+
+def repeat_elements(x, rep, axis=0):
+    """Each slice along `axis` repeated `rep` times where it stands."""
+    if not isinstance(rep, int) or isinstance(rep, bool):
+        raise TypeError(f"For 'repeat_elements', 'rep' should be an int, but got {describe(rep)}.")
+    return _repeat(x, (rep,), axis)
+
+
+# ---- reversal
+
+
+@operator(int_grad=True)
+def _flip(input, dims):
+    return jnp.flip(input, dims)
+
+
+def flip(input, dims):
+    """The order of elements reversed along the axes `dims`, a tuple.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.flip(ms.Tensor([1, 2, 3]), (0,)))
+        [3 2 1]
+    """
+    return _flip(input, ints(dims))
+
+
+def reverse(x, axis):
+    """The order of elements reversed along the axes `axis`, a tuple."""
+    return _flip(x, ints(axis))
+
+
+def fliplr(input):
+    """The order of elements reversed along the second axis."""
+    return _flip(input, (1,))
+
+
+def flipud(input):
+    """The order of elements reversed along the first axis."""
+    return _flip(input, (0,))
+
+
+@operator(int_grad=True)
+def rot90(input, k, dims):
+    """The plane of the two axes `dims` turned by k times 90 degrees, from the first axis towards the second."""
+    if len(dims) != 2:
+        raise ValueError(f"'dims' should be two axes, but got {dims}.")
+    return jnp.rot90(input, k, dims)
+
+
+@operator(int_grad=True)
+def _roll(input, shifts, dims):
+    return jnp.roll(input, shifts, dims)
+
+
+def roll(input, shifts, dims=None):
+    """Elements moved along axes, those that leave at the end coming in at the start.
+
+    Args:
+        input (Tensor): of any shape.
+        shifts (int or tuple): how far, for each of `dims`.
+        dims (int or tuple, optional): the axes; by default the flattened Tensor is rolled.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.roll(ms.Tensor([1, 2, 3]), 1))
+        [3 1 2]
+    """
+    return _roll(input, freeze(shifts), freeze(dims))
+
+
+@operator(2, int_grad=(0,))
+def reverse_sequence(x, seq_lengths, seq_dim, batch_dim=0):
+    """The first elements of each sequence in reverse order.
+
+    Args:
+        x (Tensor): the sequences.
+        seq_lengths (Tensor): of integers, of shape (x.shape[batch_dim],): how many elements to reverse.
+        seq_dim, batch_dim (int): the axis along the sequences, and the one that counts them.
+    """
+    size = x.shape[seq_dim]
+    x = jnp.moveaxis(x, (batch_dim, seq_dim), (0, 1))
+    at = jnp.arange(size)
+    lengths = seq_lengths.astype(at.dtype)[:, None]
+    order = jnp.where(at < lengths, lengths - 1 - at, at)
+    out = jnp.take_along_axis(x, order.reshape(order.shape + (1,) * (x.ndim - 2)), axis=1)
+    return jnp.moveaxis(out, (0, 1), (batch_dim, seq_dim))
+
+
+def shape_of(args):
+    """The shape in arguments given one by one, or as one tuple or list."""
+    first = args[0] if len(args) == 1 else args
+    return first if isinstance(first, (tuple, list, Tensor)) else args if builtins.len(args) != 1 else (first,)

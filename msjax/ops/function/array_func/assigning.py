@@ -1,0 +1,159 @@
+"""Operators that write to Parameters."""
+
+import jax.numpy as jnp
+
+from msjax.autograd.inplace import rebind
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.function.array_func.scattering import index_combine, scatter_rows
+
+__all__ = [
+    "assign",
+    "assign_add",
+    "assign_sub",
+    "scatter_add",
+    "scatter_div",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_nd_add",
+    "scatter_nd_div",
+    "scatter_nd_max",
+    "scatter_nd_min",
+    "scatter_nd_mul",
+    "scatter_nd_sub",
+    "scatter_nd_update",
+    "scatter_update",
+]
+
+
+def written(target, new):
+    """Give a Tensor or Parameter a new value and return it."""
+    rebind(target, new)
+    return target
+
+
+def _target(value, who):
+    if not isinstance(value, Tensor):
+        raise TypeError(f"For '{who}', the first argument should be a Parameter or Tensor, but got {describe(value)}.")
+    return value
+
+
+@operator(2, int_grad=(1,))
+def _assign(variable, value):
+    return jnp.broadcast_to(jnp.asarray(value), variable.shape).astype(variable.dtype)
+
+
+def assign(variable, value):
+    """Give a Parameter another value.
+
+    Args:
+        variable (Parameter): what is written to.
+        value (Tensor): of the Parameter's shape; its elements are converted to the Parameter's type.
+
+    Returns:
+        The Parameter.
+
+    Raises:
+        TypeError: `variable` is no Parameter or Tensor, or `value` no Tensor.
+        ValueError: the shapes differ.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> w = ms.Parameter(ms.Tensor([1.0]), name="w")
+        >>> _ = ops.assign(w, ms.Tensor([2.0]))
+        >>> print(w.value())
+        [2.]
+    """
+    shape = getattr(value, "shape", ())
+    if _target(variable, "assign").shape != shape and not (variable.size == 1 and shape in ((), (1,))):
+        raise ValueError(f"For 'assign', 'value' should have shape {variable.shape}, but has {shape}.")
+    return written(variable, _assign(variable, value))
+
+
+@operator(2, int_grad=True)
+def _add(variable, value):
+    return variable + jnp.asarray(value).astype(variable.dtype)
+
+
+@operator(2, int_grad=True)
+def _sub(variable, value):
+    return variable - jnp.asarray(value).astype(variable.dtype)
+
+
+def assign_add(variable, value):
+    """Add `value`, a Tensor or number, to a Parameter; returns the Parameter."""
+    return written(_target(variable, "assign_add"), _add(variable, value))
+
+
+def assign_sub(variable, value):
+    """Subtract `value`, a Tensor or number, from a Parameter; returns the Parameter."""
+    return written(_target(variable, "assign_sub"), _sub(variable, value))
+
+
+def _rows(how, doc):
+    name = f"scatter_{how}"
+
+    def function(input_x, indices, updates):
+        if not isinstance(indices, Tensor) or indices.dtype.kind not in "iu":
+            raise TypeError(f"For '{name}', 'indices' should be a Tensor of integers, but got {describe(indices)}.")
+        want = indices.shape + _target(input_x, name).shape[1:]
+        if getattr(updates, "shape", want) != want:
+            raise ValueError(f"For '{name}', 'updates' should have shape {want}, but has {updates.shape}.")
+        return written(input_x, index_combine(input_x, indices, updates, 0, how))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""{doc} of a Parameter, in place.
+
+    Args:
+        input_x (Parameter): what is written to.
+        indices (Tensor): of integers: the rows.
+        updates (Tensor): of shape ``indices.shape + input_x.shape[1:]``.
+
+    Returns:
+        The Parameter.
+    """
+    return function
+
+
+scatter_update = _rows("update", "Replace rows")
+scatter_add = _rows("add", "Add to rows")
+scatter_sub = _rows("sub", "Subtract from rows")
+scatter_mul = _rows("mul", "Multiply rows")
+scatter_div = _rows("div", "Divide rows")
+scatter_max = _rows("max", "Take the larger of rows and updates, in the rows")
+scatter_min = _rows("min", "Take the smaller of rows and updates, in the rows")
+
+
+def _places(how, doc):
+    name = f"scatter_nd_{how}"
+
+    def function(input_x, indices, updates, use_locking=False):
+        if not isinstance(indices, Tensor) or indices.dtype.kind not in "iu":
+            raise TypeError(f"For '{name}', 'indices' should be a Tensor of integers, but got {describe(indices)}.")
+        return written(_target(input_x, name), scatter_rows(input_x, indices, updates, how))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""{doc} of a Parameter that rows of indices name, in place.
+
+    Args:
+        input_x (Parameter): what is written to.
+        indices (Tensor): of integers, of shape (*, n): each row names the first n axes.
+        updates (Tensor): of shape ``indices.shape[:-1] + input_x.shape[n:]``.
+        use_locking (bool): kept for MindSpore's programs, without effect.
+
+    Returns:
+        The Parameter.
+    """
+    return function
+
+
+scatter_nd_update = _places("update", "Replace the elements")
+scatter_nd_add = _places("add", "Add to the elements")
+scatter_nd_sub = _places("sub", "Subtract from the elements")
+scatter_nd_mul = _places("mul", "Multiply the elements")
+scatter_nd_div = _places("div", "Divide the elements")
+scatter_nd_max = _places("max", "Take the larger of the updates and the elements")
+scatter_nd_min = _places("min", "Take the smaller of the updates and the elements")

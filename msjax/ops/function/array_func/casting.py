@@ -1,0 +1,263 @@
+"""Data types, shapes and sizes: conversion, and what a Tensor says of itself."""
+
+import copy
+
+import jax.numpy as jnp
+
+from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
+from msjax.common.tensor import Tensor, is_tensor, known_value
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import freeze, operator
+
+__all__ = [
+    "array_to_scalar",
+    "cast",
+    "deepcopy",
+    "depend",
+    "dtype",
+    "dyn_shape",
+    "identity",
+    "is_complex",
+    "is_floating_point",
+    "is_nonzero",
+    "is_tensor",
+    "isconstant",
+    "mixed_precision_cast",
+    "numel",
+    "rank",
+    "scalar_cast",
+    "scalar_to_array",
+    "scalar_to_tensor",
+    "shape",
+    "shape_",
+    "size",
+    "tuple_to_array",
+    "type_as",
+    "typeof",
+]
+
+
+def ints(values) -> tuple:
+    """Ints of a shape or axes given as ints, a tuple, a list or a Tensor."""
+    frozen = freeze(values)
+    return frozen if isinstance(frozen, tuple) else (frozen,)
+
+
+@operator(name="Cast", int_grad=True)
+def _cast(input, dtype):
+    x, target = jnp.asarray(input), mstype.to_jax(dtype)
+    if target.kind in "iu" and (target.itemsize < 4 or target.kind == "u") and mstype.from_np(x.dtype).kind == "f":
+        # XLA cuts floats off at the ends of the range; MindSpore's wrap around, as integers do.
+        x = x.astype(mstype.to_jax(mstype.int64 if target.itemsize >= 4 else mstype.int32))
+    return x.astype(target)
+
+
+def cast(input, dtype):
+    """The elements converted to another data type; the gradient is converted back.
+
+    Args:
+        input (Tensor or number): what to convert.
+        dtype (ms.dtype or str): the data type.
+
+    Raises:
+        TypeError: `dtype` names no data type.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.cast(ms.Tensor([1.5, 2.5]), ms.int32))
+        [1 2]
+    """
+    return _cast(input, mstype.as_dtype(dtype))
+
+
+def type_as(input, other):
+    """The elements converted to the data type of `other`."""
+    return _cast(input, other.dtype)
+
+
+def mixed_precision_cast(dst_dtype, x):
+    """Floating Tensors, also in nested tuples, lists and dicts, converted to a type; other values as they are."""
+    if isinstance(x, Tensor):
+        return cast(x, dst_dtype) if x.is_floating_point() else x
+    if isinstance(x, (tuple, list)):
+        return type(x)(mixed_precision_cast(dst_dtype, v) for v in x)
+    if isinstance(x, dict):
+        return {k: mixed_precision_cast(dst_dtype, v) for k, v in x.items()}
+    return x
+
+
+def _tensor(value, who):
+    if not isinstance(value, Tensor):
+        raise TypeError(f"For '{who}', the argument should be a Tensor, but got {describe(value)}.")
+    return value
+
+
+def shape(input_x) -> tuple:
+    """The size of each axis, a tuple of ints."""
+    return _tensor(input_x, "shape").shape
+
+
+shape_ = shape
+
+
+def dyn_shape(input_x):
+    """The size of each axis, as an Int64 Tensor."""
+    return Tensor(list(_tensor(input_x, "dyn_shape").shape) or jnp.zeros((0,)), mstype.int64)
+
+
+def size(input_x) -> int:
+    """The number of elements."""
+    return _tensor(input_x, "size").size
+
+
+def numel(input) -> int:
+    """The number of elements."""
+    return _tensor(input, "numel").size
+
+
+def rank(input_x) -> int:
+    """The number of axes."""
+    return _tensor(input_x, "rank").ndim
+
+
+def dtype(x) -> Type:
+    """The data type of a Tensor."""
+    return _tensor(x, "dtype").dtype
+
+
+class TensorType:
+    """The type of Tensors of one data type, as `ops.typeof` gives it.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.typeof(ms.Tensor(1.0)))
+        Tensor[Float32]
+    """
+
+    def __init__(self, element: Type):
+        self.element = element
+
+    def element_type(self) -> Type:
+        """The data type of the elements."""
+        return self.element
+
+    def __eq__(self, other):
+        return isinstance(other, TensorType) and self.element is other.element
+
+    def __hash__(self):
+        return hash((TensorType, self.element))
+
+    def __str__(self):
+        return f"Tensor[{self.element}]"
+
+    def __repr__(self):
+        return f"mindspore.tensor[{self.element.code}]"
+
+
+def typeof(x):
+    """The type of a Tensor, with that of its elements, or the msjax type of another Python object."""
+    return TensorType(x.dtype) if isinstance(x, Tensor) else mstype.pytype_to_dtype(type(x))
+
+
+def is_floating_point(input) -> bool:
+    """True if the data type is float16, bfloat16, float32 or float64."""
+    return _tensor(input, "is_floating_point").is_floating_point()
+
+
+def is_complex(input) -> bool:
+    """True if the data type is complex64 or complex128."""
+    return _tensor(input, "is_complex").is_complex()
+
+
+def is_nonzero(input) -> bool:
+    """Whether the only element is other than zero.
+
+    Raises:
+        ValueError: there are several elements.
+    """
+    return bool(_tensor(input, "is_nonzero"))
+
+
+def isconstant(x) -> bool:
+    """True unless the value is a Tensor that is not known yet, since the program is being compiled."""
+    return not isinstance(x, Tensor) or known_value(x._value) is not None
+
+
+# ---- the same value
+
+
+@operator(int_grad=True)
+def _identity(x):
+    return jnp.asarray(x)
+
+
+def identity(x):
+    """The same value; a new Tensor for a Tensor, each of them in a tuple or list."""
+    if isinstance(x, (tuple, list)):
+        return tuple(identity(v) for v in x)
+    return _identity(x)
+
+
+def deepcopy(input_x):
+    """A Tensor of the same data, differentiable like the Tensor itself."""
+    return _identity(_tensor(input_x, "deepcopy")) if isinstance(input_x, Tensor) else copy.deepcopy(input_x)
+
+
+def depend(value, expr):
+    """The first argument; the second has been computed before, as in any Python program."""
+    del expr
+    return value
+
+
+# ---- Python numbers
+
+
+def scalar_cast(input_x, input_y):
+    """A Python number converted as `cast` converts: an int for integer types, a float for floating ones, a bool for bool_.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> ops.scalar_cast(1.7, ms.int64)
+        1
+    """
+    kind = mstype.as_dtype(input_y).kind
+    value = input_x.item() if isinstance(input_x, Tensor) else input_x
+    return bool(value) if kind == "b" else float(value) if kind == "f" else int(value)
+
+
+def scalar_to_tensor(input_x, dtype=mstype.float32):
+    """A number as a 0-d Tensor, Float32 by default.
+
+    Raises:
+        TypeError: `input_x` is no bool, int or float.
+    """
+    if not isinstance(input_x, (bool, int, float)):
+        raise TypeError(f"For 'scalar_to_tensor', the argument should be a number, but got {describe(input_x)}.")
+    return Tensor(input_x, dtype)
+
+
+def scalar_to_array(input_x):
+    """A number as a 0-d Tensor of its own type."""
+    return Tensor(input_x, mstype.float32 if isinstance(input_x, float) else mstype.int32 if type(input_x) is int else None)
+
+
+def array_to_scalar(x):
+    """The number in a 0-d Tensor."""
+    return x.item()
+
+
+def tuple_to_array(input_x):
+    """A tuple of numbers of one type as a 1-d Tensor: Int32 or Float32.
+
+    Raises:
+        TypeError: the argument is no tuple, or its numbers are of several types.
+    """
+    if not isinstance(input_x, tuple) or not input_x:
+        raise TypeError(f"For 'tuple_to_array', the argument should be a non-empty tuple, but got {describe(input_x)}.")
+    if len({type(v) for v in input_x}) > 1:
+        raise TypeError(f"For 'tuple_to_array', the numbers should be of one type, but got {input_x}.")
+    return Tensor(list(input_x), mstype.float32 if isinstance(input_x[0], float) else mstype.int32)

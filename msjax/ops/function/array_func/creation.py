@@ -1,0 +1,331 @@
+"""Operators that make Tensors. Window functions are joined in here."""
+
+import jax.numpy as jnp
+
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor, concrete, wrap
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.promotion import array
+from msjax.ops.function.array_func import windows
+from msjax.ops.function.array_func.windows import *
+
+__all__ = [
+    "arange",
+    "eps",
+    "eye",
+    "fill",
+    "fills",
+    "full",
+    "full_like",
+    "linspace",
+    "logspace",
+    "ones",
+    "ones_like",
+    "range",
+    "tensor_range",
+    "vander",
+    "zeros",
+    "zeros_like",
+]
+__all__ += windows.__all__
+
+
+def _size(size):
+    size = freeze(size)
+    size = size if isinstance(size, tuple) else (size,)
+    for n in size:
+        if isinstance(n, bool) or not isinstance(n, int):
+            raise TypeError(f"A shape should be an int, or a tuple or list of ints, but got {size!r}.")
+        if n < 0:
+            raise ValueError(f"A shape should have no negative sizes, but got {size!r}.")
+    return size
+
+
+def _dtype(dtype, default=mstype.float32):
+    return mstype.to_jax(default if dtype is None else dtype)
+
+
+def zeros(size, dtype=None):
+    """Zeros of a shape.
+
+    Args:
+        size (int, tuple, list or Tensor): the shape.
+        dtype (ms.dtype, optional): Default: None, for Float32.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.zeros((2, 2), ms.int32))
+        [[0 0]
+         [0 0]]
+    """
+    return wrap(jnp.zeros(_size(size), _dtype(dtype)))
+
+
+def ones(shape, dtype=None):
+    """Ones of a shape.
+
+    Args:
+        shape (int, tuple, list or Tensor): the shape.
+        dtype (ms.dtype, optional): Default: None, for Float32.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.ones(3))
+        [1. 1. 1.]
+    """
+    return wrap(jnp.ones(_size(shape), _dtype(dtype)))
+
+
+@operator(name="full")
+def _fill(value, shape, dtype):
+    return jnp.full(shape, jnp.asarray(value).astype(mstype.to_jax(dtype)))
+
+
+def full(size, fill_value, *, dtype=None):
+    """One value in a shape.
+
+    Args:
+        size (int, tuple or list): the shape.
+        fill_value (number or 0-d Tensor): the value.
+        dtype (ms.dtype, optional): Default: None, for the value's type.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.full((2,), 1.5))
+        [1.5 1.5]
+    """
+    if dtype is None:
+        dtype = mstype.from_np(array(fill_value._value if isinstance(fill_value, Tensor) else fill_value).dtype)
+    return _fill(fill_value, _size(size), mstype.as_dtype(dtype))
+
+
+def fill(type, shape, value):
+    """One value in a shape, as a given data type.
+
+    Args:
+        type (ms.dtype): the data type.
+        shape (tuple of int): the shape.
+        value (number or 0-d Tensor): the value.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.fill(ms.float32, (2,), 3))
+        [3. 3.]
+    """
+    return full(shape, value, dtype=type)
+
+
+def fills(x, value):
+    """One value in the shape and dtype of `x`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.fills(ms.Tensor([1.0, 2.0]), 5.0))
+        [5. 5.]
+    """
+    if isinstance(value, Tensor) and value.ndim:
+        raise ValueError(f"For 'fills', 'value' should be a number or a 0-d Tensor, but got {describe(value)}.")
+    return full(x.shape, value, dtype=x.dtype)
+
+
+def full_like(input, fill_value, *, dtype=None):
+    """One value in the shape and, by default, dtype of another Tensor.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.full_like(ms.Tensor([1.0, 2.0]), 5))
+        [5. 5.]
+    """
+    return full(input.shape, fill_value, dtype=input.dtype if dtype is None else dtype)
+
+
+def zeros_like(input, *, dtype=None):
+    """Zeros of another Tensor's shape and, by default, dtype.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.zeros_like(ms.Tensor([1, 2])))
+        [0 0]
+    """
+    return zeros(input.shape, input.dtype if dtype is None else dtype)
+
+
+def ones_like(input, *, dtype=None):
+    """Ones of another Tensor's shape and, by default, dtype.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.ones_like(ms.Tensor([1, 2])))
+        [1 1]
+    """
+    return ones(input.shape, input.dtype if dtype is None else dtype)
+
+
+def eye(n, m=None, dtype=None):
+    """Ones on the diagonal, zeros elsewhere.
+
+    Args:
+        n (int): the number of rows.
+        m (int, optional): the number of columns. Default: None, for n.
+        dtype (ms.dtype, optional): Default: None, for Float32.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.eye(2))
+        [[1. 0.]
+         [0. 1.]]
+    """
+    n, m = freeze(n), freeze(m)
+    return wrap(jnp.eye(n, m, dtype=_dtype(dtype)))
+
+
+def _plain(value, what):
+    """A number, and its data type, of a number or a Tensor of one element."""
+    if isinstance(value, Tensor):
+        return concrete(value, what).reshape(()).item(), value.dtype
+    if isinstance(value, (bool, int, float)):
+        return value, mstype.float32 if isinstance(value, float) else mstype.int64
+    if hasattr(value, "item"):
+        return value.item(), mstype.from_np(value.dtype)
+    raise TypeError(f"For '{what}', numbers are expected, but got {describe(value)}.")
+
+
+def arange(start=0, end=None, step=1, *, dtype=None):
+    """Numbers from `start` up to, without, `end`.
+
+    Args:
+        start (number or Tensor): Default: 0.
+        end (number or Tensor, optional): Default: None; then the one argument given is the end.
+        step (number or Tensor): not 0. Default: 1.
+        dtype (ms.dtype, optional): Default: None, for Int64, or Float32 where an argument is a float.
+
+    Raises:
+        ValueError: `step` is 0.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.arange(1, 6, 2))
+        [1 3 5]
+    """
+    if end is None:
+        start, end = 0, start
+    (start, a), (end, b), (step, c) = (_plain(v, "arange") for v in (start, end, step))
+    if step == 0:
+        raise ValueError("For 'arange', 'step' should not be 0.")
+    floats = [t for t in (a, b, c) if t.kind == "f"]
+    default = (mstype.float64 if mstype.float64 in floats else floats[0]) if floats else mstype.int64
+    return wrap(jnp.arange(start, end, step, dtype=_dtype(dtype, default)))
+
+
+def range(start, end, step, maxlen=1000000):
+    """Numbers from `start` up to, without, `end`; see `arange`.
+
+    Raises:
+        ValueError: more than `maxlen` numbers.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.range(0, 6, 2))
+        [0 2 4]
+    """
+    out = arange(start, end, step)
+    if out.size > maxlen:
+        raise ValueError(f"For 'range', there should be at most {maxlen} numbers, but there are {out.size}.")
+    return out
+
+
+tensor_range = range
+
+
+@operator(2, name="linspace")
+def _linspace(start, end, steps):
+    start, end = array(start), array(end)
+    dtype = jnp.promote_types(jnp.result_type(start.dtype, end.dtype), jnp.float16)
+    dtype = jnp.float32 if jnp.result_type(start.dtype, end.dtype).kind in "biu" else dtype
+    return jnp.linspace(start.astype(dtype), end.astype(dtype), steps, dtype=dtype)
+
+
+def linspace(start, end, steps):
+    """`steps` numbers at equal distances, from `start` to `end`, both included.
+
+    Args:
+        start, end (number or Tensor): the first and the last number.
+        steps (int or Tensor): how many; positive.
+
+    Raises:
+        ValueError: `steps` is not positive.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.linspace(0, 1, 3))
+        [0.  0.5 1. ]
+    """
+    steps = freeze(steps)
+    if isinstance(steps, bool) or not isinstance(steps, int):
+        raise TypeError(f"For 'linspace', 'steps' should be an int, but got {describe(steps)}.")
+    if steps < 1:
+        raise ValueError(f"For 'linspace', 'steps' should be positive, but got {steps}.")
+    return _linspace(start, end, steps)
+
+
+@operator(2, name="logspace")
+def _logspace(start, end, steps, base, dtype):
+    return jnp.logspace(array(start), array(end), steps, base=base, dtype=mstype.to_jax(dtype))
+
+
+def logspace(start, end, steps, base=10, *, dtype=mstype.float32):
+    """`steps` powers of `base`, with exponents at equal distances from `start` to `end`.
+
+    Args:
+        start, end (number or Tensor): the first and the last exponent.
+        steps (int): how many; 0 or more.
+        base (int): Default: 10.
+        dtype (ms.dtype): Default: Float32.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.logspace(ms.Tensor(0.0), ms.Tensor(2.0), 3))
+        [  1.  10. 100.]
+    """
+    return _logspace(start, end, freeze(steps), base, dtype)
+
+
+@operator(name="vander", int_grad=True)
+def vander(x, N=None):
+    """The Vandermonde matrix: the powers N - 1, ..., 1, 0 of each element of a vector.
+
+    Args:
+        x (Tensor): shape (n,).
+        N (int, optional): the number of columns. Default: None, for n.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.vander(ms.Tensor([1, 2, 3])))
+        [[1 1 1]
+         [4 2 1]
+         [9 3 1]]
+    """
+    return jnp.vander(x, N)
+
+
+def eps(x):
+    """A Tensor of the shape and dtype of `x`, filled with the least step above 1 in that dtype.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.eps(ms.Tensor([1.0], ms.float16)))
+        [0.000977]
+    """
+    return full(x.shape, float(jnp.finfo(x._value.dtype).eps), dtype=x.dtype)

@@ -1,0 +1,250 @@
+"""Operators on diagonals and triangles of matrices."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor, as_array, wrap
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import freeze, operator
+
+__all__ = [
+    "diag",
+    "diag_embed",
+    "diagflat",
+    "diagonal",
+    "diagonal_scatter",
+    "fill_diagonal",
+    "matrix_band_part",
+    "matrix_diag",
+    "matrix_diag_part",
+    "matrix_set_diag",
+    "tril",
+    "tril_indices",
+    "triu",
+    "triu_indices",
+]
+
+
+@operator(name="Diag", int_grad=True)
+def diag(input):
+    """A matrix with a vector on its diagonal; for more axes, zeros but for ``out[i..., i...] = input[i...]``.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.diag(ms.Tensor([1, 2])))
+        [[1 0]
+         [0 2]]
+    """
+    return jnp.diag(input.ravel()).reshape(input.shape + input.shape)
+
+
+@operator(int_grad=True)
+def diagflat(input, offset=0):
+    """A matrix with the flattened Tensor on its diagonal number `offset`."""
+    return jnp.diagflat(input, offset)
+
+
+@operator(int_grad=True)
+def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+    """The last axis laid on the diagonal `offset` of new matrices, in the axes `dim1` and `dim2` of the result."""
+    size = input.shape[-1] + abs(offset)
+    at = np.arange(input.shape[-1])
+    rows, columns = at + max(-offset, 0), at + max(offset, 0)
+    out = jnp.zeros((*input.shape[:-1], size, size), input.dtype).at[..., rows, columns].set(input)
+    return jnp.moveaxis(out, (-2, -1), (dim1, dim2))
+
+
+@operator(int_grad=True)
+def diagonal(input, offset=0, dim1=0, dim2=1):
+    """The diagonal number `offset` of the matrices in the axes `dim1` and `dim2`, as the last axis."""
+    if input.ndim < 2:
+        raise ValueError(f"The Tensor should have at least two axes, but its shape is {input.shape}.")
+    return jnp.diagonal(input, offset, dim1, dim2)
+
+
+@operator(2, int_grad=True)
+def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
+    """`input` with `src` in the place of its diagonal number `offset`."""
+    x = jnp.moveaxis(input, (dim1, dim2), (-2, -1))
+    at = np.arange(src.shape[-1])
+    out = x.at[..., at + max(-offset, 0), at + max(offset, 0)].set(src.astype(x.dtype))
+    return jnp.moveaxis(out, (-2, -1), (dim1, dim2))
+
+
+@operator(int_grad=(0,))
+def fill_diagonal(input, fill_value, wrap=False):
+    """`input` with one value on its main diagonal.
+
+    Args:
+        input (Tensor): of two axes, or of more of one size.
+        fill_value (number): what to put there.
+        wrap (bool): whether the diagonal starts again below itself in a tall matrix. Default: False.
+    """
+    if input.ndim < 2:
+        raise ValueError(f"The Tensor should have at least two axes, but its shape is {input.shape}.")
+    if input.ndim > 2 and len(set(input.shape)) > 1:
+        raise ValueError(f"A Tensor of more than two axes should have them of one size, but its shape is {input.shape}.")
+    step = input.shape[1] + 1 if input.ndim == 2 else sum(int(np.prod(input.shape[i + 1 :])) for i in range(input.ndim))
+    last = input.size if input.ndim > 2 or wrap else min(input.size, input.shape[1] * input.shape[1])
+    at = np.arange(0, last, step)
+    return input.ravel().at[at].set(jnp.asarray(fill_value).astype(input.dtype)).reshape(input.shape)
+
+
+@operator(int_grad=True)
+def tril(input, diagonal=0):
+    """The lower triangle of matrices up to the diagonal number `diagonal`, zeros elsewhere.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.tril(ms.Tensor([[1, 2], [3, 4]])))
+        [[1 0]
+         [3 4]]
+    """
+    return jnp.tril(input, diagonal)
+
+
+@operator(int_grad=True)
+def triu(input, diagonal=0):
+    """The upper triangle of matrices from the diagonal number `diagonal` on, zeros elsewhere.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.triu(ms.Tensor([[1, 2], [3, 4]])))
+        [[1 2]
+         [0 4]]
+    """
+    return jnp.triu(input, diagonal)
+
+
+def tril_indices(row, col, offset=0, *, dtype=mstype.int64):
+    """Rows and columns, as a Tensor of shape (2, n), of the lower triangle of a (row, col) matrix."""
+    return wrap(as_array(np.stack(np.tril_indices(row, offset, col)), dtype))
+
+
+def triu_indices(row, col, offset=0, *, dtype=mstype.int64):
+    """Rows and columns, as a Tensor of shape (2, n), of the upper triangle of a (row, col) matrix."""
+    return wrap(as_array(np.stack(np.triu_indices(row, offset, col)), dtype))
+
+
+# ---- bands of batched matrices
+
+
+@operator(int_grad=True)
+def _band(x, lower, upper):
+    rows, columns = np.arange(x.shape[-2])[:, None], np.arange(x.shape[-1])
+    keep = (lower < 0) | (rows - columns <= lower)
+    keep = keep & ((upper < 0) | (columns - rows <= upper))
+    return jnp.where(keep, x, jnp.zeros((), x.dtype))
+
+
+def matrix_band_part(x, lower, upper):
+    """Matrices with zeros but for a band around the diagonal.
+
+    Args:
+        x (Tensor): of shape (*, m, n).
+        lower, upper (int): how many diagonals below and above the main one to keep; all of them if negative.
+    """
+    return _band(x, *(int(v) for v in (lower, upper)))
+
+
+def _diagonals(k):
+    """(lowest, highest) diagonal of an int or a pair of them."""
+    k = freeze(k)
+    k = k if isinstance(k, tuple) else (k, k)
+    k = (k[0], k[0]) if len(k) == 1 else k
+    if len(k) != 2 or k[0] > k[1]:
+        raise ValueError(f"'k' should be a diagonal or the lowest and highest one, but got {k}.")
+    return k
+
+
+def _places(k, rows, columns, align):
+    """For each diagonal from the highest down: where it begins, its length, and its shift in a padded row."""
+    low, high = k
+    lengths = {d: min(rows + min(d, 0), columns - max(d, 0)) for d in range(low, high + 1)}
+    longest = max(lengths.values())
+    upper, lower = align.split("_")
+    places = []
+    for d in range(high, low - 1, -1):
+        side = upper if d >= 0 else lower
+        places.append((max(-d, 0), max(d, 0), lengths[d], longest - lengths[d] if side == "RIGHT" else 0))
+    return places, longest
+
+
+def _checked_align(align):
+    if align not in ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT"):
+        raise ValueError(f"'align' should be LEFT_RIGHT, RIGHT_LEFT, LEFT_LEFT or RIGHT_RIGHT, but got {align!r}.")
+    return align
+
+
+@operator(2, int_grad=True)
+def _put_diagonals(matrix, x, k, align):
+    places, _ = _places(k, *matrix.shape[-2:], align)
+    one = k[0] == k[1]
+    for i, (row, column, length, shift) in enumerate(places):
+        at = np.arange(length)
+        values = x[..., shift : shift + length] if one else x[..., i, shift : shift + length]
+        matrix = matrix.at[..., row + at, column + at].set(values.astype(matrix.dtype))
+    return matrix
+
+
+@operator(2, int_grad=True)
+def _get_diagonals(x, padding, k, align):
+    places, longest = _places(k, *x.shape[-2:], align)
+    rows = []
+    for row, column, length, shift in places:
+        at = np.arange(length)
+        values = x[..., row + at, column + at]
+        sides = [(0, 0)] * (values.ndim - 1) + [(shift, longest - length - shift)]
+        empty = np.pad(np.zeros(length, bool), sides[-1], constant_values=True)
+        rows.append(jnp.where(empty, jnp.asarray(padding).astype(x.dtype), jnp.pad(values, sides)))
+    return rows[0] if k[0] == k[1] else jnp.stack(rows, -2)
+
+
+def _size(value):
+    return value.item() if isinstance(value, Tensor) else value
+
+
+def matrix_diag(x, k=0, num_rows=-1, num_cols=-1, padding_value=0, align="RIGHT_LEFT"):
+    """Matrices with given diagonals.
+
+    Args:
+        x (Tensor): of shape (*, n) for one diagonal, or (*, number of diagonals, length of the longest).
+        k (int or tuple): the diagonal, or the lowest and the highest one. Default: 0.
+        num_rows, num_cols (int): the size of the matrices; -1 for the smallest that fits.
+        padding_value (number): what stands elsewhere. Default: 0.
+        align (str): to which side shorter diagonals are aligned in `x`, above and below the main one.
+    """
+    k = _diagonals(k)
+    longest = x.shape[-1]
+    rows, columns = _size(num_rows), _size(num_cols)
+    least_rows, least_columns = longest - min(k[1], 0), longest + max(k[0], 0)
+    if rows == -1 and columns == -1:
+        rows = columns = max(least_rows, least_columns)
+    else:
+        rows, columns = (least_rows if rows == -1 else rows), (least_columns if columns == -1 else columns)
+    batch = x.shape[:-1] if k[0] == k[1] else x.shape[:-2]
+    empty = wrap(jnp.full((*batch, rows, columns), _size(padding_value), x._value.dtype))
+    return _put_diagonals(empty, x, k, _checked_align(align))
+
+
+def matrix_diag_part(x, k, padding_value, align="RIGHT_LEFT"):
+    """The diagonals of matrices; shorter ones are filled up.
+
+    Args:
+        x (Tensor): of shape (*, m, n).
+        k (int or tuple): the diagonal, or the lowest and the highest one.
+        padding_value (number or Tensor): what fills up.
+        align (str): to which side shorter diagonals are aligned, above and below the main one.
+    """
+    return _get_diagonals(x, padding_value, _diagonals(k), _checked_align(align))
+
+
+def matrix_set_diag(x, diagonal, k=0, align="RIGHT_LEFT"):
+    """Matrices with other diagonals; the arguments are those of `matrix_diag`."""
+    if not isinstance(diagonal, Tensor):
+        raise TypeError(f"For 'matrix_set_diag', 'diagonal' should be a Tensor, but got {describe(diagonal)}.")
+    return _put_diagonals(x, diagonal, _diagonals(k), _checked_align(align))

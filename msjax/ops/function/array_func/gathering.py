@@ -1,0 +1,275 @@
+"""Operators that pick elements out by index."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.common.tensor import Tensor, known_value
+from msjax.context import SETTINGS
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.function.array_func import scattering, searching, segments, selecting
+from msjax.ops.function.array_func.scattering import *
+from msjax.ops.function.array_func.searching import *
+from msjax.ops.function.array_func.segments import *
+from msjax.ops.function.array_func.selecting import *
+
+__all__ = [
+    "embedding",
+    "gather",
+    "gather_d",
+    "gather_elements",
+    "gather_nd",
+    "index_select",
+    "take",
+]
+__all__ += [*scattering.__all__, *searching.__all__, *segments.__all__, *selecting.__all__]
+
+
+def check_indices(indices, size, who, lowest=None):
+    """Raise if indices are out of range and that can be seen without waiting for an accelerator."""
+    if not isinstance(indices, Tensor):
+        return
+    known = known_value(indices._value)
+    if known is None or not known.size:
+        return
+    if not SETTINGS.pynative_synchronize and next(iter(known.devices())).platform != "cpu":
+        return
+    numbers = np.asarray(known)
+    least, most = numbers.min(), numbers.max()
+    lowest = -size if lowest is None else lowest
+    if least < lowest or most >= size:
+        raise RuntimeError(
+            f"For '{who}', the indices should be in [{lowest}, {size}), but there is {most if most >= size else least}."
+        )
+
+
+def _axis_of(tensor, axis, who):
+    axis = axis.item() if isinstance(axis, Tensor) else axis
+    if not isinstance(axis, int) or isinstance(axis, bool):
+        raise TypeError(f"For '{who}', the axis should be an int, but got {describe(axis)}.")
+    if not -tensor.ndim <= axis < max(tensor.ndim, 1):
+        raise ValueError(f"For '{who}', there is no axis {axis} in a Tensor of shape {tensor.shape}.")
+    return axis
+
+
+def integers(value, who, name="index"):
+    """The value as a Tensor of integers; TypeError for another one."""
+    value = value if isinstance(value, Tensor) else Tensor(value)
+    if value.dtype.kind not in "iu":
+        raise TypeError(f"For '{who}', '{name}' should be a Tensor of integers, but got {describe(value)}.")
+    return value
+
+
+@operator(2, name="Gather", int_grad=(0,))
+def _gather(x, indices, axis, batch_dims):
+    def take(x, indices):
+        return jnp.take(x, indices, axis - batch_dims)
+
+    for _ in range(batch_dims):
+        take = jax.vmap(take)
+    return take(x, indices)
+
+
+def gather(input_params, input_indices, axis, batch_dims=0):
+    """Slices along an axis, picked by index.
+
+    Args:
+        input_params (Tensor): where to pick from.
+        input_indices (Tensor): of integers, of any shape.
+        axis (int): the axis to pick along.
+        batch_dims (int): how many leading axes the two have in common; picks are made for each of them. Default: 0.
+
+    Returns:
+        A Tensor of shape ``params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]``.
+
+    Raises:
+        TypeError: the indices are no integers, or `axis` no int.
+        RuntimeError: an index is out of range. (In a compiled program, the result has NaN there.)
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> x = ms.Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+        >>> print(ops.gather(x, ms.Tensor([2, 0]), 0))
+        [[5. 6.]
+         [1. 2.]]
+    """
+    if not isinstance(input_params, Tensor):
+        raise TypeError(f"For 'gather', 'input_params' should be a Tensor, but got {describe(input_params)}.")
+    axis = _axis_of(input_params, axis, "gather") % max(input_params.ndim, 1)
+    indices = integers(input_indices, "gather", "input_indices")
+    batch_dims = batch_dims % max(indices.ndim, 1) if batch_dims < 0 else batch_dims
+    if batch_dims > axis:
+        raise ValueError(f"For 'gather', 'batch_dims' ({batch_dims}) should not exceed 'axis' ({axis}).")
+    check_indices(indices, input_params.shape[axis], "gather")
+    return _gather(input_params, indices, axis, batch_dims)
+
+
+def index_select(input, axis, index):
+    """Slices along an axis, picked by a vector of integers.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.index_select(ms.Tensor([[1, 2], [3, 4]]), 1, ms.Tensor([1])))
+        [[2]
+         [4]]
+    """
+    axis = _axis_of(input, axis, "index_select")
+    index = integers(index, "index_select")
+    if index.ndim > 1:
+        raise ValueError(f"For 'index_select', 'index' should be a vector, but has shape {index.shape}.")
+    check_indices(index, input.shape[axis], "index_select")
+    return _gather(input, index if index.ndim else index.reshape((1,)), axis % input.ndim, 0)
+
+
+def take(input, index):
+    """Elements of the flattened Tensor, picked by index, in the shape of `index`."""
+    index = integers(index, "take")
+    check_indices(index, input.size, "take")
+    return _gather(input.reshape((-1,)), index, 0, 0)
+
+
+@operator(2, name="GatherD", int_grad=(0,))
+def _gather_d(x, index, dim):
+    dim = dim % x.ndim
+    # Along the other axes, only as much of x counts as the index has.
+    x = jax.lax.slice(x, (0,) * x.ndim, [n if i == dim else m for i, (n, m) in enumerate(zip(x.shape, index.shape))])
+    return jnp.take_along_axis(x, index, axis=dim)
+
+
+def gather_d(x, dim, index):
+    """Elements picked along an axis, by an index for each place of the result.
+
+    Args:
+        x (Tensor): where to pick from.
+        dim (int): the axis to pick along.
+        index (Tensor): of integers, with as many axes as `x`, and not larger but along `dim`.
+
+    Returns:
+        A Tensor of the shape of `index`: for two axes, ``out[i, j] = x[index[i, j], j]`` with dim 0, and
+        ``out[i, j] = x[i, index[i, j]]`` with dim 1.
+
+    Raises:
+        TypeError: `index` is not of integers.
+        ValueError: the numbers of axes differ.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.gather_d(ms.Tensor([[1, 2], [3, 4]]), 1, ms.Tensor([[0, 0], [1, 0]])))
+        [[1 1]
+         [4 3]]
+    """
+    dim = _axis_of(x, dim, "gather_d")
+    index = integers(index, "gather_d")
+    if index.ndim != x.ndim:
+        raise ValueError(f"For 'gather_d', 'index' should have {x.ndim} axes, but its shape is {index.shape}.")
+    check_indices(index, x.shape[dim], "gather_d")
+    return _gather_d(x, index, dim)
+
+
+def gather_elements(input, dim, index):
+    """Elements picked along an axis, by an index for each place of the result; the same as `gather_d`."""
+    return gather_d(input, dim, index)
+
+
+@operator(2, int_grad=(0,))
+def take_along_axis(arr, indices, axis):
+    """Elements picked along an axis, by an index for each place; other axes are broadcast."""
+    return jnp.take_along_axis(arr, indices, axis)
+
+
+@operator(2, name="GatherNd", int_grad=(0,))
+def _gather_nd(x, indices):
+    return x[tuple(jnp.moveaxis(indices, -1, 0))]
+
+
+def gather_nd(input_x, indices):
+    """Slices picked by rows of indices, one number for each of the first axes.
+
+    Args:
+        input_x (Tensor): where to pick from.
+        indices (Tensor): of integers, of shape (*, n) with n axes to index.
+
+    Returns:
+        A Tensor of shape ``indices.shape[:-1] + input_x.shape[n:]``.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.gather_nd(ms.Tensor([[1, 2], [3, 4]]), ms.Tensor([[0, 1], [1, 0]])))
+        [2 3]
+    """
+    indices = integers(indices, "gather_nd", "indices")
+    depth = indices.shape[-1] if indices.ndim else 0
+    if not 1 <= depth <= input_x.ndim:
+        raise ValueError(
+            f"For 'gather_nd', the last axis of 'indices' should have 1 to {input_x.ndim} numbers, but its shape is {indices.shape}."
+        )
+    return _gather_nd(input_x, indices)
+
+
+@operator(2, name="EmbeddingLookup")
+def _lookup(table, indices):
+    inside = (indices >= 0) & (indices < table.shape[0])
+    rows = table.at[jnp.where(inside, indices, 0)].get(mode="clip")
+    return jnp.where(inside.reshape(inside.shape + (1,) * (table.ndim - 1)), rows, jnp.zeros((), table.dtype))
+
+
+def embedding_lookup(input_params, input_indices, offset=0):
+    """Rows of a table, by index less `offset`; zeros for an index outside of the table."""
+    indices = integers(input_indices, "EmbeddingLookup", "input_indices")
+    offset = freeze(offset)
+    return _lookup(input_params, indices - offset if offset else indices)
+
+
+@operator(2, name="Embedding")
+def _embed(weight, ids, padding_idx, max_norm, norm_type, scale):
+    rows = weight.at[ids].get(mode="fill")
+    if max_norm is not None:
+        norms = jnp.linalg.norm(jax.lax.stop_gradient(rows), norm_type, -1, keepdims=True)
+        rows = rows * jnp.where(norms > max_norm, max_norm / (norms + 1e-7), 1).astype(rows.dtype)
+    share = None
+    if scale:
+        counts = jnp.zeros(weight.shape[0], jnp.int32).at[ids].add(1)
+        share = 1 / counts[ids][..., None].astype(rows.dtype)
+    if padding_idx is not None:
+        kept = (ids != padding_idx)[..., None].astype(rows.dtype)
+        share = kept if share is None else share * kept
+    # `share` scales the gradient alone.
+    return rows if share is None else rows * share + jax.lax.stop_gradient(rows * (1 - share))
+
+
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False):
+    """Rows of a table, looked up by number.
+
+    Args:
+        input (Tensor): of integers, of any shape.
+        weight (Tensor): the table, of shape (rows, size).
+        padding_idx (int, optional): a row that gets no gradient.
+        max_norm (float, optional): longer rows are scaled down to this norm.
+        norm_type (float): which norm. Default: 2.0.
+        scale_grad_by_freq (bool): divide a row's gradient by how often it is looked up. Default: False.
+
+    Returns:
+        A Tensor of shape (*input.shape, size).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.embedding(ms.Tensor([1, 0]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        [[3. 4.]
+         [1. 2.]]
+    """
+    ids = integers(input, "embedding", "input")
+    if not isinstance(weight, Tensor) or weight.ndim != 2:
+        raise ValueError(f"For 'embedding', 'weight' should be a Tensor of two axes, but got {describe(weight)}.")
+    rows = weight.shape[0]
+    if padding_idx is not None:
+        if not -rows <= padding_idx < rows:
+            raise ValueError(f"For 'embedding', 'padding_idx' should be in [{-rows}, {rows}), but got {padding_idx}.")
+        padding_idx = padding_idx % rows
+    check_indices(ids, rows, "embedding", 0)
+    return _embed(weight, ids, padding_idx, max_norm, float(norm_type), bool(scale_grad_by_freq))

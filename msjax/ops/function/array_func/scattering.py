@@ -1,0 +1,326 @@
+"""Operators that put elements into a new Tensor by index."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.promotion import kind_of
+from msjax.ops.function.array_func.casting import ints
+
+__all__ = [
+    "index_add",
+    "index_fill",
+    "inplace_add",
+    "inplace_index_add",
+    "inplace_sub",
+    "inplace_update",
+    "scatter",
+    "scatter_nd",
+    "tensor_scatter_add",
+    "tensor_scatter_div",
+    "tensor_scatter_elements",
+    "tensor_scatter_max",
+    "tensor_scatter_min",
+    "tensor_scatter_mul",
+    "tensor_scatter_sub",
+    "tensor_scatter_update",
+]
+
+# ---- putting in by an index, with a gradient for every way of combining
+
+
+def _largest(x, index, u, flip):
+    at = x.at[index]
+    return at.min(u) if flip else at.max(u)
+
+
+def _scatter_max_jvp(flip, primals, tangents):
+    # Equal values share the gradient, those of x and of u alike.
+    (x, u, index), (dx, du, _) = primals, tangents
+    out = _largest(x, index, u, flip)
+    own = (x == out).astype(x.dtype)
+    put = (u == out[index]).astype(x.dtype)
+    total = own + jnp.zeros_like(x).at[index].add(put)
+    return out, (own * dx + jnp.zeros_like(x).at[index].add(put * du)) / total
+
+
+def _extremum(flip):
+    fn = jax.custom_jvp(lambda x, u, index: _largest(x, index, u, flip))
+    fn.defjvp(lambda primals, tangents: _scatter_max_jvp(flip, primals, tangents))
+    return fn
+
+
+@jax.custom_jvp
+def _scatter_mul(x, u, index):
+    return x.at[index].mul(u)
+
+
+@_scatter_mul.defjvp
+def _scatter_mul_jvp(primals, tangents):
+    (x, u, index), (dx, du, _) = primals, tangents
+    ones = jnp.ones_like(x)
+    # The product of the other factors at each place, zeros set apart: what a factor's own change is multiplied by.
+    is_zero = u == 0
+    safe = jnp.where(is_zero, jnp.ones_like(u), u)
+    rest = ones.at[index].mul(safe)
+    zeros = jnp.zeros_like(x).at[index].add(is_zero.astype(x.dtype))
+    others = jnp.where(zeros[index] - is_zero.astype(x.dtype) > 0, jnp.zeros_like(u), (x * rest)[index] / safe)
+    return x.at[index].mul(u), dx * ones.at[index].mul(u) + jnp.zeros_like(x).at[index].add(others * du)
+
+
+_MAX, _MIN = _extremum(False), _extremum(True)
+
+
+def _div(x, u, index):
+    if kind_of(x.dtype) in "biu":
+        return jax.lax.div(x, jnp.ones_like(x).at[index].mul(u))
+    return x / _scatter_mul(jnp.ones_like(x), u, index)
+
+
+_COMBINE = {
+    "update": lambda x, u, index: x.at[index].set(u),
+    "add": lambda x, u, index: x.at[index].add(u),
+    "sub": lambda x, u, index: x.at[index].add(-u),
+    "mul": _scatter_mul,
+    "div": _div,
+    "max": _MAX,
+    "min": _MIN,
+}
+
+
+def combine(how, x, updates, index):
+    """x with updates put in at a jax index, combined as `how` says: update, add, sub, mul, div, max or min."""
+    shape = jax.eval_shape(lambda v: v[index], x).shape
+    return _COMBINE[how](x, jnp.broadcast_to(updates.astype(x.dtype), shape), index)
+
+
+# ---- rows of indices, one number for each of the first axes
+
+
+def _nd_index(x, indices):
+    if indices.shape[-1] > x.ndim:
+        raise ValueError(
+            f"The last axis of 'indices' should have at most {x.ndim} numbers, for a Tensor of shape {x.shape}, but its shape is {indices.shape}."
+        )
+    return tuple(jnp.moveaxis(indices, -1, 0))
+
+
+def _checked_updates(x, indices, updates):
+    want = indices.shape[:-1] + x.shape[indices.shape[-1] :]
+    if updates.shape != want:
+        raise ValueError(f"'updates' should have shape {want}, for indices of shape {indices.shape}, but has {updates.shape}.")
+
+
+@operator(3, name="TensorScatter", int_grad=(0, 2))
+def scatter_rows(x, indices, updates, how):
+    """x with updates put in at rows of indices."""
+    index = _nd_index(x, indices)
+    _checked_updates(x, indices, updates)
+    return combine(how, x, updates, index)
+
+
+def _tensor_scatter(how, doc):
+    def function(input_x, indices, updates):
+        if not isinstance(indices, Tensor) or indices.dtype.kind not in "iu":
+            raise TypeError(f"For '{name}', 'indices' should be a Tensor of integers, but got {describe(indices)}.")
+        if isinstance(updates, Tensor) and updates.dtype is not input_x.dtype:
+            raise TypeError(
+                f"For '{name}', 'updates' should be of the type of the Tensor, {input_x.dtype}, but are {updates.dtype}."
+            )
+        return scatter_rows(input_x, indices, updates, how)
+
+    name = f"tensor_scatter_{how}"
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""`input_x` with {doc} at the places that rows of `indices` name.
+
+    Args:
+        input_x (Tensor): of any shape.
+        indices (Tensor): of integers, of shape (*, n): each row names the first n axes.
+        updates (Tensor): of shape ``indices.shape[:-1] + input_x.shape[n:]`` and of the type of `input_x`.
+
+    Raises:
+        TypeError: a wrong type.
+        ValueError: the shapes don't fit.
+    """
+    return function
+
+
+tensor_scatter_update = _tensor_scatter("update", "`updates` put in")
+tensor_scatter_add = _tensor_scatter("add", "`updates` added")
+tensor_scatter_sub = _tensor_scatter("sub", "`updates` subtracted")
+tensor_scatter_mul = _tensor_scatter("mul", "its elements multiplied by `updates`")
+tensor_scatter_div = _tensor_scatter("div", "its elements divided by `updates`")
+tensor_scatter_max = _tensor_scatter("max", "the larger of its elements and `updates`")
+tensor_scatter_min = _tensor_scatter("min", "the smaller of its elements and `updates`")
+
+
+@operator(2, name="ScatterNd", int_grad=(1,))
+def _scatter_nd(indices, updates, shape):
+    x = jnp.zeros(shape, updates.dtype)
+    _checked_updates(x, indices, updates)
+    return x.at[_nd_index(x, indices)].add(updates)
+
+
+def scatter_nd(indices, updates, shape):
+    """Zeros of a shape with `updates` added at the places that rows of `indices` name.
+
+    Args:
+        indices (Tensor): of integers, of shape (*, n): each row names the first n axes.
+        updates (Tensor): of shape ``indices.shape[:-1] + shape[n:]``.
+        shape (tuple[int]): that of the result.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.scatter_nd(ms.Tensor([[1], [3]]), ms.Tensor([5.0, 6.0]), (4,)))
+        [0. 5. 0. 6.]
+    """
+    return _scatter_nd(indices, updates, ints(shape))
+
+
+# ---- an index for each element, along one axis
+
+
+def _along_axis(index, axis):
+    """A jax index: `index` along `axis`, and each element's own place along the others."""
+    places = list(np.ogrid[tuple(slice(n) for n in index.shape)])
+    places[axis % index.ndim] = index
+    return tuple(places)
+
+
+@operator(3, name="TensorScatterElements", int_grad=(0, 2))
+def scatter_along(x, index, src, axis, how):
+    """x with src put in along an axis, at an index for each element."""
+    if not x.ndim == index.ndim or (src.ndim and src.ndim != index.ndim):
+        raise ValueError(
+            f"The Tensor, the index and the source should have one number of axes, but have {x.shape}, {index.shape}, {src.shape}."
+        )
+    if src.ndim:
+        if any(m > n for m, n in zip(index.shape, src.shape)):
+            raise ValueError(f"The index, of shape {index.shape}, reaches out of the source, of shape {src.shape}.")
+        src = jax.lax.slice(src, (0,) * src.ndim, index.shape)
+    return combine(how, x, src, _along_axis(index, axis))
+
+
+def scatter(input, axis, index, src):
+    """`input` with `src` put in along an axis, at an index for each element.
+
+    Args:
+        input (Tensor): of any shape.
+        axis (int): the axis that `index` counts along.
+        index (Tensor): of integers, of the shape of `src`.
+        src (Tensor or number): what to put in.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> x = ops.zeros((2, 2))
+        >>> print(ops.scatter(x, 1, ms.Tensor([[1], [0]]), ms.Tensor([[5.0], [6.0]])))
+        [[0. 5.]
+         [6. 0.]]
+    """
+    src = src if isinstance(src, Tensor) else Tensor(src)
+    return scatter_along(input, index, src, axis, "update")
+
+
+_REDUCTIONS = {
+    "none": "update",
+    "update": "update",
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "div": "div",
+    "max": "max",
+    "min": "min",
+}
+
+
+def tensor_scatter_elements(input_x, indices, updates, axis=0, reduction="none"):
+    """`input_x` with `updates` put in, or added, along an axis, at an index for each element.
+
+    Args:
+        input_x (Tensor): of any shape.
+        indices (Tensor): of integers, of the shape of `updates`.
+        updates (Tensor): what to put in.
+        axis (int): Default: 0.
+        reduction (str): "none" to put in, "add" to add. Default: "none".
+
+    Raises:
+        ValueError: `reduction` is another word.
+    """
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"For 'tensor_scatter_elements', 'reduction' should be 'none' or 'add', but got {reduction!r}.")
+    return scatter_along(input_x, indices, updates, axis, _REDUCTIONS[reduction])
+
+
+# ---- whole slices, by a vector of indices
+
+
+def _at(axis, ndim, index):
+    return (slice(None),) * (axis % ndim) + (index,)
+
+
+@operator(3, name="IndexAdd", int_grad=(0, 2))
+def index_combine(x, indices, updates, axis, how):
+    """x with whole slices along an axis combined with updates."""
+    return combine(how, x, updates, _at(axis, x.ndim, indices))
+
+
+def index_add(x, indices, y, axis, use_lock=True, check_index_bound=True):
+    """`x` with slices of `y` added to its slices number `indices` along an axis.
+
+    Args:
+        x (Parameter or Tensor): of any shape.
+        indices (Tensor): of Int32, a vector.
+        y (Tensor): of the shape of `x` but along the axis, where it has one slice for each index.
+        axis (int): the axis.
+        use_lock, check_index_bound (bool): kept for MindSpore's programs, without effect.
+    """
+    if y.ndim != x.ndim or y.shape[axis] != indices.size:
+        raise ValueError(f"For 'index_add', 'y' should have {indices.size} slices along axis {axis}, but its shape is {y.shape}.")
+    return index_combine(x, indices, y, axis, "add")
+
+
+@operator(3, name="IndexFill", int_grad=(0, 2))
+def _index_fill(x, index, value, axis):
+    return x.at[_at(axis, x.ndim, index)].set(jnp.asarray(value).astype(x.dtype))
+
+
+def index_fill(x, axis, index, value):
+    """`x` with one value in its slices number `index` along an axis.
+
+    Raises:
+        TypeError: `index` is not of integers, or `value` no number or 0-d Tensor.
+    """
+    index = index if isinstance(index, Tensor) else Tensor(index, mstype.int32)
+    if isinstance(value, Tensor) and value.ndim:
+        raise ValueError(f"For 'index_fill', 'value' should be a number or a 0-d Tensor, but has shape {value.shape}.")
+    return _index_fill(x, index, value, freeze(axis))
+
+
+def _rows(indices):
+    return Tensor([indices] if isinstance(indices, int) else indices, mstype.int32)
+
+
+def inplace_update(x, v, indices):
+    """`x` with its rows number `indices` (an int, tuple or Tensor) replaced by those of `v`, as a new Tensor."""
+    return index_combine(x, _rows(indices), v, 0, "update")
+
+
+def inplace_add(x, v, indices):
+    """`x` with the rows of `v` added to its rows number `indices` (an int or tuple), as a new Tensor."""
+    return index_combine(x, _rows(indices), v, 0, "add")
+
+
+def inplace_sub(x, v, indices):
+    """`x` with the rows of `v` subtracted from its rows number `indices` (an int or tuple), as a new Tensor."""
+    return index_combine(x, _rows(indices), v, 0, "sub")
+
+
+def inplace_index_add(var, indices, updates, axis):
+    """`var` with `updates` added to its slices number `indices` along an axis, as a new Tensor."""
+    return index_combine(var, indices, updates, axis, "add")

@@ -1,0 +1,250 @@
+"""Operators that search and count."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor, as_array, wrap
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import kind_of
+from msjax.ops.function.array_func.casting import ints
+from msjax.ops.function.array_func.sorting import checked, known_array
+
+__all__ = ["bincount", "bucketize", "coalesce", "histc", "searchsorted"]
+
+
+@operator(3, differentiable=False)
+def _searchsorted(sequence, values, sorter, right, index_dtype):
+    side = "right" if right else "left"
+    values = jnp.asarray(values)
+    if sorter is not None:
+        sequence = jnp.take_along_axis(sequence, sorter, -1)
+    if sequence.ndim == 1:
+        found = jnp.searchsorted(sequence, values, side)
+    else:
+        rows = jax.vmap(lambda s, v: jnp.searchsorted(s, v, side))
+        found = rows(sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])).reshape(values.shape)
+    return found.astype(mstype.to_jax(index_dtype))
+
+
+def searchsorted(sorted_sequence, values, *, out_int32=False, right=False, side=None, sorter=None):
+    """Where values would go in a sorted sequence.
+
+    Args:
+        sorted_sequence (Tensor): ascending along its last axis; a vector, or one row for each row of `values`.
+        values (Tensor): what to look for.
+        out_int32 (bool): the result is Int32, in the place of Int64. Default: False.
+        right (bool): after equal elements, in the place of before them. Default: False.
+        side (str, optional): "left" or "right", another form of `right`.
+        sorter (Tensor, optional): indices that sort the sequence, if it isn't sorted.
+
+    Raises:
+        ValueError: `side` is another word or contradicts `right`, or shapes don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.searchsorted(ms.Tensor([1.0, 3.0, 5.0]), ms.Tensor([3.0, 4.0])))
+        [1 2]
+    """
+    if side not in (None, "left", "right"):
+        raise ValueError(f"For 'searchsorted', 'side' should be 'left' or 'right', but got {side!r}.")
+    if side == "left" and right:
+        raise ValueError("For 'searchsorted', 'side' is 'left', but 'right' is True.")
+    shape = getattr(values, "shape", ())
+    if checked(sorted_sequence, "searchsorted", "sorted_sequence").ndim != 1 and sorted_sequence.shape[:-1] != shape[:-1]:
+        raise ValueError(
+            f"For 'searchsorted', the sequence should be a vector or fit 'values' but for the last axis; shapes: {sorted_sequence.shape}, {shape}."
+        )
+    dtype = mstype.int32 if out_int32 else mstype.int64
+    return _searchsorted(sorted_sequence, values, sorter, right or side == "right", dtype)
+
+
+def bucketize(input, boundaries, *, right=False):
+    """For each element, the number of the bucket between ascending boundaries that it falls into, as Int32.
+
+    Args:
+        input (Tensor): of any shape.
+        boundaries (list or tuple of number): ascending.
+        right (bool): an element equal to a boundary belongs to the bucket after it. Default: False.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.bucketize(ms.Tensor([0.5, 1.0, 3.0]), [1.0, 2.0]))
+        [0 0 2]
+    """
+    if not isinstance(boundaries, (list, tuple)) and not isinstance(boundaries, Tensor):
+        raise TypeError(f"For 'bucketize', 'boundaries' should be a list or tuple, but got {describe(boundaries)}.")
+    bounds = boundaries if isinstance(boundaries, Tensor) else Tensor([float(b) for b in boundaries], mstype.float32)
+    return _searchsorted(bounds, checked(input, "bucketize"), None, right, mstype.int32)
+
+
+_COUNT = operator(2, name="Bincount", int_grad=(1,))(lambda input, weights, length: jnp.bincount(input, weights, length=length))
+
+
+def bincount(input, weights=None, minlength=0):
+    """How often each integer from 0 on occurs, or the sum of the weights of its occurrences, as Float32.
+
+    Args:
+        input (Tensor): a vector of integers of 0 or more.
+        weights (Tensor, optional): of the shape of `input`.
+        minlength (int): the least size of the result. Default: 0.
+
+    Raises:
+        TypeError: `input` is not of integers, or its value is not known, since the program is being compiled.
+        ValueError: `input` is no vector or has negative elements.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.bincount(ms.Tensor([1, 2, 2])))
+        [0. 1. 2.]
+    """
+    if checked(input, "bincount").dtype.kind not in "iu":
+        raise TypeError(f"For 'bincount', 'input' should be of integers, but is {input.dtype}.")
+    if input.ndim != 1:
+        raise ValueError(f"For 'bincount', 'input' should be a vector, but has shape {input.shape}.")
+    if not isinstance(minlength, int) or isinstance(minlength, bool):
+        raise TypeError(f"For 'bincount', 'minlength' should be an int, but got {describe(minlength)}.")
+    if weights is not None and weights.shape != input.shape:
+        raise ValueError(f"For 'bincount', 'weights' should have shape {input.shape}, but has {weights.shape}.")
+    known = known_array(input, "bincount")
+    if known.min(initial=0) < 0:
+        raise ValueError("For 'bincount', the elements should not be negative.")
+    length = max(int(known.max(initial=-1)) + 1, minlength)
+    out = _COUNT(input, weights, length)
+    return out if out.dtype is mstype.float64 else out.astype(mstype.float32)
+
+
+@operator(name="Histogram", differentiable=False)
+def _histc(input, bins, min, max):
+    x = input.ravel()
+    kind = kind_of(input.dtype)
+    values = x.astype(jnp.float32) if kind in "biu" else x
+    if min == max:
+        low, high = jnp.min(values), jnp.max(values)
+        low, high = jnp.where(low == high, low - 1, low), jnp.where(low == high, high + 1, high)
+    else:
+        low, high = jnp.asarray(min, values.dtype), jnp.asarray(max, values.dtype)
+    inside = (values >= low) & (values <= high)
+    at = jnp.floor((values - low) / (high - low) * bins)
+    at = jnp.where(inside, jnp.clip(at, 0, bins - 1), bins).astype(jnp.int32)
+    return jnp.zeros(bins, jnp.int32).at[at].add(1, mode="drop").astype(jnp.int32 if kind in "biu" else input.dtype)
+
+
+def histc(input, bins=100, min=0.0, max=0.0):
+    """How many elements fall into each of `bins` equal intervals from `min` to `max`.
+
+    Args:
+        input (Tensor): of any shape.
+        bins (int): Default: 100.
+        min, max (number): the limits; those of the elements if the two are equal. Default: 0.0.
+
+    Returns:
+        A vector of the type of `input`; Int32 for integers.
+
+    Raises:
+        ValueError: `bins` is not positive, or `min` is larger than `max`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.histc(ms.Tensor([1.0, 2.0, 1.0]), bins=4, min=0.0, max=3.0))
+        [0. 2. 1. 0.]
+    """
+    if not isinstance(bins, int) or isinstance(bins, bool):
+        raise TypeError(f"For 'histc', 'bins' should be an int, but got {describe(bins)}.")
+    if bins <= 0:
+        raise ValueError(f"For 'histc', 'bins' should be positive, but got {bins}.")
+    if min > max:
+        raise ValueError(f"For 'histc', 'min' ({min}) should not be larger than 'max' ({max}).")
+    return _histc(checked(input, "histc"), bins, float(min), float(max))
+
+
+def histogram_fixed_width(x, range_, nbins, dtype=mstype.int32):
+    """How many elements fall into each of `nbins` equal intervals of a range; those outside count in the first or last."""
+    low, high = range_.tolist() if isinstance(range_, Tensor) else range_
+    if nbins <= 0 or low >= high:
+        raise ValueError(f"A histogram needs a positive number of bins and an ascending range, but got {nbins}, ({low}, {high}).")
+    return _fixed_width(x, nbins, float(low), float(high), dtype)
+
+
+@operator(name="HistogramFixedWidth", differentiable=False)
+def _fixed_width(x, nbins, low, high, dtype):
+    at = jnp.floor((x.ravel().astype(jnp.float32) - low) / (high - low) * nbins)
+    at = jnp.clip(at, 0, nbins - 1).astype(jnp.int32)
+    return jnp.zeros(nbins, mstype.to_jax(dtype)).at[at].add(1)
+
+
+# ---- positions
+
+
+def bound(sequence, values, right, dtype):
+    """Where values would go in the rows of a sorted matrix, before (or after) equal elements."""
+    return _searchsorted(sequence, values, None, right, dtype)
+
+
+@operator(differentiable=False)
+def nth_element(x, n, largest):
+    """The element number `n` of each sorted row."""
+    ordered = jnp.sort(x, -1)
+    return ordered[..., ordered.shape[-1] - 1 - n if largest else n]
+
+
+@operator(differentiable=False)
+def _unravel(indices, dims):
+    return jnp.stack(jnp.unravel_index(indices.ravel(), dims), -1).astype(indices.dtype)
+
+
+def unravel_index(indices, dims):
+    """One row of positions for each index into a flattened Tensor of shape `dims`."""
+    return _unravel(indices, ints(dims))
+
+
+def invert_permutation(input_x):
+    """The permutation that undoes one, both as tuples of ints.
+
+    Raises:
+        ValueError: a number is missing or comes twice.
+    """
+    numbers = ints(input_x)
+    if sorted(numbers) != list(range(len(numbers))):
+        raise ValueError(
+            f"For 'InvertPermutation', every number from 0 to {len(numbers) - 1} should come once, but got {numbers}."
+        )
+    inverse = [0] * len(numbers)
+    for i, n in enumerate(numbers):
+        inverse[n] = i
+    return tuple(inverse)
+
+
+def list_difference(x, y, out_idx=mstype.int32):
+    """The elements of `x` that `y` lacks, and where they are."""
+    array = known_array(x, "ListDiff")
+    at = np.flatnonzero(~np.isin(array, known_array(y, "ListDiff")))
+    return wrap(as_array(array[at])), wrap(as_array(at, out_idx))
+
+
+def coalesce(x_indices, x_values, x_shape):
+    """A sparse Tensor with the values of equal indices added up.
+
+    Args:
+        x_indices (Tensor): of shape (axes, n): a column of positions for each value.
+        x_values (Tensor): of shape (n,).
+        x_shape (Tensor): of shape (axes,).
+
+    Returns:
+        (indices in ascending order, values, shape).
+    """
+    indices = known_array(x_indices, "coalesce")
+    distinct, inverse = np.unique(indices, axis=1, return_inverse=True)
+    values = _summed(x_values, wrap(as_array(inverse.reshape(-1))), distinct.shape[1])
+    return wrap(as_array(distinct)), values, x_shape
+
+
+@operator(2, int_grad=(0,))
+def _summed(values, ids, number):
+    return jnp.zeros(number, values.dtype).at[ids].add(values)

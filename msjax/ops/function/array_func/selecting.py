@@ -1,0 +1,262 @@
+"""Operators that choose elements by a condition: where, masks, one-hot rows."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.autograd.op import Op, apply
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor, as_array, concrete, wrap
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import is_number, promote
+
+__all__ = [
+    "argwhere",
+    "masked_fill",
+    "masked_scatter",
+    "masked_select",
+    "nonzero",
+    "one_hot",
+    "select",
+    "sequence_mask",
+    "where",
+]
+
+
+@operator(3, name="Where", int_grad=(1, 2))
+def _where(condition, input, other):
+    return jnp.where(jnp.asarray(condition).astype(bool), *promote(input, other))
+
+
+def where(condition, input=None, other=None):
+    """`input` where the condition holds, `other` elsewhere.
+
+    Args:
+        condition (Tensor): of Bools.
+        input, other (Tensor or number): values to choose from; shapes are broadcast. Without them, the positions
+            where the condition holds, as `nonzero(condition, as_tuple=True)`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> x = ms.Tensor([-1.0, 2.0])
+        >>> print(ops.where(x > 0, x, 0.0))
+        [0. 2.]
+    """
+    if input is None and other is None:
+        return nonzero(condition, as_tuple=True)
+    return _where(condition, input, other)
+
+
+@operator(3, name="Select", int_grad=(1, 2))
+def _select(condition, input, other):
+    # A number takes the type of the other operand.
+    if is_number(input) and not is_number(other):
+        input = jnp.asarray(input, other.dtype)
+    elif not is_number(input) and is_number(other):
+        other = jnp.asarray(other, input.dtype)
+    return jnp.where(condition, *promote(input, other))
+
+
+def select(condition, input, other):
+    """`input` where the condition holds, `other` elsewhere; a number is taken in the other one's data type."""
+    if not isinstance(condition, Tensor):
+        raise TypeError(f"For 'select', 'condition' should be a Tensor of Bools, but got {describe(condition)}.")
+    return _select(condition, input, other)
+
+
+# ---- masks
+
+
+def _checked_mask(mask, who):
+    if not isinstance(mask, Tensor) or mask.dtype is not mstype.bool_:
+        raise TypeError(f"For '{who}', 'mask' should be a Tensor of Bools, but got {describe(mask)}.")
+    return mask
+
+
+@operator(3, int_grad=(0, 2))
+def _masked_fill(input_x, mask, value):
+    return jnp.where(mask, jnp.asarray(value).astype(input_x.dtype), input_x)
+
+
+def masked_fill(input_x, mask, value):
+    """`input_x` with `value` where the mask is true.
+
+    Args:
+        input_x (Tensor): of any shape.
+        mask (Tensor): of Bools; shapes are broadcast.
+        value (number or Tensor): a number or a 0-d Tensor.
+
+    Raises:
+        TypeError: the mask is no Tensor of Bools.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.masked_fill(ms.Tensor([1.0, 2.0]), ms.Tensor([True, False]), 0.5))
+        [0.5 2. ]
+    """
+    if not isinstance(value, (Tensor, bool, int, float, complex)):
+        raise TypeError(f"For 'masked_fill', 'value' should be a number or a Tensor, but got {describe(value)}.")
+    return _masked_fill(input_x, _checked_mask(mask, "masked_fill"), value)
+
+
+_PICK = Op("MaskedSelect", lambda x, at, shape: jnp.broadcast_to(x, shape).ravel()[at], int_grad=(0,))
+
+
+def masked_select(input, mask):
+    """The elements where the mask is true, as a vector.
+
+    Args:
+        input (Tensor): of any shape.
+        mask (Tensor): of Bools; shapes are broadcast.
+
+    Raises:
+        TypeError: the mask is no Tensor of Bools, or its value is not known, since the program is being compiled.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> x = ms.Tensor([1.0, 2.0, 3.0])
+        >>> print(ops.masked_select(x, x > 1))
+        [2. 3.]
+    """
+    if not isinstance(input, Tensor):
+        raise TypeError(f"For 'masked_select', 'input' should be a Tensor, but got {describe(input)}.")
+    known = np.asarray(concrete(_checked_mask(mask, "masked_select"), "ops.masked_select"))
+    shape = np.broadcast_shapes(input.shape, known.shape)
+    at = np.flatnonzero(np.broadcast_to(known, shape)).astype(np.int32)
+    return apply(_PICK, (input, at), (shape,))
+
+
+@operator(3, int_grad=(0, 2))
+def masked_scatter(input, mask, source):
+    """`input` with the elements of `source`, in order, where the mask is true.
+
+    Args:
+        input (Tensor): of any shape.
+        mask (Tensor): of Bools, of a shape that broadcasts to that of `input`.
+        source (Tensor): at least as many elements as the mask has true ones.
+    """
+    mask = jnp.broadcast_to(mask, input.shape)
+    nth = jnp.cumsum(mask.ravel()) - 1
+    values = source.ravel()[jnp.clip(nth, 0, source.size - 1)].reshape(input.shape)
+    return jnp.where(mask, values.astype(input.dtype), input)
+
+
+# ---- positions
+
+
+def _int64(array):
+    return wrap(as_array(array, mstype.int64))
+
+
+def nonzero(input, *, as_tuple=False):
+    """The positions of elements other than zero.
+
+    Args:
+        input (Tensor): of any shape.
+        as_tuple (bool): one vector for each axis, in the place of one row for each element. Default: False.
+
+    Returns:
+        An Int64 Tensor of shape (number of such elements, axes), or a tuple of vectors.
+
+    Raises:
+        TypeError: the value is not known, since the program is being compiled.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.nonzero(ms.Tensor([0, 3, 5])))
+        [[1]
+         [2]]
+    """
+    if not isinstance(input, Tensor):
+        raise TypeError(f"For 'nonzero', 'input' should be a Tensor, but got {describe(input)}.")
+    known = np.asarray(concrete(input, "ops.nonzero"))
+    if as_tuple:
+        return tuple(_int64(at) for at in np.nonzero(np.atleast_1d(known)))
+    return _int64(np.argwhere(known))
+
+
+def argwhere(input):
+    """The positions of elements other than zero, one row for each; see `nonzero`."""
+    return nonzero(input)
+
+
+# ---- rows of ones and zeros
+
+
+@operator(3, differentiable=False)
+def _one_hot(indices, on_value, off_value, depth, axis, dtype):
+    axis = axis % (indices.ndim + 1)
+    numbers = jnp.arange(depth, dtype=indices.dtype).reshape((1,) * axis + (depth,) + (1,) * (indices.ndim - axis))
+    on, off = (jnp.asarray(v, None if dtype is None else mstype.to_jax(dtype)) for v in (on_value, off_value))
+    return jnp.where(jnp.expand_dims(indices, axis) == numbers, on, off)
+
+
+def one_hot(indices, depth, on_value=1, off_value=0, axis=-1):
+    """A new axis with `on_value` at the position that the index names, `off_value` elsewhere.
+
+    Args:
+        indices (Tensor): of integers; one outside of [0, depth) gives `off_value` everywhere.
+        depth (int): the size of the new axis.
+        on_value, off_value (number or Tensor): Default: 1 and 0.
+        axis (int): where the new axis goes. Default: -1, the end.
+
+    Returns:
+        A Tensor of the type of `on_value`: Int64 for an int, Float32 for a float.
+
+    Raises:
+        TypeError: `indices` is no Tensor of integers, or `depth` no int.
+        ValueError: `depth` is negative.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.one_hot(ms.Tensor([2, 0]), 3))
+        [[0 0 1]
+         [1 0 0]]
+    """
+    if isinstance(depth, Tensor):
+        depth = depth.item()
+    if not isinstance(depth, int) or isinstance(depth, bool):
+        raise TypeError(f"For 'one_hot', 'depth' should be an int, but got {describe(depth)}.")
+    if depth < 0:
+        raise ValueError(f"For 'one_hot', 'depth' should not be negative, but got {depth}.")
+    if not isinstance(indices, Tensor) or indices.dtype.kind not in "iu":
+        raise TypeError(f"For 'one_hot', 'indices' should be a Tensor of integers, but got {describe(indices)}.")
+    if not isinstance(axis, int) or not -1 <= axis <= indices.ndim:
+        raise ValueError(f"For 'one_hot', 'axis' should be in [-1, {indices.ndim}], but got {axis}.")
+    on, off = (Tensor(v) if isinstance(v, (bool, int, float)) else v for v in (on_value, off_value))
+    return _one_hot(indices, on, off, depth, axis, on.dtype)
+
+
+@operator(differentiable=False)
+def _sequence_mask(lengths, maxlen):
+    return jnp.arange(maxlen, dtype=lengths.dtype) < lengths[..., None]
+
+
+def sequence_mask(lengths, maxlen=None):
+    """True at the first `lengths[i]` positions of each row.
+
+    Args:
+        lengths (Tensor): of integers.
+        maxlen (int, optional): the size of the new last axis; by default the greatest length.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.sequence_mask(ms.Tensor([1, 3])))
+        [[ True False False]
+         [ True  True  True]]
+    """
+    if not isinstance(lengths, Tensor) or lengths.dtype.kind not in "iu":
+        raise TypeError(f"For 'sequence_mask', 'lengths' should be a Tensor of integers, but got {describe(lengths)}.")
+    if maxlen is None:
+        maxlen = int(np.max(np.asarray(concrete(lengths, "ops.sequence_mask without 'maxlen'")), initial=0))
+    elif isinstance(maxlen, Tensor):
+        maxlen = maxlen.item()
+    elif not isinstance(maxlen, int) or isinstance(maxlen, bool):
+        raise TypeError(f"For 'sequence_mask', 'maxlen' should be an int, but got {describe(maxlen)}.")
+    return _sequence_mask(lengths, maxlen)

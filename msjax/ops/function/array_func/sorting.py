@@ -1,0 +1,295 @@
+"""Operators that sort, search and count."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor, as_array, concrete, wrap
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import operator
+
+__all__ = [
+    "argsort",
+    "intopk",
+    "msort",
+    "sort",
+    "top_k",
+    "topk",
+    "unique",
+    "unique_consecutive",
+    "unique_with_pad",
+]
+
+
+def checked(value, who, name="input"):
+    """The value, if it is a Tensor; TypeError otherwise."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
+    return value
+
+
+def _order(x, axis, descending):
+    return jnp.argsort(x, axis=axis, stable=True, descending=descending)
+
+
+@operator(name="Sort", int_grad=(0,))
+def sort_with_indices(input_x, axis, descending, index_dtype):
+    """(the elements sorted along an axis, where each came from)."""
+    if input_x.ndim == 0:
+        return input_x, jnp.zeros((), mstype.to_jax(index_dtype))
+    order = _order(input_x, axis, descending)
+    return jnp.take_along_axis(input_x, order, axis), order.astype(mstype.to_jax(index_dtype))
+
+
+def sort(input_x, axis=-1, descending=False):
+    """The elements sorted along an axis.
+
+    Args:
+        input_x (Tensor): of any shape.
+        axis (int): Default: -1.
+        descending (bool): the largest first. Default: False.
+
+    Returns:
+        The sorted Tensor and an Int32 Tensor that says where each element came from.
+
+    Raises:
+        TypeError: `axis` is no int or `descending` no bool.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> values, indices = ops.sort(ms.Tensor([3.0, 1.0, 2.0]))
+        >>> print(values, indices)
+        [1. 2. 3.] [1 2 0]
+    """
+    return sort_with_indices(checked(input_x, "sort", "input_x"), *_axis_and_flag(axis, descending, "sort"), mstype.int32)
+
+
+def _axis_and_flag(axis, descending, who):
+    if not isinstance(axis, int) or isinstance(axis, bool):
+        raise TypeError(f"For '{who}', 'axis' should be an int, but got {describe(axis)}.")
+    if not isinstance(descending, bool):
+        raise TypeError(f"For '{who}', 'descending' should be a bool, but got {describe(descending)}.")
+    return axis, descending
+
+
+@operator(differentiable=False)
+def argsort_as(input, axis, descending, index_dtype):
+    """Where each element of the sorted Tensor comes from."""
+    return _order(input, axis, descending).astype(mstype.to_jax(index_dtype))
+
+
+def argsort(input, axis=-1, descending=False):
+    """Where each element of the Tensor sorted along `axis` comes from, as Int32.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.argsort(ms.Tensor([3.0, 1.0, 2.0])))
+        [1 2 0]
+    """
+    return argsort_as(checked(input, "argsort"), *_axis_and_flag(axis, descending, "argsort"), mstype.int32)
+
+
+def msort(input):
+    """The elements sorted along the first axis."""
+    return sort(input, 0)[0]
+
+
+@operator(name="TopK", int_grad=(0,))
+def top_along(input, k, dim, largest, index_dtype):
+    """(the k largest or smallest elements along an axis in order, where each came from)."""
+    if input.ndim == 0:
+        return input, jnp.zeros((), mstype.to_jax(index_dtype))
+    dim = dim % input.ndim
+    if largest:
+        _, at = jax.lax.top_k(jax.lax.stop_gradient(jnp.moveaxis(input, dim, -1)), k)
+    else:
+        at = jnp.moveaxis(_order(jax.lax.stop_gradient(input), dim, False), dim, -1)[..., :k]
+    at = jnp.moveaxis(at, -1, dim)
+    return jnp.take_along_axis(input, at, dim), at.astype(mstype.to_jax(index_dtype))
+
+
+def topk(input, k, dim=None, largest=True, sorted=True):
+    """The largest elements along an axis.
+
+    Args:
+        input (Tensor): of any shape.
+        k (int): how many.
+        dim (int, optional): the axis; the last by default.
+        largest (bool): the smallest ones, if False. Default: True.
+        sorted (bool): kept for MindSpore's programs: the result is always in order.
+
+    Returns:
+        The elements, the greatest first, and an Int32 Tensor that says where each came from.
+
+    Raises:
+        TypeError: `k` is no int.
+        ValueError: the axis has fewer than k elements.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> values, indices = ops.topk(ms.Tensor([3.0, 1.0, 2.0]), 2)
+        >>> print(values, indices)
+        [3. 2.] [0 2]
+    """
+    dim = -1 if dim is None else dim
+    if isinstance(k, Tensor):
+        k = k.item()
+    if not isinstance(k, int) or isinstance(k, bool):
+        raise TypeError(f"For 'topk', 'k' should be an int, but got {describe(k)}.")
+    if not isinstance(sorted, bool):
+        raise TypeError(f"For 'topk', 'sorted' should be a bool, but got {describe(sorted)}.")
+    size = checked(input, "topk").shape[dim] if input.ndim else 1
+    if not 0 <= k <= size:
+        raise ValueError(f"For 'topk', 'k' should be in [0, {size}], but got {k}.")
+    return top_along(input, k, dim, largest, mstype.int32)
+
+
+def top_k(input_x, k, sorted=True):
+    """The k largest elements along the last axis, in order, and Int32 indices; see `topk`."""
+    return topk(input_x, k, -1, True, sorted)
+
+
+@operator(2, differentiable=False, name="InTopK")
+def _in_top_k(x1, x2, k):
+    classes = x1.shape[1]
+    at_target = jnp.take_along_axis(x1, jnp.clip(x2, 0, classes - 1)[:, None], 1)
+    greater = jnp.sum(x1 > at_target, axis=1)
+    known = (x2 >= 0) & (x2 < classes) & jnp.all(jnp.isfinite(x1), axis=1)
+    return known & (greater < k)
+
+
+def intopk(x1, x2, k):
+    """Whether each row's target is among its k best classes; classes that are equal to the k-th best one count, too.
+
+    Args:
+        x1 (Tensor): what is predicted for each class, of shape (N, C), Float16 or Float32.
+        x2 (Tensor): the targets, class numbers of shape (N,), Int32 or Int64.
+        k (int): how many classes.
+
+    Returns:
+        A Bool Tensor of shape (N,); False where the target is no class, and in rows with inf or nan.
+
+    Raises:
+        TypeError: `x1`, `x2` or `k` is of another type.
+        ValueError: the shapes don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> scores = ms.Tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2]])
+        >>> print(ops.intopk(scores, ms.Tensor([2, 0]), 1))
+        [False  True]
+    """
+    checked(x1, "intopk", "x1")
+    checked(x2, "intopk", "x2")
+    if isinstance(k, bool) or not isinstance(k, int):
+        raise TypeError(f"For 'intopk', 'k' should be an int, but got {describe(k)}.")
+    if x1.dtype not in (mstype.float16, mstype.float32):
+        raise TypeError(f"For 'intopk', 'x1' should be of Float16 or Float32, but got {describe(x1)}.")
+    if x2.dtype not in (mstype.int32, mstype.int64):
+        raise TypeError(f"For 'intopk', 'x2' should be of Int32 or Int64, but got {describe(x2)}.")
+    if x1.ndim != 2 or x2.shape != x1.shape[:1]:
+        raise ValueError(f"For 'intopk', the shapes should be (N, C) and (N,), but got {x1.shape} and {x2.shape}.")
+    return _in_top_k(x1, x2, k)
+
+
+# ---- distinct elements
+
+
+def known_array(tensor, who):
+    return np.asarray(concrete(checked(tensor, who), f"ops.{who}"))
+
+
+def _index_array(array, like):
+    return wrap(as_array(array, mstype.int64 if like.dtype is mstype.int64 else mstype.int32))
+
+
+def unique_parts(array):
+    """Distinct elements of a numpy array in the order in which they first come; their places; their counts."""
+    values, first, inverse, counts = np.unique(array, return_index=True, return_inverse=True, return_counts=True)
+    order = np.argsort(first, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return values[order], place[inverse.reshape(array.shape)], counts[order]
+
+
+def unique(input):
+    """The distinct elements, in the order in which they first come.
+
+    Args:
+        input (Tensor): of any shape.
+
+    Returns:
+        A vector of distinct elements, and the place there of each element of `input`.
+
+    Raises:
+        TypeError: the value is not known, since the program is being compiled.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> values, places = ops.unique(ms.Tensor([3, 1, 3]))
+        >>> print(values, places)
+        [3 1] [0 1 0]
+    """
+    values, inverse, _ = unique_parts(known_array(input, "unique"))
+    return wrap(as_array(values)), _index_array(inverse, input)
+
+
+def distinct(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The distinct elements or slices; with the place of each element in the result and their counts, where asked for."""
+    array = known_array(input, "unique")
+    if dim is None and not sorted:
+        values, inverse, counts = unique_parts(array)
+    else:
+        values, inverse, counts = np.unique(array, return_inverse=True, return_counts=True, axis=dim)
+        inverse = inverse.reshape(array.shape if dim is None else array.shape[dim])
+    out = [wrap(as_array(values))]
+    if return_inverse:
+        out.append(wrap(as_array(inverse, mstype.int64)))
+    if return_counts:
+        out.append(wrap(as_array(counts, mstype.int64)))
+    return out[0] if len(out) == 1 else tuple(out)
+
+
+def unique_with_pad(x, pad_num):
+    """As `unique`, with the distinct elements filled up with `pad_num` to the size of `x`."""
+    values, inverse, _ = unique_parts(known_array(x, "unique_with_pad"))
+    pad_num = pad_num.item() if isinstance(pad_num, Tensor) else pad_num
+    padded = np.full(x.size, pad_num, values.dtype)
+    padded[: values.size] = values
+    return wrap(as_array(padded)), _index_array(inverse, x)
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The elements without those equal to the one before.
+
+    Args:
+        input (Tensor): of any shape; flattened unless `dim` is given.
+        return_inverse (bool): also the place of each element in the result. Default: False.
+        return_counts (bool): also how many equal ones each stands for. Default: False.
+        dim (int, optional): the axis whose slices are compared.
+
+    Returns:
+        A Tensor, or a tuple of it and what was asked for.
+    """
+    for name, flag in (("return_inverse", return_inverse), ("return_counts", return_counts)):
+        if not isinstance(flag, bool):
+            raise TypeError(f"For 'unique_consecutive', '{name}' should be a bool, but got {describe(flag)}.")
+    array = known_array(input, "unique_consecutive")
+    slices = array.ravel() if dim is None else np.moveaxis(array, dim, 0)
+    rows = slices.reshape(slices.shape[0], -1)
+    new = np.ones(rows.shape[0], bool)
+    new[1:] = (rows[1:] != rows[:-1]).any(1)
+    values = slices[new] if dim is None else np.moveaxis(slices[new], 0, dim)
+    out = [wrap(as_array(values))]
+    if return_inverse:
+        inverse = np.cumsum(new) - 1
+        out.append(wrap(as_array(inverse.reshape(array.shape) if dim is None else inverse, mstype.int64)))
+    if return_counts:
+        out.append(wrap(as_array(np.diff(np.append(np.flatnonzero(new), new.size)), mstype.int64)))
+    return out[0] if len(out) == 1 else tuple(out)

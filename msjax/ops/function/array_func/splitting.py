@@ -1,0 +1,313 @@
+"""Operators that take Tensors apart: split, chunk, unstack, slices."""
+
+import builtins
+
+import jax
+
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import freeze, operator
+
+__all__ = [
+    "chunk",
+    "dsplit",
+    "hsplit",
+    "narrow",
+    "select_scatter",
+    "slice",
+    "slice_scatter",
+    "split",
+    "strided_slice",
+    "tensor_slice",
+    "tensor_split",
+    "unbind",
+    "unstack",
+    "vsplit",
+]
+
+
+@operator(name="Split", int_grad=True)
+def _split(input, cuts, axis):
+    # A cut may lie beyond the end, or before the one before it: the piece is empty then.
+    size = input.shape[axis]
+    cuts = [min(max(c + size if c < 0 else c, 0), size) for c in cuts]
+    ends = zip([0, *cuts], [*cuts, size])
+    return tuple([jax.lax.slice_in_dim(input, start, max(start, stop), axis=axis) for start, stop in ends])
+
+
+def _checked_axis(tensor, axis, who):
+    if not isinstance(axis, int) or isinstance(axis, bool):
+        raise TypeError(f"For '{who}', 'axis' should be an int, but got {describe(axis)}.")
+    if not -tensor.ndim <= axis < tensor.ndim:
+        raise ValueError(f"For '{who}', there is no axis {axis} in a Tensor of shape {tensor.shape}.")
+    return axis % tensor.ndim
+
+
+def split(tensor, split_size_or_sections, axis=0):
+    """Pieces of a given size, or of given sizes, along an axis.
+
+    Args:
+        tensor (Tensor): what to split.
+        split_size_or_sections (int, tuple or list): the size of each piece (the last may be smaller), or the sizes of all.
+        axis (int): Default: 0.
+
+    Returns:
+        A tuple of Tensors.
+
+    Raises:
+        TypeError: the sizes are no ints.
+        ValueError: the sizes don't add up to that of the axis, or are not positive.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> for piece in ops.split(ms.Tensor([1, 2, 3]), 2):
+        ...     print(piece)
+        [1 2]
+        [3]
+    """
+    axis = _checked_axis(tensor, axis, "split")
+    size = tensor.shape[axis]
+    sections = freeze(split_size_or_sections)
+    if isinstance(sections, int) and not isinstance(sections, bool):
+        if sections <= 0:
+            raise ValueError(f"For 'split', the size of a piece should be positive, but got {sections}.")
+        cuts = tuple(builtins.range(sections, size, sections))
+    elif isinstance(sections, tuple):
+        if builtins.any(not isinstance(n, int) or n < 0 for n in sections):
+            raise ValueError(f"For 'split', the sizes should be ints of 0 or more, but got {sections}.")
+        if builtins.sum(sections) != size:
+            raise ValueError(f"For 'split', the sizes {sections} should add up to {size}, the size of axis {axis}.")
+        cuts, at = [], 0
+        for n in sections[:-1]:
+            at += n
+            cuts.append(at)
+        cuts = tuple(cuts)
+    else:
+        raise TypeError(
+            f"For 'split', the sizes should be an int or a tuple of ints, but got {describe(split_size_or_sections)}."
+        )
+    return _split(tensor, cuts, axis)
+
+
+def chunk(input, chunks, axis=0):
+    """At most `chunks` pieces of equal size along an axis; the last may be smaller.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> [piece.shape for piece in ops.chunk(ops.ones(5), 3)]
+        [(2,), (2,), (1,)]
+    """
+    if not isinstance(chunks, int) or isinstance(chunks, bool):
+        raise TypeError(f"For 'chunk', 'chunks' should be an int, but got {describe(chunks)}.")
+    if chunks <= 0:
+        raise ValueError(f"For 'chunk', 'chunks' should be positive, but got {chunks}.")
+    axis = _checked_axis(input, axis, "chunk")
+    return split(input, builtins.max(1, -(-input.shape[axis] // chunks)), axis)
+
+
+def tensor_split(input, indices_or_sections, axis=0):
+    """Pieces along an axis, given by their number or by where they begin.
+
+    Args:
+        input (Tensor): what to split.
+        indices_or_sections (int, tuple or list): how many pieces, the first ones larger by one where needed; or the
+            positions to cut at.
+        axis (int): Default: 0.
+
+    Returns:
+        A tuple of Tensors.
+    """
+    axis = _checked_axis(input, axis, "tensor_split")
+    size = input.shape[axis]
+    where = freeze(indices_or_sections)
+    if isinstance(where, int) and not isinstance(where, bool):
+        if where <= 0:
+            raise ValueError(f"For 'tensor_split', the number of pieces should be positive, but got {where}.")
+        least, larger = divmod(size, where)
+        cuts, at = [], 0
+        for i in builtins.range(where - 1):
+            at += least + (i < larger)
+            cuts.append(at)
+        where = tuple(cuts)
+    elif not isinstance(where, tuple):
+        raise TypeError(
+            f"For 'tensor_split', 'indices_or_sections' should be an int or a tuple of ints, but got {describe(indices_or_sections)}."
+        )
+    return _split(input, where, axis)
+
+
+def _needs_axes(input, least, who):
+    if input.ndim < least:
+        raise ValueError(f"For '{who}', the Tensor should have at least {least} axes, but its shape is {input.shape}.")
+
+
+def hsplit(input, indices_or_sections):
+    """`tensor_split` along the second axis; of a 1-d Tensor along its only one."""
+    _needs_axes(input, 1, "hsplit")
+    return tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
+
+
+def vsplit(input, indices_or_sections):
+    """`tensor_split` along the first axis."""
+    _needs_axes(input, 1, "vsplit")
+    return tensor_split(input, indices_or_sections, 0)
+
+
+def dsplit(input, indices_or_sections):
+    """`tensor_split` along the third axis."""
+    _needs_axes(input, 3, "dsplit")
+    return tensor_split(input, indices_or_sections, 2)
+
+
+@operator(name="Unstack", int_grad=True)
+def _unstack(input, axis):
+    return tuple(jax.lax.index_in_dim(input, i, axis, keepdims=False) for i in builtins.range(input.shape[axis]))
+
+
+def unstack(input_x, axis=0):
+    """The slices along an axis, without it, as a tuple.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(*ops.unstack(ms.Tensor([[1, 2], [3, 4]])))
+        [1 2] [3 4]
+    """
+    return _unstack(input_x, _checked_axis(input_x, axis, "unstack"))
+
+
+def unbind(input, dim=0):
+    """The slices along an axis, without it, as a tuple."""
+    return _unstack(input, _checked_axis(input, dim, "unbind"))
+
+
+# ---- slices
+
+
+@operator(name="Slice", int_grad=True)
+def _slice(input, begin, size):
+    if len(begin) != input.ndim or len(size) != input.ndim:
+        raise ValueError(
+            f"'begin' and 'size' should have one number for each axis of shape {input.shape}, but got {begin}, {size}."
+        )
+    ends = [n if s == -1 else b + s for b, s, n in zip(begin, size, input.shape)]
+    if builtins.any(b < 0 or e > n for b, e, n in zip(begin, ends, input.shape)):
+        raise ValueError(f"'begin' {begin} and 'size' {size} reach out of shape {input.shape}.")
+    return jax.lax.slice(input, begin, ends)
+
+
+def slice(input_x, begin, size):
+    """The block that begins at `begin` and has the shape `size`, where -1 reaches to the end.
+
+    Raises:
+        ValueError: the block reaches out of the Tensor.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.slice(ms.Tensor([[1, 2, 3], [4, 5, 6]]), (0, 1), (2, 2)))
+        [[2 3]
+         [5 6]]
+    """
+    return _slice(input_x, freeze(begin), freeze(size))
+
+
+tensor_slice = slice
+
+
+def narrow(input, axis, start, length):
+    """The `length` elements from `start` on along `axis`.
+
+    Raises:
+        ValueError: they reach out of the Tensor.
+    """
+    axis = _checked_axis(input, axis, "narrow")
+    start, length = int(start), int(length)
+    if start < 0:
+        start += input.shape[axis]
+    begin = tuple(start if i == axis else 0 for i in builtins.range(input.ndim))
+    return _slice(input, begin, tuple(length if i == axis else n for i, n in enumerate(input.shape)))
+
+
+@operator(name="StridedSlice", int_grad=True)
+def _strided(input, index):
+    return input[
+        tuple(None if i is None else Ellipsis if i == "..." else i if isinstance(i, int) else builtins.slice(*i) for i in index)
+    ]
+
+
+def strided_slice(input_x, begin, end, strides, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0):
+    """Every `strides`-th element from `begin` up to, without, `end`, along each axis.
+
+    Args:
+        input_x (Tensor): of any shape.
+        begin, end, strides (tuple[int]): one number for each axis, from the first on.
+        begin_mask, end_mask (int): where bit i is set, `begin[i]` or `end[i]` doesn't count: the slice has no bound there.
+        ellipsis_mask (int): the position whose bit is set stands for all axes that are not named.
+        new_axis_mask (int): positions whose bit is set make new axes of size 1.
+        shrink_axis_mask (int): positions whose bit is set pick `begin[i]` and drop the axis.
+
+    Raises:
+        TypeError: a mask is no int.
+        ValueError: a mask is negative, a stride is 0, or the tuples differ in length.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.strided_slice(ms.Tensor([0, 1, 2, 3, 4]), (0,), (5,), (2,)))
+        [0 2 4]
+    """
+    begin, end, strides = freeze(begin), freeze(end), freeze(strides)
+    masks = {
+        "begin_mask": begin_mask,
+        "end_mask": end_mask,
+        "ellipsis_mask": ellipsis_mask,
+        "new_axis_mask": new_axis_mask,
+        "shrink_axis_mask": shrink_axis_mask,
+    }
+    for name, mask in masks.items():
+        if not isinstance(mask, int):
+            raise TypeError(f"For 'strided_slice', '{name}' should be an int, but got {describe(mask)}.")
+        if mask < 0:
+            raise ValueError(f"For 'strided_slice', '{name}' should not be negative, but got {mask}.")
+    if not len(begin) == len(end) == len(strides):
+        raise ValueError(f"For 'strided_slice', begin {begin}, end {end} and strides {strides} should have one length.")
+    if 0 in strides:
+        raise ValueError(f"For 'strided_slice', the strides should not be 0, but got {strides}.")
+    index = []
+    for i, (first, last, step) in enumerate(zip(begin, end, strides)):
+        bit = 1 << i
+        if ellipsis_mask & bit:
+            index.append("...")
+        elif new_axis_mask & bit:
+            index.append(None)
+        elif shrink_axis_mask & bit:
+            index.append(first)
+        else:
+            index.append((None if begin_mask & bit else first, None if end_mask & bit else last, step))
+    return _strided(input_x, tuple(index))
+
+
+# ---- slices put in
+
+
+@operator(2, int_grad=True)
+def slice_scatter(input, src, axis=0, start=None, end=None, step=1):
+    """`input` with `src` in the place of its slice from `start` to `end` along `axis`."""
+    index = (builtins.slice(None),) * (axis % input.ndim) + (builtins.slice(start, end, step),)
+    return input.at[index].set(src.astype(input.dtype))
+
+
+@operator(2, int_grad=True)
+def select_scatter(input, src, axis, index):
+    """`input` with `src`, which has one axis less, at position `index` along `axis`.
+
+    Raises:
+        ValueError: `src` has another shape than that slice.
+    """
+    at = (builtins.slice(None),) * (axis % input.ndim) + (index,)
+    want = input.shape[: axis % input.ndim] + input.shape[axis % input.ndim + 1 :]
+    if src.shape != want:
+        raise ValueError(f"'src' should have shape {want}, but has {src.shape}.")
+    return input.at[at].set(src.astype(input.dtype))

@@ -1,0 +1,117 @@
+"""Window functions."""
+
+import jax.numpy as jnp
+
+from msjax.common import dtype as mstype
+from msjax.common.tensor import wrap
+from msjax.ops.dispatch.operator import freeze
+
+__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
+
+
+def _window(name, make, window_length, periodic, dtype):
+    n = freeze(window_length)
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise TypeError(f"For '{name}', 'window_length' should be an int, but got {window_length!r}.")
+    if n < 0:
+        raise ValueError(f"For '{name}', 'window_length' should not be negative, but got {n}.")
+    if n <= 1:
+        values = jnp.ones(n)
+    else:
+        values = make(n + 1)[:-1] if periodic else make(n)
+    return wrap(values.astype(mstype.to_jax(dtype)))
+
+
+def bartlett_window(window_length, periodic=True, *, dtype=None):
+    """The triangular window.
+
+    Args:
+        window_length (int or Tensor): the number of values.
+        periodic (bool): whether the window continues evenly when repeated; else it is symmetric. Default: True.
+        dtype (ms.dtype, optional): Default: None, for Float32.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.bartlett_window(4))
+        [0.  0.5 1.  0.5]
+    """
+    return _window("bartlett_window", jnp.bartlett, window_length, periodic, mstype.float32 if dtype is None else dtype)
+
+
+def blackman_window(window_length, periodic=True, *, dtype=None):
+    """Blackman's window.
+
+    Args:
+        window_length (int or Tensor): the number of values.
+        periodic (bool): whether the window continues evenly when repeated; else it is symmetric. Default: True.
+        dtype (ms.dtype, optional): Default: None, for Float32.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.blackman_window(4).max())
+        1.0
+    """
+
+    def make(n):
+        # Rounding makes the ends a trace below 0.
+        return jnp.maximum(jnp.blackman(n), 0)
+
+    return _window("blackman_window", make, window_length, periodic, mstype.float32 if dtype is None else dtype)
+
+
+def hann_window(window_length, periodic=True, *, dtype=None):
+    """Hann's window.
+
+    Args:
+        window_length (int): the number of values.
+        periodic (bool): whether the window continues evenly when repeated; else it is symmetric. Default: True.
+        dtype (ms.dtype, optional): Default: None, for Float64.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.hann_window(4))
+        [0.  0.5 1.  0.5]
+    """
+    return _window("hann_window", jnp.hanning, window_length, periodic, mstype.float64 if dtype is None else dtype)
+
+
+def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None):
+    """Hamming's window, alpha - beta * cos.
+
+    Args:
+        window_length (int): the number of values.
+        periodic (bool): whether the window continues evenly when repeated; else it is symmetric. Default: True.
+        alpha, beta (float): Default: 0.54 and 0.46.
+        dtype (ms.dtype, optional): Default: None, for Float32.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.hamming_window(4))
+        [0.08 0.54 1.   0.54]
+    """
+
+    def make(n):
+        return alpha - beta * jnp.cos(2 * jnp.pi * jnp.arange(n) / (n - 1))
+
+    return _window("hamming_window", make, window_length, periodic, mstype.float32 if dtype is None else dtype)
+
+
+def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None):
+    """Kaiser's window.
+
+    Args:
+        window_length (int): the number of values.
+        periodic (bool): whether the window continues evenly when repeated; else it is symmetric. Default: True.
+        beta (float): how narrow it is. Default: 12.0.
+        dtype (ms.dtype, optional): Default: None, for Float64.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.kaiser_window(4).max())
+        1.0
+    """
+
+    def make(n):
+        return jnp.kaiser(n, beta)
+
+    return _window("kaiser_window", make, window_length, periodic, mstype.float64 if dtype is None else dtype)

@@ -1,0 +1,348 @@
+"""Functions of functions, control flow, and what Python's own operators are called in MindSpore."""
+
+import functools
+import math
+import operator as py
+
+import jax
+import numpy as np
+
+from msjax.autograd.op import Op, apply
+from msjax.autograd.recording import check_function
+from msjax.common.dtype import Type
+from msjax.common.tensor import Tensor, as_array, is_tensor, known_value, wrap
+from msjax.errors import describe
+from msjax.ops.function.control import multitype, transforms
+from msjax.ops.function.control.multitype import *
+from msjax.ops.function.control.transforms import *
+from msjax.ops.function.control.transforms import _Lifted
+from msjax.ops.primitive import Primitive
+
+__all__ = [
+    "Assert",
+    "ForiLoop",
+    "Partial",
+    "PyFunc",
+    "Scan",
+    "WhileLoop",
+    "add_flags",
+    "constexpr",
+    "partial",
+]
+__all__ += [*multitype.__all__, *transforms.__all__]
+
+
+def partial(fn, *args, **kwargs):
+    """A function with its first arguments given, as functools.partial."""
+    return functools.partial(check_function(fn, "partial"), *args, **kwargs)
+
+
+class Partial(Primitive):
+    """Makes a function with its first arguments given: ``Partial()(fn, *args)``."""
+
+    def __call__(self, fn, *args, **kwargs):
+        check_function(fn, "Partial")
+        return functools.partial(fn, *args, **kwargs)
+
+
+def constexpr(fn=None, get_instance=True, name=None, reuse_result=True, check=True):
+    """Decorator: a function of constants, evaluated while a program is compiled. Any Python function is, here.
+
+    Example:
+        >>> from msjax import ops
+        >>> @ops.constexpr
+        ... def double(n):
+        ...     return 2 * n
+        >>> double(3)
+        6
+    """
+    return (lambda f: f) if fn is None else fn
+
+
+def add_flags(fn=None, **flags):
+    """Decorator: keep flags with a function or Cell, in its attribute ``_func_graph_flags``."""
+
+    def decorate(f):
+        kept = dict(getattr(f, "_func_graph_flags", None) or {})
+        f._func_graph_flags = kept | flags
+        return f
+
+    return decorate if fn is None else decorate(fn)
+
+
+# ---- control flow
+
+
+def _unknown(value):
+    return isinstance(value, Tensor) and known_value(value._value) is None
+
+
+def _int(value, who):
+    if isinstance(value, Tensor) and not _unknown(value):
+        value = value.item()
+    if not isinstance(value, (int, Tensor)) or isinstance(value, bool):
+        raise TypeError(f"For '{who}', the bounds should be ints, but got {describe(value)}.")
+    return value
+
+
+def _carried(fn, value):
+    """A call of `fn` on nested Tensors, ready for a jax loop: (the call, its values)."""
+    call = _Lifted(fn, (value,))
+    if len(call.places) != len(call.leaves):
+        value = jax.tree.map(lambda v: v if isinstance(v, Tensor) else Tensor(v), value, is_leaf=is_tensor)
+        call = _Lifted(fn, (value,))
+    return call
+
+
+class WhileLoop(Primitive):
+    """A loop that goes on while a condition holds: ``WhileLoop()(cond_func, loop_func, init_val)``.
+
+    Inputs:
+        - **cond_func** (callable) - from the value to a Bool.
+        - **loop_func** (callable) - from the value to the next one, of the same shapes and types.
+        - **init_val** - the first value: a Tensor, number, or nested tuples or lists of them.
+
+    Outputs:
+        The value for which the condition no longer holds.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.WhileLoop()(lambda x: x < 10, lambda x: x * 2, ms.Tensor(3)))
+        12
+    """
+
+    def __call__(self, cond_func, loop_func, init_val):
+        check_function(cond_func, "WhileLoop")
+        check_function(loop_func, "WhileLoop")
+        value = init_val
+        while True:
+            go_on = cond_func(value)
+            if _unknown(go_on):
+                return self._compiled(cond_func, loop_func, value)
+            if not go_on:
+                return value
+            value = loop_func(value)
+
+    def _compiled(self, cond_func, loop_func, value):
+        body = _carried(loop_func, value)
+        test = _Lifted(cond_func, jax.tree.unflatten(body.structure, body.leaves))
+
+        def kernel(*values):
+            own, outer = values[: len(body.tensors)], values[len(body.tensors) :]
+            known = [t._value for t in test.reached]
+            return jax.lax.while_loop(lambda v: test.run(*v, *known)[0].reshape(()), lambda v: body.run(*v, *outer), tuple(own))
+
+        outs = body.apply("WhileLoop", kernel)
+        return jax.tree.unflatten(body.structure, outs)[0]
+
+
+class ForiLoop(Primitive):
+    """A loop over ints: ``ForiLoop()(lower, upper, loop_func, init_val)``.
+
+    Inputs:
+        - **lower**, **upper** (int) - the loop counts from `lower` up to, without, `upper`.
+        - **loop_func** (callable) - ``loop_func(i, value)`` gives the next value.
+        - **init_val** - the first value.
+        - **unroll** (bool) - kept for MindSpore's programs.
+
+    Outputs:
+        The last value.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.ForiLoop()(0, 4, lambda i, x: x + i, ms.Tensor(0)))
+        6
+    """
+
+    def __call__(self, lower, upper, loop_func, init_val, unroll=True):
+        check_function(loop_func, "ForiLoop")
+        lower, upper = _int(lower, "ForiLoop"), _int(upper, "ForiLoop")
+        if not isinstance(lower, Tensor) and not isinstance(upper, Tensor):
+            value = init_val
+            for i in range(lower, upper):
+                value = loop_func(i, value)
+            return value
+        start = lower if isinstance(lower, Tensor) else Tensor(lower, upper.dtype)
+        step = WhileLoop()(lambda v: v[0] < upper, lambda v: (v[0] + 1, loop_func(v[0], v[1])), (start, init_val))
+        return step[1]
+
+
+class Scan(Primitive):
+    """A loop that carries a value along a list: ``Scan()(loop_func, init, xs)``.
+
+    Inputs:
+        - **loop_func** (callable) - ``loop_func(carry, x)`` gives the next carried value and a result.
+        - **init** - the first carried value.
+        - **xs** (list, tuple or Tensor) - what to go through; None for `length` times None.
+        - **length** (int, optional) - how many steps; by default as many as there are elements.
+        - **unroll** (bool) - kept for MindSpore's programs.
+
+    Outputs:
+        The last carried value and the list of results.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.Scan()(lambda carry, x: (carry + x, carry * x), 1, [1, 2, 3]))
+        (7, [1, 4, 12])
+    """
+
+    def __call__(self, loop_func, init, xs, length=None, unroll=True):
+        check_function(loop_func, "Scan")
+        if xs is None:
+            if not isinstance(length, int):
+                raise ValueError(f"For 'Scan', without 'xs' the 'length' should be an int, but got {describe(length)}.")
+            xs = [None] * length
+        elif length is not None and length != len(xs):
+            raise ValueError(f"For 'Scan', 'length' is {length}, but 'xs' has {len(xs)} elements.")
+        carry, results = init, []
+        for x in xs:
+            carry, y = loop_func(carry, x)
+            results.append(y)
+        return carry, results
+
+
+# ---- Python code in programs
+
+
+class PyFunc(Primitive):
+    """Calls a Python function of numpy arrays, also from compiled programs.
+
+    Args:
+        fn (callable): from numpy arrays to an array or a tuple of them.
+        in_types, in_shapes (list): of the inputs; for the record.
+        out_types (list of ms.dtype), out_shapes (list of tuple): of the results.
+        stateful (bool): kept for MindSpore's programs, without effect.
+
+    Outputs:
+        A tuple of Tensors. No gradient flows through it.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> double = ops.PyFunc(lambda x: 2 * x, [ms.float32], [(2,)], [ms.float32], [(2,)])
+        >>> print(*double(ms.Tensor([1.0, 2.0])))
+        [2. 4.]
+    """
+
+    def __init__(self, fn, in_types, in_shapes, out_types, out_shapes, stateful=True):
+        super().__init__("PyFunc")
+        check_function(fn, "PyFunc")
+        self.fn = fn
+        self.out_types = list(out_types)
+        self.out_shapes = list(out_shapes)
+
+    def __call__(self, *inputs):
+        tensors = [x if isinstance(x, Tensor) else Tensor(x) for x in inputs]
+        if not any(_unknown(t) for t in tensors):
+            return tuple(wrap(as_array(a)) for a in self._run(*(t.asnumpy() for t in tensors)))
+        shapes = tuple(
+            jax.ShapeDtypeStruct(tuple(s), t.np if isinstance(t, Type) else np.dtype(t))
+            for s, t in zip(self.out_shapes, self.out_types)
+        )
+        call = Op("PyFunc", lambda *values: jax.pure_callback(self._run, shapes, *values), differentiable=False)
+        return apply(call, tensors)
+
+    def _run(self, *arrays):
+        out = self.fn(*(np.asarray(a) for a in arrays))
+        out = out if isinstance(out, (tuple, list)) else (out,)
+        return tuple(np.asarray(o, t.np).reshape(s) for o, t, s in zip(out, self.out_types, self.out_shapes))
+
+
+class Assert(Primitive):
+    """Raises if a condition doesn't hold: ``Assert()(condition, values)``.
+
+    Args:
+        summarize (int): how many elements of each value the message shows. Default: 3.
+
+    Raises:
+        RuntimeError: the condition is false.
+    """
+
+    def __init__(self, summarize=3):
+        super().__init__("Assert")
+        self.summarize = summarize
+
+    def __call__(self, condition, input_data):
+        if not condition:
+            shown = [v.asnumpy().ravel()[: self.summarize].tolist() if isinstance(v, Tensor) else v for v in input_data]
+            raise RuntimeError(f"For 'Assert', the condition is false; the values are {shown}.")
+        return condition
+
+
+# ---- Python's operators by name
+
+
+def _of_one(function):
+    return lambda x: function(x)
+
+
+def _of_two(function):
+    return lambda x, y: function(x, y)
+
+
+_PYTHON = {
+    "bool_and": lambda x, y: x and y,
+    "bool_eq": py.eq,
+    "bool_not": py.not_,
+    "bool_or": lambda x, y: x or y,
+    "dict_getitem": py.getitem,
+    "in_dict": lambda x, y: x in y,
+    "is_": py.is_,
+    "is_not": py.is_not,
+    "list_equal": py.eq,
+    "list_getitem": py.getitem,
+    "list_len": len,
+    "make_list": lambda *values: list(values),
+    "make_slice": lambda start, stop, step: slice(start, stop, step),
+    "make_tuple": lambda *values: values,
+    "not_in_dict": lambda x, y: x not in y,
+    "scalar_add": _of_two(py.add),
+    "scalar_div": _of_two(py.truediv),
+    "scalar_eq": _of_two(py.eq),
+    "scalar_floordiv": _of_two(py.floordiv),
+    "scalar_ge": _of_two(py.ge),
+    "scalar_gt": _of_two(py.gt),
+    "scalar_le": _of_two(py.le),
+    "scalar_log": math.log,
+    "scalar_lt": _of_two(py.lt),
+    "scalar_max": _of_two(max),
+    "scalar_min": _of_two(min),
+    "scalar_mod": _of_two(py.mod),
+    "scalar_mul": _of_two(py.mul),
+    "scalar_ne": _of_two(py.ne),
+    "scalar_pow": _of_two(py.pow),
+    "scalar_sub": _of_two(py.sub),
+    "scalar_uadd": _of_one(py.pos),
+    "scalar_usub": _of_one(py.neg),
+    "string_concat": py.add,
+    "string_eq": py.eq,
+    "tuple_equal": py.eq,
+    "tuple_getitem": py.getitem,
+    "tuple_len": len,
+    "tuple_reversed": lambda values: values[::-1],
+}
+
+
+def _named(name, function):
+    def call(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    call.__wrapped__ = function
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = f"MindSpore's name for {name.replace('_', ' ').strip()} on Python values."
+    return call
+
+
+for _name, _function in _PYTHON.items():
+    globals()[_name] = _named(_name, _function)
+    __all__.append(_name)
+
+
+def shape_mul(input_data) -> int:
+    """The product of the sizes in a shape."""
+    return math.prod(input_data)
+
+
+__all__.append("shape_mul")

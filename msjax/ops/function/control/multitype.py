@@ -1,0 +1,198 @@
+"""HyperMap, Map and functions that are chosen by the types of their arguments."""
+
+from msjax.autograd.recording import check_function
+from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+
+__all__ = ["HyperMap", "Map", "MultitypeFuncGraph"]
+
+_CLASSES = {
+    "Tensor": Tensor,
+    "Number": (bool, int, float, complex),
+    "Bool": bool,
+    "Int": int,
+    "Float": float,
+    "String": str,
+    "Tuple": tuple,
+    "List": list,
+    "Dictionary": dict,
+    "None": type(None),
+    "Type": Type,
+}
+# Types that msjax lacks: functions may be registered for them, and no value is of them.
+_ABSENT = frozenset(("COOTensor", "CSRTensor", "MapTensor", "RowTensor"))
+_TYPES = {
+    mstype.tensor_type: "Tensor",
+    mstype.number: "Number",
+    mstype.bool_: "Bool",
+    mstype.int_: "Int",
+    mstype.float_: "Float",
+    mstype.string: "String",
+    mstype.tuple_: "Tuple",
+    mstype.list_: "List",
+    mstype.type_none: "None",
+}
+
+
+class MultitypeFuncGraph:
+    """A function that is chosen by the types of its arguments.
+
+    Args:
+        name (str): its name.
+        read_value (bool): kept for MindSpore's programs, without effect.
+
+    Raises:
+        ValueError: when called, if no registered function fits the arguments.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> half = ops.MultitypeFuncGraph("half")
+        >>> @half.register("Tensor")
+        ... def half_tensor(x):
+        ...     return x / 2
+        >>> @half.register("Number")
+        ... def half_number(x):
+        ...     return x // 2
+        >>> print(half(ms.Tensor([3.0])), half(3))
+        [1.5] 1
+    """
+
+    def __init__(self, name, read_value=False):
+        self.name = name
+        self.read_value = read_value
+        self.entries = []
+        self._default = None
+
+    def register(self, *type_names):
+        """Decorator: the function for arguments of these types, given by names such as "Tensor" or "Number"."""
+        names = tuple(_TYPES.get(t, t) if isinstance(t, Type) else t for t in type_names)
+        for name in names:
+            if name not in _CLASSES and name not in _ABSENT and name not in mstype._BY_NAME and not isinstance(name, Type):
+                raise TypeError(f"For 'MultitypeFuncGraph.register', there is no type {name!r}; there are {', '.join(_CLASSES)}.")
+
+        def decorate(fn):
+            self.entries.append((names, fn))
+            return fn
+
+        return decorate
+
+    def register_default(self):
+        """Decorator: the function for arguments that no other one fits."""
+
+        def decorate(fn):
+            self._default = fn
+            return fn
+
+        return decorate
+
+    def set_doc_url(self, doc_url):
+        """Kept for MindSpore's programs, without effect."""
+
+    def __call__(self, *args):
+        for names, fn in self.entries:
+            if len(names) == len(args) and all(map(_fits, names, args)):
+                return fn(*args)
+        if self._default is not None:
+            return self._default(*args)
+        offered = ", ".join(f"({', '.join(map(str, names))})" for names, _ in self.entries)
+        raise ValueError(
+            f"For 'MultitypeFuncGraph' {self.name!r}, no function fits ({', '.join(describe(a) for a in args)}); there are: {offered}."
+        )
+
+
+def _fits(name, value) -> bool:
+    kind = _CLASSES.get(name)
+    if kind is not None:
+        return isinstance(value, kind) and not (name in ("Int", "Float") and isinstance(value, bool))
+    if name in _ABSENT:
+        return False
+    wanted = name if isinstance(name, Type) else mstype.as_dtype(name)
+    return isinstance(value, Tensor) and value.dtype is wanted
+
+
+class _Mapper:
+    """What HyperMap and Map have in common."""
+
+    deep = False
+
+    def __init__(self, ops=None, reverse=False):
+        if ops is not None:
+            check_function(ops, type(self).__name__)
+        self.ops = ops
+        self.reverse = reverse
+
+    def __call__(self, *args):
+        if self.ops is None:
+            if not args:
+                raise TypeError(f"'{type(self).__name__}' needs a function and sequences.")
+            fn, *sequences = args
+            check_function(fn, type(self).__name__)
+        else:
+            fn, sequences = self.ops, list(args)
+        if not sequences:
+            raise ValueError(f"'{type(self).__name__}' needs at least one sequence.")
+        return self._map(fn, sequences)
+
+    def _map(self, fn, sequences):
+        first = sequences[0]
+        if not isinstance(first, (tuple, list)):
+            return fn(*sequences)
+        for other in sequences:
+            if not isinstance(other, (tuple, list)) or len(other) != len(first):
+                raise ValueError(
+                    f"For '{type(self).__name__}', the sequences should have one length, but got {', '.join(describe(s) for s in sequences)}."
+                )
+        rows = list(zip(*sequences))
+        if self.reverse:
+            rows.reverse()
+        out = [self._map(fn, row) if self.deep else fn(*row) for row in rows]
+        return tuple(reversed(out)) if self.reverse else tuple(out)
+
+
+class HyperMap(_Mapper):
+    """Applies a function to the elements of sequences, also in nested tuples and lists.
+
+    Args:
+        ops (callable, optional): the function; without one it is the first input.
+        reverse (bool): whether the last elements come first. Default: False.
+
+    Inputs:
+        - **args** (tuple or list) - one or more sequences of one structure.
+
+    Outputs:
+        A tuple, nested like the sequences.
+
+    Raises:
+        ValueError: the sequences differ in length.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.HyperMap()(lambda x, y: x + y, (1, (2, 3)), (10, (20, 30))))
+        (11, (22, 33))
+    """
+
+    deep = True
+
+
+class Map(_Mapper):
+    """Applies a function to the elements of sequences.
+
+    Args:
+        ops (callable, optional): the function; without one it is the first input.
+        reverse (bool): whether the last elements come first. Default: False.
+
+    Inputs:
+        - **args** (tuple or list) - one or more sequences of one length.
+
+    Outputs:
+        A tuple.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.Map()(lambda x, y: x + y, (1, 2), (10, 20)))
+        (11, 22)
+    """

@@ -1,0 +1,284 @@
+"""Operators that rearrange the elements of images: between channels, space and batch, and into windows."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.function.nn_func.sliding import n_ints, out_sizes, pad_spatial, steps
+
+__all__ = [
+    "batch_to_space_nd",
+    "channel_shuffle",
+    "col2im",
+    "fold",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "space_to_batch_nd",
+    "unfold",
+]
+
+
+def _factor(value, name, who):
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"For '{who}', '{name}' should be an int, but got {describe(value)}.")
+    if value <= 0:
+        raise ValueError(f"For '{who}', '{name}' should be positive, but got {value}.")
+    return value
+
+
+@operator(int_grad=True)
+def _pixel_shuffle(input, r):
+    *lead, c, h, w = input.shape
+    n = len(lead)
+    x = input.reshape(*lead, c // (r * r), r, r, h, w)
+    x = x.transpose(*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return x.reshape(*lead, c // (r * r), h * r, w * r)
+
+
+def pixel_shuffle(input, upscale_factor):
+    """Channels spread over space: (..., C * r * r, H, W) to (..., C, H * r, W * r).
+
+    Args:
+        input (Tensor): of three axes or more; r * r has to divide the channels.
+        upscale_factor (int): r.
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type or value.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.pixel_shuffle(ms.Tensor([1.0, 2.0, 3.0, 4.0]).reshape((1, 4, 1, 1)), 2))
+        [[[[1. 2.]
+           [3. 4.]]]]
+    """
+    r = _factor(upscale_factor, "upscale_factor", "pixel_shuffle")
+    if input.ndim < 3 or input.shape[-3] % (r * r):
+        raise ValueError(f"For 'pixel_shuffle', {r} * {r} should divide the channels of the input, whose shape is {input.shape}.")
+    return _pixel_shuffle(input, r)
+
+
+@operator(int_grad=True)
+def _pixel_unshuffle(input, r):
+    *lead, c, h, w = input.shape
+    n = len(lead)
+    x = input.reshape(*lead, c, h // r, r, w // r, r)
+    x = x.transpose(*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    return x.reshape(*lead, c * r * r, h // r, w // r)
+
+
+def pixel_unshuffle(input, downscale_factor):
+    """Space gathered into channels: (..., C, H * r, W * r) to (..., C * r * r, H, W).
+
+    Args:
+        input (Tensor): of three axes or more; r has to divide the last two.
+        downscale_factor (int): r.
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type or value.
+    """
+    r = _factor(downscale_factor, "downscale_factor", "pixel_unshuffle")
+    if input.ndim < 3 or input.shape[-1] % r or input.shape[-2] % r:
+        raise ValueError(f"For 'pixel_unshuffle', {r} should divide the last axes of the input, whose shape is {input.shape}.")
+    return _pixel_unshuffle(input, r)
+
+
+@operator(int_grad=True)
+def _channel_shuffle(x, groups):
+    n, c, *rest = x.shape
+    return x.reshape(n, groups, c // groups, *rest).swapaxes(1, 2).reshape(x.shape)
+
+
+def channel_shuffle(x, groups):
+    """The channels (axis 1) in groups, taken one of each group in turn.
+
+    Args:
+        x (Tensor): of shape (N, C, ...).
+        groups (int): has to divide C.
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type or value.
+    """
+    groups = _factor(groups, "groups", "channel_shuffle")
+    if x.ndim < 3 or x.shape[1] % groups:
+        raise ValueError(f"For 'channel_shuffle', {groups} should divide the channels of the input, whose shape is {x.shape}.")
+    return _channel_shuffle(x, groups)
+
+
+def _depth_to_space(x, block):
+    n, c, h, w = x.shape
+    if c % (block * block):
+        raise ValueError(f"{block} * {block} should divide the channels of the input, whose shape is {x.shape}.")
+    out = c // (block * block)
+    x = x.reshape(n, block, block, out, h, w).transpose(0, 3, 4, 1, 5, 2)
+    return x.reshape(n, out, h * block, w * block)
+
+
+def _space_to_depth(x, block):
+    n, c, h, w = x.shape
+    if h % block or w % block:
+        raise ValueError(f"{block} should divide the last axes of the input, whose shape is {x.shape}.")
+    x = x.reshape(n, c, h // block, block, w // block, block).transpose(0, 3, 5, 1, 2, 4)
+    return x.reshape(n, c * block * block, h // block, w // block)
+
+
+DEPTH_TO_SPACE = Op("DepthToSpace", _depth_to_space, int_grad=True)
+SPACE_TO_DEPTH = Op("SpaceToDepth", _space_to_depth, int_grad=True)
+
+
+@operator(name="SpaceToBatchND", int_grad=True)
+def _space_to_batch(x, block, paddings):
+    m = len(block)
+    first = x.ndim - m
+    x = jnp.pad(x, [(0, 0)] * first + [tuple(p) for p in paddings])
+    n, *rest = x.shape
+    shape, lead = [n, *rest[: first - 1]], first
+    for size, b in zip(x.shape[first:], block):
+        if size % b:
+            raise ValueError(f"the block {block} should divide the padded axes of the input, but they are {x.shape[first:]}.")
+        shape += [size // b, b]
+    x = x.reshape(shape)
+    order = [*(lead + 2 * i + 1 for i in range(m)), *range(lead), *(lead + 2 * i for i in range(m))]
+    x = x.transpose(order)
+    return x.reshape(-1, *rest[: first - 1], *x.shape[m + lead :])
+
+
+@operator(name="BatchToSpaceND", int_grad=True)
+def _batch_to_space(x, block, crops):
+    m = len(block)
+    first = x.ndim - m
+    n = x.shape[0] // math.prod(block)
+    if n * math.prod(block) != x.shape[0]:
+        raise ValueError(f"the block {block} should divide the batch of the input, whose shape is {x.shape}.")
+    x = x.reshape(*block, n, *x.shape[1:])
+    order = list(range(m, m + first))
+    for i in range(m):
+        order += [m + first + i, i]
+    x = x.transpose(order)
+    sizes = [x.shape[first + 2 * i] * x.shape[first + 2 * i + 1] for i in range(m)]
+    x = x.reshape(*x.shape[:first], *sizes)
+    index = [slice(None)] * first + [slice(a, s - b) for (a, b), s in zip(crops, sizes)]
+    return x[tuple(index)]
+
+
+def space_to_batch_nd(input_x, block_size, paddings):
+    """The last axes padded, cut in blocks, and each place in a block as a batch of its own.
+
+    Args:
+        input_x (Tensor): of shape (N, ..., *spatial).
+        block_size (int, list or tuple): the block's size on each of the last axes.
+        paddings (list or tuple): a pair of numbers of zeros for each of these axes.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> ops.space_to_batch_nd(ops.ones((1, 1, 2, 2)), [2, 2], [[0, 0], [0, 0]]).shape
+        (4, 1, 1, 1)
+    """
+    paddings = freeze(paddings)
+    return _space_to_batch(input_x, n_ints(block_size, len(paddings), "block_size", "space_to_batch_nd"), paddings)
+
+
+def batch_to_space_nd(input_x, block_shape, crops):
+    """The inverse of `space_to_batch_nd`: blocks from the batch, then elements cropped from the ends.
+
+    Args:
+        input_x (Tensor): of shape (N, ..., *spatial); the block's elements have to divide N.
+        block_shape (int, list or tuple): the block's size on each of the last axes.
+        crops (list or tuple): a pair of numbers of elements for each of these axes.
+    """
+    crops = freeze(crops)
+    return _batch_to_space(input_x, n_ints(block_shape, len(crops), "block_shape", "batch_to_space_nd"), crops)
+
+
+# ---- windows
+
+
+def _im2col(x, kernel, dilation, pads, stride):
+    """(N, C, H, W) to (N, C, elements of a window, windows)."""
+    taps = [pad_spatial(x, pads)]
+    for i, (k, d, s) in enumerate(zip(kernel, dilation, stride)):
+        taps = [piece for tap in taps for piece in steps(tap, 2 + i, k, s, d)]
+    return jnp.stack([tap.reshape(*x.shape[:2], -1) for tap in taps], 2)
+
+
+def _col2im(x, sizes, kernel, dilation, pads, stride):
+    """The transpose of `_im2col`: overlapping elements are summed."""
+    windows = math.prod(out_sizes(sizes, kernel, stride, pads, dilation))
+    if x.shape[2:] != (math.prod(kernel), windows):
+        raise ValueError(
+            f"windows {kernel} of an image of {sizes} make ({math.prod(kernel)}, {windows}) elements, but the input's shape is {x.shape}."
+        )
+    image = jax.ShapeDtypeStruct((*x.shape[:2], *sizes), x.dtype)
+    return jax.linear_transpose(lambda im: _im2col(im, kernel, dilation, pads, stride), image)(x)[0]
+
+
+# Static: kernel, dilation, padding pairs, stride.
+IM2COL = Op("Im2Col", _im2col, int_grad=True)
+# Static: the image's sizes, kernel, dilation, padding pairs, stride.
+COL2IM = Op("Col2Im", _col2im)
+
+
+def _window(kernel_size, dilation, padding, stride, who):
+    kernel, dilation = n_ints(kernel_size, 2, "kernel_size", who), n_ints(dilation, 2, "dilation", who)
+    pads = tuple((p, p) for p in n_ints(padding, 2, "padding", who, lowest=0))
+    return kernel, dilation, pads, n_ints(stride, 2, "stride", who)
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    """The windows of an image as columns.
+
+    Args:
+        input (Tensor): of shape (N, C, H, W).
+        kernel_size, dilation, padding, stride (int or tuple): of the windows; for both axes, or (height, width).
+
+    Returns:
+        Tensor, of shape (N, C * elements of a window, windows).
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type, shape or value.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> ops.unfold(ops.ones((1, 2, 3, 4)), 2).shape
+        (1, 8, 6)
+    """
+    if not isinstance(input, Tensor) or input.ndim != 4:
+        raise ValueError(f"For 'unfold', 'input' should be a Tensor of 4 axes, but got {describe(input)}.")
+    out = apply(IM2COL, (input,), _window(kernel_size, dilation, padding, stride, "unfold"))
+    return out.reshape((out.shape[0], out.shape[1] * out.shape[2], out.shape[3]))
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """Columns put back as the windows of an image; overlapping elements are summed.
+
+    Args:
+        input (Tensor): of shape (N, C * elements of a window, windows).
+        output_size (Tensor): the height and width of the image.
+        kernel_size, dilation, padding, stride (int or tuple): of the windows; for both axes, or (height, width).
+
+    Returns:
+        Tensor, of shape (N, C, H, W).
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type, shape or value.
+    """
+    window = _window(kernel_size, dilation, padding, stride, "fold")
+    elements = math.prod(window[0])
+    if input.ndim == 3:
+        if input.shape[1] % elements:
+            raise ValueError(f"For 'fold', {elements} should divide axis 1 of the input, whose shape is {input.shape}.")
+        input = input.reshape((input.shape[0], input.shape[1] // elements, elements, input.shape[2]))
+    return apply(COL2IM, (input,), (n_ints(output_size, 2, "output_size", "fold"), *window))
+
+
+def col2im(input_x, output_size, kernel_size, dilation, padding_value, stride):
+    """Columns (N, C, elements of a window, windows) put back as the windows of an image; see `fold`."""
+    window = _window(kernel_size, dilation, padding_value, stride, "col2im")
+    return apply(COL2IM, (input_x,), (n_ints(output_size, 2, "output_size", "col2im"), *window))

@@ -1,0 +1,5 @@
+"""Matrix products, decompositions, solvers."""
+
+from msjax.lazy import gather
+
+__getattr__, __dir__ = gather(__name__, "decompositions linear", "msjax.ops")

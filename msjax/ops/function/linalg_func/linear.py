@@ -1,0 +1,470 @@
+"""Matrix products. Decompositions and solvers are joined in here."""
+
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.promotion import array, is_number, promote
+from msjax.ops.function.linalg_func import decompositions
+from msjax.ops.function.linalg_func.decompositions import *
+
+__all__ = [
+    "addbmm",
+    "addmm",
+    "addmv",
+    "addr",
+    "baddbmm",
+    "baddbmm_ext",
+    "batch_dot",
+    "bidense",
+    "bmm",
+    "cross",
+    "dense",
+    "dot",
+    "einsum",
+    "einsum_ext",
+    "ger",
+    "inner",
+    "kron",
+    "matmul",
+    "mm",
+    "mv",
+    "outer",
+    "tensor_dot",
+    "vecdot",
+]
+__all__ += decompositions.__all__
+
+
+@operator(2, name="MatMul", int_grad=True, shape_error=RuntimeError)
+def matmul(input, other):
+    """The matrix product, batched over leading axes; of two vectors, their dot product.
+
+    Args:
+        input, other (Tensor): at least one axis each.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.matmul(ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0], [4.0]])))
+        [[11.]]
+    """
+    if is_number(input) or is_number(other):
+        raise TypeError("the operands should be Tensors, not numbers.")
+    if not input.ndim or not other.ndim:
+        raise ValueError("the operands should have at least one axis each.")
+    if input.shape[-1] != other.shape[max(other.ndim - 2, 0)]:
+        raise RuntimeError(f"the shapes {input.shape} and {other.shape} can't be multiplied.")
+    _one_dtype(input, other)
+    return jnp.matmul(input, other)
+
+
+def _one_dtype(*operands):
+    """Products don't convert: MindSpore's kernels take operands of one dtype, and a silent conversion would hide a forgotten cast."""
+    if any(x.dtype != operands[0].dtype for x in operands):
+        raise TypeError(f"the operands should have one dtype, but have {', '.join(str(x.dtype) for x in operands)}.")
+    return operands
+
+
+def _axes(x, name, n):
+    if x.ndim != n:
+        raise ValueError(f"'{name}' should have {n} axes, but its shape is {x.shape}.")
+
+
+@operator(2, name="mm", int_grad=True)
+def mm(input, mat2):
+    """The product of two matrices.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.mm(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        [[ 7. 10.]
+         [15. 22.]]
+    """
+    x, y = _one_dtype(input, mat2)
+    _axes(x, "input", 2)
+    _axes(y, "mat2", 2)
+    return jnp.matmul(x, y)
+
+
+@operator(2, name="BatchMatMul", int_grad=True)
+def bmm(input_x, mat2):
+    """The product of two batches of matrices, of shapes (..., N, M) and (..., M, P).
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.bmm(ops.ones((1, 2, 3)), ops.ones((1, 3, 1))))
+        [[[3.]
+          [3.]]]
+    """
+    x, y = _one_dtype(input_x, mat2)
+    return jnp.matmul(x, y)
+
+
+def _transposed(x, flag):
+    return jnp.swapaxes(x, -1, -2) if flag else x
+
+
+@operator(2, name="MatMul", int_grad=True)
+def matmul_transposed(x, y, transpose_x, transpose_y):
+    """The matrix product with either factor's last two axes exchanged first; the copy is left to the compiler."""
+    x, y = _one_dtype(x, y)
+    return jnp.matmul(_transposed(x, transpose_x), _transposed(y, transpose_y))
+
+
+@operator(2, name="mv", int_grad=True)
+def mv(mat, vec):
+    """The product of a matrix and a vector.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.mv(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([1.0, 2.0])))
+        [ 5. 11.]
+    """
+    x, y = promote(mat, vec)
+    _axes(x, "mat", 2)
+    _axes(y, "vec", 1)
+    return jnp.matmul(x, y)
+
+
+@operator(2, name="dot", int_grad=True)
+def dot(input, other):
+    """The sum of products over the last axis of `input` and the last but one of `other` (the only one, of a vector).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.dot(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        [[ 7. 10.]
+         [15. 22.]]
+    """
+    return jnp.dot(*promote(input, other))
+
+
+@operator(2, name="inner", int_grad=True)
+def inner(input, other):
+    """The sum of products over the last axes of both; of a number, the product.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.inner(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        11.0
+    """
+    x, y = promote(input, other)
+    return x * y if x.ndim == 0 or y.ndim == 0 else jnp.inner(x, y)
+
+
+@operator(2, name="outer", int_grad=True)
+def outer(input, vec2):
+    """The products of all pairs of elements of two vectors, as a matrix.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.outer(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        [[3. 4.]
+         [6. 8.]]
+    """
+    x, y = promote(input, vec2)
+    _axes(x, "input", 1)
+    _axes(y, "vec2", 1)
+    return x[:, None] * y[None, :]
+
+
+ger = outer
+
+
+@operator(2, name="kron", int_grad=True)
+def kron(input, other):
+    """The Kronecker product: blocks of `other`, scaled by the elements of `input`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.kron(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        [3. 4. 6. 8.]
+    """
+    return jnp.kron(*promote(input, other))
+
+
+@operator(2, name="cross", int_grad=True)
+def cross(input, other, dim=None):
+    """The vector product along an axis of size 3: `dim`, by default the first such.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.cross(ms.Tensor([1.0, 0.0, 0.0]), ms.Tensor([0.0, 1.0, 0.0])))
+        [0. 0. 1.]
+    """
+    x, y = promote(input, other)
+    if dim is None:
+        sizes = jnp.broadcast_shapes(x.shape, y.shape)
+        if 3 not in sizes:
+            raise ValueError(f"one axis should have the size 3, but the shape is {sizes}.")
+        dim = sizes.index(3)
+    x, y = jnp.broadcast_arrays(x, y)
+    if x.shape[dim] != 3:
+        raise ValueError(f"axis {dim} should have the size 3, but the shape is {x.shape}.")
+    return jnp.cross(x, y, axis=dim)
+
+
+@operator(2, name="vecdot")
+def vecdot(x, y, *, axis=-1):
+    """The sum of products along an axis; of complex numbers, with the conjugate of `x`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.vecdot(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        11.0
+    """
+    x, y = promote(x, y)
+    return jnp.sum(jnp.conj(x) * y, axis)
+
+
+@operator(2, name="tensor_dot", int_grad=True)
+def _tensor_dot(x1, x2, axes):
+    return jnp.tensordot(*promote(x1, x2), axes)
+
+
+def tensor_dot(x1, x2, axes):
+    """The sum of products over several axes.
+
+    Args:
+        x1, x2 (Tensor): any shapes.
+        axes (int, tuple or list): an int n for the last n axes of `x1` with the first n of `x2`; or the axes of each.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.tensor_dot(ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0, 4.0]]), ((0, 1), (0, 1))))
+        11.0
+    """
+    axes = freeze(axes)
+    if isinstance(axes, tuple) and len(axes) != 2:
+        raise ValueError(f"For 'tensor_dot', 'axes' should be an int or hold two entries, but got {axes}.")
+    if isinstance(axes, tuple):
+        axes = tuple((a,) if isinstance(a, int) else a for a in axes)
+    return _tensor_dot(x1, x2, axes)
+
+
+@operator(2, name="batch_dot", int_grad=True)
+def batch_dot(x1, x2, axes=None):
+    """For each element of a batch, the sum of products over one axis of each operand.
+
+    Args:
+        x1, x2 (Tensor): at least two axes each; the first is the batch.
+        axes (int or pair of int, optional): the axis of each. Default: None, for the last of `x1` and the last but
+            one (the last, of two axes) of `x2`.
+
+    Returns:
+        Tensor: the batch axis, then the other axes of `x1`, then those of `x2`; (batch, 1) if there are none.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.batch_dot(ops.ones((2, 3)), ops.ones((2, 3))))
+        [[3.]
+         [3.]]
+    """
+    x, y = promote(x1, x2)
+    if axes is None:
+        axes = (x.ndim - 1, 1 if y.ndim == 2 else y.ndim - 2)
+    elif isinstance(axes, int):
+        axes = (axes, axes)
+    first, second = axes[0] % x.ndim, axes[1] % y.ndim
+    if not first or not second:
+        raise ValueError(f"axis 0 is the batch and can't be summed over, but 'axes' is {axes}.")
+    x = jnp.moveaxis(x, first, -1)
+    y = jnp.moveaxis(y, second, 1)
+    rest_x, rest_y = x.shape[1:-1], y.shape[2:]
+    out = jnp.matmul(x.reshape(x.shape[0], -1, x.shape[-1]), y.reshape(y.shape[0], y.shape[1], -1))
+    return out.reshape((x.shape[0], *rest_x, *rest_y)) if rest_x or rest_y else out.reshape(-1, 1)
+
+
+# ---- products and sums in one
+
+
+def _fused(x, product, beta, alpha):
+    x = array(x).astype(product.dtype)
+    return jnp.asarray(beta, product.dtype) * x + jnp.asarray(alpha, product.dtype) * product
+
+
+@operator(3, name="addmm", int_grad=True)
+def addmm(input, mat1, mat2, *, beta=1, alpha=1):
+    """beta * input + alpha * (mat1 @ mat2), of matrices.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addmm(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        [[ 8. 12.]
+         [18. 26.]]
+    """
+    return _fused(input, jnp.matmul(*_one_dtype(mat1, mat2)), beta, alpha)
+
+
+@operator(3, name="addmv", int_grad=True)
+def addmv(input, mat, vec, *, beta=1, alpha=1):
+    """beta * input + alpha * (mat @ vec), of a matrix and a vector.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addmv(ms.Tensor([1.0, 2.0]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([3.0, 4.0])))
+        [12. 27.]
+    """
+    return _fused(input, jnp.matmul(*promote(mat, vec)), beta, alpha)
+
+
+@operator(3, name="addr", int_grad=True)
+def addr(x, vec1, vec2, *, beta=1, alpha=1):
+    """beta * x + alpha * outer(vec1, vec2).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addr(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        [[ 4.  6.]
+         [ 9. 12.]]
+    """
+    a, b = promote(vec1, vec2)
+    return _fused(x, a[:, None] * b[None, :], beta, alpha)
+
+
+@operator(3, name="addbmm", int_grad=True)
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
+    """beta * input + alpha * (the sum of the products of two batches of matrices).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addbmm(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ops.ones((3, 2, 2)), ops.ones((3, 2, 2))))
+        [[ 7.  8.]
+         [ 9. 10.]]
+    """
+    return _fused(input, jnp.einsum("bij,bjk->ik", *promote(batch1, batch2)), beta, alpha)
+
+
+@operator(3, name="baddbmm", int_grad=True)
+def baddbmm(input, batch1, batch2, beta=1, alpha=1):
+    """beta * input + alpha * (the products of two batches of matrices).
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.baddbmm(ops.ones((1, 2, 2)), ops.ones((1, 2, 3)), ops.ones((1, 3, 2))))
+        [[[4. 4.]
+          [4. 4.]]]
+    """
+    return _fused(input, jnp.matmul(*promote(batch1, batch2)), beta, alpha)
+
+
+def baddbmm_ext(input, batch1, batch2, *, beta=1, alpha=1):
+    """beta * input + alpha * (the products of two batches of matrices); see `baddbmm`.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.baddbmm_ext(ops.ones((1, 2, 2)), ops.ones((1, 2, 3)), ops.ones((1, 3, 2)), beta=0))
+        [[[3. 3.]
+          [3. 3.]]]
+    """
+    return baddbmm(input, batch1, batch2, beta, alpha)
+
+
+@operator(3, name="Dense")
+def dense(input, weight, bias=None):
+    """input @ weight.T + bias, over the last axis of `input`.
+
+    Args:
+        input (Tensor): shape (..., in).
+        weight (Tensor): shape (out, in), or (in,).
+        bias (Tensor, optional): shape (out,). Default: None.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.dense(ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0, 4.0]]), ms.Tensor([0.5])))
+        [[11.5]]
+    """
+    _one_dtype(input, weight, *(() if bias is None else (bias,)))
+    out = jnp.matmul(input, weight.T)
+    return out if bias is None else out + bias
+
+
+# The order in which backward() reports to their hooks: as PyTorch's linear, the bias first.
+dense.op.handing = (2, 0, 1)
+
+
+@operator(4, name="bidense")
+def bidense(input1, input2, weight, bias=None):
+    """input1 @ weight[k] @ input2 + bias[k] for each k, over the last axes.
+
+    Args:
+        input1 (Tensor): shape (..., in1).
+        input2 (Tensor): shape (..., in2).
+        weight (Tensor): shape (out, in1, in2).
+        bias (Tensor, optional): shape (out,). Default: None.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.bidense(ops.ones((1, 2)), ops.ones((1, 3)), ops.ones((4, 2, 3))))
+        [[6. 6. 6. 6.]]
+    """
+    out = jnp.einsum("...i,kij,...j->...k", input1, weight, input2)
+    return out if bias is None else out + bias
+
+
+def _einsum(*args):
+    *operands, equation = args
+    dtype = jnp.result_type(*[o.dtype for o in operands])
+    return jnp.einsum(equation, *[o.astype(dtype) for o in operands], preferred_element_type=dtype)
+
+
+_EINSUM = Op("Einsum", _einsum, int_grad=True)
+
+
+def einsum(equation, *operands):
+    """Sums of products in Einstein's notation.
+
+    Args:
+        equation (str): such as "ij,jk->ik". Or the operands and their lists of axis numbers in turn, then the
+            list of the result's axes: einsum(x, [0, 1], y, [1, 2], [0, 2]).
+        operands (Tensor): one for each term of the equation, or a tuple or list of them.
+
+    Raises:
+        TypeError: an operand is no Tensor.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.einsum("ij,ij->i", ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0, 4.0]])))
+        [11.]
+    """
+    if not isinstance(equation, str):
+        equation, operands = _in_letters((equation, *operands))
+    if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
+        operands = tuple(operands[0])
+    for operand in operands:
+        if not isinstance(operand, Tensor):
+            raise TypeError(f"For 'einsum', operands should be Tensors, but got {describe(operand)}.")
+    return apply(_EINSUM, operands, (equation.replace(" ", ""),))
+
+
+einsum_ext = einsum
+
+
+def _in_letters(args):
+    """An equation in letters from operands and axis numbers in turn."""
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+    def term(axes):
+        return "".join("..." if a is Ellipsis else letters[int(a)] for a in axes)
+
+    operands, axes = args[0 : len(args) // 2 * 2 : 2], args[1 : len(args) // 2 * 2 : 2]
+    equation = ",".join(term(a) for a in axes)
+    return (f"{equation}->{term(args[-1])}" if len(args) % 2 else equation), operands

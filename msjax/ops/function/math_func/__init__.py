@@ -1,0 +1,9 @@
+"""Elementwise operators, reductions, special functions."""
+
+from msjax.lazy import gather
+
+__getattr__, __dir__ = gather(
+    __name__,
+    "bessel complexes cumulative elementary elementwise fourier inplace_math logic norms reduction special statistics",
+    "msjax.ops",
+)

@@ -1,0 +1,181 @@
+"""Bessel functions.
+
+jax has those of imaginary argument (I); the others are computed here by quadrature of integrals that are smooth,
+by power series near 0 where a logarithm stands, and by Hankel's asymptotic series far out.
+"""
+
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.special as jsp
+import numpy as np
+
+from msjax.ops.dispatch.promotion import to_float
+from msjax.ops.function.math_func.tables import unary
+
+__all__ = [
+    "bessel_i0",
+    "bessel_i0e",
+    "bessel_i1",
+    "bessel_i1e",
+    "bessel_j0",
+    "bessel_j1",
+    "bessel_k0",
+    "bessel_k0e",
+    "bessel_k1",
+    "bessel_k1e",
+    "bessel_y0",
+    "bessel_y1",
+    "i0",
+]
+
+_FAR = 25.0  # from here on the asymptotic series is exact to a float
+_EULER = 0.5772156649015329
+
+
+def _hankel(x, n):
+    """(P, Q) of J_n = sqrt(2 / pi x) (P cos c - Q sin c), Y_n = sqrt(2 / pi x) (P sin c + Q cos c)."""
+    p, q, term = jnp.ones_like(x), jnp.zeros_like(x), jnp.ones_like(x)
+    for k in range(1, 12):
+        term = term * ((4 * n * n - (2 * k - 1) ** 2) / (8 * k)) / x
+        sign = (1, 1, -1, -1)[k % 4]
+        if k % 2:
+            q = q + sign * term
+        else:
+            p = p + sign * term
+    return p, q
+
+
+def _far(x, n, second):
+    x = jnp.where(x < _FAR, _FAR, x)
+    p, q = _hankel(x, n)
+    c = x - (2 * n + 1) * math.pi / 4
+    wave = p * jnp.sin(c) + q * jnp.cos(c) if second else p * jnp.cos(c) - q * jnp.sin(c)
+    return jnp.sqrt(2 / (math.pi * x)) * wave
+
+
+def _j_series(x, n):
+    """J_n(x) near 0, where the integral would lose the digits of a small result."""
+    quarter, total, term = jnp.square(x) / 4, jnp.zeros_like(x), jnp.ones_like(x)
+    for k in range(9):
+        total = total + term
+        term = -term * quarter / ((k + 1) * (k + 1 + n))
+    return total * (x / 2 if n else 1)
+
+
+def _j(x, n):
+    """J_n(x) of x >= 0: Bessel's integral by the trapezoidal rule, which is exact for periodic functions."""
+    near = jnp.where(x < _FAR, x, _FAR)
+    t = jnp.asarray((np.arange(64) + 0.5) * math.pi / 64, x.dtype)
+    value = jnp.mean(jnp.cos(n * t - near[..., None] * jnp.sin(t)), -1)
+    value = jnp.where(x < 1, _j_series(jnp.minimum(x, 1), n), value)
+    return jnp.where(x < _FAR, value, _far(x, n, False))
+
+
+@functools.cache
+def _legendre(n):
+    return np.polynomial.legendre.leggauss(n)
+
+
+def _quadrature(fn, upper, n):
+    """The integral of fn from 0 to upper (an array), fn adding an axis."""
+    nodes, weights = (jnp.asarray(v, upper.dtype) for v in _legendre(n))
+    half = upper[..., None] / 2
+    return jnp.sum(fn(half * (nodes + 1)) * weights * half, -1)
+
+
+def _y_series(x, n):
+    """Y_n(x) near 0."""
+    x = jnp.clip(x, jnp.finfo(x.dtype).tiny, 3)
+    quarter, total, term = jnp.square(x) / 4, jnp.zeros_like(x), jnp.ones_like(x)
+    harmonic = 0.0
+    for k in range(18):
+        if n == 0:
+            total = total - harmonic * term
+        else:
+            total = total + (2 * harmonic + 1 / (k + 1) - 2 * _EULER) * term
+        term = -term * quarter / ((k + 1) * (k + 1 + n))
+        harmonic += 1 / (k + 1)
+    if n == 0:
+        return 2 / math.pi * ((jnp.log(x / 2) + _EULER) * _j(x, 0) + total)
+    return 2 / math.pi * (jnp.log(x / 2) * _j(x, 1) - 1 / x) - x / (2 * math.pi) * total
+
+
+def _y(x, n):
+    """Y_n(x) of x > 0."""
+    near = jnp.clip(x, 3, _FAR)
+    shape = near[..., None]
+    wave = _quadrature(lambda t: jnp.sin(shape * jnp.sin(t) - n * t), jnp.full_like(near, math.pi), 64)
+    tail = _quadrature(lambda t: (1 if n == 0 else jnp.sinh(t)) * jnp.exp(-shape * jnp.sinh(t)), jnp.arcsinh(42 / near), 40)
+    value = (wave - 2 * tail) / math.pi
+    value = jnp.where(x < 3, _y_series(x, n), jnp.where(x < _FAR, value, _far(x, n, True)))
+    return jnp.where(x > 0, value, jnp.where(x == 0, -jnp.inf, jnp.nan)).astype(x.dtype)
+
+
+def _k(x, n, scaled):
+    """K_n(x) of x > 0, times exp(x) if scaled: the integral of exp(-x cosh t) cosh(n t)."""
+    safe = jnp.clip(x, jnp.finfo(x.dtype).tiny * 64, None)
+    upper = jnp.arccosh(1 + 42 / safe)
+    shape = safe[..., None]
+
+    def integrand(t):
+        # cosh(t) - 1 without cancellation.
+        rise = 2 * jnp.square(jnp.sinh(t / 2))
+        return jnp.exp(-shape * rise) * (1 if n == 0 else rise + 1)
+
+    value = _quadrature(integrand, upper, 160)
+    value = value if scaled else value * jnp.exp(-safe)
+    return jnp.where(x > 0, value, jnp.where(x == 0, jnp.inf, jnp.nan)).astype(x.dtype)
+
+
+def _with_slope(value, slope):
+    """A function of one array with its derivative, given as slope(x, value(x))."""
+    fn = jax.custom_jvp(value)
+    fn.defjvp(lambda primals, tangents: ((out := fn(primals[0])), slope(primals[0], out) * tangents[0]))
+    return fn
+
+
+def _over(y, x):
+    return y / jnp.where(x == 0, 1, x)
+
+
+_j0 = _with_slope(lambda x: _j(jnp.abs(x), 0), lambda x, y: -_j1(x))
+_j1 = _with_slope(lambda x: jnp.sign(x) * _j(jnp.abs(x), 1), lambda x, y: jnp.where(x == 0, 0.5, _j0(x) - _over(y, x)))
+_y0 = _with_slope(lambda x: _y(x, 0), lambda x, y: -_y1(x))
+_y1 = _with_slope(lambda x: _y(x, 1), lambda x, y: _y0(x) - _over(y, x))
+_k0 = _with_slope(lambda x: _k(x, 0, False), lambda x, y: -_k1(x))
+_k1 = _with_slope(lambda x: _k(x, 1, False), lambda x, y: -_k0(x) - _over(y, x))
+_k0e = _with_slope(lambda x: _k(x, 0, True), lambda x, y: y - _k1e(x))
+_k1e = _with_slope(lambda x: _k(x, 1, True), lambda x, y: y - _k0e(x) - _over(y, x))
+
+
+def _in_float32(fn):
+    """At least in Float32: half floats have neither the range nor the digits."""
+    return lambda x: fn(to_float(x).astype(jnp.promote_types(x.dtype, jnp.float32))).astype(x.dtype)
+
+
+def _bessel(name, fn, doc, shown):
+    return unary(name, _in_float32(fn), doc, (f"ops.{name}(ms.Tensor([0.5, 2.0]))", shown), only_floats=True, parameter="x")
+
+
+bessel_i0 = _bessel("bessel_i0", jsp.i0, "The modified Bessel function I of order 0.", "[1.0634834 2.2795851]")
+bessel_i0e = _bessel("bessel_i0e", jsp.i0e, "exp(-|x|) * bessel_i0(x).", "[0.6450353 0.3085083]")
+bessel_i1 = _bessel("bessel_i1", jsp.i1, "The modified Bessel function I of order 1.", "[0.25789434 1.5906369 ]")
+bessel_i1e = _bessel("bessel_i1e", jsp.i1e, "exp(-|x|) * bessel_i1(x).", "[0.1564208  0.21526928]")
+bessel_j0 = _bessel("bessel_j0", _j0, "The Bessel function J of order 0.", "[0.9384698  0.22389078]")
+bessel_j1 = _bessel("bessel_j1", _j1, "The Bessel function J of order 1.", "[0.24226846 0.5767248 ]")
+bessel_k0 = _bessel("bessel_k0", _k0, "The modified Bessel function K of order 0, for x > 0.", "[0.9244191  0.11389387]")
+bessel_k0e = _bessel("bessel_k0e", _k0e, "exp(x) * bessel_k0(x).", "[1.5241094  0.84156823]")
+bessel_k1 = _bessel("bessel_k1", _k1, "The modified Bessel function K of order 1, for x > 0.", "[1.6564411  0.13986588]")
+bessel_k1e = _bessel("bessel_k1e", _k1e, "exp(x) * bessel_k1(x).", "[2.7310097 1.0334768]")
+bessel_y0 = _bessel("bessel_y0", _y0, "The Bessel function Y of order 0, for x > 0.", "[-0.44451874  0.5103757 ]")
+bessel_y1 = _bessel("bessel_y1", _y1, "The Bessel function Y of order 1, for x > 0.", "[-1.4714724 -0.1070324]")
+i0 = unary(
+    "i0",
+    _in_float32(jsp.i0),
+    "The modified Bessel function I of order 0.",
+    ("ops.i0(ms.Tensor([0.0, 1.0]))", "[1.        1.2660658]"),
+    only_floats=True,
+)

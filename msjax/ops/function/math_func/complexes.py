@@ -1,0 +1,62 @@
+"""Complex numbers."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import kind_of, promote, to_float
+from msjax.ops.function.math_func.tables import unary
+
+__all__ = ["angle", "conj", "imag", "polar", "real", "view_as_real"]
+
+_Z = "ms.Tensor([1 + 2j, 3 - 1j], ms.complex64)"
+
+real = unary("real", jnp.real, "The real part.", (f"ops.real({_Z})", "[1. 3.]"))
+imag = unary("imag", jnp.imag, "The imaginary part; of real numbers 0.", (f"ops.imag({_Z})", "[ 2. -1.]"))
+conj = unary(
+    "conj", jnp.conj, "The complex conjugate; of real numbers themselves.", (f"ops.conj({_Z})", "[1.-2.j 3.+1.j]"), int_grad=True
+)
+angle = unary(
+    "angle",
+    lambda x: jnp.angle(x if kind_of(x.dtype) == "c" else to_float(x)),
+    "The angle of a complex number in the plane, in (-pi, pi].",
+    ("ops.angle(ms.Tensor([1j, -1 + 0j], ms.complex64))", "[1.5707964 3.1415927]"),
+)
+
+
+@operator(2)
+def polar(abs, angle):
+    """Complex numbers from absolute values and angles.
+
+    Args:
+        abs, angle (Tensor): Float32 or Float64, of one shape.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.polar(ms.Tensor([2.0]), ms.Tensor([0.0])))
+        [2.+0.j]
+    """
+    size, angle = promote(abs, angle)
+    return jax.lax.complex(size * jnp.cos(angle), size * jnp.sin(angle))
+
+
+@operator()
+def view_as_real(input):
+    """Complex numbers as pairs (real, imaginary) along a new last axis.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.view_as_real(ms.Tensor([1 + 2j], ms.complex64)))
+        [[1. 2.]]
+    """
+    if kind_of(input.dtype) != "c":
+        raise TypeError(f"'view_as_real' takes a complex Tensor, but got {input.dtype}.")
+    return jnp.stack([jnp.real(input), jnp.imag(input)], axis=-1)
+
+
+@operator(2)
+def complex_of(real, imag):
+    """Complex numbers from real and imaginary parts."""
+    return jax.lax.complex(*promote(real, imag))

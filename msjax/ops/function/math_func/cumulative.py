@@ -1,0 +1,216 @@
+"""Cumulative operators along an axis."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.common import dtype as mstype
+from msjax.ops.dispatch.axes import check_axis
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import array, kind_of, to_float
+
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "diff_ext", "logcumsumexp", "trapz"]
+
+
+def _typed(x, dtype):
+    x = array(x)
+    return x if dtype is None else x.astype(mstype.to_jax(dtype))
+
+
+@operator(int_grad=True)
+def cumsum(x, axis, dtype=None):
+    """The cumulative sum along an axis.
+
+    Args:
+        x (Tensor): any shape.
+        axis (int): the axis.
+        dtype (ms.dtype, optional): convert to it first. Default: None; Bools become Int32.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.cumsum(ms.Tensor([1.0, 2.0, 3.0]), 0))
+        [1. 3. 6.]
+    """
+    x = _typed(x, dtype)
+    check_axis(axis, x.ndim, bools=True)
+    return jnp.cumsum(
+        x.astype(jnp.int32) if x.dtype == jnp.bool_ else x, axis, dtype=jnp.int32 if x.dtype == jnp.bool_ else x.dtype
+    )
+
+
+@operator(int_grad=True)
+def cumprod(input, dim, dtype=None):
+    """The cumulative product along an axis; of Bools and integers as Int64.
+
+    Args:
+        input (Tensor): any shape.
+        dim (int): the axis.
+        dtype (ms.dtype, optional): convert to it first. Default: None.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.cumprod(ms.Tensor([1.0, 2.0, 3.0]), 0))
+        [1. 2. 6.]
+    """
+    x = _typed(input, dtype)
+    check_axis(dim, x.ndim, bools=True)
+    if kind_of(x.dtype) in "biu" and dtype is None:
+        x = x.astype(mstype.to_jax(mstype.int64))
+    return jnp.cumprod(x, dim, dtype=x.dtype)
+
+
+def _shifted(x, axis, exclusive, reverse, scan, first):
+    """A cumulative result from the end and / or without the element itself."""
+    if reverse:
+        x = jnp.flip(x, axis)
+    if exclusive:
+        edge = jnp.full_like(jax.lax.slice_in_dim(x, 0, 1, axis=axis), first)
+        x = jnp.concatenate([edge, jax.lax.slice_in_dim(x, 0, x.shape[axis] - 1, axis=axis)], axis)
+    out = scan(x, axis)
+    return jnp.flip(out, axis) if reverse else out
+
+
+@operator(int_grad=True)
+def cumsum_shifted(x, axis, exclusive, reverse):
+    """The cumulative sum, `exclusive` of the element itself, from the end if `reverse`."""
+    return _shifted(x, axis, exclusive, reverse, lambda v, a: jnp.cumsum(v, a, dtype=v.dtype), 0)
+
+
+@operator(int_grad=True)
+def cumprod_shifted(x, axis, exclusive, reverse):
+    """The cumulative product, `exclusive` of the element itself, from the end if `reverse`."""
+    return _shifted(x, axis, exclusive, reverse, lambda v, a: jnp.cumprod(v, a, dtype=v.dtype), 1)
+
+
+@operator()
+def logcumsumexp_shifted(x, axis, exclusive, reverse):
+    """log of the cumulative sum of exp, `exclusive` of the element itself, from the end if `reverse`."""
+    return _shifted(x, axis, exclusive, reverse, lambda v, a: jax.lax.cumlogsumexp(v, a % v.ndim), -jnp.inf)
+
+
+@operator()
+def logcumsumexp(input, axis):
+    """log of the cumulative sum of exp(input) along an axis, computed without overflow.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.logcumsumexp(ms.Tensor([0.0, 0.0]), 0))
+        [0.        0.6931472]
+    """
+    check_axis(axis, input.ndim, bools=True)
+    return jax.lax.cumlogsumexp(to_float(input), axis % input.ndim)
+
+
+def _running(x, axis, better):
+    """The running extreme along an axis, and the place of it; of equal ones the last."""
+    check_axis(axis, x.ndim, bools=True)
+    axis = axis % x.ndim
+    places = jax.lax.broadcasted_iota(jnp.int32, x.shape, axis)
+    held = jax.lax.stop_gradient(x)
+
+    def later(a, b):
+        (x0, i0), (x1, i1) = a, b
+        take = better(x1, x0) | (x1 != x1)
+        return jnp.where(take, x1, x0), jnp.where(take, i1, i0)
+
+    _, index = jax.lax.associative_scan(later, (held, places), axis=axis)
+    return jnp.take_along_axis(x, index, axis), index
+
+
+@operator(int_grad=True)
+def cummax(input, axis):
+    """The largest values so far along an axis, and their indices as Int64.
+
+    Returns:
+        (values, indices): two Tensors; of equal values the last one's index.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> values, indices = ops.cummax(ms.Tensor([1.0, 3.0, 2.0]), 0)
+        >>> print(values, indices)
+        [1. 3. 3.] [0 1 1]
+    """
+    values, index = _running(array(input), axis, jnp.greater_equal)
+    return values, index.astype(mstype.to_jax(mstype.int64))
+
+
+@operator(int_grad=True)
+def cummin(input, axis):
+    """The smallest values so far along an axis, and their indices as Int32.
+
+    Returns:
+        (values, indices): two Tensors; of equal values the last one's index.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> values, indices = ops.cummin(ms.Tensor([3.0, 1.0, 2.0]), 0)
+        >>> print(values, indices)
+        [3. 1. 1.] [0 1 1]
+    """
+    return _running(array(input), axis, jnp.less_equal)
+
+
+@operator(3, name="diff", int_grad=True)
+def _diff(x, prepend, append, n, axis):
+    parts = [v for v in (prepend, x, append) if v is not None]
+    if len(parts) > 1:
+        x = jnp.concatenate(parts, axis)
+    return jnp.diff(x, n, axis)
+
+
+def diff(x, n=1, axis=-1, prepend=None, append=None):
+    """Differences of neighbours along an axis, taken n times.
+
+    Args:
+        x (Tensor): any shape.
+        n (int): how many times. Default: 1.
+        axis (int): the axis. Default: -1.
+        prepend, append (Tensor, optional): joined to `x` first. Default: None.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.diff(ms.Tensor([1, 4, 9, 16])))
+        [3 5 7]
+    """
+    return _diff(x, prepend, append, n, axis)
+
+
+def diff_ext(input, n=1, dim=-1, prepend=None, append=None):
+    """Differences of neighbours along an axis; see `diff`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.diff_ext(ms.Tensor([1, 4, 9, 16])))
+        [3 5 7]
+    """
+    return _diff(input, prepend, append, n, dim)
+
+
+@operator(2, name="trapz")
+def _trapz(y, x, dx, dim):
+    y = to_float(y)
+    return jnp.trapezoid(y, None if x is None else x.astype(y.dtype), dx, dim)
+
+
+def trapz(y, x=None, *, dx=1.0, dim=-1):
+    """The integral of `y` along an axis by the trapezoidal rule.
+
+    Args:
+        y (Tensor): values.
+        x (Tensor, optional): the places of the values. Default: None, for places at a distance of `dx`.
+        dx (float): Default: 1.0.
+        dim (int): the axis. Default: -1.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.trapz(ms.Tensor([1.0, 2.0, 3.0])))
+        4.0
+    """
+    return _trapz(y, x, float(dx), dim)

@@ -1,0 +1,267 @@
+"""Elementary functions of one operand: powers, exponentials, trigonometry, rounding, signs."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import array, kind_of, need_floats, to_float
+from msjax.ops.function.math_func.tables import unary
+
+__all__ = [
+    "abs",
+    "absolute",
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "frac",
+    "inv",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "logit",
+    "nan_to_num",
+    "neg",
+    "negative",
+    "positive",
+    "rad2deg",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sgn",
+    "sign",
+    "sin",
+    "sinc",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "tensor_exp",
+    "tensor_expm1",
+    "trunc",
+]
+
+
+def _floats_only(fn):
+    """Integers as they are, floats through a function such as rounding."""
+    return lambda x: x if kind_of(x.dtype) in "biu" else fn(x)
+
+
+def _sgn(x):
+    if kind_of(x.dtype) != "c":
+        return jnp.sign(x)
+    size = jnp.abs(x)
+    return jnp.where(size == 0, 0, x / jnp.where(size == 0, 1, size)).astype(x.dtype)
+
+
+def _quotient(x):
+    return jax.lax.div(jnp.ones_like(x), x) if kind_of(x.dtype) in "iu" else 1 / to_float(x)
+
+
+@jax.custom_jvp
+def _real_abs(x):
+    return jnp.abs(x)
+
+
+@_real_abs.defjvp
+def _real_abs_jvp(primals, tangents):
+    # jax takes the slope at 0 as 1.
+    return _real_abs(primals[0]), jnp.sign(primals[0]) * tangents[0]
+
+
+def magnitude(x):
+    """|x| of an array, with the gradient 0 at 0."""
+    return jnp.abs(x) if kind_of(x.dtype) in "cbu" else _real_abs(x)
+
+
+def _sinc(x):
+    return jnp.sinc(to_float(x))
+
+
+_X = "ms.Tensor([0.0, 1.0])"
+_SIGNED = "ms.Tensor([-1.5, 0.0, 2.5])"
+
+neg = unary("neg", jnp.negative, "-input.", (f"ops.neg({_SIGNED})", "[ 1.5 -0.  -2.5]"), int_grad=True)
+abs = unary(
+    "abs", magnitude, "The absolute value; its gradient at 0 is 0.", (f"ops.abs({_SIGNED})", "[1.5 0.  2.5]"), int_grad=True
+)
+square = unary("square", jnp.square, "input * input.", (f"ops.square({_SIGNED})", "[2.25 0.   6.25]"), int_grad=True)
+positive = unary("positive", jnp.positive, "input itself.", (f"ops.positive({_X})", "[0. 1.]"), int_grad=True)
+reciprocal = unary(
+    "reciprocal", jnp.reciprocal, "1 / input.", ("ops.reciprocal(ms.Tensor([0.5, 4.0]))", "[2.   0.25]"), floats=True
+)
+inv = unary("inv", _quotient, "1 / x; of integers an integer.", ("ops.inv(ms.Tensor([0.5, 4.0]))", "[2.   0.25]"), parameter="x")
+
+exp = unary("exp", jnp.exp, "e to the power of input.", (f"ops.exp({_X})", "[1.        2.7182817]"), floats=True)
+exp2 = unary("exp2", jnp.exp2, "2 to the power of input.", (f"ops.exp2({_X})", "[1. 2.]"), floats=True)
+expm1 = unary("expm1", jnp.expm1, "exp(input) - 1, exact near 0.", (f"ops.expm1({_X})", "[0.        1.7182817]"), floats=True)
+log = unary("log", jnp.log, "The natural logarithm.", ("ops.log(ms.Tensor([1.0, 10.0]))", "[0.        2.3025851]"), floats=True)
+log1p = unary("log1p", jnp.log1p, "log(1 + input), exact near 0.", (f"ops.log1p({_X})", "[0.        0.6931472]"), floats=True)
+log2 = unary("log2", jnp.log2, "The logarithm of base 2.", ("ops.log2(ms.Tensor([1.0, 8.0]))", "[0. 3.]"), floats=True)
+log10 = unary("log10", jnp.log10, "The logarithm of base 10.", ("ops.log10(ms.Tensor([1.0, 100.0]))", "[0. 2.]"), floats=True)
+sqrt = unary(
+    "sqrt",
+    jnp.sqrt,
+    "The square root; its gradient at 0 is infinite.",
+    ("ops.sqrt(ms.Tensor([4.0, 9.0]))", "[2. 3.]"),
+    floats=True,
+    parameter="x",
+)
+rsqrt = unary("rsqrt", jax.lax.rsqrt, "1 / sqrt(input).", ("ops.rsqrt(ms.Tensor([4.0, 0.25]))", "[0.5 2. ]"), floats=True)
+
+sin = unary("sin", jnp.sin, "The sine.", (f"ops.sin({_X})", "[0.         0.84147096]"), floats=True)
+cos = unary("cos", jnp.cos, "The cosine.", (f"ops.cos({_X})", "[1.         0.54030234]"), floats=True)
+tan = unary("tan", jnp.tan, "The tangent.", (f"ops.tan({_X})", "[0.        1.5574077]"), floats=True)
+asin = unary(
+    "asin", jnp.arcsin, "The inverse sine, for input in [-1, 1].", (f"ops.asin({_X})", "[0.        1.5707964]"), floats=True
+)
+acos = unary(
+    "acos", jnp.arccos, "The inverse cosine, for input in [-1, 1].", (f"ops.acos({_X})", "[1.5707964 0.       ]"), floats=True
+)
+atan = unary("atan", jnp.arctan, "The inverse tangent.", (f"ops.atan({_X})", "[0.        0.7853982]"), floats=True)
+sinh = unary("sinh", jnp.sinh, "The hyperbolic sine.", (f"ops.sinh({_X})", "[0.        1.1752012]"), floats=True)
+cosh = unary("cosh", jnp.cosh, "The hyperbolic cosine.", (f"ops.cosh({_X})", "[1.        1.5430807]"), floats=True)
+tanh = unary("tanh", jnp.tanh, "The hyperbolic tangent.", (f"ops.tanh({_X})", "[0.        0.7615942]"), floats=True)
+asinh = unary("asinh", jnp.arcsinh, "The inverse hyperbolic sine.", (f"ops.asinh({_X})", "[0.         0.8813736]"), floats=True)
+acosh = unary(
+    "acosh",
+    jnp.arccosh,
+    "The inverse hyperbolic cosine, for input >= 1.",
+    ("ops.acosh(ms.Tensor([1.0, 2.0]))", "[0.        1.3169578]"),
+    floats=True,
+)
+atanh = unary(
+    "atanh",
+    jnp.arctanh,
+    "The inverse hyperbolic tangent, for input in (-1, 1).",
+    ("ops.atanh(ms.Tensor([0.0, 0.5]))", "[0.        0.5493061]"),
+    floats=True,
+)
+sinc = unary(
+    "sinc", _sinc, "sin(pi * input) / (pi * input); 1 at 0.", ("ops.sinc(ms.Tensor([0.0, 0.5]))", "[1.        0.6366197]")
+)
+rad2deg = unary(
+    "rad2deg",
+    jnp.rad2deg,
+    "Radians as degrees.",
+    ("ops.rad2deg(ms.Tensor([0.0, 1.0]))", "[ 0.       57.295776]"),
+    only_floats=True,
+    parameter="x",
+)
+deg2rad = unary(
+    "deg2rad",
+    jnp.deg2rad,
+    "Degrees as radians.",
+    ("ops.deg2rad(ms.Tensor([0.0, 180.0]))", "[0.        3.1415927]"),
+    only_floats=True,
+    parameter="x",
+)
+
+floor = unary(
+    "floor", _floats_only(jnp.floor), "The largest whole number not above input.", (f"ops.floor({_SIGNED})", "[-2.  0.  2.]")
+)
+ceil = unary(
+    "ceil", _floats_only(jnp.ceil), "The smallest whole number not below input.", (f"ops.ceil({_SIGNED})", "[-1.  0.  3.]")
+)
+trunc = unary("trunc", _floats_only(jnp.trunc), "input rounded towards zero.", (f"ops.trunc({_SIGNED})", "[-1.  0.  2.]"))
+frac = unary(
+    "frac",
+    lambda x: x - jax.lax.stop_gradient(_floats_only(jnp.trunc)(x)),
+    "The part after the decimal point, with the sign of x.",
+    (f"ops.frac({_SIGNED})", "[-0.5  0.   0.5]"),
+    int_grad=True,
+    parameter="x",
+)
+sign = unary("sign", jnp.sign, "-1, 0 or 1, as input is negative, zero or positive.", (f"ops.sign({_SIGNED})", "[-1.  0.  1.]"))
+sgn = unary("sgn", _sgn, "The sign; of complex numbers, input / |input|.", (f"ops.sgn({_SIGNED})", "[-1.  0.  1.]"))
+
+
+@operator(tensors=True)
+def round(input, *, decimals=0):
+    """input rounded to a number of decimals, halves to the even digit.
+
+    Args:
+        input (Tensor): any shape, of floats or integers.
+        decimals (int): digits after the decimal point; negative ones round before it. Default: 0.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.round(ms.Tensor([0.5, 1.5, -2.6])))
+        [ 0.  2. -3.]
+    """
+    return jnp.round(array(input), decimals)
+
+
+@operator(tensors=True)
+def logit(input, eps=None):
+    """log(input / (1 - input)), the inverse of sigmoid.
+
+    Args:
+        input (Tensor): any shape, of floats.
+        eps (float, optional): input is limited to [eps, 1 - eps] first. Default: None, for no limit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.logit(ms.Tensor([0.5, 0.75])))
+        [0.        1.0986123]
+    """
+    x = need_floats(input)
+    if eps is not None and eps >= 0:
+        x = jnp.where(x < eps, eps, jnp.where(x > 1 - eps, 1 - eps, x)).astype(x.dtype)
+    return jnp.log(x / (1 - x))
+
+
+@operator(tensors=True)
+def nan_to_num(input, nan=None, posinf=None, neginf=None):
+    """input with NaN and infinities replaced.
+
+    Args:
+        input (Tensor): any shape, of floats.
+        nan (number, optional): stands for NaN. Default: None, for 0.
+        posinf, neginf (number, optional): stand for the infinities. Default: None, for the largest and smallest number.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.nan_to_num(ms.Tensor([1.0, float("nan"), float("inf")]), posinf=9.0))
+        [1. 0. 9.]
+    """
+    return jnp.nan_to_num(array(input), nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
+
+
+# ---- other names of the same functions
+
+absolute = abs
+negative = neg
+tensor_exp = exp
+tensor_expm1 = expm1
+arcsin = unary(
+    "arcsin",
+    jnp.arcsin,
+    "The inverse sine, for x in [-1, 1].",
+    (f"ops.arcsin({_X})", "[0.        1.5707964]"),
+    floats=True,
+    parameter="x",
+)
+arccos, arctan = acos, atan
+arcsinh, arccosh, arctanh = asinh, acosh, atanh

@@ -1,0 +1,265 @@
+"""Fourier transforms."""
+
+import jax.numpy as jnp
+
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor, wrap
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import array, kind_of, to_float
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "hfft2",
+    "hfftn",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "ihfft2",
+    "ihfftn",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+    "stft",
+]
+
+_NORMS = (None, "backward", "forward", "ortho")
+_NORM_TEXT = (
+    'norm (str, optional): "backward" scales the inverse by 1/n, "forward" the forward transform, "ortho" both by 1/sqrt(n).'
+)
+_OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+
+
+def _numbers(x):
+    """Integers as Float32; half floats too, which no FFT takes."""
+    x = to_float(x)
+    return x.astype(jnp.float32) if kind_of(x.dtype) == "f" and x.dtype.itemsize < 4 else x
+
+
+def _check_norm(norm):
+    if norm not in _NORMS:
+        raise ValueError(f"'norm' should be one of {_NORMS}, but got {norm!r}.")
+    return norm
+
+
+def _one(name, fn, doc, size=4):
+    def kernel(input, n=None, dim=-1, norm=None):
+        return fn(_numbers(input), n, dim, _check_norm(norm))
+
+    kernel.__name__ = kernel.__qualname__ = name
+    kernel.__doc__ = f"""{doc} along one axis.
+
+    Args:
+        input (Tensor): any shape.
+        n (int, optional): the length; the axis is cut or filled up with zeros. Default: None, for the axis's own.
+        dim (int): the axis. Default: -1.
+        {_NORM_TEXT} Default: None, for "backward".
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.{name}(ops.ones((4, 4))).shape)
+        (4, {size})
+    """
+    return operator()(kernel)
+
+
+def _several(name, fn, doc, default, size=4):
+    def kernel(input, s=None, dim=default, norm=None):
+        return fn(_numbers(input), s, dim, _check_norm(norm))
+
+    kernel.__name__ = kernel.__qualname__ = name
+    kernel.__doc__ = f"""{doc} along {"two" if default else "several"} axes.
+
+    Args:
+        input (Tensor): any shape.
+        s (tuple of int, optional): the length along each axis. Default: None, for the axes' own.
+        dim (tuple of int, optional): the axes. Default: {default}{"" if default else ", for all, or the last ones if s is given"}.
+        {_NORM_TEXT} Default: None, for "backward".
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.{name}(ops.ones((4, 4))).shape)
+        (4, {size})
+    """
+    return operator()(kernel)
+
+
+def _axes(x, s, dim):
+    if dim is not None:
+        return dim
+    return tuple(range(x.ndim)) if s is None else tuple(range(-len(s), 0))
+
+
+def _hfftn(x, s, dim, norm):
+    # An Hermitian transform is the inverse real one of the conjugate, scaled the other way.
+    return jnp.fft.irfftn(jnp.conj(x), s, _axes(x, s, dim), _OPPOSITE[norm])
+
+
+def _ihfftn(x, s, dim, norm):
+    return jnp.conj(jnp.fft.rfftn(x, s, _axes(x, s, dim), _OPPOSITE[norm]))
+
+
+_PAIR = (-2, -1)
+fft = _one("fft", jnp.fft.fft, "The discrete Fourier transform")
+ifft = _one("ifft", jnp.fft.ifft, "The inverse discrete Fourier transform")
+rfft = _one("rfft", jnp.fft.rfft, "The discrete Fourier transform of real numbers, its non-negative frequencies,", 3)
+irfft = _one("irfft", jnp.fft.irfft, "The inverse of rfft", 6)
+hfft = _one("hfft", jnp.fft.hfft, "The discrete Fourier transform of a signal that is Hermitian,", 6)
+ihfft = _one("ihfft", jnp.fft.ihfft, "The inverse of hfft", 3)
+fft2 = _several("fft2", jnp.fft.fftn, "The discrete Fourier transform", _PAIR)
+ifft2 = _several("ifft2", jnp.fft.ifftn, "The inverse discrete Fourier transform", _PAIR)
+rfft2 = _several("rfft2", jnp.fft.rfftn, "The discrete Fourier transform of real numbers", _PAIR, 3)
+irfft2 = _several("irfft2", jnp.fft.irfftn, "The inverse of rfft2", _PAIR, 6)
+hfft2 = _several("hfft2", _hfftn, "The discrete Fourier transform of a signal that is Hermitian in its last axis,", _PAIR, 6)
+ihfft2 = _several("ihfft2", _ihfftn, "The inverse of hfft2", _PAIR, 3)
+fftn = _several("fftn", jnp.fft.fftn, "The discrete Fourier transform", None)
+ifftn = _several("ifftn", jnp.fft.ifftn, "The inverse discrete Fourier transform", None)
+rfftn = _several("rfftn", jnp.fft.rfftn, "The discrete Fourier transform of real numbers", None, 3)
+irfftn = _several("irfftn", jnp.fft.irfftn, "The inverse of rfftn", None, 6)
+hfftn = _several("hfftn", _hfftn, "The discrete Fourier transform of a signal that is Hermitian in its last axis,", None, 6)
+ihfftn = _several("ihfftn", _ihfftn, "The inverse of hfftn", None, 3)
+
+
+@operator(int_grad=True)
+def fftshift(input, dim=None):
+    """Frequencies reordered so that 0 is in the middle of the axes `dim` (all by default).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.fftshift(ms.Tensor([0, 1, 2, 3])))
+        [2 3 0 1]
+    """
+    return jnp.fft.fftshift(array(input), dim)
+
+
+@operator(int_grad=True)
+def ifftshift(input, dim=None):
+    """The inverse of fftshift.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.ifftshift(ms.Tensor([0, 1, 2, 3])))
+        [2 3 0 1]
+    """
+    return jnp.fft.ifftshift(array(input), dim)
+
+
+def fftfreq(n, d=1.0, dtype=None):
+    """The frequencies of the results of fft of length n, for samples at a distance of d.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.fftfreq(4))
+        [ 0.    0.25 -0.5  -0.25]
+    """
+    return wrap(jnp.fft.fftfreq(n, d).astype(mstype.to_jax(mstype.float32 if dtype is None else dtype)))
+
+
+def rfftfreq(n, d=1.0, dtype=None):
+    """The frequencies of the results of rfft of length n, for samples at a distance of d.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.rfftfreq(4))
+        [0.   0.25 0.5 ]
+    """
+    return wrap(jnp.fft.rfftfreq(n, d).astype(mstype.to_jax(mstype.float32 if dtype is None else dtype)))
+
+
+@operator(2, name="stft")
+def _stft(x, window, n_fft, hop, center, pad_mode, normalized, onesided, as_complex):
+    x = _numbers(x)
+    single = x.ndim == 1
+    x = x[None] if single else x
+    if center:
+        x = jnp.pad(x, ((0, 0), (n_fft // 2, n_fft // 2)), mode=pad_mode)
+    count = 1 + (x.shape[-1] - n_fft) // hop
+    frames = x[:, hop * jnp.arange(count)[:, None] + jnp.arange(n_fft)]
+    if window is not None:
+        before = (n_fft - window.shape[0]) // 2
+        window = jnp.pad(window, (before, n_fft - window.shape[0] - before), constant_values=1)
+        frames = frames * window
+    real = kind_of(frames.dtype) != "c"
+    onesided = real if onesided is None else onesided
+    norm = "ortho" if normalized else "backward"
+    out = jnp.fft.rfft(frames, axis=-1, norm=norm) if real and onesided else jnp.fft.fft(frames, axis=-1, norm=norm)
+    if onesided and not real:
+        out = out[..., : n_fft // 2 + 1]
+    out = jnp.swapaxes(out, -1, -2)
+    out = out[0] if single else out
+    as_complex = not real if as_complex is None else as_complex
+    return out if as_complex else jnp.stack([jnp.real(out), jnp.imag(out)], -1)
+
+
+_PAD_MODES = {"reflect": "reflect", "constant": "constant", "replicate": "edge", "circular": "wrap"}
+
+
+def stft(
+    x,
+    n_fft,
+    hop_length=None,
+    win_length=None,
+    window=None,
+    center=True,
+    pad_mode="REFLECT",
+    normalized=False,
+    onesided=None,
+    return_complex=None,
+):
+    """Fourier transforms of the frames of a signal.
+
+    Args:
+        x (Tensor): shape (time,) or (batch, time).
+        n_fft (int): the size of a frame.
+        hop_length (int, optional): from one frame to the next. Default: None, for n_fft // 4.
+        win_length (int, optional): the size of the window. Default: None, for n_fft.
+        window (Tensor, optional): shape (win_length,), filled up with ones. Default: None, for ones.
+        center (bool): whether the signal is padded, so that frames are centered. Default: True.
+        pad_mode (str): how it is padded: "reflect", "constant", "replicate" or "circular". Default: "REFLECT".
+        normalized (bool): whether the result is divided by sqrt(n_fft). Default: False.
+        onesided (bool, optional): whether the spectrum is halved. Default: None, for real signals.
+        return_complex (bool, optional): whether the result is complex, not with (real, imaginary) pairs along a last
+            axis. Default: None, for complex signals.
+
+    Returns:
+        Tensor of shape (..., frequencies, frames) or (..., frequencies, frames, 2).
+
+    Raises:
+        TypeError: `x` has another number of axes.
+        ValueError: sizes or modes that don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.stft(ms.Tensor([1.0, 2.0, 3.0, 4.0]), 4, center=False))
+        [[[10.  0.]]
+        <BLANKLINE>
+         [[-2.  2.]]
+        <BLANKLINE>
+         [[-2.  0.]]]
+    """
+    if x.ndim not in (1, 2):
+        raise TypeError(f"For 'stft', 'x' should have one or two axes, but got {describe(x)}.")
+    hop = n_fft // 4 if hop_length is None else hop_length
+    length = n_fft if win_length is None else win_length
+    if not 0 < length <= n_fft or hop < 1:
+        raise ValueError(f"For 'stft', sizes don't fit: n_fft {n_fft}, hop_length {hop}, win_length {length}.")
+    if window is not None and (not isinstance(window, Tensor) or window.shape != (length,)):
+        raise ValueError(f"For 'stft', 'window' should be a Tensor of shape ({length},), but got {describe(window)}.")
+    mode = _PAD_MODES.get(str(pad_mode).lower())
+    if mode is None:
+        raise ValueError(f"For 'stft', 'pad_mode' should be one of {', '.join(_PAD_MODES)}, but got {pad_mode!r}.")
+    return _stft(x, window, n_fft, hop, bool(center), mode, bool(normalized), onesided, return_complex)

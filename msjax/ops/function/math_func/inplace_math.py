@@ -1,0 +1,156 @@
+"""Functions that change the Tensor they are given: elementwise ones and random fillings."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.common import dtype as mstype
+from msjax.ops.dispatch.promotion import to_float
+from msjax.ops.dispatch.random_keys import next_key, wrap
+from msjax.ops.function.math_func import elementary, elementwise, special
+from msjax.ops.function.nn_func.activations import sigmoid
+from msjax.ops.methods.inplace import inplace
+
+__all__ = [
+    "bernoulli_",
+    "clamp_",
+    "erfinv_",
+    "exponential_",
+    "inplace_sigmoid",
+    "normal_",
+    "random_",
+    "tanh_",
+    "uniform_",
+]
+
+clamp_ = inplace(elementwise.clamp)
+erfinv_ = inplace(special.erfinv)
+tanh_ = inplace(elementary.tanh)
+inplace_sigmoid = inplace(sigmoid)
+
+
+def _like(x, draw):
+    """Numbers drawn in Float32 at least, in the shape of x; without a gradient to what was there."""
+    wide = jnp.promote_types(to_float(x).dtype, jnp.float32)
+    return draw(x.shape, wide).astype(x.dtype)
+
+
+def _fill(name, kernel):
+    return Op(name, kernel, differentiable=False)
+
+
+_NORMAL = _fill("normal_", lambda x, mean, std, key: _like(x, lambda s, d: mean + std * jax.random.normal(wrap(key), s, d)))
+_UNIFORM = _fill(
+    "uniform_", lambda x, low, high, key: _like(x, lambda s, d: low + (high - low) * jax.random.uniform(wrap(key), s, d))
+)
+_EXPONENTIAL = _fill("exponential_", lambda x, rate, key: _like(x, lambda s, d: jax.random.exponential(wrap(key), s, d) / rate))
+_BERNOULLI = _fill(
+    "bernoulli_", lambda x, p, key: jax.random.bernoulli(wrap(key), jnp.broadcast_to(to_float(p), x.shape)).astype(x.dtype)
+)
+_RANDOM = _fill(
+    "random_",
+    lambda x, low, high, key: jax.random.randint(wrap(key), x.shape, low, high, mstype.to_jax(mstype.int64)).astype(x.dtype),
+)
+
+
+@inplace
+def normal_(input, mean=0, std=1, *, generator=None):
+    """Filled with random numbers of a normal distribution.
+
+    Args:
+        input (Tensor): is changed.
+        mean, std (number or Tensor): Default: 0 and 1.
+        generator (ms.Generator, optional): Default: None, for the default generator.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> x = ms.Tensor([0.0, 0.0])
+        >>> print(ops.normal_(x, 5.0, 0.0) is x, x)
+        True [5. 5.]
+    """
+    return apply(_NORMAL, (input, mean, std, next_key(generator=generator)))
+
+
+@inplace
+def uniform_(input, from_=0, to=1, *, generator=None):
+    """Filled with random numbers, uniform in [from_, to).
+
+    Args:
+        input (Tensor): is changed.
+        from_, to (number): the limits. Default: 0 and 1.
+        generator (ms.Generator, optional): Default: None, for the default generator.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.uniform_(ms.Tensor([1.0, 2.0])).shape)
+        (2,)
+    """
+    if not from_ <= to:
+        raise ValueError(f"For 'uniform_', 'from_' should not be above 'to', but got {from_} and {to}.")
+    return apply(_UNIFORM, (input, from_, to, next_key(generator=generator)))
+
+
+@inplace
+def exponential_(input, lambd=1, *, generator=None):
+    """Filled with random numbers of an exponential distribution.
+
+    Args:
+        input (Tensor): is changed.
+        lambd (float): the rate, positive. Default: 1.
+        generator (ms.Generator, optional): Default: None, for the default generator.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.exponential_(ms.Tensor([1.0, 2.0])).shape)
+        (2,)
+    """
+    if lambd <= 0:
+        raise ValueError(f"For 'exponential_', 'lambd' should be positive, but got {lambd}.")
+    return apply(_EXPONENTIAL, (input, float(lambd), next_key(generator=generator)))
+
+
+@inplace
+def bernoulli_(input, p=0.5, *, generator=None):
+    """Filled with ones, with probability p, and zeros.
+
+    Args:
+        input (Tensor): is changed.
+        p (float or Tensor): how likely a one is. Default: 0.5.
+        generator (ms.Generator, optional): Default: None, for the default generator.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.bernoulli_(ms.Tensor([5.0, 5.0]), 1.0))
+        [1. 1.]
+    """
+    return apply(_BERNOULLI, (input, p, next_key(generator=generator)))
+
+
+@inplace
+def random_(input, from_=0, to=None, *, generator=None):
+    """Filled with random integers, uniform in [from_, to).
+
+    Args:
+        input (Tensor): is changed.
+        from_ (int): the lower limit. Default: 0.
+        to (int, optional): the upper limit. Default: None, for what the dtype holds exactly.
+        generator (ms.Generator, optional): Default: None, for the default generator.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.random_(ms.Tensor([1.0, 2.0]), 3, 4))
+        [3. 3.]
+    """
+    if to is None:
+        dtype = input.dtype.np
+        to = 2 ** (jnp.finfo(dtype).nmant + 1) if input.dtype.kind == "f" else int(jnp.iinfo(dtype).max)
+        # Without 64 bits, the numbers are drawn as Int32.
+        to = min(to, int(jnp.iinfo(mstype.to_jax(mstype.int64)).max))
+    if from_ >= to:
+        raise ValueError(f"For 'random_', 'from_' should be below 'to', but got {from_} and {to}.")
+    return apply(_RANDOM, (input, int(from_), int(to), next_key(generator=generator)))

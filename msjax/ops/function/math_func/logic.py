@@ -1,0 +1,170 @@
+"""Logic, bits, and questions about values."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import is_number, kind_of, number_kind
+from msjax.ops.function.math_func.tables import binary, bools, named, unary
+
+__all__ = [
+    "bitwise_and",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "gcd",
+    "invert",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "lcm",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "population_count",
+    "signbit",
+]
+
+_BOOLS = "ms.Tensor([True, True, False]), ms.Tensor([True, False, False])"
+_BITS = "ms.Tensor([5, 6]), ms.Tensor([3, 3])"
+_ODD = "ms.Tensor([1.0, float('nan'), float('-inf')])"
+
+
+def _of_truths(name, fn, doc, shown):
+    """An operator of the truth values of Tensors; of numbers it takes True and False."""
+
+    def kernel(input, other):
+        for value in (input, other):
+            if value is None or (is_number(value) and number_kind(value) != "b"):
+                raise TypeError(f"'{name}' takes Tensors and bools, but got None or another number.")
+        return fn(bools(input), bools(other))
+
+    return operator(2, differentiable=False)(named(kernel, name, doc, shown))
+
+
+logical_and = _of_truths(
+    "logical_and",
+    jnp.logical_and,
+    "input and other, elementwise, as Bool; numbers count as true unless 0.",
+    (f"ops.logical_and({_BOOLS})", "[ True False False]"),
+)
+logical_or = _of_truths(
+    "logical_or",
+    jnp.logical_or,
+    "input or other, elementwise, as Bool; numbers count as true unless 0.",
+    (f"ops.logical_or({_BOOLS})", "[ True  True False]"),
+)
+logical_xor = _of_truths(
+    "logical_xor",
+    jnp.logical_xor,
+    "True where exactly one of input and other is true.",
+    (f"ops.logical_xor({_BOOLS})", "[False  True False]"),
+)
+logical_not = unary(
+    "logical_not",
+    jnp.logical_not,
+    "not input, elementwise, as Bool.",
+    ("ops.logical_not(ms.Tensor([True, False]))", "[False  True]"),
+    differentiable=False,
+)
+
+
+def _integers(name, fn, doc, shown):
+    """An operator of two Tensors of integers, or Bools."""
+
+    def checked(x, y):
+        if kind_of(x.dtype) not in "biu":
+            raise TypeError(f"'{name}' takes integers or Bools, but got {x.dtype} and {y.dtype} after promotion.")
+        return fn(x, y)
+
+    return binary(name, checked, doc, shown, differentiable=False)
+
+
+bitwise_and = _integers("bitwise_and", jnp.bitwise_and, "The bits that are set in both.", (f"ops.bitwise_and({_BITS})", "[1 2]"))
+bitwise_or = _integers("bitwise_or", jnp.bitwise_or, "The bits that are set in either.", (f"ops.bitwise_or({_BITS})", "[7 7]"))
+bitwise_xor = _integers(
+    "bitwise_xor", jnp.bitwise_xor, "The bits that are set in exactly one.", (f"ops.bitwise_xor({_BITS})", "[6 5]")
+)
+bitwise_left_shift = _integers(
+    "bitwise_left_shift",
+    jnp.left_shift,
+    "input's bits moved left by `other` places.",
+    (f"ops.bitwise_left_shift({_BITS})", "[40 48]"),
+)
+bitwise_right_shift = _integers(
+    "bitwise_right_shift",
+    jnp.right_shift,
+    "input's bits moved right by `other` places; the sign stays.",
+    (f"ops.bitwise_right_shift({_BITS})", "[0 0]"),
+)
+gcd = _integers("gcd", jnp.gcd, "The greatest common divisor.", ("ops.gcd(ms.Tensor([12, 9]), ms.Tensor([8, 6]))", "[4 3]"))
+lcm = _integers("lcm", jnp.lcm, "The least common multiple.", ("ops.lcm(ms.Tensor([4, 3]), ms.Tensor([6, 5]))", "[12 15]"))
+bitwise_not = unary(
+    "bitwise_not",
+    jnp.bitwise_not,
+    "The bits of integers, or Bools, inverted.",
+    ("ops.bitwise_not(ms.Tensor([0, 5]))", "[-1 -6]"),
+    differentiable=False,
+)
+invert = unary(
+    "invert",
+    jnp.bitwise_not,
+    "The bits of integers, or Bools, inverted.",
+    ("ops.invert(ms.Tensor([0, 5]))", "[-1 -6]"),
+    differentiable=False,
+    parameter="x",
+)
+population_count = unary(
+    "population_count",
+    lambda x: jax.lax.population_count(x).astype(jnp.uint8),
+    "The number of bits that are set, as UInt8.",
+    ("ops.population_count(ms.Tensor([0, 7]))", "[0 3]"),
+    differentiable=False,
+    parameter="input_x",
+)
+
+isnan = unary("isnan", jnp.isnan, "True where input is NaN.", (f"ops.isnan({_ODD})", "[False  True False]"), differentiable=False)
+isinf = unary(
+    "isinf", jnp.isinf, "True where input is infinite.", (f"ops.isinf({_ODD})", "[False False  True]"), differentiable=False
+)
+isfinite = unary(
+    "isfinite",
+    jnp.isfinite,
+    "True where input is neither infinite nor NaN.",
+    (f"ops.isfinite({_ODD})", "[ True False False]"),
+    differentiable=False,
+)
+isposinf = unary(
+    "isposinf",
+    jnp.isposinf,
+    "True where input is plus infinity.",
+    (f"ops.isposinf({_ODD})", "[False False False]"),
+    differentiable=False,
+)
+isneginf = unary(
+    "isneginf",
+    jnp.isneginf,
+    "True where input is minus infinity.",
+    (f"ops.isneginf({_ODD})", "[False False  True]"),
+    differentiable=False,
+)
+isreal = unary(
+    "isreal",
+    jnp.isreal,
+    "True where input has no imaginary part.",
+    (f"ops.isreal({_ODD})", "[ True  True  True]"),
+    differentiable=False,
+)
+signbit = unary(
+    "signbit",
+    lambda x: jnp.signbit(x) if kind_of(x.dtype) == "f" else x < 0,
+    "True where input is negative (-0.0 included).",
+    (f"ops.signbit({_ODD})", "[False False  True]"),
+    differentiable=False,
+)

@@ -1,0 +1,355 @@
+"""Norms and distances."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import array, kind_of, promote, to_float
+from msjax.ops.function.math_func.elementary import magnitude
+
+__all__ = [
+    "cdist",
+    "clip_by_global_norm",
+    "clip_by_norm",
+    "cond",
+    "cosine_similarity",
+    "dist",
+    "matrix_norm",
+    "norm",
+    "pdist",
+    "renorm",
+    "vector_norm",
+]
+
+
+def _typed(x, dtype):
+    x = array(x)
+    return to_float(x if dtype is None else x.astype(mstype.to_jax(dtype)))
+
+
+def _root(x, p):
+    """x ** (1 / p) of a sum of powers, with the gradient 0 in the place of NaN at 0."""
+    zero = x == 0
+    safe = jnp.where(zero, 1, x)
+    return jnp.where(zero, 0, jnp.sqrt(safe) if p == 2 else safe ** (1 / p)).astype(x.dtype)
+
+
+def p_norm(x, p, axis, keepdims):
+    """The p-norm over axes (None: all); inf, -inf and 0 are what limits make them."""
+    size = magnitude(x)
+    if p == math.inf:
+        return jnp.max(size, axis, keepdims=keepdims)
+    if p == -math.inf:
+        return jnp.min(size, axis, keepdims=keepdims)
+    if p == 0:
+        return jnp.sum((size != 0).astype(size.dtype), axis, keepdims=keepdims)
+    if p == 1:
+        return jnp.sum(size, axis, keepdims=keepdims)
+    if p == 2:
+        squares = jnp.square(x) if kind_of(x.dtype) == "f" else jnp.square(size)
+        return _root(jnp.sum(squares, axis, keepdims=keepdims), 2)
+    if p < 0:
+        return jnp.sum(size**p, axis, keepdims=keepdims) ** (1 / p)
+    # The power's own gradient at 0 is NaN below p = 1.
+    powers = jnp.where(size == 0, 0, jnp.where(size == 0, 1, size) ** p)
+    return _root(jnp.sum(powers, axis, keepdims=keepdims), p)
+
+
+def _matrix(x, ord, axis, keepdims):
+    if ord in (None, "fro"):
+        return p_norm(x, 2, axis, keepdims)
+    if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
+        raise ValueError(f"'ord' of a matrix norm should be 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2, but got {ord!r}.")
+    return jnp.linalg.norm(x, ord, axis, keepdims)
+
+
+@operator()
+def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
+    """A vector or matrix norm.
+
+    Args:
+        A (Tensor): any shape, of floats or complex numbers.
+        ord (int, float, inf, -inf, 'fro', 'nuc', optional): the order. Default: None, for the 2-norm of all elements
+            over `dim`.
+        dim (int or tuple, optional): one axis for a vector norm, two for a matrix norm. Default: None, for all axes.
+        keepdim (bool): whether reduced axes stay, with size 1. Default: False.
+        dtype (ms.dtype, optional): convert to it first. Default: None.
+
+    Raises:
+        ValueError: `ord` does not go with the axes, or `A` has more than two axes and `ord` but no `dim` is given.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.norm(ms.Tensor([3.0, 4.0])), ops.norm(ms.Tensor([[3.0, 4.0]]), 1, 1))
+        5.0 [7.]
+    """
+    A = _typed(A, dtype)
+    if ord is None:
+        return p_norm(A, 2, dim, keepdim)
+    if dim is None and A.ndim not in (1, 2):
+        raise ValueError(f"with 'ord' but without 'dim', the Tensor should have one or two axes, but its shape is {A.shape}.")
+    axes = tuple(range(A.ndim)) if dim is None else (dim,) if isinstance(dim, int) else dim
+    if len(axes) == 2:
+        return _matrix(A, ord, axes, keepdim)
+    if isinstance(ord, str):
+        raise ValueError(f"the order {ord!r} needs two axes, but got {axes}.")
+    return p_norm(A, ord, axes, keepdim)
+
+
+@operator()
+def vector_norm(x, ord=2, axis=None, keepdims=False, *, dtype=None):
+    """The vector norm over axes.
+
+    Args:
+        x (Tensor): any shape, of floats or complex numbers.
+        ord (int, float, inf, -inf): the order. Default: 2.
+        axis (int or tuple, optional): the axes. Default: None, for all.
+        keepdims (bool): whether reduced axes stay, with size 1. Default: False.
+        dtype (ms.dtype, optional): convert to it first. Default: None.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.vector_norm(ms.Tensor([3.0, -4.0]), 1))
+        7.0
+    """
+    return p_norm(_typed(x, dtype), ord, axis, keepdims)
+
+
+@operator()
+def matrix_norm(A, ord="fro", axis=(-2, -1), keepdims=False, *, dtype=None):
+    """The matrix norm over two axes.
+
+    Args:
+        A (Tensor): at least two axes, of floats or complex numbers.
+        ord (int, inf, -inf, 'fro', 'nuc'): the order. Default: 'fro'.
+        axis (tuple of int): the axes of rows and columns. Default: (-2, -1).
+        keepdims (bool): whether reduced axes stay, with size 1. Default: False.
+        dtype (ms.dtype, optional): convert to it first. Default: None.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.matrix_norm(ms.Tensor([[3.0, 0.0], [0.0, 4.0]])))
+        5.0
+    """
+    return _matrix(_typed(A, dtype), ord, axis, keepdims)
+
+
+@operator()
+def cond(A, p=None):
+    """The condition number of matrices in the norm `p`: the product of the norms of the matrix and its inverse.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.cond(ms.Tensor([[2.0, 0.0], [0.0, 1.0]])))
+        2.0
+    """
+    A = to_float(A)
+    if p in (None, 2, -2):
+        values = jnp.linalg.svd(A, compute_uv=False)
+        return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
+    return _matrix(A, p, (-2, -1), False) * _matrix(jnp.linalg.inv(A), p, (-2, -1), False)
+
+
+@operator()
+def lp_norm(x, axis, p, keep_dims, epsilon):
+    """The class form LpNorm: never below `epsilon`."""
+    return jnp.maximum(p_norm(x, p, axis, keep_dims), jnp.asarray(epsilon, x.dtype))
+
+
+@operator(2)
+def dist(input, other, p=2):
+    """The p-norm of input - other, over all elements.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.dist(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0]), 1))
+        4.0
+    """
+    x, y = promote(input, other)
+    return p_norm(to_float(x - y), p, None, False)
+
+
+@operator(2)
+def cdist(x1, x2, p=2.0):
+    """The p-norm distance of each row of `x1` to each row of `x2`.
+
+    Args:
+        x1 (Tensor): shape (..., P, M).
+        x2 (Tensor): shape (..., R, M).
+        p (float): the order, 0 or more, or inf. Default: 2.0.
+
+    Returns:
+        Tensor of shape (..., P, R).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.cdist(ms.Tensor([[0.0, 0.0]]), ms.Tensor([[3.0, 4.0], [0.0, 1.0]])))
+        [[5. 1.]]
+    """
+    if p < 0:
+        raise ValueError(f"'p' should not be negative, but got {p}.")
+    x, y = promote(x1, x2)
+    return p_norm(x[..., :, None, :] - y[..., None, :, :], p, -1, False)
+
+
+@operator()
+def pdist(input, p=2.0):
+    """The p-norm distance of each row to each later row, of shape (..., N * (N - 1) / 2).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.pdist(ms.Tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])))
+        [5.        1.        4.2426405]
+    """
+    rows, columns = jnp.triu_indices(input.shape[-2], 1)
+    return p_norm(input[..., rows, :] - input[..., columns, :], p, -1, False)
+
+
+@operator(2)
+def cosine_similarity(x1, x2, dim=1, eps=1e-08):
+    """The cosine of the angle between `x1` and `x2` along an axis.
+
+    Args:
+        x1, x2 (Tensor): of one shape, or broadcast to one.
+        dim (int): the axis. Default: 1.
+        eps (float): the least value of each norm. Default: 1e-8.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.cosine_similarity(ms.Tensor([[1.0, 0.0]]), ms.Tensor([[1.0, 1.0]])))
+        [0.7071067]
+    """
+    x, y = jnp.broadcast_arrays(*promote(x1, x2))
+    x, y = to_float(x), to_float(y)
+    least = jnp.asarray(eps, x.dtype)
+    lengths = jnp.maximum(p_norm(x, 2, dim, False), least) * jnp.maximum(p_norm(y, 2, dim, False), least)
+    return jnp.sum(x * y, dim) / lengths
+
+
+@operator()
+def renorm(input, p, axis, maxnorm):
+    """Sub-Tensors along an axis scaled down where their p-norm is above `maxnorm`.
+
+    Args:
+        input (Tensor): any shape, of floats.
+        p (float): the order of the norm, positive.
+        axis (int): the axis along which sub-Tensors lie.
+        maxnorm (float): the largest norm.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.renorm(ms.Tensor([[3.0, 4.0], [0.0, 1.0]]), 2, 0, 1.0))
+        [[0.6 0.8]
+         [0.  1. ]]
+    """
+    if p <= 0:
+        raise ValueError(f"'p' should be positive, but got {p}.")
+    others = tuple(i for i in range(input.ndim) if i != axis % input.ndim)
+    size = p_norm(input, p, others, True)
+    return input * jnp.where(size > maxnorm, maxnorm / (size + 1e-7), 1).astype(input.dtype)
+
+
+@operator()
+def l2_normalize(x, axis, epsilon):
+    """x / sqrt(max(sum(x**2), epsilon)) along `axis`."""
+    squares = jnp.sum(jnp.square(x), axis, keepdims=True)
+    return x * jax.lax.rsqrt(jnp.maximum(squares, jnp.asarray(epsilon, x.dtype)))
+
+
+# ---- limits on norms
+
+
+def _several(x, name):
+    single = isinstance(x, Tensor)
+    tensors = [x] if single else list(x) if isinstance(x, (tuple, list)) else None
+    if not tensors or not all(isinstance(t, Tensor) for t in tensors):
+        raise TypeError(f"For '{name}', 'x' should be a Tensor or a tuple or list of Tensors, but got {describe(x)}.")
+    return tensors, (lambda out: out[0]) if single else type(x)
+
+
+def _total_norm(tensors, p):
+    from msjax.ops.function.array_func.arrange import stack
+
+    return norm(stack([vector_norm(t, p) for t in tensors]), p)
+
+
+def clip_by_norm(x, max_norm, norm_type=2.0, error_if_nonfinite=False):
+    """Tensors scaled down where the norm of all of them together is above `max_norm`.
+
+    Args:
+        x (Tensor, or tuple or list of Tensor): what to scale.
+        max_norm (float): the largest norm.
+        norm_type (float): the order of the norm. Default: 2.0.
+        error_if_nonfinite (bool): whether a norm that is NaN or infinite is an error. Default: False.
+
+    Returns:
+        As `x`.
+
+    Raises:
+        RuntimeError: the norm is not finite, with `error_if_nonfinite`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.clip_by_norm(ms.Tensor([3.0, 4.0]), 1.0))
+        [0.6 0.8]
+    """
+    tensors, rebuild = _several(x, "clip_by_norm")
+    total = _total_norm(tensors, norm_type)
+    if error_if_nonfinite and not math.isfinite(float(total)):
+        raise RuntimeError(f"For 'clip_by_norm', the norm of the Tensors is {float(total)}, which is not finite.")
+    return rebuild([_scaled(t, total, max_norm) for t in tensors])
+
+
+@operator(2, name="clip_by_norm")
+def _scaled(x, total, max_norm):
+    return (x * jnp.minimum(max_norm / (total + 1e-6), 1).astype(x.dtype)).astype(x.dtype)
+
+
+@operator(2, name="clip_by_global_norm")
+def _scaled_global(x, total, clip_norm):
+    return x * (clip_norm / jnp.maximum(total, clip_norm)).astype(x.dtype)
+
+
+def clip_by_global_norm(x, clip_norm=1.0, use_norm=None):
+    """Tensors scaled by clip_norm / max(global norm, clip_norm), the global norm being that of all of them together.
+
+    Args:
+        x (tuple or list of Tensor): what to scale.
+        clip_norm (float or int): the largest norm, positive. Default: 1.0.
+        use_norm (None): only None is taken.
+
+    Returns:
+        A tuple of Tensors.
+
+    Raises:
+        ValueError: `use_norm` is given, or `clip_norm` is not positive.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.clip_by_global_norm((ms.Tensor([3.0]), ms.Tensor([4.0])), 1.0)[1])
+        [0.8]
+    """
+    if use_norm is not None:
+        raise ValueError("For 'clip_by_global_norm', 'use_norm' should be None.")
+    if clip_norm <= 0:
+        raise ValueError(f"For 'clip_by_global_norm', 'clip_norm' should be positive, but got {clip_norm}.")
+    tensors, _ = _several(x, "clip_by_global_norm")
+    total = _total_norm(tensors, 2)
+    scaled = tuple(_scaled_global(t, total, float(clip_norm)) for t in tensors)
+    return scaled[0] if isinstance(x, Tensor) else scaled

@@ -1,0 +1,154 @@
+"""Special functions. Bessel functions and Fourier transforms are joined in here."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.special as jsp
+
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, alike, is_number, need_floats, promote, to_float
+from msjax.ops.function.math_func import bessel, fourier
+from msjax.ops.function.math_func.bessel import *
+from msjax.ops.function.math_func.fourier import *
+from msjax.ops.function.math_func.tables import binary, unary
+
+__all__ = [
+    "digamma",
+    "erf",
+    "erfc",
+    "erfinv",
+    "igamma",
+    "igammac",
+    "lgamma",
+    "mvlgamma",
+    "polygamma",
+    "xdivy",
+    "xlogy",
+    "zeta",
+]
+__all__ += bessel.__all__ + fourier.__all__
+
+_X = "ms.Tensor([0.5, 2.0])"
+
+erf = unary("erf", jax.lax.erf, "The error function.", (f"ops.erf({_X})", "[0.5204999  0.9953223]"), floats=True)
+erfc = unary(
+    "erfc", jax.lax.erfc, "1 - erf(input), exact for large input.", (f"ops.erfc({_X})", "[0.47950017 0.00467773]"), floats=True
+)
+erfinv = unary(
+    "erfinv",
+    jax.lax.erf_inv,
+    "The inverse of erf, for input in (-1, 1).",
+    ("ops.erfinv(ms.Tensor([0.0, 0.5]))", "[0.         0.47693628]"),
+    floats=True,
+)
+lgamma = unary("lgamma", jax.lax.lgamma, "log|gamma(input)|.", (f"ops.lgamma({_X})", "[0.5723649 0.       ]"), floats=True)
+digamma = unary(
+    "digamma", jax.lax.digamma, "The derivative of lgamma.", (f"ops.digamma({_X})", "[-1.9635102  0.4227843]"), only_floats=True
+)
+igamma = binary(
+    "igamma",
+    lambda x, y: jax.lax.igamma(*jnp.broadcast_arrays(x, y)),
+    "The regularized lower incomplete gamma function P(input, other).",
+    ("ops.igamma(ms.Tensor([1.0]), ms.Tensor([1.0]))", "[0.6321206]"),
+    same=True,
+    dtypes=FLOATS_OF_SPECIAL,
+)
+igammac = binary(
+    "igammac",
+    lambda x, y: jax.lax.igammac(*jnp.broadcast_arrays(x, y)),
+    "The regularized upper incomplete gamma function Q(input, other).",
+    ("ops.igammac(ms.Tensor([1.0]), ms.Tensor([1.0]))", "[0.36787945]"),
+    same=True,
+    dtypes=FLOATS_OF_SPECIAL,
+)
+
+
+@operator(2)
+def zeta(input, other):
+    """The Hurwitz zeta function: the sum of (k + other)**-input over k = 0, 1, ...
+
+    Args:
+        input, other (Tensor): of one dtype, Float32 or Float64; `other` may be a number.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.zeta(ms.Tensor([2.0]), ms.Tensor([1.0])))
+        [1.644934]
+    """
+    if is_number(other) and not is_number(input):
+        other = jnp.asarray(other, input.dtype)
+    return jax.lax.zeta(*jnp.broadcast_arrays(*alike(input, other, FLOATS_OF_SPECIAL)))
+
+
+xlogy = binary(
+    "xlogy",
+    jsp.xlogy,
+    "input * log(other); 0 where input is 0.",
+    ("ops.xlogy(ms.Tensor([0.0, 2.0]), ms.Tensor([0.0, 1.0]))", "[0. 0.]"),
+    floats=True,
+)
+
+
+@operator(2)
+def xdivy(x, y):
+    """x / y, elementwise; 0 where x is 0.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.xdivy(ms.Tensor([0.0, 1.0]), ms.Tensor([0.0, 2.0])))
+        [0.  0.5]
+    """
+    if is_number(x) and is_number(y):
+        raise TypeError("one operand should be a Tensor, but both are numbers.")
+    x, y = (need_floats(v) for v in promote(x, y))
+    zero = x == 0
+    return jnp.where(zero, 0, x / jnp.where(zero & (y == 0), 1, y))
+
+
+@operator(2)
+def _polygamma(n, input):
+    x = to_float(input)
+    n = jnp.asarray(n).astype(x.dtype)
+    return jax.lax.polygamma(*jnp.broadcast_arrays(n, x))
+
+
+def polygamma(n, input):
+    """The n-th derivative of digamma.
+
+    Args:
+        n (Tensor or int): 0 or more.
+        input (Tensor): any shape, of floats.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.polygamma(ms.Tensor(1), ms.Tensor([1.0])))
+        [1.644934]
+    """
+    return _polygamma(n, input)
+
+
+@operator()
+def mvlgamma(input, p):
+    """log of the multivariate gamma function of dimension p; input should be above (p - 1) / 2.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.mvlgamma(ms.Tensor([2.0]), 2))
+        [0.45158303]
+    """
+    if p < 1:
+        raise ValueError(f"'p' should be 1 or more, but got {p}.")
+    x = to_float(input)
+    steps = jnp.arange(p, dtype=x.dtype) / 2
+    return p * (p - 1) / 4 * math.log(math.pi) + jnp.sum(jax.lax.lgamma(x[..., None] - steps), -1)
+
+
+@operator(3)
+def betainc(a, b, x):
+    """The regularized incomplete beta function."""
+    return jsp.betainc(to_float(a), to_float(b), to_float(x))

@@ -1,0 +1,163 @@
+"""Medians, quantiles, covariance."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.common import dtype as mstype
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import array, kind_of, to_float
+
+__all__ = ["cov", "median", "nanmedian", "nanquantile", "quantile"]
+
+
+def _at_rank(x, rank, axis, keepdims):
+    """The elements of a rank along an axis, and their indices."""
+    order = jnp.argsort(jax.lax.stop_gradient(x), axis)
+    index = jnp.take_along_axis(order, rank, axis)
+    values = jnp.take_along_axis(x, index, axis)
+    if not keepdims:
+        values, index = jnp.squeeze(values, axis), jnp.squeeze(index, axis)
+    return values, index.astype(mstype.to_jax(mstype.int64))
+
+
+@operator(name="median", int_grad=True)
+def _median(input, axis, keepdims, ignore_nan):
+    x = array(input)
+    if x.ndim == 0:
+        return x, jnp.zeros((), mstype.to_jax(mstype.int64))
+    n = jnp.full([1 if i == axis % x.ndim else s for i, s in enumerate(x.shape)], x.shape[axis])
+    if kind_of(x.dtype) != "f":
+        return _at_rank(x, (n - 1) // 2, axis, keepdims)
+    count = jnp.sum(~jnp.isnan(x), axis, keepdims=True)
+    # NaN are sorted to the end: the first of them stands for "not a median" unless they are left out.
+    rank = jnp.maximum(count - 1, 0) // 2 if ignore_nan else jnp.where(count == n, (n - 1) // 2, count)
+    return _at_rank(x, rank, axis, keepdims)
+
+
+def _axis(axis, name):
+    if isinstance(axis, bool) or not isinstance(axis, int):
+        raise TypeError(f"For '{name}', 'axis' should be an int, but got {axis!r}.")
+    return axis
+
+
+def median(input, axis=-1, keepdims=False):
+    """The median along an axis, and its index; of an even number the lower one.
+
+    Args:
+        input (Tensor): any shape and real dtype.
+        axis (int): the axis. Default: -1.
+        keepdims (bool): whether the axis stays, with size 1. Default: False.
+
+    Returns:
+        (values, indices): two Tensors, the second of Int64.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> values, indices = ops.median(ms.Tensor([3.0, 1.0, 2.0]))
+        >>> print(values, indices)
+        2.0 2
+    """
+    return _median(input, _axis(axis, "median"), keepdims, False)
+
+
+def nanmedian(input, axis=-1, keepdims=False):
+    """The median along an axis of the elements that are not NaN, and its index; see `median`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.nanmedian(ms.Tensor([3.0, 1.0, float("nan")]))[0])
+        1.0
+    """
+    return _median(input, _axis(axis, "nanmedian"), keepdims, True)
+
+
+@operator(name="median", int_grad=True)
+def global_median(input, ignore_nan):
+    """The median of all elements."""
+    x = array(input).reshape(-1)
+    out = _median.op.fn(x, 0, False, ignore_nan)[0]
+    return out, jnp.zeros((), mstype.to_jax(mstype.int64))
+
+
+def _check_q(q):
+    if isinstance(q, (int, float)) and not 0 <= q <= 1:
+        raise ValueError(f"For 'quantile', 'q' should be in [0, 1], but got {q}.")
+
+
+@operator(2, name="quantile")
+def _quantile(input, q, axis, keepdims, ignore_nan):
+    x = to_float(input)
+    return (jnp.nanquantile if ignore_nan else jnp.quantile)(x, jnp.asarray(q).astype(x.dtype), axis, keepdims=keepdims)
+
+
+def quantile(input, q, axis=None, keepdims=False):
+    """The q-th quantiles, with linear interpolation between neighbours.
+
+    Args:
+        input (Tensor): any shape, of floats.
+        q (float or Tensor): in [0, 1]; a 1-D Tensor of several adds a leading axis.
+        axis (int, optional): the axis. Default: None, for all elements.
+        keepdims (bool): whether the axis stays, with size 1. Default: False.
+
+    Raises:
+        ValueError: `q` is out of range.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.quantile(ms.Tensor([0.0, 1.0, 2.0, 3.0]), 0.5))
+        1.5
+    """
+    _check_q(q)
+    return _quantile(input, q, axis, keepdims, False)
+
+
+def nanquantile(input, q, axis=None, keepdims=False):
+    """The q-th quantiles of the elements that are not NaN; see `quantile`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.nanquantile(ms.Tensor([1.0, 3.0, float('nan')]), 0.5))
+        2.0
+    """
+    _check_q(q)
+    return _quantile(input, q, axis, keepdims, True)
+
+
+@operator(3, name="cov")
+def _cov(input, fweights, aweights, correction):
+    return jnp.cov(to_float(input), ddof=correction, fweights=fweights, aweights=aweights)
+
+
+def cov(input, *, correction=1, fweights=None, aweights=None):
+    """The covariance matrix of the rows of a Tensor.
+
+    Args:
+        input (Tensor): shape (N,) or (M, N): M variables, N observations.
+        correction (int): the divisor is N - correction. Default: 1.
+        fweights (Tensor, optional): how often each observation occurs. Default: None.
+        aweights (Tensor, optional): the weight of each observation. Default: None.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.cov(ms.Tensor([[0.0, 2.0], [2.0, 0.0]])))
+        [[ 2. -2.]
+         [-2.  2.]]
+    """
+    return _cov(input, fweights, aweights, int(correction))
+
+
+@operator(name="kthvalue", int_grad=True)
+def kthvalue(input, k, dim=-1, keepdim=False):
+    """The k-th smallest values along an axis, k counted from 1, and their indices."""
+    x = array(input)
+    if x.ndim == 0:
+        return x, jnp.zeros((), mstype.to_jax(mstype.int64))
+    if not 1 <= k <= x.shape[dim]:
+        raise ValueError(f"'k' should be in [1, {x.shape[dim]}], but got {k}.")
+    rank = jnp.full([1 if i == dim % x.ndim else s for i, s in enumerate(x.shape)], k - 1)
+    return _at_rank(x, rank, dim, keepdim)

@@ -1,0 +1,119 @@
+"""Operators that are one line of a table each: a function of jax.numpy and a sentence."""
+
+import inspect
+import sys
+
+import jax.numpy as jnp
+
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import alike, array, exact, float_tensors, need_floats, of_dtypes, promote, to_float
+
+
+def named(kernel, name, doc, shown):
+    kernel.__name__ = kernel.__qualname__ = name
+    kernel.__module__ = sys._getframe(2).f_globals["__name__"]
+    kernel.__doc__ = doc if shown is None else f"{doc}\n\n    Example:\n        {_example(*shown)}"
+    return kernel
+
+
+def _example(call, printed):
+    lines = [">>> import msjax as ms", ">>> from msjax import ops", f">>> print({call})", *printed.split("\n")]
+    return "\n        ".join(lines)
+
+
+def unary(name, fn, doc, shown=None, *, floats=False, only_floats=False, parameter="input", int_grad=False, differentiable=True):
+    """An elementwise operator of one Tensor.
+
+    Args:
+        name: the function's name, also in messages.
+        fn: from a jax array to a jax array.
+        doc: a sentence on what it computes.
+        shown: (call, what it prints), an example for the documentation.
+        floats: whether Bools and integers are taken as Float32.
+        only_floats: whether Bools and integers are refused, as a TypeError.
+        parameter: what MindSpore calls the operand.
+        int_grad, differentiable: see `msjax.autograd.op.Op`.
+    """
+    prepare = need_floats if only_floats else to_float if floats else array
+    kernel = _KERNELS[parameter](fn, prepare)
+    decorate = operator(1, int_grad=int_grad, differentiable=differentiable, tensors=True)
+    return decorate(named(kernel, name, doc, shown))
+
+
+def _of_input(fn, prepare):
+    return lambda input: fn(prepare(input))
+
+
+def _of_x(fn, prepare):
+    return lambda x: fn(prepare(x))
+
+
+def _of_input_x(fn, prepare):
+    return lambda input_x: fn(prepare(input_x))
+
+
+_KERNELS = {"input": _of_input, "x": _of_x, "input_x": _of_input_x}
+
+
+def binary(
+    name,
+    fn,
+    doc,
+    shown=None,
+    *,
+    floats=False,
+    yields=False,
+    same=False,
+    only_floats=False,
+    dtypes=None,
+    int_grad=False,
+    differentiable=True,
+):
+    """An elementwise operator of two Tensors or numbers, with the parameters `input` and `other`.
+
+    Args:
+        yields: whether a 0-d Tensor's dtype yields to that of an n-d one, see `promote`.
+        same: whether both have to be Tensors of one dtype.
+        only_floats: whether both have to be Tensors of floats.
+        dtypes: those that are computed in; of another, a TypeError. None for all.
+        name, fn, doc, shown, floats, int_grad, differentiable: as for `unary`.
+    """
+
+    def kernel(input, other):
+        if only_floats:
+            input, other = float_tensors(input, other)
+        x, y = alike(input, other, dtypes) if same else of_dtypes(*promote(input, other, yields), dtypes)
+        return fn(to_float(x), to_float(y)) if floats else fn(x, y)
+
+    return operator(2, int_grad=int_grad, differentiable=differentiable)(named(kernel, name, doc, shown))
+
+
+def renamed(function, name, **names):
+    """The function under another name, with keywords {new name: its own}; its own are taken, too."""
+
+    def call(*args, **kwargs):
+        return function(*args, **{names.get(key, key): value for key, value in kwargs.items()})
+
+    new = {own: key for key, own in names.items()}
+    parameters = inspect.signature(function).parameters.values()
+    call.__signature__ = inspect.Signature([p.replace(name=new.get(p.name, p.name)) for p in parameters])
+    call.__name__ = call.__qualname__ = name
+    call.__module__ = sys._getframe(1).f_globals["__name__"]
+    call.__doc__ = function.__doc__
+    if hasattr(function, "op"):
+        call.op = function.op
+    return call
+
+
+def comparison(name, fn, doc, shown=None):
+    """An operator of two Tensors or numbers that gives Bools."""
+
+    def kernel(input, other):
+        return fn(*exact(input, other))
+
+    return operator(2, differentiable=False)(named(kernel, name, doc, shown))
+
+
+def bools(x):
+    """The truth values of an array."""
+    return jnp.asarray(x) != 0

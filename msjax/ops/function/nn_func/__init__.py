@@ -1,0 +1,7 @@
+"""Operators of neural networks: activations, convolution, pooling, normalization, losses."""
+
+from msjax.lazy import gather
+
+__getattr__, __dir__ = gather(
+    __name__, "activations classification convolution ctc dropouts losses normalization pads pooling", "msjax.ops"
+)

@@ -1,0 +1,528 @@
+"""Activation functions."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.common import dtype as mstype
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import array, kind_of, need_floats, to_float
+from msjax.ops.dispatch.random_keys import next_key, wrap
+from msjax.ops.function.array_func.indexing import rebind
+from msjax.ops.function.math_func.tables import unary
+
+__all__ = [
+    "celu",
+    "elu",
+    "fast_gelu",
+    "gelu",
+    "glu",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "leaky_relu",
+    "log_softmax",
+    "logsigmoid",
+    "mish",
+    "prelu",
+    "relu",
+    "relu6",
+    "rrelu",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_shrink",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "swiglu",
+    "tanhshrink",
+    "threshold",
+]
+
+
+def _int(value, name):
+    """The value, if it is an int; TypeError otherwise."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"'{name}' should be an int, but got {describe(value)}.")
+    return value
+
+
+def _ints(value, name):
+    """The value, if it is an int, or a tuple of ints; TypeError otherwise."""
+    if isinstance(value, (tuple, list)):
+        return tuple(_int(v, name) for v in value)
+    return _int(value, name)
+
+
+def _real(value, name):
+    """The value, if it is an int or a float; TypeError otherwise."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"'{name}' should be an int or a float, but got {describe(value)}.")
+    return value
+
+
+@jax.custom_jvp
+def _relu(x):
+    return jnp.maximum(x, 0)
+
+
+@_relu.defjvp
+def _relu_jvp(primals, tangents):
+    # From the output, not the input: the one residual that is there anyway.
+    out = _relu(primals[0])
+    return out, jnp.where(out > 0, tangents[0], jnp.zeros_like(tangents[0]))
+
+
+@operator(name="ReLU", int_grad=True)
+def _relu_op(input):
+    return _relu(array(input))
+
+
+def relu(input, inplace=False):
+    """max(input, 0); its gradient at 0 is 0.
+
+    Args:
+        input (Tensor): any shape and real dtype.
+        inplace (bool): whether `input` itself gets the result. Default: False.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.relu(ms.Tensor([-1.0, 2.0])))
+        [0. 2.]
+    """
+    out = _relu_op(input)
+    if not inplace:
+        return out
+    rebind(input, out)
+    return input
+
+
+relu.op = _relu_op.op
+
+
+def _relu6(x):
+    # The gradient at 6 is 1, at 0 it is 0.
+    return _relu(jnp.where(x > 6, 6, x).astype(x.dtype))
+
+
+def _fast_gelu(x):
+    return x * jax.nn.sigmoid(1.702 * x)
+
+
+def _hardsigmoid(x):
+    if kind_of(x.dtype) != "f":
+        return jnp.clip((x + 3) // 6, 0, 1)
+    return jnp.where(x <= -3, 0, jnp.where(x >= 3, 1, x / 6 + 0.5)).astype(x.dtype)
+
+
+def _hardswish(x):
+    return x * jnp.where(x < -3, 0, jnp.where(x > 3, 6, x + 3)).astype(x.dtype) / 6
+
+
+def _softsign(x):
+    return x / (1 + jnp.abs(x))
+
+
+_X = "ms.Tensor([-1.0, 0.0, 2.0])"
+
+sigmoid = unary(
+    "sigmoid", jax.nn.sigmoid, "1 / (1 + exp(-input)).", (f"ops.sigmoid({_X})", "[0.26894143 0.5        0.880797  ]"), floats=True
+)
+relu6 = unary(
+    "relu6",
+    _relu6,
+    "min(max(x, 0), 6).",
+    ("ops.relu6(ms.Tensor([-1.0, 3.0, 8.0]))", "[0. 3. 6.]"),
+    only_floats=True,
+    parameter="x",
+)
+silu = unary(
+    "silu", jax.nn.silu, "input * sigmoid(input).", (f"ops.silu({_X})", "[-0.26894143  0.          1.761594  ]"), floats=True
+)
+mish = unary(
+    "mish",
+    jax.nn.mish,
+    "x * tanh(softplus(x)).",
+    (f"ops.mish({_X})", "[-0.30340144  0.          1.943959  ]"),
+    only_floats=True,
+    parameter="x",
+)
+selu = unary(
+    "selu",
+    jax.nn.selu,
+    "scale * (input_x where positive, alpha * (exp(input_x) - 1) elsewhere), scale 1.0507, alpha 1.6733.",
+    (f"ops.selu({_X})", "[-1.1113307  0.         2.101402 ]"),
+    floats=True,
+    parameter="input_x",
+)
+fast_gelu = unary(
+    "fast_gelu",
+    _fast_gelu,
+    "x * sigmoid(1.702 * x), which is close to gelu.",
+    (f"ops.fast_gelu({_X})", "[-0.15420423  0.          1.9356586 ]"),
+    only_floats=True,
+    parameter="x",
+)
+hardsigmoid = unary(
+    "hardsigmoid",
+    _hardsigmoid,
+    "input / 6 + 0.5, limited to [0, 1].",
+    (f"ops.hardsigmoid({_X})", "[0.3333333 0.5       0.8333333]"),
+)
+hardswish = unary(
+    "hardswish",
+    _hardswish,
+    "input * hardsigmoid(input).",
+    (f"ops.hardswish({_X})", "[-0.33333334  0.          1.6666666 ]"),
+    floats=True,
+)
+logsigmoid = unary(
+    "logsigmoid",
+    jax.nn.log_sigmoid,
+    "log(sigmoid(x)), computed without overflow.",
+    (f"ops.logsigmoid({_X})", "[-1.3132617  -0.6931472  -0.12692805]"),
+    floats=True,
+    parameter="x",
+)
+softsign = unary(
+    "softsign",
+    _softsign,
+    "x / (1 + |x|).",
+    (f"ops.softsign({_X})", "[-0.5        0.         0.6666667]"),
+    only_floats=True,
+    parameter="x",
+)
+tanhshrink = unary(
+    "tanhshrink",
+    lambda x: x - jnp.tanh(x),
+    "input - tanh(input).",
+    (f"ops.tanhshrink({_X})", "[-0.23840582  0.          1.0359724 ]"),
+    floats=True,
+)
+
+
+@operator(tensors=True)
+def gelu(input, approximate="none"):
+    """input * Phi(input), with Phi the normal distribution function.
+
+    Args:
+        input (Tensor): any shape, of floats.
+        approximate (str): "none" for the exact formula, "tanh" for the one with tanh. Default: "none".
+
+    Raises:
+        ValueError: another `approximate`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.gelu(ms.Tensor([-1.0, 0.0, 2.0])))
+        [-0.15865526  0.          1.9544997 ]
+    """
+    if approximate not in ("none", "tanh"):
+        raise ValueError(f"'approximate' should be 'none' or 'tanh', but got {approximate!r}.")
+    return jax.nn.gelu(need_floats(input), approximate=approximate == "tanh")
+
+
+@operator(tensors=True)
+def leaky_relu(input, alpha=0.2):
+    """input where positive, alpha * input elsewhere.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.leaky_relu(ms.Tensor([-2.0, 0.5, 2.0]), 0.1))
+        [-0.2  0.5  2. ]
+    """
+    _real(alpha, "alpha")
+    x = to_float(input)
+    return (jnp.maximum if alpha <= 1 else jnp.minimum)(x, jnp.asarray(alpha, x.dtype) * x)
+
+
+@operator(tensors=True)
+def elu(input_x, alpha=1.0):
+    """input_x where positive, alpha * (exp(input_x) - 1) elsewhere.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.elu(ms.Tensor([-2.0, 0.5, 2.0])))
+        [-0.86466473  0.5         2.        ]
+    """
+    return jax.nn.elu(need_floats(input_x), alpha)
+
+
+@operator(tensors=True)
+def celu(x, alpha=1.0):
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)); `alpha` should not be 0.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.celu(ms.Tensor([-2.0, 0.5, 2.0]), 2.0))
+        [-1.2642411  0.5        2.       ]
+    """
+    if alpha == 0:
+        raise ValueError("'alpha' should not be 0.")
+    return jax.nn.celu(need_floats(x), alpha)
+
+
+@operator(tensors=True)
+def hardtanh(input, min_val=-1.0, max_val=1.0):
+    """input limited to [min_val, max_val]; the gradient is 1/2 at the limits.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.hardtanh(ms.Tensor([-2.0, 0.5, 2.0])))
+        [-1.   0.5  1. ]
+    """
+    x = array(input)
+    return jnp.minimum(jnp.maximum(x, jnp.asarray(min_val, x.dtype)), jnp.asarray(max_val, x.dtype))
+
+
+@operator(tensors=True)
+def hardshrink(input, lambd=0.5):
+    """input where |input| > lambd, 0 elsewhere.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.hardshrink(ms.Tensor([-2.0, 0.5, 2.0])))
+        [-2.  0.  2.]
+    """
+    x = need_floats(input)
+    return jnp.where((x >= -lambd) & (x <= lambd), jnp.zeros_like(x), x)
+
+
+@operator(tensors=True)
+def softshrink(input, lambd=0.5):
+    """input moved towards 0 by lambd, and 0 where |input| <= lambd.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.softshrink(ms.Tensor([-2.0, 0.5, 2.0])))
+        [-1.5  0.   1.5]
+    """
+    if _real(lambd, "lambd") < 0:
+        raise RuntimeError(f"'lambd' should not be negative, but got {lambd}.")
+    x = need_floats(input)
+    return jnp.where(x > lambd, x - lambd, jnp.where(x < -lambd, x + lambd, jnp.zeros_like(x)))
+
+
+soft_shrink = softshrink
+
+
+@operator(tensors=True)
+def softplus(input, beta=1, threshold=20):
+    """log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.softplus(ms.Tensor([-2.0, 0.5, 2.0])))
+        [0.126928 0.974077 2.126928]
+    """
+    x = need_floats(input)
+    scaled = x * beta
+    return jnp.where(scaled > threshold, x, jax.nn.softplus(scaled) / beta)
+
+
+@operator()
+def threshold(input, thr, value):
+    """input where it is larger than `thr`, `value` elsewhere.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.threshold(ms.Tensor([-2.0, 0.5, 2.0]), 0.5, 9.0))
+        [9. 9. 2.]
+    """
+    _real(thr, "thr"), _real(value, "value")
+    x = array(input)
+    return jnp.where(x > jnp.asarray(thr).astype(x.dtype), x, jnp.asarray(value).astype(x.dtype))
+
+
+@operator(2)
+def prelu(input, weight):
+    """input where positive, weight * input elsewhere; one weight for each channel (axis 1), or one for all.
+
+    Args:
+        input (Tensor): shape (N, C, ...), of floats.
+        weight (Tensor): shape (1,) or (C,).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.prelu(ms.Tensor([-2.0, 4.0]), ms.Tensor([0.25])))
+        [-0.5  4. ]
+    """
+    x = to_float(input)
+    w = array(weight).astype(x.dtype)
+    if w.ndim > 1:
+        raise ValueError(f"'weight' should have one axis, but its shape is {w.shape}.")
+    if w.size == 1:
+        w = w.reshape(())
+    elif w.size > 1:
+        if x.ndim < 2 or x.shape[1] != w.size:
+            raise ValueError(f"'weight' should have one element or one for each channel of {x.shape}, but has {w.size}.")
+        w = w.reshape((-1,) + (1,) * (x.ndim - 2))
+    return jnp.where(x > 0, x, w * x)
+
+
+def _rrelu(x, key, lower, upper):
+    x = to_float(x)
+    if lower == upper:
+        slope = jnp.asarray(lower, x.dtype)
+    else:
+        slope = jax.random.uniform(wrap(key), x.shape, x.dtype, lower, upper)
+    return jnp.where(x >= 0, x, slope * x)
+
+
+_RRELU = Op("rrelu", _rrelu)
+
+
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3):
+    """input where positive, elsewhere multiplied by a slope drawn anew for each element.
+
+    Args:
+        input (Tensor): any shape, of floats.
+        lower, upper (float): slopes are drawn uniformly from [lower, upper). Default: 1/8 and 1/3.
+
+    Raises:
+        ValueError: lower > upper.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.rrelu(ms.Tensor([-1.0, 2.0]), 0.5, 0.5))
+        [-0.5  2. ]
+    """
+    if lower > upper:
+        raise ValueError(f"For 'rrelu', 'lower' should not be above 'upper', but got {lower} and {upper}.")
+    return apply(_RRELU, (input, next_key()), (float(lower), float(upper)))
+
+
+def _typed(x, dtype):
+    return to_float(x if dtype is None else array(x).astype(mstype.to_jax(dtype)))
+
+
+@operator()
+def softmax(input, axis=-1, *, dtype=None):
+    """exp(input) / sum(exp(input)) along `axis`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.softmax(ms.Tensor([1.0, 2.0])))
+        [0.26894143 0.7310586 ]
+    """
+    return jax.nn.softmax(_typed(input, dtype), _ints(axis, "axis"))
+
+
+@operator()
+def softmin(x, axis=-1, *, dtype=None):
+    """softmax(-x) along `axis`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.softmin(ms.Tensor([1.0, 2.0])))
+        [0.7310586  0.26894143]
+    """
+    return jax.nn.softmax(-_typed(x, dtype), _ints(axis, "axis"))
+
+
+@operator()
+def log_softmax(logits, axis=-1):
+    """log(softmax(logits)) along `axis`, computed without overflow.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.log_softmax(ms.Tensor([1.0, 2.0])))
+        [-1.3132616  -0.31326163]
+    """
+    return jax.nn.log_softmax(to_float(logits), _int(axis, "axis"))
+
+
+def _halves(x, axis):
+    if not -x.ndim <= _int(axis, "axis") < x.ndim:
+        raise ValueError(f"axis {axis} is out of range for an input of shape {x.shape}.")
+    if x.shape[axis] % 2:
+        raise ValueError(f"axis {axis} should have an even size to be halved, but the shape is {x.shape}.")
+    return jnp.split(x, 2, axis)
+
+
+@operator(name="GLU")
+def glu(x, axis=-1):
+    """The first half along `axis` times the sigmoid of the second half.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.glu(ms.Tensor([1.0, 2.0, 0.0, 0.0])))
+        [0.5 1. ]
+    """
+    first, second = _halves(to_float(x), axis)
+    return first * jax.nn.sigmoid(second)
+
+
+@operator(name="Swiglu")
+def swiglu(input, dim=-1):
+    """The silu of the first half along `dim` times the second half.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.swiglu(ms.Tensor([0.0, 1.0, 2.0, 2.0])))
+        [0.        1.4621172]
+    """
+    first, second = _halves(to_float(input), dim)
+    return jax.nn.silu(first) * second
+
+
+def _gumbel_softmax(logits, key, tau, hard, dim):
+    logits = to_float(logits)
+    noise = jax.random.gumbel(wrap(key), logits.shape, logits.dtype)
+    soft = jax.nn.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    picked = jax.nn.one_hot(jnp.argmax(soft, dim), soft.shape[dim], dtype=soft.dtype, axis=dim)
+    # One-hot forward, with the gradient of the soft sample.
+    return jax.lax.stop_gradient(picked - soft) + soft
+
+
+_GUMBEL_SOFTMAX = Op("gumbel_softmax", _gumbel_softmax)
+
+
+def gumbel_softmax(logits, tau=1.0, hard=False, dim=-1):
+    """A random, differentiable choice: softmax((logits + Gumbel noise) / tau) along `dim`.
+
+    Args:
+        logits (Tensor): unnormalized log probabilities, of floats.
+        tau (float): the temperature, above 0. Default: 1.0.
+        hard (bool): whether the result is one-hot, with the gradient of the soft one. Default: False.
+        dim (int): the axis of choices. Default: -1.
+
+    Raises:
+        ValueError: `tau` is not positive.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.gumbel_softmax(ms.Tensor([[1.0, 2.0, 3.0]]), hard=True).sum())
+        1.0
+    """
+    if tau <= 0:
+        raise ValueError(f"For 'gumbel_softmax', 'tau' should be positive, but got {tau}.")
+    if not -logits.ndim <= dim < logits.ndim:
+        raise ValueError(f"For 'gumbel_softmax', 'dim' {dim} is out of range for {logits.ndim} axes.")
+    return apply(_GUMBEL_SOFTMAX, (logits, next_key()), (float(tau), bool(hard), dim % logits.ndim))

@@ -1,0 +1,328 @@
+"""Loss functions of classes: cross entropies, margins between classes."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.function.nn_func.loss_reduction import check_reduction, reduce_loss
+
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cross_entropy",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "nll_loss",
+]
+
+
+def _is_int(x):
+    return jnp.issubdtype(x.dtype, jnp.integer)
+
+
+@operator(2, name="SoftmaxCrossEntropyWithLogits")
+def softmax_cross_entropy(logits, labels, sparse, reduction):
+    """Cross entropy of logits (N, C) with class numbers (N,) if sparse, else with probabilities (N, C)."""
+    if sparse != _is_int(labels):
+        wanted = "integers, the classes' numbers," if sparse else "floats, the classes' probabilities,"
+        raise TypeError(f"the labels should be {wanted} but their dtype is {labels.dtype}.")
+    if logits.ndim != 2 or labels.shape != (logits.shape[:1] if sparse else logits.shape):
+        raise ValueError(f"logits of shape (N, C) don't fit labels: got {logits.shape} and {labels.shape}.")
+    log_p = jax.nn.log_softmax(logits, -1)
+    if sparse:
+        losses = -_at_classes(log_p, labels)
+    else:
+        losses = -jnp.sum(log_p * labels, -1)
+    return reduce_loss(losses, reduction)
+
+
+@operator(2, name="SoftmaxCrossEntropyWithLogits")
+def softmax_cross_entropy_and_gradient(logits, labels):
+    """The cross entropies (N,) and their gradients (N, C)."""
+    losses = -jnp.sum(jax.nn.log_softmax(logits, -1) * labels, -1)
+    return losses, jax.lax.stop_gradient(jax.nn.softmax(logits, -1) - labels)
+
+
+@operator(2, name="SparseSoftmaxCrossEntropyWithLogits")
+def sparse_softmax_cross_entropy(logits, labels, is_grad):
+    """The mean cross entropy, or its gradient."""
+    if is_grad:
+        return (jax.nn.softmax(logits, -1) - jax.nn.one_hot(labels, logits.shape[-1], dtype=logits.dtype)) / logits.shape[0]
+    return -jnp.mean(_at_classes(jax.nn.log_softmax(logits, -1), labels))
+
+
+def _at_classes(x, classes, axis=-1):
+    """x at one class number along an axis."""
+    index = jnp.expand_dims(classes.astype(jnp.int32), axis)
+    return jnp.squeeze(jnp.take_along_axis(x, index, axis), axis)
+
+
+def _nll(log_p, target, weight, ignore_index, reduction, smoothing, axis):
+    """Losses of class numbers; `axis` is that of the classes."""
+    valid = target != ignore_index
+    classes = jnp.where(valid, target, 0)
+    share = valid.astype(log_p.dtype)
+    if weight is not None:
+        if weight.shape != (log_p.shape[axis],):
+            raise ValueError(f"'weight' should have one number for each of {log_p.shape[axis]} classes, but got {weight.shape}.")
+        share = share * jnp.take(weight, classes)
+    losses = -_at_classes(log_p, classes, axis) * share
+    total = jnp.sum(losses) if reduction != "none" else losses
+    if smoothing:
+        if weight is not None:
+            log_p = log_p * weight.reshape([-1 if i == axis % log_p.ndim else 1 for i in range(log_p.ndim)])
+        even = jnp.where(valid, -jnp.sum(log_p, axis), 0)
+        even = jnp.sum(even) if reduction != "none" else even
+        total = (1 - smoothing) * total + smoothing / log_p.shape[axis] * even
+    return total / jnp.sum(share) if reduction == "mean" else total
+
+
+@operator(3)
+def _nll_loss(inputs, target, weight, ignore_index, reduction, label_smoothing):
+    return _nll(inputs, target, weight, ignore_index, reduction, label_smoothing, 0 if inputs.ndim == 1 else 1)
+
+
+def _check_classes(input, target, ignore_index, reduction, label_smoothing, who):
+    for name, value in (("input", input), ("target", target)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
+    if isinstance(ignore_index, bool) or not isinstance(ignore_index, int):
+        raise TypeError(f"For '{who}', 'ignore_index' should be an int, but got {describe(ignore_index)}.")
+    check_reduction(reduction, who)
+    if isinstance(label_smoothing, bool) or not isinstance(label_smoothing, (int, float)):
+        raise TypeError(f"For '{who}', 'label_smoothing' should be a float, but got {describe(label_smoothing)}.")
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"For '{who}', 'label_smoothing' should be in [0, 1], but got {label_smoothing}.")
+    wanted = input.shape[:1] + input.shape[2:] if input.ndim > 1 else ()
+    if target.dtype.kind in "iu" and target.shape != wanted:
+        raise ValueError(f"For '{who}', the target should have shape {wanted}, but its shape is {target.shape}.")
+
+
+@operator(2, differentiable=False)
+def weights_of(weight, target, ignore_index):
+    """The weight of each target; 0 for one that doesn't count."""
+    return jnp.where(target == ignore_index, 0, jnp.take(weight, jnp.where(target == ignore_index, 0, target)))
+
+
+def nll_loss(inputs, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+    """The negative of the inputs, logarithms of probabilities, at the classes of the target.
+
+    Args:
+        inputs (Tensor): of shape (N, C), (N, C, d1, ...) or (C,).
+        target (Tensor): integers, of shape (N,), (N, d1, ...) or ().
+        weight (Tensor, optional): of shape (C,), the weight of each class.
+        ignore_index (int): a target that doesn't count. Default: -100.
+        reduction (str): "mean" (the default, weighted), "sum" or "none".
+        label_smoothing (float): the share of even probabilities in the target, in [0, 1]. Default: 0.0.
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type, shape or value.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.nll_loss(ms.Tensor([[-1.0, -2.0]]), ms.Tensor([1])))
+        2.0
+    """
+    _check_classes(inputs, target, ignore_index, reduction, label_smoothing, "nll_loss")
+    return _nll_loss(inputs, target, weight, ignore_index, reduction, float(label_smoothing))
+
+
+@operator(3)
+def _cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing):
+    axis = 0 if input.ndim == 1 else 1
+    log_p = jax.nn.log_softmax(input, axis)
+    if _is_int(target):
+        return _nll(log_p, target, weight, ignore_index, reduction, label_smoothing, axis)
+    if target.shape != input.shape:
+        raise ValueError(f"probabilities should have the input's shape, {input.shape}, but their shape is {target.shape}.")
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
+    if weight is not None:
+        log_p = log_p * weight.reshape([-1 if i == axis else 1 for i in range(input.ndim)])
+    losses = -jnp.sum(log_p * target, axis)
+    return reduce_loss(losses, reduction)
+
+
+def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+    """The cross entropy of softmax(input) with the target.
+
+    Args:
+        input (Tensor): of shape (N, C), (N, C, d1, ...) or (C,).
+        target (Tensor): class numbers, integers of shape (N,), (N, d1, ...) or (); or probabilities, floats of the
+            input's shape.
+        weight (Tensor, optional): of shape (C,), the weight of each class.
+        ignore_index (int): a class number that doesn't count. Default: -100.
+        reduction (str): "mean" (the default; of class numbers weighted), "sum" or "none".
+        label_smoothing (float): the share of even probabilities in the target, in [0, 1]. Default: 0.0.
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type, shape or value.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.cross_entropy(ms.Tensor([[0.0, 0.0]]), ms.Tensor([1])))
+        0.6931472
+    """
+    _check_classes(input, target, ignore_index, reduction, label_smoothing, "cross_entropy")
+    return _cross_entropy(input, target, weight, ignore_index, reduction, float(label_smoothing))
+
+
+# ---- two classes
+
+_TINY = 1e-12
+
+
+def _log(p):
+    return jnp.log(jnp.maximum(p, jnp.asarray(_TINY, p.dtype)))
+
+
+@jax.custom_jvp
+def _bce(p, label):
+    return -(label * _log(p) + (1 - label) * _log(1 - p))
+
+
+@_bce.defjvp
+def _bce_jvp(primals, tangents):
+    # MindSpore's form, which is 0, and not infinite, where a probability of 0 or 1 is right.
+    (p, label), (dp, dlabel) = primals, tangents
+    slope = (p - label) / jnp.maximum(p * (1 - p), _TINY)
+    return _bce(p, label), slope * dp + (_log(1 - p) - _log(p)) * dlabel
+
+
+@operator(3, name="BinaryCrossEntropy")
+def _binary_cross_entropy(logits, labels, weight, reduction):
+    if logits.shape != labels.shape:
+        raise ValueError(f"probabilities and labels should have one shape, but they have {logits.shape} and {labels.shape}.")
+    losses = _bce(logits, labels.astype(logits.dtype))
+    return reduce_loss(losses if weight is None else losses * weight, reduction)
+
+
+def binary_cross_entropy(logits, labels, weight=None, reduction="mean"):
+    """-(labels * log(p) + (1 - labels) * log(1 - p)) of probabilities p.
+
+    Args:
+        logits (Tensor): the probabilities, in [0, 1].
+        labels (Tensor): of the same shape, in [0, 1].
+        weight (Tensor, optional): of a shape that can be broadcast.
+        reduction (str): "mean" (the default), "sum" or "none".
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type, shape or value.
+    """
+    for name, value in (("logits", logits), ("labels", labels)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"For 'binary_cross_entropy', '{name}' should be a Tensor, but got {describe(value)}.")
+    check_reduction(reduction, "binary_cross_entropy")
+    return _binary_cross_entropy(logits, labels, weight, reduction)
+
+
+@operator(4, name="BCEWithLogitsLoss")
+def _bce_with_logits(input, target, weight, pos_weight, reduction):
+    negative = jax.nn.softplus(-input)
+    if pos_weight is None:
+        losses = (1 - target) * input + negative
+    else:
+        losses = (1 - target) * input + ((pos_weight - 1) * target + 1) * negative
+    losses = losses if weight is None else losses * weight
+    return reduce_loss(losses.astype(jnp.result_type(input, target)), reduction)
+
+
+def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction="mean"):
+    """The binary cross entropy of sigmoid(input) with the target, computed without overflow.
+
+    Args:
+        input, target (Tensor): of the same shape.
+        weight (Tensor, optional): of a shape that can be broadcast.
+        pos_weight (Tensor, optional): the weight of targets 1, of a shape that can be broadcast.
+        reduction (str): "mean" (the default), "sum" or "none".
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type, shape or value.
+    """
+    for name, value in (("input", input), ("target", target)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"For 'binary_cross_entropy_with_logits', '{name}' should be a Tensor, but got {describe(value)}.")
+    check_reduction(reduction, "binary_cross_entropy_with_logits")
+    return _bce_with_logits(input, target, weight, pos_weight, reduction)
+
+
+# ---- margins
+
+
+@operator(3, name="MultiMarginLoss")
+def _multi_margin_loss(input, target, weight, p, margin, reduction):
+    own = jnp.take_along_axis(input, target.astype(jnp.int32)[:, None], 1)
+    losses = jnp.maximum(margin - own + input, 0) ** p
+    if weight is not None:
+        losses = losses * jnp.take(weight, target)[:, None]
+    others = jnp.arange(input.shape[1]) != target[:, None]
+    return reduce_loss(jnp.sum(jnp.where(others, losses, 0), 1) / input.shape[1], reduction)
+
+
+def multi_margin_loss(input, target, p=1, margin=1, weight=None, reduction="mean"):
+    """The mean over the other classes of max(0, margin - own + other) ** p, where own is the input at the target.
+
+    Args:
+        input (Tensor): of shape (N, C).
+        target (Tensor): class numbers, of shape (N,).
+        p (int): 1 (the default) or 2.
+        margin (int or float): Default: 1.
+        weight (Tensor, optional): of shape (C,), the weight of each target.
+        reduction (str): "mean" (the default), "sum" or "none".
+
+    Raises:
+        ValueError: another `p` or reduction.
+    """
+    if p not in (1, 2):
+        raise ValueError(f"For 'multi_margin_loss', 'p' should be 1 or 2, but got {p}.")
+    check_reduction(reduction, "multi_margin_loss")
+    return _multi_margin_loss(input, target, weight, int(p), float(margin), reduction)
+
+
+@operator(2, name="MultilabelMarginLoss")
+def _multilabel_margin_loss(input, target, reduction):
+    x, t = jnp.atleast_2d(input), jnp.atleast_2d(target)
+    classes = x.shape[1]
+    # The targets of a sample end at the first -1.
+    named = jnp.cumprod(t >= 0, 1).astype(bool)
+    safe = jnp.where(named, t, 0)
+    is_target = jnp.any(jax.nn.one_hot(safe, classes, dtype=bool) & named[..., None], 1)
+    gaps = jnp.maximum(1 - jnp.take_along_axis(x, safe, 1)[..., None] + x[:, None, :], 0)
+    counted = named[..., None] & ~is_target[:, None, :]
+    losses = jnp.sum(jnp.where(counted, gaps, 0), (1, 2)) / classes
+    return reduce_loss(losses.reshape(input.shape[:-1]), reduction)
+
+
+def multilabel_margin_loss(input, target, reduction="mean"):
+    """The sum, over a sample's targets and its other classes, of max(0, 1 - target + other), divided by the classes' number.
+
+    Args:
+        input (Tensor): of shape (N, C) or (C,).
+        target (Tensor): class numbers, of the same shape; a sample's end at the first -1.
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+    check_reduction(reduction, "multilabel_margin_loss")
+    return _multilabel_margin_loss(input, target, reduction)
+
+
+@operator(3)
+def _multilabel_soft_margin_loss(input, target, weight, reduction):
+    losses = -(target * jax.nn.log_sigmoid(input) + (1 - target) * jax.nn.log_sigmoid(-input))
+    return reduce_loss(jnp.mean(losses if weight is None else losses * weight, -1), reduction)
+
+
+def multilabel_soft_margin_loss(input, target, weight=None, reduction="mean"):
+    """The mean over the classes of the binary cross entropy of sigmoid(input).
+
+    Args:
+        input, target (Tensor): of shape (N, C); targets are 0 or 1.
+        weight (Tensor, optional): of shape (C,).
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+    check_reduction(reduction, "multilabel_soft_margin_loss")
+    return _multilabel_soft_margin_loss(input, target, weight, reduction)

@@ -1,0 +1,400 @@
+"""Convolutions, in MindSpore's layouts: NC... inputs, weights (out, in / groups, ...)."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import kind_of
+from msjax.ops.function.nn_func.sliding import n_ints, on_cpu, out_sizes, pad_spatial, same_pads, steps
+
+__all__ = ["bias_add", "conv1d", "conv2d", "conv3d", "conv3d_transpose", "conv_transpose2d"]
+
+_LAYOUT = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}
+# More positions in a window than this are too many to be written out one by one.
+_MAX_TAPS = 64
+
+
+def _check_dtypes(x, weight):
+    if kind_of(x.dtype) != kind_of(weight.dtype):
+        raise TypeError(f"input and weight should be of one kind of dtype, but they are {x.dtype} and {weight.dtype}.")
+
+
+def _conv(x, weight, bias, stride, padding, dilation, group):
+    if x.ndim not in _LAYOUT or x.ndim != weight.ndim:
+        raise ValueError(f"input and weight should both have {weight.ndim} axes, but the input's shape is {x.shape}.")
+    _check_dtypes(x, weight)
+    if x.shape[1] != weight.shape[1] * group:
+        raise RuntimeError(
+            f"the input should have {weight.shape[1] * group} channels (axis 1), as the weight of shape {weight.shape} "
+            f"with {group} group(s) says, but its shape is {x.shape}."
+        )
+    out = convolve(x, weight.astype(x.dtype), stride, padding, dilation, group)
+    return out if bias is None else out + bias.astype(x.dtype).reshape((1, -1) + (1,) * (x.ndim - 2))
+
+
+def convolve(x, weight, stride, padding, dilation, group):
+    """The convolution of jax arrays; `padding` has a pair for each axis.
+
+    XLA's convolutions for CPUs are slow or very slow in common cases: 1x1 and depthwise kernels, windows as large as
+    the image, gradients of grouped kernels (measured: 2 to 200 times). There, products and shifted sums are used.
+    """
+    rewrite = _cpu_rewrite(x.shape, weight.shape, stride, padding, dilation, group) if on_cpu() else None
+    if rewrite is None:
+        return jax.lax.conv_general_dilated(
+            x,
+            weight,
+            window_strides=stride,
+            padding=padding,
+            rhs_dilation=dilation,
+            dimension_numbers=_LAYOUT[x.ndim],
+            feature_group_count=group,
+        )
+    if rewrite in (_tiles, _split_groups):
+        return rewrite(x, weight, stride, padding, dilation, group)
+
+    # What is made of the input on the way, several times its size, is made again in the backward, not kept.
+    def run(x, weight):
+        return rewrite(x, weight, stride, padding, dilation, group)
+
+    return jax.checkpoint(run, prevent_cse=False)(x, weight)
+
+
+def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
+    """The function that computes this convolution faster on CPUs than XLA's; None for none."""
+    sizes, kernel = x_shape[2:], weight_shape[2:]
+    out = out_sizes(sizes, kernel, stride, padding, dilation)
+    if 0 in x_shape or min(out) <= 0:
+        return None
+    taps = math.prod(kernel)
+    if group > 1:
+        if weight_shape[1] == 1 and taps <= _MAX_TAPS:
+            return _shifted_sums
+        if group <= 8:
+            return _split_groups
+        return _grouped_columns if taps <= _MAX_TAPS else _split_groups
+    # Windows that don't overlap, or a single one.
+    if all((k == 1 or s == k or o == 1) and (d == 1 or k == 1) for k, s, o, d in zip(kernel, stride, out, dilation)):
+        return _tiles
+    if taps > _MAX_TAPS:
+        return None
+    # Images smaller than the window miss XLA's fast convolution altogether.
+    if any(min(n, o) < (k - 1) * d + 1 for n, o, k, d in zip(sizes, out, kernel, dilation)):
+        return _columns
+    # Between few channels, the gradient of the input is faster as a product.
+    return _columns if 4 <= x_shape[1] <= 16 and x_shape[1] * taps <= 256 else None
+
+
+def _tiles(x, weight, stride, padding, dilation, group):
+    """Windows that don't overlap: the image cut in tiles, and one product."""
+    n, kernel = x.ndim - 2, weight.shape[2:]
+    out = out_sizes(x.shape[2:], kernel, stride, padding, (1,) * n)
+    x = pad_spatial(x, padding)
+    limits = [(o - 1) * s + 1 if k == 1 else o * k for o, s, k in zip(out, stride, kernel)]
+    strides = [s if k == 1 else 1 for s, k in zip(stride, kernel)]
+    x = jax.lax.slice(x, [0] * x.ndim, [*x.shape[:2], *limits], [1, 1, *strides])
+    # Axes: 0 batch, 1 channels, 2 output channels, then output positions and positions in the window.
+    at, within = list(range(3, 3 + n)), list(range(3 + n, 3 + 2 * n))
+    shape, axes = list(x.shape[:2]), [0, 1]
+    for i in range(n):
+        shape += [out[i], kernel[i]]
+        axes += [at[i], within[i]]
+    return jnp.einsum(x.reshape(shape), axes, weight, [2, 1, *within], [0, 2, *at])
+
+
+def _split_groups(x, weight, stride, padding, dilation, group):
+    """A convolution for each group."""
+    pieces = zip(jnp.split(x, group, 1), jnp.split(weight, group, 0))
+    return jnp.concatenate([convolve(a, w, stride, padding, dilation, 1) for a, w in pieces], 1)
+
+
+def _shifted(x, kernel, stride, padding, dilation, first):
+    """The padded input at each position in a window, in C order; its spatial axes begin at `first`."""
+    taps = [pad_spatial(x, padding, first)]
+    for i, (k, s, d) in enumerate(zip(kernel, stride, dilation)):
+        taps = [piece for tap in taps for piece in steps(tap, first + i, k, s, d)]
+    return taps
+
+
+def _shifted_sums(x, weight, stride, padding, dilation, group):
+    """A kernel of its own for each channel: the sum of shifted inputs, each weighted."""
+    del group
+    kernel, n = weight.shape[2:], x.ndim - 2
+    times = weight.shape[0] // x.shape[1]
+    if times > 1:
+        x = jnp.repeat(x, times, 1)
+    columns = weight.reshape(weight.shape[0], -1)
+    out = None
+    for i, tap in enumerate(_shifted(x, kernel, stride, padding, dilation, 2)):
+        term = tap * columns[:, i].reshape(-1, *(1,) * n)
+        out = term if out is None else out + term
+    return out
+
+
+def _columns(x, weight, stride, padding, dilation, group):
+    """The windows as rows of a matrix, and one product."""
+    del group
+    kernel = weight.shape[2:]
+    rows = jnp.concatenate(_shifted(jnp.moveaxis(x, 1, -1), kernel, stride, padding, dilation, 1), -1)
+    out = rows @ jnp.moveaxis(weight, (0, 1), (-1, -2)).reshape(-1, weight.shape[0])
+    return jnp.moveaxis(out, -1, 1)
+
+
+def _grouped_columns(x, weight, stride, padding, dilation, group):
+    """As `_columns`, with a product for each group."""
+    outs, ins, *kernel = weight.shape
+    rows = jnp.stack(_shifted(jnp.moveaxis(x, 1, -1), kernel, stride, padding, dilation, 1), -2)
+    rows = rows.reshape(*rows.shape[:-1], group, ins)
+    weight = weight.reshape(group, outs // group, ins, -1)
+    out = jnp.einsum("...kgi,goik->...go", rows, weight)
+    return jnp.moveaxis(out.reshape(*out.shape[:-2], outs), -1, 1)
+
+
+def _conv_transpose(x, weight, bias, stride, padding, dilation, group, sizes, tail=()):
+    if x.ndim not in _LAYOUT or x.ndim != weight.ndim:
+        raise ValueError(f"input and weight should both have {weight.ndim} axes, but the input's shape is {x.shape}.")
+    _check_dtypes(x, weight)
+    if x.shape[1] != weight.shape[0]:
+        raise RuntimeError(
+            f"the input should have {weight.shape[0]} channels (axis 1), as the weight of shape {weight.shape} says, "
+            f"but its shape is {x.shape}."
+        )
+    expected = out_sizes(sizes, weight.shape[2:], stride, padding, dilation)
+    if expected != x.shape[2:]:
+        raise ValueError(f"an output of {sizes} belongs to an input of {expected}, but the input's shape is {x.shape}.")
+    out = deconvolve(x, weight.astype(x.dtype), stride, padding, dilation, group, sizes)
+    if bias is not None:
+        out = out + bias.astype(x.dtype).reshape((1, -1) + (1,) * (x.ndim - 2))
+    return pad_spatial(out, [(0, n) for n in tail]) if any(tail) else out
+
+
+def deconvolve(x, weight, stride, padding, dilation, group, sizes):
+    """The gradient of a convolution of an image of `sizes` with respect to the image."""
+    image = jax.ShapeDtypeStruct((x.shape[0], weight.shape[1] * group, *sizes), x.dtype)
+    (out,) = jax.linear_transpose(lambda im: convolve(im, weight, stride, padding, dilation, group), image)(x)
+    return out
+
+
+# Operands: input, weight, bias or None. Static: stride, padding pairs, dilation, group.
+CONV = Op("Conv", _conv, shape_error=RuntimeError)
+# Likewise; in the end, the spatial sizes of the output, and how many zeros to append to each axis.
+CONV_TRANSPOSE = Op("ConvTranspose", _conv_transpose, shape_error=RuntimeError)
+# The same with the weights of MindSpore's layers of one axis: (out, in / groups, 1, size).
+CONV_1D = Op("Conv1d", lambda x, weight, *rest: _conv(x, weight[:, :, 0], *rest), shape_error=RuntimeError)
+CONV_TRANSPOSE_1D = Op(
+    "Conv1dTranspose", lambda x, weight, *rest: _conv_transpose(x, weight[:, :, 0], *rest), shape_error=RuntimeError
+)
+
+
+def transposed_sizes(sizes, kernel, stride, pads, dilation, output_padding):
+    """The spatial sizes of a transposed convolution's output."""
+    return tuple(
+        [
+            (n - 1) * s - sum(p) + (k - 1) * d + 1 + extra
+            for n, k, s, p, d, extra in zip(sizes, kernel, stride, pads, dilation, output_padding)
+        ]
+    )
+
+
+def conv_pads(pad_mode, padding, sizes, kernel, stride, dilation, who):
+    """The padding pairs of MindSpore's `pad_mode` and `padding`, a number for all sides or one for each axis.
+
+    Raises:
+        ValueError: another mode, or padding in a mode that takes none.
+    """
+    n = len(kernel)
+    if not isinstance(pad_mode, str) or pad_mode.lower() not in ("same", "valid", "pad"):
+        raise ValueError(f"For '{who}', 'pad_mode' should be 'same', 'valid' or 'pad', but got {pad_mode!r}.")
+    mode = pad_mode.lower()
+    if isinstance(padding, (tuple, list)) and len(padding) == 2 * n and n > 1:
+        flat = n_ints(padding, 2 * n, "padding", who, lowest=0)
+        pairs = tuple(zip(flat[::2], flat[1::2]))
+    else:
+        pairs = tuple((p, p) for p in n_ints(padding, n, "padding", who, lowest=0))
+    if mode == "pad":
+        return pairs
+    if any(p != (0, 0) for p in pairs):
+        raise ValueError(f"For '{who}', 'padding' should be 0 with pad_mode {pad_mode!r}, but got {padding}.")
+    return same_pads(sizes, kernel, stride, dilation) if mode == "same" else ((0, 0),) * n
+
+
+def _check_operands(input, weight, bias, n, who):
+    for name, value in (("input", input), ("weight", weight)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
+        if value.ndim != n + 2:
+            raise ValueError(f"For '{who}', '{name}' should have {n + 2} axes, but its shape is {value.shape}.")
+    if bias is not None:
+        if not isinstance(bias, Tensor):
+            raise TypeError(f"For '{who}', 'bias' should be a Tensor or None, but got {describe(bias)}.")
+        if bias.shape != weight.shape[:1]:
+            raise ValueError(
+                f"For '{who}', 'bias' should have shape {weight.shape[:1]}, one number for each output channel, but got {bias.shape}."
+            )
+
+
+def conv_nd(n, who, input, weight, bias, stride, pad_mode, padding, dilation, groups):
+    """A convolution over n axes, with MindSpore's arguments."""
+    _check_operands(input, weight, bias, n, who)
+    stride = n_ints(stride, n, "stride", who)
+    dilation = n_ints(dilation, n, "dilation", who)
+    if not isinstance(groups, int) or isinstance(groups, bool):
+        raise TypeError(f"For '{who}', 'groups' should be an int, but got {describe(groups)}.")
+    if groups <= 0 or weight.shape[0] % groups:
+        raise ValueError(
+            f"For '{who}', 'groups' should divide the output channels, {weight.shape[0]} by the weight's shape, but got {groups}."
+        )
+    if input.shape[1] % groups:
+        raise ValueError(f"For '{who}', 'groups' should divide the input's channels, but got {groups} for shape {input.shape}.")
+    if input.shape[1] != weight.shape[1] * groups:
+        raise RuntimeError(
+            f"For '{who}', the input should have {weight.shape[1] * groups} channels, as the weight of shape {weight.shape} "
+            f"with {groups} group(s) says, but its shape is {input.shape}."
+        )
+    padding = n_ints(padding, n, "padding", who, lowest=0)
+    pads = conv_pads(pad_mode, padding, input.shape[2:], weight.shape[2:], stride, dilation, who)
+    return apply(CONV, (input, weight, bias), (stride, pads, dilation, groups))
+
+
+_CONV_DOC = """A convolution over the last {axes} axes.
+
+    Args:
+        input (Tensor): of shape (N, C_in, {sizes}).
+        weight (Tensor): of shape (C_out, C_in / groups, {kernel}).
+        bias (Tensor, optional): of shape (C_out,).
+        stride (int or tuple): Default: 1.
+        pad_mode (str): "valid" (the default, no padding), "same" (the output has size ceil(size / stride)) or "pad".
+        padding (int or tuple): with "pad", one int for all sides or one for each axis.
+        dilation (int or tuple): the distance of neighbouring elements in a window. Default: 1.
+        groups (int): channels are convolved in so many groups. Default: 1.
+
+    Returns:
+        Tensor, of shape (N, C_out, {out}).
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type, shape or value.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> ops.{name}(ops.ones({x}), ops.ones({w})).shape
+        {shape}
+    """
+
+
+def conv1d(input, weight, bias=None, stride=1, pad_mode="valid", padding=0, dilation=1, groups=1):
+    return conv_nd(1, "conv1d", input, weight, bias, stride, pad_mode, padding, dilation, groups)
+
+
+def conv2d(input, weight, bias=None, stride=1, pad_mode="valid", padding=0, dilation=1, groups=1):
+    return conv_nd(2, "conv2d", input, weight, bias, stride, pad_mode, padding, dilation, groups)
+
+
+def conv3d(input, weight, bias=None, stride=1, pad_mode="valid", padding=0, dilation=1, groups=1):
+    return conv_nd(3, "conv3d", input, weight, bias, stride, pad_mode, padding, dilation, groups)
+
+
+conv1d.__doc__ = _CONV_DOC.format(
+    axes="1", sizes="L", kernel="l", out="L'", name="conv1d", x=(1, 3, 8), w=(4, 3, 3), shape=(1, 4, 6)
+)
+conv2d.__doc__ = _CONV_DOC.format(
+    axes="2", sizes="H, W", kernel="h, w", out="H', W'", name="conv2d", x=(1, 3, 8, 8), w=(4, 3, 3, 3), shape=(1, 4, 6, 6)
+)
+conv3d.__doc__ = _CONV_DOC.format(
+    axes="3", sizes="D, H, W", kernel="d, h, w", out="D', H', W'", name="conv3d", x=(1, 2, 4, 4, 4), w=(3, 2, 2, 2, 2),
+    shape=(1, 3, 3, 3, 3),
+)  # fmt: skip
+
+
+def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """A transposed convolution: the gradient of a 2-D convolution with respect to its input.
+
+    Args:
+        input (Tensor): of shape (N, C_in, H, W).
+        weight (Tensor): of shape (C_in, C_out / groups, h, w).
+        bias (Tensor, optional): of shape (C_out,).
+        stride, padding, output_padding, dilation (int or tuple): for both axes, or (height, width).
+        groups (int): Default: 1.
+
+    Returns:
+        Tensor, of shape (N, C_out, H', W') with H' = (H - 1) * stride - 2 * padding + dilation * (h - 1) + output_padding + 1.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> ops.conv_transpose2d(ops.ones((1, 3, 4, 4)), ops.ones((3, 2, 3, 3)), stride=2).shape
+        (1, 2, 9, 9)
+    """
+    who = "conv_transpose2d"
+    stride, dilation = n_ints(stride, 2, "stride", who), n_ints(dilation, 2, "dilation", who)
+    pads = tuple((p, p) for p in n_ints(padding, 2, "padding", who, lowest=0))
+    extra = n_ints(output_padding, 2, "output_padding", who, lowest=0)
+    sizes = transposed_sizes(input.shape[2:], weight.shape[2:], stride, pads, dilation, extra)
+    return apply(CONV_TRANSPOSE, (input, weight, bias), (stride, pads, dilation, groups, sizes))
+
+
+def conv3d_transpose(inputs, weight, pad_mode="valid", padding=0, stride=1, dilation=1, group=1, output_padding=0):
+    """A transposed convolution: the gradient of a 3-D convolution with respect to its input.
+
+    Args:
+        inputs (Tensor): of shape (N, C_in, D, H, W).
+        weight (Tensor): of shape (C_in, C_out / group, d, h, w).
+        pad_mode (str): "valid" (the default), "same" (the output has size size * stride) or "pad".
+        padding (int or tuple): with "pad", one int for all sides, or (front, back, top, bottom, left, right).
+        stride, dilation, output_padding (int or tuple): for all axes, or (depth, height, width).
+        group (int): Default: 1.
+
+    Returns:
+        Tensor, of shape (N, C_out, D', H', W').
+    """
+    who, kernel = "conv3d_transpose", weight.shape[2:]
+    stride, dilation = n_ints(stride, 3, "stride", who), n_ints(dilation, 3, "dilation", who)
+    extra = n_ints(output_padding, 3, "output_padding", who, lowest=0)
+    pads, sizes = transposed_layout(inputs.shape[2:], kernel, stride, pad_mode, padding, dilation, extra, who)
+    return apply(CONV_TRANSPOSE, (inputs, weight, None), (stride, pads, dilation, group, sizes))
+
+
+def transposed_layout(sizes, kernel, stride, pad_mode, padding, dilation, output_padding, who):
+    """The padding pairs and output sizes of a transposed convolution in one of MindSpore's pad modes."""
+    pads = conv_pads(pad_mode, padding, sizes, kernel, stride, dilation, who)
+    mode = pad_mode.lower()
+    if mode != "pad" and any(output_padding):
+        raise ValueError(f"For '{who}', 'output_padding' should be 0 with pad_mode {pad_mode!r}, but got {output_padding}.")
+    if mode == "same":
+        out = tuple([n * s for n, s in zip(sizes, stride)])
+        return same_pads(out, kernel, stride, dilation), out
+    out = transposed_sizes(sizes, kernel, stride, pads, dilation, output_padding)
+    if mode == "valid":
+        # Where the stride is larger than the window, the output reaches to the end of the last step.
+        out = tuple([o + max(s - (k - 1) * d - 1, 0) for o, s, k, d in zip(out, stride, kernel, dilation)])
+    return pads, out
+
+
+@operator(2, name="BiasAdd", int_grad=True)
+def _bias_add(input_x, bias, axis):
+    if bias.ndim != 1 or bias.shape[0] != input_x.shape[axis]:
+        raise ValueError(
+            f"the bias should have shape ({input_x.shape[axis]},), the size of axis {axis} of an input of shape "
+            f"{input_x.shape}, but its shape is {bias.shape}."
+        )
+    return input_x + bias.reshape([-1 if i == axis % input_x.ndim else 1 for i in range(input_x.ndim)])
+
+
+def bias_add(input_x, bias):
+    """input_x + bias, where the bias has one number for each channel (axis 1).
+
+    Args:
+        input_x (Tensor): of shape (N, C, ...).
+        bias (Tensor): of shape (C,).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.bias_add(ms.Tensor([[1.0, 2.0]]), ms.Tensor([0.5, 0.25])))
+        [[1.5  2.25]]
+    """
+    return _bias_add(input_x, bias, 1)

@@ -1,0 +1,124 @@
+"""Dropout."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.ops.dispatch.random_keys import next_key, wrap
+
+__all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d"]
+
+
+def _dropout(x, key, p, axes):
+    """`axes`: the axes along which elements are dropped together; () for none."""
+    shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
+    keep = jax.random.bernoulli(wrap(key), 1 - p, shape)
+    return jnp.where(keep, x / (1 - p), jnp.zeros((), x.dtype)) if p < 1 else jnp.zeros_like(x)
+
+
+def _dropout_with_mask(x, key, p, axes):
+    shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
+    keep = jnp.broadcast_to(jax.random.bernoulli(wrap(key), 1 - p, shape), x.shape)
+    return (jnp.where(keep, x / (1 - p), jnp.zeros((), x.dtype)) if p < 1 else jnp.zeros_like(x)), keep
+
+
+_DROPOUT = Op("Dropout", _dropout)
+DROPOUT_WITH_MASK = Op("Dropout", _dropout_with_mask)
+
+
+def _check(name, p):
+    if not 0 <= p <= 1:
+        raise ValueError(f"For '{name}', 'p' should be in [0, 1], but got {p}.")
+
+
+def dropout(input, p=0.5, training=True, seed=None):
+    """Elements set to zero with probability `p`, the others scaled by 1 / (1 - p).
+
+    Args:
+        input (Tensor): any shape, of floats.
+        p (float): how likely an element is dropped. Default: 0.5.
+        training (bool): if False, the result is the input itself. Default: True.
+        seed (int, optional): makes the drawing the same in every run of the program. Default: None.
+
+    Raises:
+        ValueError: `p` is out of range.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.dropout(ms.Tensor([1.0, 2.0]), 0.5, training=False))
+        [1. 2.]
+    """
+    if not training or p == 0:
+        return input
+    _check("dropout", p)
+    return apply(_DROPOUT, (input, next_key(seed)), (float(p), ()))
+
+
+def _channels(name, input, p, training, sizes):
+    if input.ndim not in sizes:
+        raise ValueError(
+            f"For '{name}', the Tensor should have {' or '.join(map(str, sizes))} axes, but its shape is {input.shape}."
+        )
+    _check(name, p)
+    if not training or p == 0:
+        return input
+    spatial = sizes[-1] - 2
+    return apply(_DROPOUT, (input, next_key()), (float(p), tuple(range(input.ndim - spatial, input.ndim))))
+
+
+def dropout1d(input, p=0.5, training=True):
+    """Whole channels set to zero with probability `p`, the others scaled by 1 / (1 - p).
+
+    Args:
+        input (Tensor): shape (N, C, L) or (C, L).
+        p (float): how likely a channel is dropped. Default: 0.5.
+        training (bool): if False, the result is the input itself. Default: True.
+
+    Raises:
+        ValueError: another number of axes, or `p` is out of range.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.dropout1d(ops.ones((2, 3, 4)), 0.5).shape)
+        (2, 3, 4)
+    """
+    return _channels("dropout1d", input, p, training, (2, 3))
+
+
+def dropout2d(input, p=0.5, training=True):
+    """Whole channels set to zero with probability `p`, the others scaled by 1 / (1 - p).
+
+    Args:
+        input (Tensor): shape (N, C, H, W) or (C, H, W).
+        p (float): how likely a channel is dropped. Default: 0.5.
+        training (bool): if False, the result is the input itself. Default: True.
+
+    Raises:
+        ValueError: another number of axes, or `p` is out of range.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.dropout2d(ops.ones((2, 3, 4, 4)), 0.5).shape)
+        (2, 3, 4, 4)
+    """
+    return _channels("dropout2d", input, p, training, (3, 4))
+
+
+def dropout3d(input, p=0.5, training=True):
+    """Whole channels set to zero with probability `p`, the others scaled by 1 / (1 - p).
+
+    Args:
+        input (Tensor): shape (N, C, D, H, W) or (C, D, H, W).
+        p (float): how likely a channel is dropped. Default: 0.5.
+        training (bool): if False, the result is the input itself. Default: True.
+
+    Raises:
+        ValueError: another number of axes, or `p` is out of range.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.dropout3d(ops.ones((2, 3, 4, 4, 4)), 0.5).shape)
+        (2, 3, 4, 4, 4)
+    """
+    return _channels("dropout3d", input, p, training, (4, 5))

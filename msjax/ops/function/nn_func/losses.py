@@ -1,0 +1,373 @@
+"""Loss functions of numbers: differences, margins, distributions. Those of classes are in ops.classification."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.function.math_func.elementary import magnitude
+from msjax.ops.function.nn_func.classification import *
+from msjax.ops.function.nn_func.classification import __all__ as _CLASSIFICATION
+from msjax.ops.function.nn_func.ctc import *
+from msjax.ops.function.nn_func.ctc import __all__ as _CTC
+from msjax.ops.function.nn_func.loss_reduction import check_reduction, reduce_loss
+
+__all__ = [
+    *_CLASSIFICATION,
+    *_CTC,
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "margin_ranking_loss",
+    "mse_loss",
+    "mse_loss_ext",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+]
+
+
+def _number(value, name, who):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"For '{who}', '{name}' should be a number, but got {describe(value)}.")
+    return float(value)
+
+
+def _tensors(who, **values):
+    for name, value in values.items():
+        if not isinstance(value, Tensor):
+            raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
+
+
+# ---- differences
+
+
+@operator(2)
+def _mse_loss(input, target, reduction):
+    return reduce_loss(jnp.square(input - target), reduction)
+
+
+def mse_loss(input, target, reduction="mean"):
+    """(input - target) squared.
+
+    Args:
+        input, target (Tensor): of shapes that can be broadcast.
+        reduction (str): "mean" (the default), "sum" or "none".
+
+    Raises:
+        TypeError: an argument is no Tensor.
+        ValueError: another reduction, or the shapes don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.mse_loss(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 4.0])))
+        2.0
+    """
+    _tensors("mse_loss", input=input, target=target)
+    check_reduction(reduction, "mse_loss")
+    return _mse_loss(input, target, reduction)
+
+
+def mse_loss_ext(input, target, reduction="mean"):
+    """(input - target) squared; the same as `mse_loss`."""
+    return mse_loss(input, target, reduction)
+
+
+@operator(2)
+def _l1_loss(input, target, reduction):
+    return reduce_loss(magnitude(input - target), reduction)
+
+
+def l1_loss(input, target, reduction="mean"):
+    """|input - target|.
+
+    Args:
+        input, target (Tensor): of shapes that can be broadcast.
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+    _tensors("l1_loss", input=input, target=target)
+    check_reduction(reduction, "l1_loss")
+    return _l1_loss(input, target, reduction)
+
+
+@operator(2, name="SmoothL1Loss")
+def _smooth_l1_loss(input, target, beta, reduction):
+    size = magnitude(input - target)
+    if not beta:
+        return reduce_loss(size, reduction)
+    return reduce_loss(jnp.where(size < beta, 0.5 / beta * size * size, size - 0.5 * beta), reduction)
+
+
+def smooth_l1_loss(input, target, beta=1.0, reduction="none"):
+    """|input - target|, made smooth near 0: (input - target)^2 / (2 beta) where that is less than `beta` away.
+
+    Args:
+        input, target (Tensor): of the same shape.
+        beta (float): not negative. Default: 1.0.
+        reduction (str): "none" (the default), "mean" or "sum".
+
+    Raises:
+        TypeError: an argument of a wrong type.
+        RuntimeError: `beta` is negative.
+        ValueError: another reduction.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.smooth_l1_loss(ms.Tensor([0.5, 3.0]), ms.Tensor([0.0, 0.0])))
+        [0.125 2.5  ]
+    """
+    _tensors("smooth_l1_loss", input=input, target=target)
+    check_reduction(reduction, "smooth_l1_loss")
+    if _number(beta, "beta", "smooth_l1_loss") < 0:
+        raise RuntimeError(f"For 'smooth_l1_loss', 'beta' should not be negative, but got {beta}.")
+    return _smooth_l1_loss(input, target, float(beta), reduction)
+
+
+@operator(2)
+def _huber_loss(input, target, reduction, delta):
+    size = magnitude(input - target)
+    return reduce_loss(jnp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
+
+
+def huber_loss(input, target, reduction="mean", delta=1.0):
+    """(input - target)^2 / 2 up to a distance of `delta`, and linear beyond.
+
+    Args:
+        input, target (Tensor): of shapes that can be broadcast.
+        reduction (str): "mean" (the default), "sum" or "none".
+        delta (int or float): positive. Default: 1.0.
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type or value.
+    """
+    _tensors("huber_loss", input=input, target=target)
+    check_reduction(reduction, "huber_loss")
+    if _number(delta, "delta", "huber_loss") <= 0:
+        raise ValueError(f"For 'huber_loss', 'delta' should be positive, but got {delta}.")
+    return _huber_loss(input, target, reduction, float(delta))
+
+
+# ---- distributions
+
+
+@operator(2, name="KLDivLoss")
+def _kl_div(logits, labels, reduction):
+    # 0 * log(0) is 0, also for the gradient.
+    positive = labels > 0
+    own = jnp.where(positive, labels * jnp.log(jnp.where(positive, labels, 1)), 0)
+    losses = own - labels * logits
+    if reduction == "batchmean":
+        return jnp.sum(losses) / (logits.shape[0] if logits.ndim else 1)
+    return reduce_loss(losses, reduction)
+
+
+def kl_div(logits, labels, reduction="mean"):
+    """The Kullback-Leibler divergence: labels * (log(labels) - logits), where the logits are logarithms.
+
+    Args:
+        logits, labels (Tensor): of the same shape.
+        reduction (str): "mean" (the default), "batchmean" (the sum divided by the first axis' size), "sum" or "none".
+
+    Raises:
+        ValueError: another reduction.
+    """
+    _tensors("kl_div", logits=logits, labels=labels)
+    if reduction not in ("mean", "sum", "none", "batchmean"):
+        raise ValueError(f"For 'kl_div', 'reduction' should be 'mean', 'batchmean', 'sum' or 'none', but got {reduction!r}.")
+    return _kl_div(logits, labels, reduction)
+
+
+@operator(3)
+def _gaussian_nll_loss(x, target, var, full, eps, reduction):
+    var = jnp.maximum(var, eps)
+    losses = 0.5 * (jnp.log(var) + jnp.square(x - target) / var)
+    if full:
+        losses = losses + 0.5 * math.log(2 * math.pi)
+    return reduce_loss(losses, reduction)
+
+
+def gaussian_nll_loss(x, target, var, full=False, eps=1e-6, reduction="mean"):
+    """The negative logarithm of a normal distribution's density at `target`.
+
+    Args:
+        x (Tensor): the means.
+        target (Tensor): of a shape that can be broadcast with x's.
+        var (Tensor): the variances; likewise, or one for all of x's last axis.
+        full (bool): whether to add the constant, log(2 pi) / 2. Default: False.
+        eps (float): the least variance; positive. Default: 1e-6.
+        reduction (str): "mean" (the default), "sum" or "none".
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type or value.
+    """
+    _tensors("gaussian_nll_loss", x=x, target=target, var=var)
+    if var.ndim and var.shape == x.shape[:-1]:
+        var = var.expand_dims(-1)
+    if not isinstance(eps, float):
+        raise TypeError(f"For 'gaussian_nll_loss', 'eps' should be a float, but got {describe(eps)}.")
+    if eps <= 0:
+        raise ValueError(f"For 'gaussian_nll_loss', 'eps' should be positive, but got {eps}.")
+    check_reduction(reduction, "gaussian_nll_loss")
+    return _gaussian_nll_loss(x, target, var, bool(full), eps, reduction)
+
+
+@operator(2)
+def poisson_nll_loss(input, target, log_input, full, eps, reduction):
+    """The negative logarithm of a Poisson distribution's probability of `target`."""
+    losses = jnp.exp(input) - target * input if log_input else input - target * jnp.log(input + eps)
+    if full:
+        large = target > 1
+        safe = jnp.where(large, target, 2)
+        losses = losses + jnp.where(large, safe * jnp.log(safe) - safe + 0.5 * jnp.log(2 * math.pi * safe), 0)
+    return reduce_loss(losses, reduction)
+
+
+# ---- margins
+
+
+@operator(3)
+def _margin_ranking_loss(input1, input2, target, margin, reduction):
+    losses = -target * (input1 - input2) + margin
+    # The slope is 1 at 0, where that of jnp.maximum is 0.5.
+    return reduce_loss(jnp.where(losses < 0, 0, losses), reduction)
+
+
+def margin_ranking_loss(input1, input2, target, margin=0.0, reduction="mean"):
+    """max(0, margin - target * (input1 - input2)), where the target is 1 if input1 should be the larger one, else -1.
+
+    Args:
+        input1, input2, target (Tensor): of shapes that can be broadcast.
+        margin (float): Default: 0.0.
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+    _tensors("margin_ranking_loss", input1=input1, input2=input2, target=target)
+    check_reduction(reduction, "margin_ranking_loss")
+    return _margin_ranking_loss(input1, input2, target, _number(margin, "margin", "margin_ranking_loss"), reduction)
+
+
+@operator(2)
+def _hinge_embedding_loss(inputs, targets, margin, reduction):
+    zero = jnp.zeros((), inputs.dtype)
+    near = jnp.where(targets > 0, inputs, zero)
+    return reduce_loss(near + jnp.where(targets < 0, jnp.maximum(margin - inputs, 0), zero), reduction)
+
+
+def hinge_embedding_loss(inputs, targets, margin=1.0, reduction="mean"):
+    """Distances where the target is 1, max(0, margin - distance) where it is -1.
+
+    Args:
+        inputs, targets (Tensor): of shapes that can be broadcast.
+        margin (int or float): Default: 1.0.
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+    _tensors("hinge_embedding_loss", inputs=inputs, targets=targets)
+    check_reduction(reduction, "hinge_embedding_loss")
+    return _hinge_embedding_loss(inputs, targets, _number(margin, "margin", "hinge_embedding_loss"), reduction)
+
+
+@operator(2)
+def _soft_margin_loss(input, target, reduction):
+    return reduce_loss(jax.nn.softplus(-target * input), reduction)
+
+
+def soft_margin_loss(input, target, reduction="mean"):
+    """log(1 + exp(-target * input)), where targets are 1 or -1.
+
+    Args:
+        input, target (Tensor): of the same shape.
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+    _tensors("soft_margin_loss", input=input, target=target)
+    check_reduction(reduction, "soft_margin_loss")
+    return _soft_margin_loss(input, target, reduction)
+
+
+def _cosine(x1, x2, dim, eps):
+    dot = jnp.sum(x1 * x2, dim)
+    square = jnp.sum(x1 * x1, dim) * jnp.sum(x2 * x2, dim)
+    return dot / jnp.sqrt(jnp.maximum(square, eps * eps))
+
+
+@operator(2)
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """The cosine of the angle between vectors along an axis.
+
+    Args:
+        x1, x2 (Tensor): of shapes that can be broadcast.
+        dim (int): the axis. Default: 1.
+        eps (float): the least product of their lengths. Default: 1e-8.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.cosine_similarity(ms.Tensor([[1.0, 0.0]]), ms.Tensor([[1.0, 1.0]])))
+        [0.70710677]
+    """
+    return _cosine(x1, x2, dim, eps)
+
+
+@operator(3)
+def _cosine_embedding_loss(input1, input2, target, margin, reduction):
+    tiny = jnp.asarray(1e-12, input1.dtype)
+    lengths = jnp.sum(jnp.square(input1), 1) + tiny, jnp.sum(jnp.square(input2), 1) + tiny
+    cos = jnp.sum(input1 * input2, 1) / jnp.sqrt(lengths[0] * lengths[1])
+    zero = jnp.zeros((), cos.dtype)
+    losses = jnp.where(target == 1, 1 - cos, zero) + jnp.where(target == -1, jnp.maximum(cos - margin, 0), zero)
+    return reduce_loss(losses, reduction)
+
+
+def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1; cos is that of the angle between two vectors.
+
+    Args:
+        input1, input2 (Tensor): of shape (N, D).
+        target (Tensor): of shape (N,), of 1 and -1.
+        margin (float): in [-1, 1]. Default: 0.0.
+        reduction (str): "mean" (the default), "sum" or "none".
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type or value.
+    """
+    _tensors("cosine_embedding_loss", input1=input1, input2=input2, target=target)
+    check_reduction(reduction, "cosine_embedding_loss")
+    if not -1 <= _number(margin, "margin", "cosine_embedding_loss") <= 1:
+        raise ValueError(f"For 'cosine_embedding_loss', 'margin' should be in [-1, 1], but got {margin}.")
+    return _cosine_embedding_loss(input1, input2, target, float(margin), reduction)
+
+
+def _distance(a, b, p, eps):
+    return jnp.sum(magnitude(a - b + eps) ** p, -1) ** (1.0 / p)
+
+
+@operator(3)
+def _triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction):
+    near, far = _distance(anchor, positive, p, eps), _distance(anchor, negative, p, eps)
+    if swap:
+        far = jnp.minimum(far, _distance(positive, negative, p, eps))
+    return reduce_loss(jnp.maximum(near - far + margin, 0), reduction)
+
+
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, reduction="mean"):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is the p-norm of the difference.
+
+    Args:
+        anchor, positive, negative (Tensor): of shape (N, D).
+        margin (float): Default: 1.0.
+        p (int): the norm. Default: 2.
+        eps (float): added to differences. Default: 1e-6.
+        swap (bool): whether d(positive, negative) counts where it is less than d(anchor, negative). Default: False.
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+    _tensors("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
+    check_reduction(reduction, "triplet_margin_loss")
+    margin = float(margin) if isinstance(margin, Tensor) else _number(margin, "margin", "triplet_margin_loss")
+    return _triplet_margin_loss(anchor, positive, negative, margin, p, float(eps), bool(swap), reduction)

@@ -1,0 +1,367 @@
+"""Normalization."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import freeze, operator
+
+__all__ = ["add_layer_norm", "add_rms_norm", "batch_norm", "group_norm", "layer_norm", "lrn", "rms_norm"]
+
+
+def _wide(x):
+    """Half-precision numbers as float32: statistics are taken in that."""
+    return x.astype(jnp.float32) if x.dtype in (jnp.float16, jnp.bfloat16) else x
+
+
+def _per_channel(v, x):
+    return v.reshape((1, -1) + (1,) * (x.ndim - 2))
+
+
+def _moments(x, axes):
+    mean = jnp.mean(x, axes, keepdims=True)
+    return mean, jnp.mean(jnp.square(x - mean), axes, keepdims=True)
+
+
+def _standardize(axes, eps, shared):
+    """A function (x, gamma, beta) to gamma * (x - mean) / sqrt(variance + eps) + beta.
+
+    Its own derivative rule keeps of the forward only the statistics, and takes two sums over x in the backward, where
+    what jax would derive takes six.
+
+    Args:
+        axes: those that statistics are taken over.
+        shared: True if gamma and beta have one number along these axes.
+    """
+
+    @jax.custom_jvp
+    def norm(x, gamma, beta):
+        mean, variance = _moments(x, axes)
+        return (x - mean) * (jax.lax.rsqrt(variance + eps) * gamma) + beta
+
+    @norm.defjvp
+    def norm_jvp(primals, tangents):
+        x, gamma, beta = primals
+        mean, variance = _moments(x, axes)
+        scale = jax.lax.rsqrt(variance + eps)
+
+        def along(x, mean, scale, gamma, dx, dgamma, dbeta):
+            unit = (x - mean) * scale
+            over_x = jnp.mean(unit * dx, axes, keepdims=True)
+            over_1 = jnp.mean(dx, axes, keepdims=True)
+            if shared:
+                size = gamma * scale
+                return size * dx + unit * (dgamma - size * over_x) + (dbeta - size * over_1)
+            return gamma * (scale * (dx - over_1 - unit * over_x)) + unit * dgamma + dbeta
+
+        out = (x - mean) * (scale * gamma) + beta
+        return out, jax.checkpoint(along, prevent_cse=False)(x, mean, scale, gamma, *tangents)
+
+    return norm
+
+
+def _batch_norm_train(x, gamma, beta, mean, variance, momentum, eps):
+    """Returns (output, new moving mean, new moving variance); `momentum` is the share of the old moving values."""
+    axes = (0, *range(2, x.ndim))
+    wide = _wide(x)
+    out = _standardize(axes, eps, True)(wide, _per_channel(gamma, x).astype(wide.dtype), _per_channel(beta, x).astype(wide.dtype))
+    batch_mean, batch_var = _moments(jax.lax.stop_gradient(wide), axes)
+    n = x.size // x.shape[1]
+    unbiased = batch_var.reshape(-1) * (n / max(n - 1, 1))
+    new_mean = mean * momentum + batch_mean.reshape(-1) * (1 - momentum)
+    new_variance = variance * momentum + unbiased * (1 - momentum)
+    return out.astype(x.dtype), new_mean.astype(mean.dtype), new_variance.astype(variance.dtype)
+
+
+def _batch_norm_eval(x, gamma, beta, mean, variance, eps):
+    scale = gamma * jax.lax.rsqrt(variance + eps)
+    wide = _wide(x)
+    return ((wide - _per_channel(mean, x)) * _per_channel(scale, x) + _per_channel(beta, x)).astype(x.dtype)
+
+
+# Operands: input, gamma, beta, moving mean, moving variance. Static: momentum (in training), epsilon.
+BATCH_NORM_TRAIN = Op("BatchNorm", _batch_norm_train)
+BATCH_NORM_EVAL = Op("BatchNorm", _batch_norm_eval)
+
+
+@operator(5, name="BatchNorm")
+def batch_norm_outputs(x, gamma, beta, mean, variance, is_training, eps, momentum):
+    """MindSpore's five outputs: in training, output, new mean and variance, and those of the batch; else output and zeros."""
+    if not is_training:
+        zeros = jnp.zeros_like(mean)
+        return _batch_norm_eval(x, gamma, beta, mean, variance, eps), zeros, zeros, zeros, zeros
+    out, new_mean, new_variance = _batch_norm_train(x, gamma, beta, mean, variance, 1 - momentum, eps)
+    batch_mean, batch_var = _moments(_wide(x), (0, *range(2, x.ndim)))
+    return out, new_mean, new_variance, batch_mean.reshape(-1), batch_var.reshape(-1)
+
+
+def batch_norm(input_x, running_mean, running_var, weight, bias, training=False, momentum=0.1, eps=1e-5):
+    """Batch normalization per channel (axis 1).
+
+    Args:
+        input_x (Tensor): of shape (N, C), (N, C, L), (N, C, H, W) or (N, C, D, H, W).
+        running_mean, running_var (Tensor or Parameter): of shape (C,). In training they are moved towards the batch's.
+        weight, bias (Tensor): of shape (C,).
+        training (bool): True for the statistics of the batch. Default: False.
+        momentum (float): the share of the batch's statistics in the running ones, in [0, 1]. Default: 0.1.
+        eps (float): added to the variance. Default: 1e-5.
+
+    Raises:
+        TypeError: an argument is no Tensor.
+        ValueError: `momentum` is not in [0, 1].
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> one, zero = ops.ones((1,)), ops.zeros((1,))
+        >>> print(ops.batch_norm(ms.Tensor([[1.0], [2.0]]), zero, one, one, zero, eps=0.0))
+        [[1.]
+         [2.]]
+    """
+    for name, value in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"For 'batch_norm', '{name}' should be a Tensor, but got {describe(value)}.")
+    _share(momentum, "momentum", "batch_norm")
+    if not training:
+        return apply(BATCH_NORM_EVAL, (input_x, weight, bias, running_mean, running_var), (freeze(float(eps)),))
+    static = (freeze(1 - float(momentum)), freeze(float(eps)))
+    out, mean, variance = apply(BATCH_NORM_TRAIN, (input_x, weight, bias, running_mean, running_var), static)
+    running_mean._value, running_var._value = mean._value, variance._value
+    return out
+
+
+def _share(value, name, who):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"For '{who}', '{name}' should be a number, but got {describe(value)}.")
+    if not 0 <= value <= 1:
+        raise ValueError(f"For '{who}', '{name}' should be in [0, 1], but got {value}.")
+
+
+def _layer_norm(x, gamma, beta, axis, params_axis, eps):
+    axes = tuple(range(axis % x.ndim, x.ndim))
+    first = params_axis % x.ndim
+    wanted = x.shape[first:]
+    if gamma.shape != wanted or beta.shape != wanted:
+        raise ValueError(
+            f"gamma and beta should have shape {wanted}, the input's from axis {params_axis} on, but got {gamma.shape} and {beta.shape}."
+        )
+    wide = _wide(x)
+    shape = (1,) * first + wanted
+    gamma, beta = gamma.astype(wide.dtype).reshape(shape), beta.astype(wide.dtype).reshape(shape)
+    return _standardize(axes, eps, False)(wide, gamma, beta).astype(x.dtype)
+
+
+# Operands: input, gamma, beta. Static: begin_norm_axis, begin_params_axis, epsilon.
+LAYER_NORM = Op("LayerNorm", _layer_norm)
+
+
+@operator(3, name="LayerNorm")
+def layer_norm_outputs(x, gamma, beta, axis, params_axis, eps):
+    """MindSpore's three outputs: the output, the mean and the variance."""
+    mean, variance = _moments(_wide(x), tuple(range(axis % x.ndim, x.ndim)))
+    return _layer_norm(x, gamma, beta, axis, params_axis, eps), mean.astype(x.dtype), variance.astype(x.dtype)
+
+
+@operator(3, name="LayerNorm")
+def _layer_norm_optional(x, weight, bias, n, eps):
+    shape = x.shape[x.ndim - n :]
+    weight = jnp.ones(shape, x.dtype) if weight is None else weight
+    bias = jnp.zeros(shape, x.dtype) if bias is None else bias
+    return _layer_norm(x, weight, bias, x.ndim - n, x.ndim - n, eps)
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """Normalization over the last axes.
+
+    Args:
+        input (Tensor): of shape (..., *normalized_shape).
+        normalized_shape (int, tuple or list): the shape of the last axes.
+        weight, bias (Tensor, optional): of shape `normalized_shape`; by default ones and zeros.
+        eps (float): added to the variance. Default: 1e-5.
+
+    Raises:
+        TypeError: an argument of a wrong type.
+        ValueError: the input's shape doesn't end with `normalized_shape`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.layer_norm(ms.Tensor([[1.0, 3.0]]), (2,), eps=0.0))
+        [[-1.  1.]]
+    """
+    shape = freeze(normalized_shape)
+    shape = shape if isinstance(shape, tuple) else (shape,)
+    if not all(type(n) is int for n in shape):
+        raise TypeError(f"For 'layer_norm', 'normalized_shape' should be ints, but got {describe(normalized_shape)}.")
+    if not shape or tuple(input.shape[input.ndim - len(shape) :]) != shape:
+        raise ValueError(
+            f"For 'layer_norm', the input's shape should end with 'normalized_shape', {shape}, but it is {input.shape}."
+        )
+    return _layer_norm_optional(input, weight, bias, len(shape), float(eps))
+
+
+@operator(3, name="GroupNorm")
+def _group_norm(x, weight, bias, num_groups, eps):
+    wide = _wide(x)
+    n, channels = x.shape[:2]
+    grouped = wide.reshape(n, num_groups, channels // num_groups, *x.shape[2:])
+    shape = (1, num_groups, channels // num_groups) + (1,) * (x.ndim - 2)
+    gamma = jnp.ones(shape, wide.dtype) if weight is None else weight.astype(wide.dtype).reshape(shape)
+    beta = jnp.zeros(shape, wide.dtype) if bias is None else bias.astype(wide.dtype).reshape(shape)
+    out = _standardize(tuple(range(2, grouped.ndim)), eps, False)(grouped, gamma, beta)
+    return out.reshape(x.shape).astype(x.dtype)
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
+    """Normalization over groups of channels.
+
+    Args:
+        input (Tensor): of shape (N, C, ...).
+        num_groups (int): how many groups; has to divide C.
+        weight, bias (Tensor, optional): of shape (C,); by default ones and zeros.
+        eps (float): added to the variance. Default: 1e-5.
+
+    Raises:
+        TypeError: `num_groups` is no int.
+        ValueError: it doesn't divide the channels.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.group_norm(ms.Tensor([[1.0, 3.0, 2.0, 2.0]]), 2, eps=1.0))
+        [[-0.70710677  0.70710677  0.          0.        ]]
+    """
+    if isinstance(num_groups, bool) or not isinstance(num_groups, int):
+        raise TypeError(f"For 'group_norm', 'num_groups' should be an int, but got {describe(num_groups)}.")
+    if input.ndim < 2 or num_groups <= 0 or input.shape[1] % num_groups:
+        raise ValueError(f"For 'group_norm', {num_groups} groups don't fit an input of shape {input.shape}.")
+    return _group_norm(input, weight, bias, num_groups, float(eps))
+
+
+def _instance_norm(x, gamma, beta, eps):
+    wide = _wide(x)
+    gamma, beta = (_per_channel(v, x).astype(wide.dtype) for v in (gamma, beta))
+    return _standardize(tuple(range(2, x.ndim)), eps, False)(wide, gamma, beta).astype(x.dtype)
+
+
+def _instance_norm_train(x, gamma, beta, mean, variance, momentum, eps):
+    """Returns (output, new moving mean, new moving variance); `momentum` is the share of the old moving values."""
+    new_mean, new_variance = _moments(_wide(jax.lax.stop_gradient(x)), (0, *range(2, x.ndim)))
+    n = x.size // x.shape[1]
+    new_mean = mean * momentum + new_mean.reshape(-1) * (1 - momentum)
+    new_variance = variance * momentum + new_variance.reshape(-1) * (n / max(n - 1, 1)) * (1 - momentum)
+    return _instance_norm(x, gamma, beta, eps), new_mean.astype(mean.dtype), new_variance.astype(variance.dtype)
+
+
+INSTANCE_NORM_TRAIN = Op("InstanceNorm", _instance_norm_train)
+
+
+def _scaled_by_rms(x, gamma, eps):
+    wide = _wide(x)
+    axes = tuple(range(x.ndim - gamma.ndim, x.ndim))
+    scale = jax.lax.rsqrt(jnp.mean(jnp.square(wide), axes, keepdims=True) + eps)
+    return (wide * scale * gamma.astype(wide.dtype)).astype(x.dtype), scale
+
+
+@operator(2, name="RmsNorm", shape_error=ValueError)
+def rms_norm(x, gamma, epsilon=1e-6):
+    """x divided by its root mean square over the last axes, times gamma.
+
+    Args:
+        x (Tensor): of shape (..., *gamma.shape).
+        gamma (Tensor): the factors; its axes are the last ones of `x`.
+        epsilon (float): added to the mean square. Default: 1e-6.
+
+    Returns:
+        A tuple of the output and 1 / root mean square.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> out, scale = ops.rms_norm(ms.Tensor([[3.0, 3.0]]), ms.Tensor([1.0, 2.0]), 0.0)
+        >>> print(out)
+        [[1. 2.]]
+    """
+    return _scaled_by_rms(x, gamma, epsilon)
+
+
+@operator(3, name="AddRmsNorm")
+def add_rms_norm(x1, x2, gamma, epsilon=1e-6):
+    """`rms_norm` of x1 + x2.
+
+    Returns:
+        A tuple of the output, 1 / root mean square, and x1 + x2.
+    """
+    x = x1 + x2
+    return (*_scaled_by_rms(x, gamma, epsilon), x)
+
+
+@operator(4, name="AddLayerNorm")
+def add_layer_norm(x1, x2, gamma, beta, epsilon=1e-5, additional_output=False):
+    """Normalization of x1 + x2 over the last axis.
+
+    Args:
+        x1, x2 (Tensor): of shape (..., D).
+        gamma, beta (Tensor): of shape (D,).
+        epsilon (float): added to the variance. Default: 1e-5.
+        additional_output (bool): whether the last result is x1 + x2, or zeros.
+
+    Returns:
+        A tuple of the output, the mean, 1 / standard deviation, and x1 + x2.
+    """
+    x = x1 + x2
+    mean, variance = _moments(_wide(x), (-1,))
+    out = _layer_norm(x, gamma, beta, -1, -1, epsilon)
+    return out, mean, jax.lax.rsqrt(variance + epsilon), x if additional_output else jnp.zeros_like(x)
+
+
+@operator(name="LRN")
+def _lrn(x, depth_radius, bias, alpha, beta):
+    if x.ndim != 4:
+        raise ValueError(f"the input should have 4 axes, but its shape is {x.shape}.")
+    squares = jnp.square(x)
+    around = (depth_radius, depth_radius)
+    padded = jnp.pad(squares, ((0, 0), around, (0, 0), (0, 0)))
+    total = jnp.zeros_like(x)
+    for i in range(2 * depth_radius + 1):
+        total = total + jax.lax.slice_in_dim(padded, i, i + x.shape[1], axis=1)
+    return x * jnp.power(bias + alpha * total, -beta)
+
+
+def lrn(x, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS"):
+    """Local response normalization: x / (bias + alpha * sum of squares over neighbouring channels) ** beta.
+
+    Args:
+        x (Tensor): of shape (N, C, H, W).
+        depth_radius (int): how many channels on each side are neighbours. Default: 5.
+        bias (float): Default: 1.0.
+        alpha (float): Default: 1.0.
+        beta (float): Default: 0.5.
+        norm_region (str): "ACROSS_CHANNELS".
+
+    Raises:
+        TypeError, ValueError: an argument of a wrong type or value.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.lrn(ms.Tensor([[[[3.0]], [[4.0]]]]), bias=0.0).flatten())
+        [0.6 0.8]
+    """
+    check_lrn(depth_radius, bias, alpha, beta, norm_region, "lrn")
+    return _lrn(x, depth_radius, float(bias), float(alpha), float(beta))
+
+
+def check_lrn(depth_radius, bias, alpha, beta, norm_region, who):
+    """TypeError or ValueError for arguments that `lrn` doesn't take."""
+    if isinstance(depth_radius, bool) or not isinstance(depth_radius, int):
+        raise TypeError(f"For '{who}', 'depth_radius' should be an int, but got {describe(depth_radius)}.")
+    for name, value in (("bias", bias), ("alpha", alpha), ("beta", beta)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"For '{who}', '{name}' should be a float, but got {describe(value)}.")
+    if depth_radius < 0:
+        raise ValueError(f"For '{who}', 'depth_radius' should not be negative, but got {depth_radius}.")
+    if norm_region != "ACROSS_CHANNELS":
+        raise ValueError(f"For '{who}', 'norm_region' should be 'ACROSS_CHANNELS', but got {norm_region!r}.")

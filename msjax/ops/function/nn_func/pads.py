@@ -1,0 +1,104 @@
+"""Operators that pad."""
+
+import jax.numpy as jnp
+
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.function.array_func.casting import ints
+
+__all__ = ["mirror_pad", "pad", "padding"]
+
+_MODES = {"reflect": "reflect", "replicate": "edge", "edge": "edge", "circular": "wrap", "symmetric": "symmetric"}
+
+
+def _crop(x, widths):
+    """x without what negative widths cut off, and the widths that remain."""
+    index = tuple(slice(max(-a, 0), x.shape[i] - max(-b, 0)) for i, (a, b) in enumerate(widths))
+    return x[index], tuple((max(a, 0), max(b, 0)) for a, b in widths)
+
+
+@operator(2, name="Pad", int_grad=(0,))
+def pad_constant(x, value, widths):
+    """x with `value` around it; `widths` has a pair for each axis, where negative ones cut off."""
+    x, widths = _crop(x, widths)
+    return jnp.pad(x, widths, constant_values=jnp.asarray(value).astype(x.dtype))
+
+
+@operator(name="Pad", int_grad=True)
+def pad_mirrored(x, widths, mode):
+    """x with its own elements around it; `widths` has a pair for each axis, `mode` is one of `pad`'s."""
+    x, widths = _crop(x, widths)
+    if mode == "reflect" and any(max(w) >= n for w, n in zip(widths, x.shape)):
+        raise ValueError(f"Reflection can't reach further than the Tensor does: widths {widths} for shape {x.shape}.")
+    return jnp.pad(x, widths, mode=_MODES[mode])
+
+
+def widths_from_last(padding, rank, who="pad"):
+    """A pair for each of `rank` axes, from numbers that begin with the last axis: (left, right, top, bottom, ...)."""
+    padding = ints(padding)
+    if any(not isinstance(n, int) or isinstance(n, bool) for n in padding):
+        raise TypeError(f"For '{who}', 'padding' should be ints, but got {padding}.")
+    if len(padding) % 2 or len(padding) > 2 * rank:
+        raise ValueError(
+            f"For '{who}', 'padding' should have two numbers for each padded axis, at most {2 * rank}, but got {padding}."
+        )
+    pairs = [padding[i : i + 2] for i in range(0, len(padding), 2)]
+    return ((0, 0),) * (rank - len(pairs)) + tuple(reversed(pairs))
+
+
+def pad(input_x, padding, mode="constant", value=None):
+    """The Tensor with elements added at its edges.
+
+    Args:
+        input_x (Tensor): of any shape.
+        padding (tuple, list or Tensor of int): (left, right, top, bottom, ...), from the last axis on; negative numbers
+            cut off.
+        mode (str): "constant", "reflect", "replicate" or "circular". Default: "constant".
+        value (number, optional): for the mode "constant", what to add. Default: 0.
+
+    Raises:
+        TypeError: `padding` is no tuple of ints.
+        ValueError: there are too many or an odd number of widths, the mode is another word, a value is given in a mode
+            that takes none, or a reflection reaches too far.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.pad(ms.Tensor([1, 2, 3]), (1, 2), value=9))
+        [9 1 2 3 9 9]
+    """
+    if not isinstance(input_x, Tensor):
+        raise TypeError(f"For 'pad', 'input_x' should be a Tensor, but got {describe(input_x)}.")
+    if not isinstance(padding, (tuple, list, Tensor)):
+        raise TypeError(f"For 'pad', 'padding' should be a tuple, list or Tensor of ints, but got {describe(padding)}.")
+    widths = widths_from_last(padding, input_x.ndim)
+    if mode == "constant":
+        return pad_constant(input_x, 0 if value is None else value, widths)
+    if mode not in ("reflect", "replicate", "circular"):
+        raise ValueError(f"For 'pad', 'mode' should be 'constant', 'reflect', 'replicate' or 'circular', but got {mode!r}.")
+    if value is not None and value != 0:
+        raise ValueError(f"For 'pad', the mode {mode!r} takes no 'value', but got {value}.")
+    return pad_mirrored(input_x, widths, mode)
+
+
+def mirror_pad(input_x, paddings, mode):
+    """The Tensor with its own elements mirrored at its edges.
+
+    Args:
+        input_x (Tensor): of any shape.
+        paddings (Tensor): of shape (axes, 2): how many elements to add before and after.
+        mode (str): "REFLECT", without the edge itself, or "SYMMETRIC", with it.
+    """
+    if mode not in ("REFLECT", "SYMMETRIC"):
+        raise ValueError(f"For 'mirror_pad', 'mode' should be 'REFLECT' or 'SYMMETRIC', but got {mode!r}.")
+    return pad_mirrored(input_x, freeze(paddings), mode.lower())
+
+
+def padding(x, pad_dim_size=8):
+    """The last axis, of size 1, filled up with zeros to `pad_dim_size`."""
+    if x.ndim < 2 or x.shape[-1] != 1:
+        raise ValueError(f"For 'padding', the last of two or more axes should have size 1, but the shape is {x.shape}.")
+    if not isinstance(pad_dim_size, int) or pad_dim_size <= 0:
+        raise ValueError(f"For 'padding', 'pad_dim_size' should be a positive int, but got {pad_dim_size}.")
+    return pad_constant(x, 0, ((0, 0),) * (x.ndim - 1) + ((0, pad_dim_size - 1),))

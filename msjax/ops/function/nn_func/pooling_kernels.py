@@ -1,0 +1,318 @@
+"""Kernels of pooling, on jax arrays; ops.pooling has what users call."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.autograd.op import Op
+from msjax.common import dtype as mstype
+from msjax.ops.function.nn_func.sliding import on_cpu, out_sizes, pad_spatial, steps
+
+# ---- the largest
+
+
+def _lowest(dtype):
+    return -jnp.inf if jnp.issubdtype(dtype, jnp.floating) else jnp.iinfo(dtype).min
+
+
+def _padded(x, n, pads):
+    return pad_spatial(x, pads, x.ndim - n, _lowest(x.dtype))
+
+
+def _max_pool(x, kernel, stride, pads, dilation):
+    """x of shape (..., *spatial), pooled over as many axes as `kernel` has; `pads` has a pair for each."""
+    if not on_cpu():
+        lead = x.ndim - len(kernel)
+        return jax.lax.reduce_window(
+            x, jnp.asarray(_lowest(x.dtype), x.dtype), jax.lax.max, (1,) * lead + kernel, (1,) * lead + stride,
+            ((0, 0),) * lead + pads, window_dilation=(1,) * lead + dilation,
+        )  # fmt: skip
+    # One axis after the other, each as the maximum of shifted slices: XLA's reduce_window takes 2 to 9 times as long.
+    return _pool_with_gradient(kernel, stride, pads, dilation)(x)
+
+
+def _pool_with_gradient(kernel, stride, pads, dilation):
+    """Max-pooling whose gradient goes to the first maximum of each window, by its number; XLA's select-and-scatter, which
+    does the same, takes 5 to 40 times as long on CPUs."""
+
+    @jax.custom_jvp
+    def pool(x):
+        x = _padded(x, len(kernel), pads)
+        for axis, k, s, d in _axes(x.ndim, kernel, stride, dilation):
+            out = None
+            for piece in steps(x, axis, k, s, d):
+                out = piece if out is None else jnp.maximum(out, piece)
+            x = out
+        return x
+
+    @pool.defjvp
+    def pool_jvp(primals, tangents):
+        (x,), (dx,) = primals, tangents
+        if _disjoint(x, kernel, stride, pads, dilation):
+            return _disjoint_jvp(x, dx, kernel)
+        out, index = _max_and_index(x, _sliding(x.shape, kernel, stride, pads, dilation), len(kernel))
+        return out, pick(dx, index, len(kernel))
+
+    return pool
+
+
+def _axes(ndim, *per_axis):
+    """(axis, its numbers) from the last axis on."""
+    each = list(zip(*per_axis))
+    return [(ndim - len(each) + i, *each[i]) for i in reversed(range(len(each)))]
+
+
+def _disjoint(x, kernel, stride, pads, dilation):
+    """True if windows neither overlap nor reach over the edge, nor leave elements out."""
+    sizes = x.shape[x.ndim - len(kernel) :]
+    return (
+        kernel == stride
+        and all(p == (0, 0) for p in pads)
+        and all(d == 1 or k == 1 for d, k in zip(dilation, kernel))
+        and all(s % k == 0 for s, k in zip(sizes, kernel))
+    )
+
+
+def _split_windows(x, kernel):
+    """Windows that don't overlap as an axis of their own: (..., k1*k2..., out1, out2...)."""
+    lead = x.shape[: x.ndim - len(kernel)]
+    shape = list(lead)
+    for size, k in zip(x.shape[len(lead) :], kernel):
+        shape += [size // k, k]
+    n = len(lead)
+    spatial = range(len(kernel))
+    order = [*range(n), *(n + 2 * i + 1 for i in spatial), *(n + 2 * i for i in spatial)]
+    split = x.reshape(shape).transpose(order)
+    return split.reshape(*lead, -1, *split.shape[n + len(kernel) :])
+
+
+def _disjoint_jvp(x, dx, kernel):
+    axis = x.ndim - len(kernel)
+    windows = _split_windows(x, kernel)
+    first = jnp.argmax(windows, axis=axis, keepdims=True)
+    positions = jax.lax.broadcasted_iota(first.dtype, windows.shape, axis)
+    picked = jnp.where(positions == first, _split_windows(dx, kernel), jnp.zeros((), dx.dtype))
+    return jnp.max(windows, axis=axis), jnp.sum(picked, axis=axis)
+
+
+def _sliding(shape, kernel, stride, pads, dilation):
+    """For `_max_and_index`, the windows of pooling: for each axis a function to its pieces, and their positions."""
+    made = []
+    for axis, k, s, p, d in _axes(len(shape), kernel, stride, pads, dilation):
+        (out,) = out_sizes((shape[axis],), (k,), (s,), (p,), (d,))
+        starts = np.arange(out) * s - p[0]
+        # Padding is never a maximum, but of nothing but -inf; then, too, the position should be one that is there.
+        positions = [np.clip(starts + i * d, 0, shape[axis] - 1) for i in range(k)]
+
+        def pieces(x, fill, axis=axis, k=k, s=s, p=p, d=d):
+            return steps(pad_spatial(x, (p,), axis, fill), axis, k, s, d)
+
+        made.append((axis, pieces, positions))
+    return made
+
+
+def _max_and_index(x, windows, n):
+    """The maximum of each window and where it is, counted in C order over the last n axes of x."""
+    index, weight = None, 1
+    for axis, pieces, positions in windows:
+        size = x.shape[axis]
+        values = pieces(x, _lowest(x.dtype))
+        below = [None] * len(values) if index is None else pieces(index, 0)
+        best = found = None
+        for value, under, position in zip(values, below, positions):
+            place = jnp.asarray(position * weight, jnp.int32).reshape((-1,) + (1,) * (x.ndim - 1 - axis))
+            place = place + (jnp.zeros(value.shape, jnp.int32) if under is None else under)
+            if best is None:
+                best, found = value, place
+            else:
+                larger = value > best
+                if jnp.issubdtype(x.dtype, jnp.floating):
+                    larger |= jnp.isnan(value)
+                best, found = jnp.where(larger, value, best), jnp.where(larger, place, found)
+        x, index, weight = best, found, weight * size
+    return x, index
+
+
+def pick(x, index, n):
+    """The elements of x whose numbers, over its last n axes, `index` holds."""
+    lead = x.ndim - n
+    flat = jnp.take_along_axis(
+        x.reshape(*x.shape[:lead], -1), index.reshape(*index.shape[:lead], -1), lead, mode="promise_in_bounds"
+    )
+    return flat.reshape(index.shape)
+
+
+def _with_index(windows_of):
+    """An operator's function from (x, static...) to the maxima and their Int64 numbers."""
+
+    def fn(x, *static):
+        n = len(static[0])
+
+        @jax.custom_jvp
+        def pool(x):
+            return _max_and_index(x, windows_of(x.shape, *static), n)
+
+        @pool.defjvp
+        def pool_jvp(primals, tangents):
+            out, index = pool(primals[0])
+            return (out, index), (pick(tangents[0], index, n), np.zeros(index.shape, jax.dtypes.float0))
+
+        out, index = pool(x)
+        return out, index.astype(mstype.to_jax(mstype.int64))
+
+    return fn
+
+
+# Static: kernel, stride, padding pairs, dilation.
+MAX_POOL = Op("MaxPool", _max_pool)
+# The same, with the numbers of the maxima.
+MAX_POOL_WITH_INDEX = Op("MaxPoolWithArgmax", _with_index(_sliding))
+
+
+def _bounds(size, out):
+    """Where the windows of adaptive pooling begin and end on one axis."""
+    i = np.arange(out)
+    return i * size // out, -(-(i + 1) * size // out)
+
+
+def _adaptive(shape, outs):
+    """As `_sliding`, for adaptive pooling: windows of unequal sizes, the last position of shorter ones repeated."""
+    made = []
+    for axis, out in _axes(len(shape), outs):
+        starts, ends = _bounds(shape[axis], out)
+        positions = [np.minimum(starts + i, ends - 1) for i in range(int((ends - starts).max()))]
+
+        def pieces(x, fill, axis=axis, positions=positions):
+            del fill
+            return [jnp.take(x, p, axis) for p in positions]
+
+        made.append((axis, pieces, positions))
+    return made
+
+
+# Static: the output's sizes. Gives the maxima and their numbers.
+ADAPTIVE_MAX_POOL = Op("AdaptiveMaxPool", _with_index(_adaptive))
+
+# ---- the mean
+
+
+def _sum_pool(x, kernel, stride, pads):
+    x = pad_spatial(x, pads, x.ndim - len(kernel))
+    if not on_cpu():
+        lead = (1,) * (x.ndim - len(kernel))
+        return jax.lax.reduce_window(x, jnp.zeros((), x.dtype), jax.lax.add, lead + kernel, lead + stride, "VALID")
+    for axis, k, s in _axes(x.ndim, kernel, stride):
+        if k == x.shape[axis]:
+            x = jnp.sum(x, axis, keepdims=True)
+        else:
+            total = None
+            for piece in steps(x, axis, k, s):
+                total = piece if total is None else total + piece
+            x = total
+    return x
+
+
+def _counts(sizes, kernel, stride, pads, counted):
+    """How many elements of each window count: those within the image and `counted` elements around it."""
+    total = np.ones((), np.float64)
+    for size, k, s, p, c in zip(sizes, kernel, stride, pads, counted):
+        (out,) = out_sizes((size,), (k,), (s,), (p,))
+        starts = np.arange(out) * s - p[0]
+        inside = np.minimum(starts + k, size + c[1]) - np.maximum(starts, -c[0])
+        total = np.multiply.outer(total, inside)
+    return total
+
+
+def _avg_pool(x, kernel, stride, pads, counted, divisor):
+    total = _sum_pool(x, kernel, stride, pads)
+    if divisor is not None:
+        return total / divisor
+    if counted == pads:
+        return total / math.prod(kernel)
+    return total / jnp.asarray(_counts(x.shape[x.ndim - len(kernel) :], kernel, stride, pads, counted), x.dtype)
+
+
+# Static: kernel, stride, padding pairs, those of the pads that count in the mean, divisor or None.
+AVG_POOL = Op("AvgPool", _avg_pool)
+
+
+def _adaptive_avg_pool(x, outs):
+    for axis, out in _axes(x.ndim, outs):
+        size = x.shape[axis]
+        if out == size:
+            continue
+        if size % out == 0:
+            x = jnp.mean(x.reshape(*x.shape[:axis], out, size // out, *x.shape[axis + 1 :]), axis + 1)
+            continue
+        starts, ends = _bounds(size, out)
+        at = np.arange(size)
+        within = (at >= starts[:, None]) & (at < ends[:, None])
+        share = jnp.asarray(within / (ends - starts)[:, None], x.dtype)
+        x = jnp.moveaxis(jnp.tensordot(x, share, (axis, 1)), -1, axis)
+    return x
+
+
+# Static: the output's sizes.
+ADAPTIVE_AVG_POOL = Op("AdaptiveAvgPool", _adaptive_avg_pool)
+
+
+def _lp_pool(x, norm_type, kernel, stride, pads, counted):
+    mean = _avg_pool(jnp.power(x, norm_type), kernel, stride, pads, counted, None)
+    return jnp.power(jnp.sign(mean) * jnp.maximum(jnp.abs(mean), 0) * math.prod(kernel), 1.0 / norm_type)
+
+
+# Static: the power, kernel, stride, padding pairs and those of them that count.
+LP_POOL = Op("LpPool", _lp_pool)
+
+# ---- back to where the largest were
+
+
+def _max_unpool(x, index, sizes):
+    """Zeros of `sizes` with the elements of x at the numbers that `index` holds."""
+    n = len(sizes)
+    lead = x.shape[: x.ndim - n]
+    rows = math.prod(lead)
+    zeros = jnp.zeros((rows, math.prod(sizes)), x.dtype)
+    at = index.reshape(rows, -1)
+    out = zeros.at[jnp.arange(rows)[:, None], at].set(x.reshape(rows, -1), mode="drop")
+    return out.reshape(*lead, *sizes)
+
+
+# Operands: input, indices. Static: the output's sizes.
+MAX_UNPOOL = Op("MaxUnpool", _max_unpool)
+
+
+# ---- windows at random places
+
+
+def _fractional_max_pool(x, samples, kernel, outs):
+    """Windows of one size that begin at places drawn for each channel: `samples` (N, C, axes) are in [0, 1)."""
+    n = len(kernel)
+    lead = x.shape[: x.ndim - n]
+    for i, (k, out) in enumerate(zip(kernel, outs)):
+        if k + out - 1 > x.shape[x.ndim - n + i]:
+            raise ValueError(f"windows of {kernel} and an output of {outs} don't fit an input of shape {x.shape}.")
+    flat = jnp.zeros((*lead, *(1,) * (2 * n)), jnp.int32)
+    for i, (k, out) in enumerate(zip(kernel, outs)):
+        size = x.shape[x.ndim - n + i]
+        # On two axes, the last one's number comes first.
+        u = samples[..., 1 - i if n == 2 else i][..., None]
+        alpha = (size - k) / (out - 1) if out > 1 else 0.0
+        at = jnp.arange(out)
+        starts = jnp.floor((at + u) * alpha).astype(jnp.int32) - jnp.floor(u * alpha).astype(jnp.int32)
+        starts = jnp.where(at == out - 1, size - k, starts)
+        places = starts[..., None] + jnp.arange(k)
+        shape = [1] * (2 * n)
+        shape[i], shape[n + i] = out, k
+        flat = flat * size + places.reshape(*lead, *shape)
+    flat = flat.reshape(*lead, *outs, -1)
+    values = jnp.take_along_axis(x.reshape(*lead, -1), flat.reshape(*lead, -1), -1).reshape(flat.shape)
+    first = jnp.argmax(values, -1, keepdims=True)
+    index = jnp.take_along_axis(flat, first, -1)[..., 0]
+    return pick(x, index, n), index.astype(mstype.to_jax(mstype.int64))
+
+
+# Operands: input, random samples. Static: kernel, the output's sizes. Gives the maxima and their numbers.
+FRACTIONAL_MAX_POOL = Op("FractionalMaxPool", _fractional_max_pool)

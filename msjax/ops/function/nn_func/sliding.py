@@ -1,0 +1,84 @@
+"""What convolution and pooling share: windows that move over the last axes of a Tensor."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import freeze
+
+
+def on_cpu() -> bool:
+    """True if programs are compiled for CPUs, where XLA's own windows are many times slower than what is used instead."""
+    return jax.default_backend() == "cpu"
+
+
+def n_ints(value, n, name, who, lowest=1):
+    """A tuple of n ints, from one int or n of them.
+
+    Raises:
+        TypeError: something else was given.
+        ValueError: there are not n, or one is less than `lowest`.
+    """
+    values = freeze(value)
+    if type(values) is int:
+        values = (values,) * n
+    if not isinstance(values, tuple) or not all(type(v) is int for v in values):
+        raise TypeError(f"For '{who}', '{name}' should be an int or {n} ints, but got {describe(value)}.")
+    if len(values) != n:
+        raise ValueError(f"For '{who}', '{name}' should be an int or {n} ints, but got {value}.")
+    if any(v < lowest for v in values):
+        raise ValueError(f"For '{who}', '{name}' should be at least {lowest}, but got {value}.")
+    return values
+
+
+def same_padding(size, kernel, stride, dilation=1):
+    """Padding of one axis for MindSpore's pad_mode "same": the output has size ceil(size / stride)."""
+    out = -(-size // stride)
+    total = max((out - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
+    return total // 2, total - total // 2
+
+
+def same_pads(sizes, kernel, stride, dilation=None):
+    """`same_padding` of each axis."""
+    dilation = dilation or (1,) * len(kernel)
+    return tuple([same_padding(*each) for each in zip(sizes, kernel, stride, dilation)])
+
+
+def ceil_pads(sizes, kernel, stride, pads, dilation=None):
+    """Pads with more at the end, so that the output's size is rounded up; no window begins in the added part."""
+    dilation = dilation or (1,) * len(kernel)
+    grown = []
+    for size, k, s, (before, after), d in zip(sizes, kernel, stride, pads, dilation):
+        span = (k - 1) * d + 1
+        out = -(-(size + before + after - span) // s) + 1
+        if (out - 1) * s >= size + before:
+            out -= 1
+        grown.append((before, max((out - 1) * s + span - size - before, after)))
+    return tuple(grown)
+
+
+def out_size(size, kernel, stride, pads, dilation=1):
+    """How many windows fit on one axis."""
+    return (size + sum(pads) - (kernel - 1) * dilation - 1) // stride + 1
+
+
+def out_sizes(sizes, kernel, stride, pads, dilation=None):
+    """`out_size` of each axis."""
+    dilation = dilation or (1,) * len(kernel)
+    return tuple([out_size(*each) for each in zip(sizes, kernel, stride, pads, dilation)])
+
+
+def pad_spatial(x, pads, first=2, fill=0):
+    """x with its axes from `first` on padded by pairs; negative ones cut off."""
+    if all(tuple(p) == (0, 0) for p in pads):
+        return x
+    widths = [(0, 0, 0)] * first + [(*p, 0) for p in pads]
+    widths += [(0, 0, 0)] * (x.ndim - len(widths))
+    return jax.lax.pad(x, jnp.asarray(fill, x.dtype), widths)
+
+
+def steps(x, axis, kernel, stride, dilation=1):
+    """For each position in a window along `axis`, the elements that windows have there."""
+    count = (x.shape[axis] - (kernel - 1) * dilation - 1) // stride + 1
+    starts = [i * dilation for i in range(kernel)]
+    return [jax.lax.slice_in_dim(x, i, i + (count - 1) * stride + 1, stride, axis) for i in starts]

@@ -1,0 +1,5 @@
+"""Random operators."""
+
+from msjax.lazy import gather
+
+__getattr__, __dir__ = gather(__name__, "sampling", "msjax.ops")

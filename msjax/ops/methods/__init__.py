@@ -1,0 +1,1 @@
+"""Operators as methods of Tensor."""

@@ -1,0 +1,120 @@
+"""Tensor methods that change the Tensor they are called on."""
+
+import functools
+
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.autograd.inplace import rebind
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.function.array_func import arrange, casting, diagonals, gathering, indexing, scattering, selecting
+
+
+def inplace(function):
+    """The method that gives a Tensor the result of a function of it, in the Tensor's own data type."""
+
+    @functools.wraps(function)
+    def method(self, *args, **kwargs):
+        new = function(self, *args, **kwargs)
+        if new.dtype is not self.dtype:
+            new = casting.cast(new, self.dtype)
+        rebind(self, new)
+        return self
+
+    method.__doc__ = f"In place: {(function.__doc__ or '').strip()}"
+    return method
+
+
+@operator(2, int_grad=(1,))
+def _filled(x, value):
+    return jnp.broadcast_to(jnp.asarray(value), x.shape).astype(x.dtype)
+
+
+def _fill(self, value):
+    """One value everywhere."""
+    return _filled(self, value)
+
+
+def _zero(self):
+    """Zeros everywhere."""
+    return _filled(self, 0)
+
+
+def _copy(self, src, non_blocking=False):
+    """The elements of another Tensor, whose shape is broadcast."""
+    if not isinstance(src, Tensor):
+        raise TypeError(f"For 'Tensor.copy_', 'src' should be a Tensor, but got {describe(src)}.")
+    return _filled(self, src)
+
+
+def _assign_value(self, value):
+    """The data of another Tensor, of any shape and type; in the place of this one's."""
+    value = value if isinstance(value, Tensor) else Tensor(value)
+    self._value, self._node, self._oidx = value._value, value._node, value._oidx
+    return self
+
+
+_HOW = {None: "update", "add": "add", "multiply": "mul", "none": "update"}
+
+
+def _scatter(self, dim, index, src=None, *, value=None, reduce=None):
+    """Values put in, added (reduce="add") or multiplied (reduce="multiply") along an axis, at an index for each."""
+    if reduce not in _HOW:
+        raise ValueError(f"For 'Tensor.scatter_', 'reduce' should be 'add' or 'multiply', but got {reduce!r}.")
+    src = value if src is None else src
+    return scattering.scatter_along(self, index, src if isinstance(src, Tensor) else Tensor(src), dim, _HOW[reduce])
+
+
+def _scatter_add(self, dim, index, src):
+    """Values added along an axis, at an index for each."""
+    return scattering.scatter_along(self, index, src, dim, "add")
+
+
+def _index_add(self, dim, index, source, *, alpha=1):
+    """Slices, times `alpha`, added to those that an index names along an axis."""
+    return scattering.index_combine(self, index, source * alpha if alpha != 1 else source, dim, "add")
+
+
+def _index_copy(self, dim, index, tensor):
+    """Slices put in the place of those that an index names along an axis."""
+    return scattering.index_combine(self, index, tensor, dim, "update")
+
+
+def _put(self, index, source, accumulate=False):
+    """Elements put in, or added, at indices of the flattened Tensor."""
+    index = gathering.integers(index, "put_")
+    flat = indexing.index_put(arrange.ravel(self), (arrange.ravel(index),), arrange.ravel(source), accumulate)
+    return arrange.reshape(flat, self.shape)
+
+
+def _fill_diagonal(self, fill_value, wrap=False):
+    """One value on the main diagonal."""
+    return diagonals.fill_diagonal(self, fill_value, wrap)
+
+
+def _set(self, source=None, storage_offset=0, size=None, stride=None):
+    """The data of another Tensor."""
+    if size is not None or stride is not None or storage_offset:
+        raise NotImplementedError("For 'Tensor.set_', views with an offset, size or stride are not offered.")
+    return _assign_value(self, Tensor(np.zeros(0, self.dtype.np)) if source is None else source)
+
+
+METHODS = {
+    "fill_": inplace(_fill),
+    "zero_": inplace(_zero),
+    "copy_": inplace(_copy),
+    "masked_fill_": inplace(selecting.masked_fill),
+    "masked_scatter_": inplace(selecting.masked_scatter),
+    "scatter_": inplace(_scatter),
+    "scatter_add_": inplace(_scatter_add),
+    "index_add_": inplace(_index_add),
+    "index_copy_": inplace(_index_copy),
+    "index_fill_": inplace(scattering.index_fill),
+    "index_put_": inplace(indexing.index_put),
+    "put_": inplace(_put),
+    "fill_diagonal_": inplace(_fill_diagonal),
+    "assign_value": _assign_value,
+    "set_": _set,
+}

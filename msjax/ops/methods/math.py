@@ -1,0 +1,380 @@
+"""Tensor methods of arithmetic, activations, reductions and linear algebra.
+
+MindSpore's methods go by two sets of names: axis, keepdims (or keep_dims) and ddof of old, dim, keepdim and
+correction of late. Both are taken here.
+"""
+
+import builtins
+
+from msjax.autograd.op import apply
+from msjax.common.dtype import Type
+from msjax.ops.dispatch.operator import freeze
+from msjax.ops.dispatch.random_keys import next_key
+from msjax.ops.function.array_func import casting
+from msjax.ops.function.control.gradient import stop_gradient
+from msjax.ops.function.linalg_func import decompositions, linear
+from msjax.ops.function.math_func import (
+    complexes,
+    cumulative,
+    elementary,
+    elementwise,
+    inplace_math,
+    logic,
+    norms,
+    reduction,
+    special,
+    statistics,
+)
+from msjax.ops.function.nn_func import activations
+from msjax.ops.function.random_func import sampling
+from msjax.ops.methods.inplace import inplace
+from msjax.ops.primitive import method_of
+
+
+def _axis(kwargs, axis):
+    return kwargs.pop("dim", kwargs.pop("axis", axis))
+
+
+def _keep(kwargs, keep):
+    for name in ("keepdim", "keepdims", "keep_dims"):
+        keep = kwargs.pop(name, keep)
+    return keep
+
+
+def _done(name, kwargs):
+    if kwargs:
+        raise TypeError(f"Tensor.{name}() got an unexpected keyword argument {next(iter(kwargs))!r}.")
+
+
+# ---- reductions
+
+
+def _sum(self, axis=None, dtype=None, keepdims=False, initial=None, **kwargs):
+    """The sum over axes (all by default); of Bools and integers as Int64.
+
+    Args:
+        axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
+        dtype (ms.dtype, optional): convert to it first. Default: None.
+        keepdims (bool): whether reduced axes stay, with size 1; also called `keepdim`, then second. Default: False.
+        initial (number, optional): added to the sum. Default: None.
+    """
+    axis = _axis(kwargs, axis)
+    if isinstance(dtype, builtins.bool):
+        dtype, keepdims = None, dtype
+    keepdims = _keep(kwargs, keepdims)
+    _done("sum", kwargs)
+    out = reduction.sum(self, axis, keepdims, dtype=dtype)
+    return out if initial is None else out + initial
+
+
+def _mean(self, axis=None, keep_dims=False, *, dtype=None, **kwargs):
+    """The mean over axes (all by default); of integers an integer, rounded towards zero.
+
+    Args:
+        axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
+        keep_dims (bool): whether reduced axes stay, with size 1; also called `keepdim`. Default: False.
+        dtype (ms.dtype, optional): convert to it first. Default: None.
+    """
+    axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
+    _done("mean", kwargs)
+    return reduction.mean(self if dtype is None else casting.cast(self, dtype), axis, keep)
+
+
+def _prod(self, axis=None, keep_dims=False, dtype=None, **kwargs):
+    """The product over axes (all by default); of Bools and integers as Int64.
+
+    Args:
+        axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
+        keep_dims (bool): whether reduced axes stay, with size 1; also called `keepdim`. Default: False.
+        dtype (ms.dtype, optional): convert to it first. Default: None.
+    """
+    axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
+    _done("prod", kwargs)
+    if isinstance(keep, Type):
+        keep, dtype = False, keep
+    return reduction.prod(self, axis, keep, dtype)
+
+
+_OLD = frozenset(("axis", "keepdims", "initial", "where", "return_indices"))
+
+
+def _extreme(name, whole, with_index):
+    def method(self, *args, **kwargs):
+        old = not _OLD.isdisjoint(kwargs) or (args and not isinstance(args[0], builtins.int))
+        names = ("axis", "keepdims") if old else ("dim", "keepdim")
+        if len(args) > 2:
+            raise TypeError(f"Tensor.{name}() takes at most 2 positional arguments, but got {len(args)}.")
+        given = {**dict(zip(names, args)), **kwargs}
+        axis, keep = freeze(_axis(given, None)), _keep(given, False)
+        if builtins.any(not isinstance(a, builtins.int) for a in (axis if isinstance(axis, tuple) else (axis or 0,))):
+            raise TypeError(f"For 'Tensor.{name}', the axis should be an int or several, but got {axis!r}.")
+        initial, where, indices = given.pop("initial", None), given.pop("where", None), given.pop("return_indices", False)
+        _done(name, given)
+        if isinstance(axis, builtins.int) and (indices or not old):
+            return with_index(self, axis, keep, initial=initial, where=where)
+        return whole(self, axis, keep, initial=initial, where=where)
+
+    what = "largest" if name == "max" else "smallest"
+    method.__name__ = name
+    method.__doc__ = f"""The {what} value of all; or those along an axis.
+
+    ``x.{name}(dim, keepdim=False)`` gives (values, indices) along an axis; ``x.{name}(axis=axis, keepdims=False, *,
+    initial=None, where=None, return_indices=False)`` the values alone, over one axis or several.
+    """
+    return method
+
+
+def _moment(name, function):
+    def method(self, axis=None, ddof=0, keepdims=False, **kwargs):
+        axis, keep = _axis(kwargs, axis), _keep(kwargs, keepdims)
+        ddof = kwargs.pop("correction", ddof)
+        _done(name, kwargs)
+        return function(self, axis, ddof, keep)
+
+    method.__name__ = name
+    method.__doc__ = f"""{function.__doc__.strip()}
+
+    Args:
+        axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
+        ddof (int): also called `correction`. Default: 0.
+        keepdims (bool): whether reduced axes stay, with size 1; also called `keepdim`. Default: False.
+    """
+    return method
+
+
+def _count_nonzero(self, axis=(), keep_dims=False, dtype=None, **kwargs):
+    """How many values over axes (all by default) are not 0, as Int32 by default."""
+    axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
+    _done("count_nonzero", kwargs)
+    return reduction.count_nonzero(self, () if axis is None else axis, keep, **({} if dtype is None else {"dtype": dtype}))
+
+
+def _with_value(function):
+    def method(self, axis=0, keep_dims=False):
+        return function(self, axis, keep_dims)
+
+    method.__doc__ = f"{function.__doc__.splitlines()[0]}\n\n    Returns:\n        (values, indices).\n    "
+    return method
+
+
+def _ptp(self, axis=None, keepdims=False):
+    """The largest value less the smallest, over axes (all by default)."""
+    return reduction.amax(self, axis, keepdims) - reduction.amin(self, axis, keepdims)
+
+
+def _sum_to_size(self, *size):
+    """The sum over the axes along which a Tensor of the shape `size` would be repeated to this one's shape."""
+    size = freeze(size[0] if len(size) == 1 and not isinstance(size[0], builtins.int) else size)
+    lead = self.ndim - len(size)
+    if lead < 0 or builtins.any(n not in (1, m) for n, m in zip(size, self.shape[lead:])):
+        raise ValueError(f"For 'Tensor.sum_to_size', the shape {self.shape} can't be summed to {size}.")
+    axes = [lead + i for i, n in enumerate(size) if n == 1 and self.shape[lead + i] != 1]
+    out = reduction.sum_kept(self, tuple(axes), True) if axes else self
+    return reduction.sum_kept(out, tuple(builtins.range(lead)), False) if lead else out
+
+
+# ---- elementwise
+
+
+def _add(self, other, *, alpha=1):
+    """self + alpha * other, elementwise with broadcasting."""
+    return elementwise.add(self, other if alpha == 1 else elementwise.mul(other, alpha))
+
+
+def _sub(self, other, *, alpha=1):
+    """self - alpha * other, elementwise with broadcasting."""
+    return elementwise.sub_method(self, other) if alpha == 1 else elementwise.subtract(self, other, alpha=alpha)
+
+
+def _round(self, decimals=0):
+    """Rounded to a number of decimals, halves to the even digit."""
+    return elementary.round(self, decimals=decimals or 0)
+
+
+def _allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """True if all elements are close; see `isclose`. A Python bool."""
+    return builtins.bool(reduction.all(elementwise.isclose(self, other, rtol, atol, equal_nan)))
+
+
+def _softmax(self, axis, dtype=None):
+    """exp(self) / sum(exp(self)) along `axis`."""
+    return activations.softmax(self, axis, dtype=dtype)
+
+
+def _swapped(function):
+    def method(self, other):
+        return function(other, self)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+# ---- linear algebra
+
+
+def _addition(function, first, second):
+    """The method of a function such as addmm, whose two operands have these names."""
+
+    def method(self, *args, **kwargs):
+        given = dict(zip((first, second, "beta", "alpha"), args))
+        if len(args) > 4 or given.keys() & kwargs.keys():
+            raise TypeError(f"{function.__name__} takes {first}, {second}, beta and alpha, each once.")
+        return function(self, **given, **kwargs)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _qr(self, some=True):
+    """The QR decomposition; q is square unless `some`."""
+    return decompositions.qr(self, "reduced" if some else "complete")
+
+
+def _triangular_solve(self, A, upper=True, transpose=False, unitriangular=False):
+    """The solution X of A X = self for a triangular A, and A itself."""
+    return decompositions.triangular_solve(A, self, not upper, False, transpose, unitriangular), A
+
+
+# ---- random
+
+
+def _bernoulli(self, *, generator=None):
+    """Ones with the probabilities that this Tensor holds, else zeros."""
+    return sampling.bernoulli_ext(self, generator=generator)
+
+
+def _uniform(self, from_=0.0, to=1.0, generator=None):
+    """Random numbers, uniform in [from_, to), in this Tensor's shape and dtype."""
+    return inplace_math.uniform_.__wrapped__(self, from_, to, generator=generator)
+
+
+def _cauchy(self, median=0.0, sigma=1.0):
+    """Random numbers of a Cauchy distribution, in this Tensor's shape, as Float32."""
+    return apply(sampling.CAUCHY, (next_key(),), (self.shape, builtins.float(median), builtins.float(sigma)))
+
+
+def _log_normal(self, mean=1.0, std=2.0):
+    """Random numbers whose logarithms are normal, in this Tensor's shape and dtype."""
+    return apply(sampling.LOG_NORMAL, (self, next_key()), (builtins.float(mean), builtins.float(std)))
+
+
+METHODS = {
+    "__neg__": elementary.neg,
+    "__pos__": elementary.positive,
+    "__abs__": elementary.abs,
+    "__invert__": logic.bitwise_not,
+    "__round__": _round,
+    "__and__": logic.bitwise_and,
+    "__or__": logic.bitwise_or,
+    "__xor__": logic.bitwise_xor,
+    "__rand__": _swapped(logic.bitwise_and),
+    "__ror__": _swapped(logic.bitwise_or),
+    "__rxor__": _swapped(logic.bitwise_xor),
+    # reductions
+    "sum": _sum,
+    "mean": _mean,
+    "prod": _prod,
+    "max": _extreme("max", reduction.amax, reduction.max),
+    "min": _extreme("min", reduction.amin, reduction.min),
+    "amax": method_of(reduction.amax, dim="axis", keepdim="keepdims"),
+    "amin": method_of(reduction.amin, dim="axis", keepdim="keepdims"),
+    "aminmax": reduction.aminmax,
+    "ptp": _ptp,
+    "argmax": method_of(reduction.argmax, axis="dim", keepdims="keepdim"),
+    "argmin": method_of(reduction.argmin, dim="axis", keepdim="keepdims"),
+    "argmax_with_value": _with_value(reduction.max),
+    "argmin_with_value": _with_value(reduction.min),
+    "any": method_of(reduction.any, keepdims="keep_dims", keepdim="keep_dims", dim="axis"),
+    "all": method_of(reduction.all, keepdims="keep_dims", keepdim="keep_dims", dim="axis"),
+    "std": _moment("std", reduction.std),
+    "var": _moment("var", reduction.var),
+    "count_nonzero": _count_nonzero,
+    "logsumexp": method_of(reduction.logsumexp, axis="dim", keepdims="keepdim"),
+    "nansum": method_of(reduction.nansum, dim="axis", keepdim="keepdims"),
+    "nanmean": method_of(reduction.nanmean, dim="axis", keepdim="keepdims"),
+    "median": method_of(statistics.median, dim="axis", keepdim="keepdims"),
+    "nanmedian": method_of(statistics.nanmedian, dim="axis", keepdim="keepdims"),
+    "kthvalue": statistics.kthvalue,
+    "quantile": statistics.quantile,
+    "nanquantile": statistics.nanquantile,
+    "cov": statistics.cov,
+    "sum_to_size": _sum_to_size,
+    # cumulative
+    "cumsum": method_of(cumulative.cumsum, dim="axis"),
+    "cumprod": method_of(cumulative.cumprod, axis="dim"),
+    "cummax": method_of(cumulative.cummax, dim="axis"),
+    "cummin": method_of(cumulative.cummin, dim="axis"),
+    "logcumsumexp": method_of(cumulative.logcumsumexp, dim="axis"),
+    "diff": method_of(cumulative.diff, dim="axis"),
+    # norms
+    "norm": norms.norm,
+    "renorm": norms.renorm,
+    # linear algebra
+    "matmul": method_of(linear.matmul, tensor2="other"),
+    "mm": linear.mm,
+    "bmm": linear.bmm,
+    "dot": linear.dot,
+    "inner": linear.inner,
+    "outer": linear.outer,
+    "ger": linear.ger,
+    "cross": linear.cross,
+    "addmm": _addition(linear.addmm, "mat1", "mat2"),
+    "addmv": _addition(linear.addmv, "mat", "vec"),
+    "addr": _addition(linear.addr, "vec1", "vec2"),
+    "addbmm": _addition(linear.addbmm, "batch1", "batch2"),
+    "baddbmm": _addition(linear.baddbmm, "batch1", "batch2"),
+    "trace": decompositions.trace_method,
+    "qr": _qr,
+    "ormqr": method_of(decompositions.ormqr, input2="tau", input3="other"),
+    "triangular_solve": _triangular_solve,
+    # random
+    "bernoulli": _bernoulli,
+    "multinomial": sampling.multinomial,
+    "random_categorical": sampling.random_categorical,
+    "uniform": _uniform,
+    "cauchy": _cauchy,
+    "log_normal": _log_normal,
+    # elementwise, of other names or arguments than the functions
+    "add": _add,
+    "sub": _sub,
+    "subtract": _sub,
+    "round": _round,
+    "allclose": _allclose,
+    "softmax": _softmax,
+    "approximate_equal": method_of(elementwise.approximate_equal, other="y"),
+    "copysign": elementwise.copysign,
+    "float_power": elementwise.float_power,
+    "xdivy": special.xdivy,
+    "detach": stop_gradient,
+    # In place, as their names say; on CPU, MindSpore 2.10 returns a new Tensor and leaves this one as it was.
+    "add_": inplace(_add),
+    "sub_": inplace(_sub),
+    "mul_": inplace(elementwise.mul),
+    "div_": inplace(elementwise.div),
+    "remainder_": inplace(elementwise.remainder),
+    "floor_divide_": inplace(elementwise.floor_divide),
+    "addmm_": inplace(_addition(linear.addmm, "mat1", "mat2")),
+    "exp_": inplace(elementary.exp),
+    "log_": inplace(elementary.log),
+    "floor_": inplace(elementary.floor),
+    "sign_": inplace(elementary.sign),
+    "sigmoid_": inplace_math.inplace_sigmoid,
+}
+_SAME = {
+    elementwise: """addcdiv addcmul arctan2 atan2 clamp clip div divide eq equal floor_divide fmax fmin fmod ge greater
+        greater_equal gt heaviside hypot isclose ldexp le lerp less less_equal logaddexp logaddexp2 lt maximum minimum mul
+        multiply ne nextafter not_equal pow remainder true_divide""",
+    elementary: """abs absolute acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil cos cosh
+        deg2rad exp exp2 expm1 floor frac inv log log10 log1p log2 logit nan_to_num neg negative positive rad2deg
+        reciprocal rsqrt sgn sign sin sinc sinh sqrt square tan tanh trunc""",
+    logic: """bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor gcd invert isfinite
+        isinf isnan isneginf isposinf isreal lcm logical_and logical_not logical_or logical_xor signbit""",
+    complexes: "angle conj imag real",
+    special: "digamma erf erfc erfinv i0 igamma igammac lgamma mvlgamma xlogy",
+    activations: "hardshrink sigmoid soft_shrink",
+    decompositions: """adjoint cholesky cholesky_inverse cholesky_solve det eigvals geqrf inverse log_matrix_determinant
+        logdet lstsq lu_solve matrix_determinant matrix_power orgqr slogdet svd""",
+    inplace_math: "bernoulli_ clamp_ erfinv_ exponential_ normal_ random_ tanh_ uniform_",
+}
+METHODS |= {name: getattr(module, name) for module, names in _SAME.items() for name in names.split()}
+METHODS["multiply"] = method_of(elementwise.mul, value="other")

@@ -1,0 +1,92 @@
+"""Operators as methods of Tensor."""
+
+import numbers
+
+import jax
+import numpy as np
+
+from msjax.autograd.op import apply, raise_op_error
+from msjax.common.tensor import CONCRETE, Tensor
+from msjax.context import SETTINGS
+from msjax.errors import describe
+from msjax.ops.function.linalg_func import linear
+from msjax.ops.function.math_func import elementwise
+from msjax.ops.methods import array, math
+
+_OPERANDS = (Tensor, numbers.Number, np.ndarray, np.generic, jax.Array)
+# As in MindSpore, sums, differences and floor division take sequences of numbers, too, and no other operator does.
+_WITH_LISTS = (*_OPERANDS, list, tuple)
+_new = object.__new__
+
+
+def _refused(function, other):
+    if isinstance(other, (list, tuple)) and function not in (elementwise.equal, elementwise.not_equal):
+        # Not left to Python, which would repeat a list by an integer Tensor.
+        raise TypeError(f"For '{function.__name__}', the operands should be Tensors or numbers, but one is {describe(other)}.")
+    return NotImplemented
+
+
+def _binary(function, operands):
+    """A method for an operator of two Tensors, quick where nothing is recorded."""
+    op = getattr(function, "op", None)
+    jit = None if op is None else op.compiled(())
+
+    def method(self, other):
+        if jit is not None and other.__class__ is Tensor is self.__class__ and self._node is None and other._node is None:
+            a, b = self._value, other._value
+            if a.__class__ in CONCRETE and b.__class__ in CONCRETE and not SETTINGS.careful:
+                try:
+                    value = jit(a, b)
+                except Exception as error:
+                    raise_op_error(error, op, (self, other))
+                result = _new(Tensor)
+                result._value = value
+                return result
+        elif not isinstance(other, operands):
+            return _refused(function, other)
+        return apply(op, (self, other)) if op is not None else function(self, other)
+
+    return method
+
+
+def _reflected(function, operands):
+    def method(self, other):
+        return function(other, self) if isinstance(other, operands) else _refused(function, other)
+
+    return method
+
+
+_BINARY = {
+    "add": elementwise.add,
+    "sub": elementwise.sub_method,
+    "mul": elementwise.mul,
+    "truediv": elementwise.true_divide,
+    "floordiv": elementwise.floor_divide,
+    "mod": elementwise.floor_mod,
+    "pow": elementwise.pow,
+    "matmul": linear.matmul,
+}
+_COMPARISONS = {
+    "eq": elementwise.equal,
+    "ne": elementwise.not_equal,
+    "gt": elementwise.greater,
+    "ge": elementwise.greater_equal,
+    "lt": elementwise.less,
+    "le": elementwise.less_equal,
+}
+
+
+def attach(cls):
+    """Put the methods on a class of Tensors."""
+    for name, function in _BINARY.items():
+        operands = _WITH_LISTS if name in ("add", "sub", "floordiv") else _OPERANDS
+        setattr(cls, f"__{name}__", _binary(function, operands))
+        setattr(cls, f"__r{name}__", _reflected(function, operands))
+    for name, function in _COMPARISONS.items():
+        setattr(cls, f"__{name}__", _binary(function, _OPERANDS))
+    for table in (math.METHODS, array.METHODS):
+        for name, function in table.items():
+            setattr(cls, name, function)
+
+
+attach(Tensor)

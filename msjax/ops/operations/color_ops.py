@@ -1,0 +1,102 @@
+"""Operator classes on colors and on the order of axes: hue, saturation, data formats."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.primitive import primitive_class
+
+__all__ = []
+
+
+def _images(images):
+    if images.shape[-1:] != (3,):
+        raise ValueError(f"the last axis should have 3 colors, but the shape is {images.shape}.")
+    return images
+
+
+def _hue_saturation_value(rgb):
+    largest = rgb.max(-1)
+    spread = largest - rgb.min(-1)
+    r, g, b = rgb[..., 0], rgb[..., 1], rgb[..., 2]
+    over = jnp.where(spread > 0, spread, 1)
+    sixth = jnp.where(largest == r, (g - b) / over, jnp.where(largest == g, (b - r) / over + 2, (r - g) / over + 4))
+    hue = jnp.where(spread > 0, jnp.mod(sixth / 6, 1), 0)
+    return hue, jnp.where(largest > 0, spread / jnp.where(largest > 0, largest, 1), 0), largest
+
+
+def _colors(hue, saturation, value):
+    # How much of each color there is: trapezoids over the circle of hues, a third apart.
+    parts = jnp.stack([jnp.abs(6 * hue - 3) - 1, 2 - jnp.abs(6 * hue - 2), 2 - jnp.abs(6 * hue - 4)], -1)
+    return ((jnp.clip(parts, 0, 1) - 1) * saturation[..., None] + 1) * value[..., None]
+
+
+@operator(name="RGBToHSV", differentiable=False, tensors=True)
+def _rgb_to_hsv(images):
+    return jnp.stack(_hue_saturation_value(_images(images)), -1)
+
+
+@operator(name="HSVToRGB", differentiable=False, tensors=True)
+def _hsv_to_rgb(x):
+    if x.ndim != 4:
+        raise ValueError(f"'x' should have 4 axes, but its shape is {x.shape}.")
+    x = _images(x)
+    return _colors(x[..., 0], x[..., 1], x[..., 2])
+
+
+@operator(2, name="AdjustHue", differentiable=False, tensors=True)
+def _adjust_hue(image, delta):
+    hue, saturation, value = _hue_saturation_value(_images(image))
+    return _colors(jnp.mod(hue + delta, 1), saturation, value).astype(image.dtype)
+
+
+@operator(2, name="AdjustSaturation", differentiable=False, tensors=True)
+def _adjust_saturation(image, scale):
+    hue, saturation, value = _hue_saturation_value(_images(image))
+    return _colors(hue, jnp.clip(saturation * scale, 0, 1), value).astype(image.dtype)
+
+
+def _places(source, target, who):
+    if sorted(source) != sorted(target) or len(source) != 4:
+        raise ValueError(f"For '{who}', the formats should be 'NHWC' and 'NCHW', but got {source!r} and {target!r}.")
+    return np.array([target.index(axis) for axis in source]), np.array([source.index(axis) for axis in target])
+
+
+@operator(name="DataFormatDimMap", differentiable=False, tensors=True)
+def _dim_map(x, source, target):
+    return jnp.asarray(_places(source, target, "DataFormatDimMap")[1], x.dtype)[jnp.mod(x, 4)]
+
+
+@operator(name="DataFormatVecPermute", differentiable=False, tensors=True)
+def _vec_permute(x, source, target):
+    if x.shape not in ((4,), (4, 2)):
+        raise ValueError(f"the shape should be (4,) or (4, 2), but is {x.shape}.")
+    return x[_places(source, target, "DataFormatVecPermute")[1]]
+
+
+_FORMATS = {"src_format": "NHWC", "dst_format": "NCHW"}
+for _name, _attributes, _call, _doc in (
+    ("RGBToHSV", {}, lambda self, images: _rgb_to_hsv(images), "Images (..., 3) of red, green, blue as hue, saturation, value."),
+    ("HSVToRGB", {}, lambda self, x: _hsv_to_rgb(x), "Images (N, H, W, 3) of hue, saturation, value as red, green, blue."),
+    ("AdjustHue", {}, lambda self, image, delta: _adjust_hue(image, delta), "Images (..., 3) with `delta` added to their hue."),
+    (
+        "AdjustSaturation",
+        {},
+        lambda self, image, scale: _adjust_saturation(image, scale),
+        "Images (..., 3) with their saturation times `scale`.",
+    ),
+    (
+        "DataFormatDimMap",
+        _FORMATS,
+        lambda self, x: _dim_map(x, self.src_format, self.dst_format),
+        "Numbers of axes in one data format as those in another.",
+    ),
+    (
+        "DataFormatVecPermute",
+        _FORMATS,
+        lambda self, x: _vec_permute(x, self.src_format, self.dst_format),
+        "A value for each axis, (4,) or (4, 2), in the order of another data format.",
+    ),
+):
+    globals()[_name] = primitive_class(_name, _attributes, _call, _doc)
+    __all__.append(_name)

@@ -1,0 +1,109 @@
+"""Operator classes on regions of images: pooled regions, boxes without those that overlap better ones."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.primitive import REQUIRED, primitive_class
+
+__all__ = []
+
+
+def _bilinear(image, y, x):
+    """Values of an image (C, H, W) between its elements; 0 more than one element outside of it."""
+    height, width = image.shape[1:]
+    inside = (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
+    y, x = jnp.clip(y, 0, height - 1), jnp.clip(x, 0, width - 1)
+    top, left = jnp.floor(y).astype(jnp.int32), jnp.floor(x).astype(jnp.int32)
+    bottom, right = jnp.minimum(top + 1, height - 1), jnp.minimum(left + 1, width - 1)
+    down, over = y - top, x - left
+    upper = image[:, top, left] * (1 - over) + image[:, top, right] * over
+    lower = image[:, bottom, left] * (1 - over) + image[:, bottom, right] * over
+    return jnp.where(inside, upper * (1 - down) + lower * down, 0)
+
+
+def _at(start, size, pooled, samples):
+    """Where samples lie along an axis: (pooled * samples,)."""
+    return start + (jnp.arange(pooled * samples) + 0.5) * size / (pooled * samples)
+
+
+@operator(2, name="ROIAlign", tensors=True)
+def _roi_align(features, rois, pooled_height, pooled_width, spatial_scale, sample_num, roi_end_mode):
+    if features.ndim != 4 or rois.ndim != 2 or rois.shape[1] != 5:
+        raise ValueError(f"the shapes should be (N, C, H, W) and (regions, 5), but are {features.shape} and {rois.shape}.")
+    if sample_num <= 0:
+        raise NotImplementedError(
+            "msjax offers ROIAlign for a positive 'sample_num' only, since shapes may not depend on values."
+        )
+
+    def pool(roi):
+        image = features[roi[0].astype(jnp.int32)]
+        left, top = roi[1] * spatial_scale, roi[2] * spatial_scale
+        right, bottom = (roi[3] + roi_end_mode) * spatial_scale, (roi[4] + roi_end_mode) * spatial_scale
+        y = _at(top, jnp.maximum(bottom - top, 1), pooled_height, sample_num)
+        x = _at(left, jnp.maximum(right - left, 1), pooled_width, sample_num)
+        values = _bilinear(image, y[:, None], x[None])
+        return values.reshape(-1, pooled_height, sample_num, pooled_width, sample_num).mean((2, 4))
+
+    return jax.vmap(pool)(rois).astype(features.dtype)
+
+
+@operator(name="NMSWithMask", differentiable=False, tensors=True)
+def _nms_with_mask(bboxes, iou_threshold):
+    if bboxes.ndim != 2 or bboxes.shape[1] != 5:
+        raise ValueError(f"'bboxes' should have shape (boxes, 5), but has {bboxes.shape}.")
+    boxes = bboxes[jnp.argsort(-bboxes[:, 4], stable=True)]
+    left, top, right, bottom = (boxes[:, i] for i in range(4))
+    width = jnp.minimum(right[:, None], right) - jnp.maximum(left[:, None], left)
+    height = jnp.minimum(bottom[:, None], bottom) - jnp.maximum(top[:, None], top)
+    common = jnp.maximum(width, 0) * jnp.maximum(height, 0)
+    area = (right - left) * (bottom - top)
+    overlapping = common / (area[:, None] + area - common) > iou_threshold
+    later = jnp.arange(boxes.shape[0])
+
+    def drop(i, kept):
+        return kept & ~(kept[i] & overlapping[i] & (later > i))
+
+    kept = jax.lax.fori_loop(0, boxes.shape[0], drop, jnp.ones(boxes.shape[0], bool))
+    return boxes, later.astype(jnp.int32), kept
+
+
+for _name, _attributes, _call, _doc in (
+    (
+        "ROIAlign",
+        {"pooled_height": REQUIRED, "pooled_width": REQUIRED, "spatial_scale": REQUIRED, "sample_num": 2, "roi_end_mode": 1},
+        lambda self, features, rois: _roi_align(
+            features, rois, self.pooled_height, self.pooled_width, self.spatial_scale, self.sample_num, self.roi_end_mode
+        ),
+        """Regions of images, each pooled to one size by means of bilinear samples: of (features, rois).
+
+    Args:
+        pooled_height, pooled_width (int): the size.
+        spatial_scale (float): from the regions' coordinates to those of the features.
+        sample_num (int): samples along each axis of a pooled element. Default: 2.
+        roi_end_mode (int): what is added to a region's end. Default: 1.
+
+    Inputs:
+        features (Tensor): shape (N, C, H, W).
+        rois (Tensor): shape (regions, 5), each the number of an image, left, top, right, bottom.
+    """,
+    ),
+    (
+        "NMSWithMask",
+        {"iou_threshold": 0.5},
+        lambda self, bboxes: _nms_with_mask(bboxes, self.iou_threshold),
+        """Boxes by falling score, and which of them overlap none that is better by more than `iou_threshold`.
+
+    Args:
+        iou_threshold (float): the overlap, as a share of both boxes, from which the worse one is dropped. Default: 0.5.
+
+    Inputs:
+        bboxes (Tensor): shape (boxes, 5), each left, top, right, bottom, score.
+
+    Outputs:
+        The sorted boxes, their numbers as Int32, and Bools that are True for those kept.
+    """,
+    ),
+):
+    globals()[_name] = primitive_class(_name, _attributes, _call, _doc)
+    __all__.append(_name)
