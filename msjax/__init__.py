@@ -35,7 +35,7 @@ from msjax.context import (
     set_context,
     set_device,
 )
-from msjax.lazy import NO_SUMMARY, lacking
+from msjax.lazy import NO_SUMMARY, placeholder_or_error
 from msjax.ops.function.control.from_jax import from_jax
 from msjax.version import __version__
 
@@ -82,7 +82,7 @@ def __getattr__(name):
         return getattr(importlib.import_module(_LATER[name]), name)
     if name in _SUBMODULES:
         return importlib.import_module(f"msjax.{name}")
-    return lacking(__name__, name, _STAND_INS, sys._getframe(1))
+    return placeholder_or_error(__name__, name, _STAND_INS, sys._getframe(1))
 
 
 def __dir__():

@@ -10,7 +10,7 @@ import importlib.util
 import sys
 import types
 
-from msjax.lazy import missing
+from msjax.lazy import missing_name_error
 
 _NAME = "mindspore"
 
@@ -94,7 +94,7 @@ def _passing_on(shown, *modules):
                 return getattr(offered, name)
             except (AttributeError, ImportError):
                 continue
-        raise missing(f"{shown}.{name}", sys._getframe(1))
+        raise missing_name_error(f"{shown}.{name}", sys._getframe(1))
 
     return __getattr__
 

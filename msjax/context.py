@@ -68,7 +68,9 @@ class _Settings:
         self.pynative_synchronize = False
         self.traces = 0  # programs being compiled at this moment, in any thread
         self.casts = 0  # calls of cells that compute in a type of their own, in any thread
-        self.careful = False  # operators look twice: they wait for results, convert operands, or a program is being compiled
+        self.slow_dispatch = (
+            False  # operators look twice: they wait for results, convert operands, or a program is being compiled
+        )
         self.hook_dialect = os.environ.get("MSJAX_HOOK_DIALECT", "tutorial")
         if self.hook_dialect not in DIALECTS:
             raise ValueError(
@@ -147,17 +149,17 @@ def get_current_device() -> str:
 def tracing(change: int):
     """Count a program that begins (1) or ends (-1) to be compiled."""
     SETTINGS.traces += change
-    _set_careful()
+    _set_slow_dispatch()
 
 
 def casting(change: int):
     """Count a call that begins (1) or ends (-1) in which operators convert their operands."""
     SETTINGS.casts += change
-    _set_careful()
+    _set_slow_dispatch()
 
 
-def _set_careful():
-    SETTINGS.careful = SETTINGS.traces > 0 or SETTINGS.casts > 0 or SETTINGS.pynative_synchronize
+def _set_slow_dispatch():
+    SETTINGS.slow_dispatch = SETTINGS.traces > 0 or SETTINGS.casts > 0 or SETTINGS.pynative_synchronize
 
 
 def force_mode(mode: int | None):
@@ -179,7 +181,7 @@ def _set_synchronize(value):
     if not isinstance(value, bool):
         raise TypeError(f"For 'set_context', 'pynative_synchronize' should be a bool, but got {value!r}.")
     SETTINGS.pynative_synchronize = value
-    _set_careful()
+    _set_slow_dispatch()
 
 
 def _set_dialect(value):

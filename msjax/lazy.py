@@ -21,33 +21,33 @@ COMMUNICATION = dict.fromkeys(
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 
-def missing_name(module: str, stand_ins: Mapping[str, str] = MappingProxyType({})):
+def module_placeholders(module: str, placeholders: Mapping[str, str] = MappingProxyType({})):
     """A module's ``__getattr__``: AttributeError, or ImportError in ``from module import name``, that says that msjax doesn't offer it.
 
     Args:
         module (str): the module's name.
-        stand_ins (Mapping): {name: sentence}: names that programs import at their top and may never use, and what to do
+        placeholders (Mapping): {name: sentence}: names that programs import at their top and may never use, and what to do
             without them. They are imported without complaint, and raise NotImplementedError with the sentence when used.
     """
 
     def __getattr__(name):
-        return lacking(module, name, stand_ins, sys._getframe(1))
+        return placeholder_or_error(module, name, placeholders, sys._getframe(1))
 
     return __getattr__
 
 
-def lacking(module: str, name: str, stand_ins: Mapping[str, str], caller):
+def placeholder_or_error(module: str, name: str, placeholders: Mapping[str, str], caller):
     """The stand-in for a name that isn't offered; if it has none, the exception for it, see `missing`."""
-    if name in stand_ins:
-        return stand_in(module, name, stand_ins[name])
-    raise missing(f"{_in_mindspore(module)}.{name}", caller)
+    if name in placeholders:
+        return placeholder(module, name, placeholders[name])
+    raise missing_name_error(f"{_in_mindspore(module)}.{name}", caller)
 
 
-def stand_ins_for_classes(module: str, sentence: str):
-    """A module's ``__getattr__`` that has a `stand_in` for every name written as classes are; other names are missing."""
+def class_placeholders(module: str, sentence: str):
+    """A module's ``__getattr__`` that has a `placeholder` for every name written as classes are; other names are missing."""
 
     def __getattr__(name):
-        return lacking(module, name, {name: sentence} if name[:1].isupper() else {}, sys._getframe(1))
+        return placeholder_or_error(module, name, {name: sentence} if name[:1].isupper() else {}, sys._getframe(1))
 
     return __getattr__
 
@@ -62,7 +62,7 @@ class _StandInType(type):
 
 
 @functools.cache
-def stand_in(module: str, name: str, sentence: str):
+def placeholder(module: str, name: str, sentence: str):
     """A class in the place of something that msjax lacks: it may be imported and derived from, and says so when it is called.
 
     Args:
@@ -78,7 +78,7 @@ def stand_in(module: str, name: str, sentence: str):
     return _StandInType(name, (), {"__new__": __new__, "__module__": module, "__doc__": full, "_sentence": full})
 
 
-def missing(shown: str, caller) -> Exception:
+def missing_name_error(shown: str, caller) -> Exception:
     """The exception for a name that isn't offered, as `caller` (a frame) asked for it."""
     message = f"msjax doesn't offer {shown}."
     # An AttributeError from a module becomes "cannot import name" in a from-import, and its sentence would be lost.
@@ -88,12 +88,12 @@ def missing(shown: str, caller) -> Exception:
     return AttributeError(message)
 
 
-def rest(package: str, module: str, stand_ins: Mapping[str, str] = MappingProxyType({})):
+def module_getattr(package: str, module: str, placeholders: Mapping[str, str] = MappingProxyType({})):
     """A package's ``__getattr__`` and ``__dir__`` where a module of it, imported when it is first needed, offers the rest.
 
     Args:
         package, module (str): their names, the module's within the package.
-        stand_ins (Mapping): as in `missing_name`.
+        placeholders (Mapping): as in `module_placeholders`.
     """
     own = sys.modules[package].__dict__
 
@@ -110,7 +110,7 @@ def rest(package: str, module: str, stand_ins: Mapping[str, str] = MappingProxyT
             if importlib.util.find_spec(f"{package}.{name}") is not None:
                 return importlib.import_module(f"{package}.{name}")
             load()
-        return own[name] if name in own else lacking(package, name, stand_ins, sys._getframe(1))
+        return own[name] if name in own else placeholder_or_error(package, name, placeholders, sys._getframe(1))
 
     def __dir__():
         load()
@@ -119,7 +119,7 @@ def rest(package: str, module: str, stand_ins: Mapping[str, str] = MappingProxyT
     return __getattr__, __dir__
 
 
-def later(package: str, names: dict):
+def lazy_names(package: str, names: dict):
     """A package's ``__getattr__`` for names that are imported when they are first used: {name: module}."""
 
     def __getattr__(name):
@@ -159,7 +159,7 @@ def gather(package: str, modules: str, family: str | None = None):
                 return getattr(module, name)
             if family is not None and hasattr(importlib.import_module(family), name):
                 return getattr(importlib.import_module(family), name)
-        raise missing(f"{_in_mindspore(package)}.{name}", sys._getframe(1))
+        raise missing_name_error(f"{_in_mindspore(package)}.{name}", sys._getframe(1))
 
     def __dir__():
         return sorted(offered())

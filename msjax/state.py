@@ -54,7 +54,7 @@ class State(threading.local):
         self.saving = None
         self.cast = None
         self.trace = None
-        self.foreign = False
+        self.functional = False
         self.hooks_run = False
 
 

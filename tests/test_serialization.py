@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import msjax as ms
 from msjax import Parameter, Tensor, nn
 from msjax.serialization import ckpt, load_sharded, save_sharded, wire
-from msjax.serialization.files import Damaged
+from msjax.serialization.files import CorruptCheckpoint
 from msjax.serialization.formats import FORMATS
 
 DATA = Path(__file__).parent / "data"
@@ -222,7 +222,7 @@ def test_mutated_files_without_a_checksum_give_tensors_or_a_clear_error(format):
     for _ in range(300):
         try:
             found = FORMATS[format].read(memoryview(mutated(data, rng)))
-        except Damaged:
+        except CorruptCheckpoint:
             continue
         assert all(isinstance(v, (str, np.ndarray)) for v in found.values())
 
@@ -232,7 +232,7 @@ def test_any_bytes_give_tensors_or_a_clear_error(data):
     for codec in FORMATS.values():
         try:
             codec.read(memoryview(data), True)
-        except Damaged as error:
+        except CorruptCheckpoint as error:
             assert str(error)
 
 

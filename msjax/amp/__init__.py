@@ -9,7 +9,7 @@ from msjax.amp.precision import (
     get_white_list,
 )
 from msjax.amp.scalers import DynamicLossScaler, LossScaler, StaticLossScaler
-from msjax.lazy import missing_name
+from msjax.lazy import module_placeholders
 from msjax.nn.wrap.loss_scale import all_finite
 
 __all__ = [
@@ -27,4 +27,4 @@ __all__ = [
     "get_white_list",
 ]
 
-__getattr__ = missing_name(__name__)
+__getattr__ = module_placeholders(__name__)

@@ -15,7 +15,7 @@ _ADD = Op("add gradients", lambda a, b: a + b, int_grad=True)
 _add_arrays = jax.jit(lambda a, b: a + b)
 
 
-def sweep(roots, targets, *, recorded=False, keep=False, weights=(), deliver=None):
+def run_backward(roots, targets, *, recorded=False, keep=False, weights=(), deliver=None):
     """Send gradients back from `roots`.
 
     Args:
@@ -34,7 +34,7 @@ def sweep(roots, targets, *, recorded=False, keep=False, weights=(), deliver=Non
     Raises:
         RuntimeError: an earlier sweep has freed the graph.
     """
-    order, needs, partners, pending = _plan([node for node, _, _ in roots], targets)
+    order, needs, also_runs, pending = _plan([node for node, _, _ in roots], targets)
     grads = {}
     add = _add_recorded if recorded else _add_arrays
     for node, i, grad in roots:
@@ -58,7 +58,7 @@ def sweep(roots, targets, *, recorded=False, keep=False, weights=(), deliver=Non
                 continue
             need = needs.get(node)
             if cts is None or need is None:
-                if node not in partners:
+                if node not in also_runs:
                     continue
                 if cts is None:
                     cts = [None] * node.nout
@@ -72,10 +72,10 @@ def sweep(roots, targets, *, recorded=False, keep=False, weights=(), deliver=Non
                 handed = ((edges[0], back[0], need[0]),)
             elif deliver is None:
                 handed = zip(reversed(edges), reversed(back), reversed(need))
-            elif node.handing is None:
+            elif node.accumulation_order is None:
                 handed = zip(edges, back, need)
             else:
-                handed = [(edges[i], back[i], need[i]) for i in node.handing]
+                handed = [(edges[i], back[i], need[i]) for i in node.accumulation_order]
             for edge, grad, needed in handed:
                 if not needed:
                     continue
@@ -120,10 +120,10 @@ def _plan(roots, targets):
         for edge in edges:
             if edge is not None and edge[0] not in reached:
                 stack.append(edge[0])
-        if node.partner is not None:
-            stack.append(node.partner)
+        if node.also_run is not None:
+            stack.append(node.also_run)
     order = sorted(reached, key=_seq)
-    needs, partners, pending = {}, set(), {}
+    needs, also_runs, pending = {}, set(), {}
     for node in order:
         if node.is_leaf and (node.__class__ is RootLeaf if targets is None else node in targets):
             needs[node] = ()
@@ -144,9 +144,9 @@ def _plan(roots, targets):
         for edge in edges:
             if edge is not None and edge[0] in pending:
                 pending[edge[0]] += 1
-        if node.partner is not None:
-            partners.add(node.partner)
-    return order, needs, partners, pending
+        if node.also_run is not None:
+            also_runs.add(node.also_run)
+    return order, needs, also_runs, pending
 
 
 _seq = attrgetter("seq")

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from msjax.autograd.recording import Recording, check_function, flatten_tensors, ones_like
+from msjax.autograd.recording import GradientScope, check_function, flatten_tensors, ones_like
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.context import GRAPH_MODE, SETTINGS
@@ -206,7 +206,7 @@ class _Gradient:
                 *args, sens = args
             else:
                 raise TypeError("For 'GradOperation', sens_param=True needs the gradient of the output as the last argument.")
-        with Recording() as recording:
+        with GradientScope() as recording:
             n = len(args) + len(kwargs)
             positions = () if position is None else range(n) if position == "all" else (0,)
             _check_range(positions, n, "GradOperation")
@@ -285,7 +285,7 @@ class _Request:
 
     def run(self, fn, args, kwargs):
         """(value, gradients in the form asked for, auxiliary outputs) of one call."""
-        with Recording() as recording:
+        with GradientScope() as recording:
             _check_range(self.positions, len(args) + len(kwargs), self.who)
             args, kwargs, places = recording.inputs(args, kwargs, self.positions)
             leaves = recording.weights(self.weights.parameters) if self.weights else []

@@ -6,7 +6,7 @@ import weakref
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.backward import sweep
+from msjax.autograd.backward import run_backward
 from msjax.autograd.op import Op, apply
 from msjax.autograd.tensor_api import register_hook_list
 from msjax.common.node import RootLeaf
@@ -258,7 +258,7 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=
     targets = None if inputs is None else _leaves(inputs)
     keep = create_graph if retain_graph is None else bool(retain_graph)
     start = gradient if create_graph else gradient._value
-    sweep([(node, self._oidx, start)], targets, recorded=bool(create_graph), keep=keep, deliver=_deliver)
+    run_backward([(node, self._oidx, start)], targets, recorded=bool(create_graph), keep=keep, deliver=_deliver)
 
 
 def _one(shape, dtype, _made={}):  # noqa: B006 - arrays don't change, and making one costs ten times a look-up

@@ -9,7 +9,7 @@ import functools
 
 import jax
 
-from msjax.autograd.residuals import Pull, compile_forward
+from msjax.autograd.residuals import TracedVJP, compile_forward
 from msjax.common import dtype as mstype
 from msjax.common.node import Node, wrap
 from msjax.common.tensor import CONCRETE, Tensor, TracedValueError, as_array, is_tensor, is_tracer
@@ -33,7 +33,17 @@ class Op:
         handing: the order of operands in which `Tensor.backward()` hands gradients on, where PyTorch's is not theirs.
     """
 
-    __slots__ = ("name", "fn", "int_grad", "differentiable", "shape_error", "handing", "_plain", "_forward", "_derived")
+    __slots__ = (
+        "name",
+        "fn",
+        "int_grad",
+        "differentiable",
+        "shape_error",
+        "accumulation_order",
+        "_plain",
+        "_forward",
+        "_derived",
+    )
 
     def __init__(self, name, fn, *, int_grad=False, differentiable=True, shape_error=ValueError):
         self.name = name
@@ -41,7 +51,7 @@ class Op:
         self.int_grad = int_grad
         self.differentiable = differentiable
         self.shape_error = shape_error
-        self.handing = None
+        self.accumulation_order = None
         self._plain = {}
         self._forward = {}
         self._derived = {}
@@ -106,7 +116,7 @@ def apply(op: Op, operands, static=()):
     Returns:
         A Tensor, or a tuple of Tensors.
     """
-    if SETTINGS.careful:
+    if SETTINGS.slow_dispatch:
         if STATE.trace is not None:
             STATE.trace.see(operands)
         if STATE.cast is not None:
@@ -166,7 +176,7 @@ def _record(op, operands, values, static, traced):
         return None
     slots = tuple(slots)
     if traced:
-        pull = Pull(op.bind(static), values, slots, op.int_grad)
+        pull = TracedVJP(op.bind(static), values, slots, op.int_grad)
         out, residuals = pull.out, None
     else:
         out, residuals = op.forward(static, slots)(*values)
@@ -182,7 +192,7 @@ def _record(op, operands, values, static, traced):
             scope.nested = True
         if (base is not scope or base is ROOT) and (residuals is None or residuals.spec.sources):
             # At ROOT, backward(create_graph=True) may be called.
-            node.again = True
+            node.needs_operands = True
             node.values = values
         if residuals is not None and residuals.spec.needs_values:
             node.values = values
@@ -216,7 +226,7 @@ class OpNode(Node):
         saved: where values, results and residuals are instead (see msjax.autograd.saved), or None.
     """
 
-    __slots__ = ("op", "static", "way_back", "residuals", "values", "out", "again", "saved")
+    __slots__ = ("op", "static", "way_back", "residuals", "values", "out", "needs_operands", "saved")
 
     def __init__(self, base, edges, op, static, way_back, residuals):
         Node.__init__(self, base, edges, len(way_back.carries))
@@ -225,15 +235,15 @@ class OpNode(Node):
         self.way_back = way_back
         self.residuals = residuals
         self.values = self.out = self.saved = None
-        self.again = False
+        self.needs_operands = False
 
     @property
     def name(self) -> str:
         return self.op.name
 
     @property
-    def handing(self):
-        order = self.op.handing
+    def accumulation_order(self):
+        order = self.op.accumulation_order
         if order is None:
             return None
         slots = self.way_back.slots
@@ -273,19 +283,19 @@ class OpNode(Node):
         """As `pull`, on Tensors and by operators, so that an outer scope can differentiate it."""
         given = tuple([c is not None for c in cts])
         cts = [c for c in cts if c is not None]
-        if self.again:
+        if self.needs_operands:
             # The way back depends on the inputs, which an outer scope may differentiate: do it again from them.
             inputs = self._inputs()
             n, slots, fn, int_grad = len(inputs), self.way_back.slots, self.op.bind(self.static), self.op.int_grad
 
-            def again(*args):
+            def needs_operands(*args):
                 rest = iter(args[n:])
                 full = [next(rest) if there else None for there in given]
-                grads = Pull(fn, args[:n], slots, int_grad)(full, need)
+                grads = TracedVJP(fn, args[:n], slots, int_grad)(full, need)
                 return tuple(g for g in grads if g is not None)
 
             key = ("again", self.static, slots, given, need, n)
-            gradient = self.op.derived(key, lambda: Op("gradient of " + self.op.name, again, int_grad=int_grad))
+            gradient = self.op.derived(key, lambda: Op("gradient of " + self.op.name, needs_operands, int_grad=int_grad))
             grads = apply(gradient, [*inputs, *cts])
         elif self.residuals is not None:
             spec = self.residuals.spec

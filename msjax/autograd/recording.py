@@ -2,14 +2,14 @@
 
 import jax.numpy as jnp
 
-from msjax.autograd.backward import sweep
+from msjax.autograd.backward import run_backward
 from msjax.common.node import Leaf, place_on_tape
 from msjax.common.tensor import Tensor, tensors_in, wrap
 from msjax.errors import callable_name, describe
 from msjax.state import STATE, Scope
 
 
-class Recording:
+class GradientScope:
     """A scope in which a function runs that is being differentiated.
 
     Used as a context manager around the call of the function; inputs and weights are marked within. At the end,
@@ -114,7 +114,7 @@ class Recording:
             if node is not None and self._mine(node):
                 roots.append((node, i, ct if recorded else ct._value))
         targets = {leaf for _, leaf, _, _ in self._marked if leaf.requested}
-        found = sweep(roots, targets, recorded=recorded, keep=keep, weights=self._weights)
+        found = run_backward(roots, targets, recorded=recorded, keep=keep, weights=self._weights)
         if not keep:
             self.forget([*outputs, *tensors_in(also)])
         return Gradients(found, recorded)
@@ -149,7 +149,7 @@ class Gradients:
         return grad if self._recorded else wrap(grad)
 
     def gradient(self, place):
-        """The gradient of one argument, as `Recording.inputs` describes it; () for a number."""
+        """The gradient of one argument, as `GradientScope.inputs` describes it; () for a number."""
         if isinstance(place, Leaf):
             return self.of(place)
         if isinstance(place, (tuple, list)):

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 
-class Pull:
+class TracedVJP:
     """The way back through one traced call: gradients of its inputs from those of its outputs.
 
     Args:
@@ -98,7 +98,7 @@ class Residuals:
 jax.tree_util.register_pytree_node(Residuals, lambda r: (r.leaves, r.spec), Residuals)
 
 
-class Spec:
+class ResidualSpec:
     """What a compiled forward leaves for its backward, once for each signature.
 
     Attributes:
@@ -143,7 +143,7 @@ def compile_forward(fn, slots, int_grad):
     """A compiled function from operand values to (outputs, Residuals)."""
 
     def forward(*values):
-        pull = Pull(fn, values, slots, int_grad)
+        pull = TracedVJP(fn, values, slots, int_grad)
         leaves, treedef = jax.tree.flatten(pull.vjp)
         sources, kept = [], []
         for leaf in leaves:
@@ -154,7 +154,7 @@ def compile_forward(fn, slots, int_grad):
         out = pull.out
         # The spec outlives the trace; nothing traced may stay in it.
         pull.vjp = pull.out = None
-        return out, Residuals(Spec(pull, treedef, tuple(sources)), kept)
+        return out, Residuals(ResidualSpec(pull, treedef, tuple(sources)), kept)
 
     return jax.jit(forward)
 

@@ -65,7 +65,7 @@ class saved_tensors_hooks:
             return
         kept = gather(residuals.spec, residuals.leaves, node.values, node.out)
         # In nested gradient functions the backward will be recorded, and then starts from the operands.
-        node.saved = _Packed(self, kept, values if node.again and node.base is not ROOT else None)
+        node.saved = _Packed(self, kept, values if node.needs_operands and node.base is not ROOT else None)
         node.values = node.out = None
         node.residuals = residuals.emptied()
 

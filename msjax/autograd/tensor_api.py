@@ -4,7 +4,7 @@ from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor
 from msjax.errors import check_callable
 from msjax.hooks.handle import RemovableHandle
-from msjax.hooks.nodes import elsewhere, through_custom_vjp
+from msjax.hooks.nodes import through_custom_vjp, under_jax_transform
 from msjax.hooks.tensor_hooks import HookList
 from msjax.state import ROOT, STATE
 
@@ -50,7 +50,7 @@ def register_hook_list(tensor) -> HookList:
     hooks = tensor._hooks
     if hooks is None:
         hooks = tensor._hooks = HookList()
-        if elsewhere([tensor]):
+        if under_jax_transform([tensor]):
             # jax differentiates: what is computed from the Tensor from now on goes through a node of its own.
             tensor._value = through_custom_vjp([tensor], hooks.run_each)[0]._value
     node = tensor._node

@@ -3,7 +3,7 @@
 import jax
 
 from msjax.autograd.grad import Weights
-from msjax.autograd.recording import Recording, check_function, flatten_tensors
+from msjax.autograd.recording import GradientScope, check_function, flatten_tensors
 from msjax.common.node import place_on_tape
 from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.errors import describe
@@ -38,7 +38,7 @@ def vjp(fn, *inputs, weights=None, has_aux=False):
     check_function(fn, "vjp")
     _check_tensors(inputs, "vjp")
     weights = None if weights is None else Weights(weights, "vjp")
-    with Recording() as recording:
+    with GradientScope() as recording:
         args, _, places = recording.inputs(inputs, {}, range(len(inputs)))
         leaves = [] if weights is None else recording.weights(weights.parameters)
         out = fn(*args)

@@ -6,6 +6,6 @@ from msjax.common.initializer import Initializer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.random import get_seed, set_seed
 from msjax.common.tensor import Tensor, tensor
-from msjax.lazy import missing_name
+from msjax.lazy import module_placeholders
 
-__getattr__ = missing_name(__name__)
+__getattr__ = module_placeholders(__name__)

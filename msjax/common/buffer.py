@@ -3,7 +3,7 @@
 from flax import nnx
 
 from msjax.common.parameter import Kind
-from msjax.common.tensor import Tensor, as_array, as_tensors_do, wrap
+from msjax.common.tensor import Tensor, as_array, defer_to_tensor, wrap
 from msjax.flax_slots import METADATA, RAW_VALUE
 
 
@@ -33,9 +33,9 @@ class Buffer(Tensor, nnx.BatchStat, metaclass=Kind):
     def __copy__(self):
         return wrap(self._value)
 
-    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = as_tensors_do
-    __iand__ = __ior__ = __ixor__ = as_tensors_do
-    __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = __ilshift__ = __irshift__ = as_tensors_do
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = defer_to_tensor
+    __iand__ = __ior__ = __ixor__ = defer_to_tensor
+    __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = __ilshift__ = __irshift__ = defer_to_tensor
     __repr__ = Tensor.__repr__
     __str__ = Tensor.__str__
     __getattr__ = Tensor.__getattr__

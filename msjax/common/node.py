@@ -32,10 +32,10 @@ class Node:
         partner: a node that has to run, too, whenever this one does, although no gradient flows there.
     """
 
-    __slots__ = ("seq", "base", "edges", "nout", "hooks", "partner", "__weakref__")
+    __slots__ = ("seq", "base", "edges", "nout", "hooks", "also_run", "__weakref__")
 
     is_leaf = False
-    handing = None  # the order in which `backward()` hands gradients to the edges, where it is not theirs
+    accumulation_order = None  # the order in which `backward()` hands gradients to the edges, where it is not theirs
 
     def __init__(self, base, edges, nout=1):
         self.seq = next(_SEQUENCE)
@@ -43,7 +43,7 @@ class Node:
         self.edges = edges
         self.nout = nout
         self.hooks = None
-        self.partner = None
+        self.also_run = None
 
     def live(self) -> bool:
         """True while a gradient may still be asked for through this node."""

@@ -8,7 +8,7 @@ from flax import nnx
 
 from msjax.common import dtype as mstype
 from msjax.common.node import RootLeaf
-from msjax.common.tensor import Tensor, as_array, as_tensors_do, wrap
+from msjax.common.tensor import Tensor, as_array, defer_to_tensor, wrap
 from msjax.flax_slots import METADATA, RAW_VALUE
 from msjax.state import VERSION
 
@@ -213,9 +213,9 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
         return f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad})"
 
     __repr__ = __str__
-    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = as_tensors_do
-    __iand__ = __ior__ = __ixor__ = as_tensors_do
-    __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = __ilshift__ = __irshift__ = as_tensors_do
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = defer_to_tensor
+    __iand__ = __ior__ = __ixor__ = defer_to_tensor
+    __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = __ilshift__ = __irshift__ = defer_to_tensor
     __getattr__ = Tensor.__getattr__
     __hash__ = Tensor.__hash__
 

@@ -319,7 +319,7 @@ _ESCAPES = """A Tensor of shape {shape} and dtype {dtype}, whose gradient is bei
   3. where no gradient is wanted, say so: ops.stop_gradient(x), or `with ms.no_grad():` around the computation."""
 
 
-def as_tensors_do(self, _other):
+def defer_to_tensor(self, _other):
     """Operators that Parameters and buffers have from nnx.Variable, but not from Tensor: Python does what it does for Tensors.
 
     ``p += 1`` makes a new Tensor, as ``p + 1`` does, and ``p << 1`` is a TypeError.

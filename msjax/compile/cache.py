@@ -5,7 +5,7 @@ import weakref
 _OTHERS: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
 
 
-def family(owner, salt, make):
+def compiled_for(owner, salt, make):
     """The Compiled of an owner for a purpose, made when it is first asked for.
 
     Args:
@@ -13,18 +13,18 @@ def family(owner, salt, make):
         salt: hashable; the purpose.
         make: a function from a weak reference to the owner to the Compiled.
     """
-    families = getattr(owner, "compiled_families", None)
-    if families is None:
-        families = {}
+    by_salt = getattr(owner, "compiled_families", None)
+    if by_salt is None:
+        by_salt = {}
         try:
             # Hooks may hold the cell: kept on the cell itself, all of it is found by the garbage collector.
-            object.__setattr__(owner, "compiled_families", families)
+            object.__setattr__(owner, "compiled_families", by_salt)
         except (AttributeError, TypeError):
             try:
-                families = _OTHERS.setdefault(owner, families)
+                by_salt = _OTHERS.setdefault(owner, by_salt)
             except TypeError:  # no weak references to it: compiled anew at each call
                 return make(lambda: owner)
-    found = families.get(salt)
+    found = by_salt.get(salt)
     if found is None:
-        found = families[salt] = make(weakref.ref(owner))
+        found = by_salt[salt] = make(weakref.ref(owner))
     return found

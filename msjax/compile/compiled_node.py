@@ -6,10 +6,10 @@ then the gradients: nothing is kept for it but those values.
 
 import jax
 
-from msjax.autograd.recording import Recording
+from msjax.autograd.recording import GradientScope
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, tensors_in, wrap
-from msjax.compile.program import Compiled, Stale, is_argument, keep
+from msjax.compile.program import Compiled, SignatureChanged, is_argument, keep
 from msjax.state import LOCK, ROOT, STATE
 
 
@@ -39,7 +39,7 @@ def record(compiled, program, leaves, args, kwargs):
     wanted = tuple(edge is not None for edge in edges)
     try:
         out = program.run(leaves)
-    except Stale:
+    except SignatureChanged:
         compiled.forget(program)
         program, leaves = compiled.find(args, kwargs)
         return record(compiled, program, leaves, args, kwargs)
@@ -100,7 +100,7 @@ def _gradients(compiled, program, wanted, given, n_leaves):
         passed = [leaves[i] for i in numbers if is_argument(leaves[i])]
         trace = STATE.trace
         trace.silent = True
-        with Recording() as recording:
+        with GradientScope() as recording:
             marks = [recording.mark(t) if w else None for t, w in zip([*variables, *passed], wanted)]
             out = compiled.body(subject, call_args, call_kwargs)
         trace.flush_text()

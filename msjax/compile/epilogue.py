@@ -9,7 +9,7 @@ import jax
 
 from msjax.common.tensor import value_text, wrap
 from msjax.compile.trace import Call
-from msjax.hooks.returns import nothing
+from msjax.hooks.returns import check_observer_result
 
 
 class _Writer:
@@ -17,7 +17,13 @@ class _Writer:
 
     def __init__(self):
         self.lines = []
-        self.names = {"wrap": wrap, "text": value_text, "sys": sys, "nothing": nothing, "unflatten": jax.tree.unflatten}
+        self.names = {
+            "wrap": wrap,
+            "text": value_text,
+            "sys": sys,
+            "nothing": check_observer_result,
+            "unflatten": jax.tree.unflatten,
+        }
 
     def name(self, value) -> str:
         name = f"k{len(self.names)}"

@@ -2,7 +2,7 @@
 
 from flax import nnx
 
-from msjax.compile.cache import family
+from msjax.compile.cache import compiled_for
 from msjax.compile.jit import inlined, run
 from msjax.compile.program import Compiled
 from msjax.hooks.callback import raise_pending
@@ -18,7 +18,7 @@ def call_cell(cell, args, kwargs):
     """
     if _within(args, kwargs):
         return False, None
-    compiled = family(cell, "call", lambda ref: Compiled(_call_cell, ref, type(cell).__name__))
+    compiled = compiled_for(cell, "call", lambda ref: Compiled(_call_cell, ref, type(cell).__name__))
     return True, run(compiled, args, kwargs)
 
 
@@ -62,7 +62,7 @@ def whole(function, salt, body, args, kwargs, roots=()):
         def subject(ref):
             return ref
 
-    compiled = family(owner, salt, lambda ref: Compiled(body, subject(ref), name, roots=roots))
+    compiled = compiled_for(owner, salt, lambda ref: Compiled(body, subject(ref), name, roots=roots))
     return True, compiled(args, kwargs)
 
 

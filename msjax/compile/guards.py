@@ -38,7 +38,7 @@ def serial(cell) -> int:
     return number
 
 
-class Survey:
+class Guards:
     """What was found from some roots.
 
     Attributes:
@@ -57,7 +57,7 @@ class Survey:
         self.key = tuple(self._key)
         del self._key, self._visited
 
-    def fresh(self) -> bool:
+    def hold(self) -> bool:
         """True if the names that the code uses still stand for the same."""
         for (read, name), seen in zip(self.watched, self.seen):
             if read(name) is not seen:

@@ -6,7 +6,7 @@ import weakref
 
 from flax import nnx
 
-from msjax.compile.cache import family
+from msjax.compile.cache import compiled_for
 from msjax.compile.compiled_node import on_tape, record
 from msjax.compile.program import Compiled
 from msjax.errors import describe
@@ -89,7 +89,7 @@ def _jitted(function, fullgraph):
             return function(*args, **kwargs)
         raise_pending()
         if method and args and isinstance(args[0], nnx.Module):
-            return run(family(args[0], call, of_cell), args[1:], kwargs)
+            return run(compiled_for(args[0], call, of_cell), args[1:], kwargs)
         return run(whole, args, kwargs)
 
     def compilations():
@@ -104,7 +104,7 @@ def _jitted(function, fullgraph):
 
 def inlined(args, kwargs) -> bool:
     """True where a call is part of a program that is being compiled already, by msjax or by jax."""
-    return STATE.trace is not None or STATE.foreign or any_input_traced(args) or any_input_traced(kwargs.values())
+    return STATE.trace is not None or STATE.functional or any_input_traced(args) or any_input_traced(kwargs.values())
 
 
 def run(compiled, args, kwargs):

@@ -17,7 +17,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_leaf, is_tracer, wrap
 from msjax.compile.epilogue import write
-from msjax.compile.guards import Survey
+from msjax.compile.guards import Guards
 from msjax.compile.trace import NeedsPyNative, Trace
 from msjax.hooks import callback
 from msjax.hooks.delivery import HookNeedsValue
@@ -63,7 +63,7 @@ class Compiled:
             return self.run_eagerly(program, args, kwargs)
         try:
             return program.run(leaves)
-        except Stale:
+        except SignatureChanged:
             self.forget(program)
             return self(args, kwargs)
 
@@ -93,15 +93,15 @@ class Compiled:
 
     def _environment(self, args, kwargs):
         now = self._now
-        if self._version == VERSION.n and now.survey.fresh() and not now.with_args:
+        if self._version == VERSION.n and now.guards.hold() and not now.with_args:
             return now
         version = VERSION.n
         extra = [v for v in (*args, *kwargs.values()) if not isinstance(v, (Tensor, *_STATIC))]
-        survey = Survey([self.subject(), *self.roots, *extra])
-        found = self._environments.pop(survey.key, None)
+        guards = Guards([self.subject(), *self.roots, *extra])
+        found = self._environments.pop(guards.key, None)
         if found is None:
-            found = _Environment(survey, bool(extra))
-        keep(self._environments, survey.key, found)
+            found = _Environment(guards, bool(extra))
+        keep(self._environments, guards.key, found)
         self._now, self._version = found, version
         return found
 
@@ -125,7 +125,7 @@ class Compiled:
 
     def _without(self, environment, key, error):
         # What could not be traced may work without: kept from then on, and only then.
-        eager = Eager(getattr(error, "why", None) or f"{type(error).__name__}: {_first_line(error)}")
+        eager = Fallback(getattr(error, "why", None) or f"{type(error).__name__}: {_first_line(error)}")
         eager.keep = lambda: environment.programs.__setitem__(key, eager)
         return eager
 
@@ -137,7 +137,7 @@ def keep(cache, key, value):
     cache[key] = value
 
 
-class Eager:
+class Fallback:
     """Stands for a program that can't be made.
 
     Attributes:
@@ -155,14 +155,14 @@ class Eager:
 class _Environment:
     """A survey and the programs that were made for it."""
 
-    def __init__(self, survey, with_args):
-        self.survey = survey
+    def __init__(self, guards, with_args):
+        self.guards = guards
         self.with_args = with_args
-        self.variables = [default_generator.state, *(v for v in survey.variables if v is not default_generator.state)]
+        self.variables = [default_generator.state, *(v for v in guards.variables if v is not default_generator.state)]
         self.programs = {}
 
 
-class Stale(Exception):
+class SignatureChanged(Exception):
     """A program was called with variables of other shapes or dtypes than it was made for."""
 
 
@@ -432,7 +432,7 @@ class _Attempt:
 
         def program(*values):
             if [(v.shape, v.dtype) for v in values] != avals:
-                raise Stale
+                raise SignatureChanged
             return run(*values)
 
         program.__name__ = self.name.replace(" ", "_").replace(".", "_") or "program"

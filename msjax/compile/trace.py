@@ -58,7 +58,7 @@ class Text:
         self.parts.append(text[end:])
 
 
-class Kept:
+class OutputRef:
     """Something to be given out after each run.
 
     Attributes:
@@ -147,28 +147,28 @@ class Trace:
 
     # ---- events
 
-    def keep(self, value) -> Kept:
+    def keep(self, value) -> OutputRef:
         """Something to be given out after each run, with the values of that run in the place of Tensors."""
         if isinstance(value, Tensor) and not isinstance(value, Parameter):
             return self.keep_output(value._value)
         if value.__class__ in (tuple, list):
-            return Kept("tree", ([self.keep(v) for v in value], value.__class__))
+            return OutputRef("tree", ([self.keep(v) for v in value], value.__class__))
         if value.__class__ is dict:
-            return Kept("tree", ([self.keep(v) for v in value.values()], tuple(value)))
+            return OutputRef("tree", ([self.keep(v) for v in value.values()], tuple(value)))
         if isinstance(value, nnx.Module):
-            return Kept("cell", weakref.ref(value))
+            return OutputRef("cell", weakref.ref(value))
         if is_tracer(value):
             kept = self.keep_output(value)
             kept.kind = "array"
             return kept
         leaves, treedef = jax.tree.flatten(value, is_leaf=is_leaf)
         if len(leaves) == 1 and leaves[0] is value:
-            return Kept("constant", value)
-        return Kept("tree", ([self.keep(v) for v in leaves], treedef))
+            return OutputRef("constant", value)
+        return OutputRef("tree", ([self.keep(v) for v in leaves], treedef))
 
-    def keep_output(self, value) -> Kept:
+    def keep_output(self, value) -> OutputRef:
         """A value of the program, to be given out as a Tensor."""
-        kept = Kept("output", self.output(value))
+        kept = OutputRef("output", self.output(value))
         self.given.append(kept)
         return kept
 

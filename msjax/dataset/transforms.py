@@ -1,5 +1,5 @@
 """In the place of MindSpore's transforms of data, which msjax lacks."""
 
-from msjax.lazy import NO_DATA, stand_ins_for_classes
+from msjax.lazy import NO_DATA, class_placeholders
 
-__getattr__ = stand_ins_for_classes(__name__, NO_DATA)
+__getattr__ = class_placeholders(__name__, NO_DATA)

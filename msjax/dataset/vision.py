@@ -2,7 +2,7 @@
 
 import enum
 
-from msjax.lazy import NO_DATA, stand_ins_for_classes
+from msjax.lazy import NO_DATA, class_placeholders
 
 
 class Inter(enum.IntEnum):
@@ -25,4 +25,4 @@ class Border(enum.StrEnum):
     SYMMETRIC = "symmetric"
 
 
-__getattr__ = stand_ins_for_classes(__name__, NO_DATA)
+__getattr__ = class_placeholders(__name__, NO_DATA)

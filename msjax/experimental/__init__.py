@@ -1,6 +1,6 @@
 """Optimizers in the manner of PyTorch: MindSpore's ``experimental``."""
 
 from msjax.experimental import optim
-from msjax.lazy import missing_name
+from msjax.lazy import module_placeholders
 
-__getattr__ = missing_name(__name__)
+__getattr__ = module_placeholders(__name__)

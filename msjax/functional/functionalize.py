@@ -7,7 +7,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_leaf, is_tracer, wrap
 from msjax.errors import describe
-from msjax.hooks.callback import Together, raise_pending
+from msjax.hooks.callback import CallbackBatch, raise_pending
 from msjax.hooks.nodes import through_custom_vjp
 from msjax.state import LOCK, STATE, Scope
 
@@ -50,8 +50,8 @@ def functionalize(net):
         params = _matched(params, trained, "params")
         buffers = _matched(buffers, rest, "buffers")
         with _Installed([*trained.values(), *rest.values()], [*params.values(), *buffers.values()]):
-            with Together() as calls:
-                out = calls.tie(net(*map_arrays(_to_tensor, args), **map_arrays(_to_tensor, kwargs)))
+            with CallbackBatch() as calls:
+                out = calls.add_dependency(net(*map_arrays(_to_tensor, args), **map_arrays(_to_tensor, kwargs)))
             return map_tensors(_to_array, out), {name: variable._value for name, variable in rest.items()}
 
     trained, rest = state_of(net)
@@ -125,10 +125,10 @@ class _Installed:
     def __enter__(self):
         LOCK.acquire()
         state = STATE
-        self.before = (state.scope, state.recording, state.foreign)
+        self.before = (state.scope, state.recording, state.functional)
         self.held = [v._value for v in self.variables]
         # A program that msjax compiles keeps its tape; elsewhere jax differentiates.
-        state.scope, state.recording, state.foreign = Scope(None), True, True
+        state.scope, state.recording, state.functional = Scope(None), True, True
         for variable, value in zip(self.variables, self.values):
             variable._value = value
             hooks = variable._hooks
@@ -139,7 +139,7 @@ class _Installed:
         for variable, value in zip(self.variables, self.held):
             variable._value = value
         STATE.scope.open = False
-        STATE.scope, STATE.recording, STATE.foreign = self.before
+        STATE.scope, STATE.recording, STATE.functional = self.before
         LOCK.release()
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import wrap
 from msjax.errors import check_callable, describe
-from msjax.hooks.delivery import invoke, observes
+from msjax.hooks.delivery import observes, run_traced_hook
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.nodes import CellBackward, any_traced, run_checked, through_custom_vjp
 from msjax.hooks.table import Hook, HookTable
@@ -190,7 +190,7 @@ def _forward(fn, kind, before, value):
 
     hook.__wrapped__ = fn
     split = len(tensors) - own
-    result, mine = invoke(hook, (tensors[:split], tensors[split:]), kind, observe=seen, traced=not seen)
+    result, mine = run_traced_hook(hook, (tensors[:split], tensors[split:]), kind, observe=seen, traced=not seen)
     if result is not None:
         return result
     return jax.tree.unflatten(jax.tree.structure(value), [t._value for t in mine])

@@ -5,7 +5,7 @@ and `site` are for plain functions of jax arrays.
 """
 
 from msjax.hooks.handle import RemovableHandle
-from msjax.lazy import later
+from msjax.lazy import lazy_names
 
 _LATER = {
     "barrier": "msjax.hooks.callback",
@@ -18,4 +18,4 @@ _LATER = {
 }
 
 __all__ = ["RemovableHandle", *_LATER]
-__getattr__ = later(__name__, _LATER)
+__getattr__ = lazy_names(__name__, _LATER)

@@ -20,7 +20,7 @@ from jax.interpreters import ad, batching, mlir
 
 from msjax.common.tensor import Tensor, is_leaf, is_tracer, wrap
 from msjax.context import tracing
-from msjax.hooks.returns import nothing
+from msjax.hooks.returns import check_observer_result
 from msjax.state import STATE
 
 
@@ -40,7 +40,7 @@ class Delivery:
 
     def __call__(self, values):
         leaves = [s[0] if isinstance(s, tuple) else wrap(values[s]) for s in self.slots]
-        nothing(self.fn(*jax.tree.unflatten(self.treedef, leaves)), self.what)
+        check_observer_result(self.fn(*jax.tree.unflatten(self.treedef, leaves)), self.what)
 
     def all_lanes(self, values, lanes):
         """Call the hook once for each example of a vmap (nested `lanes` times), as the code within sees them."""
@@ -156,7 +156,7 @@ mlir.register_lowering(hook_p, _lower, cacheable=False)
 _DONE = np.zeros((), bool)
 
 
-def tap(fn, args, what, carries):
+def observe_traced(fn, args, what, carries):
     """Call an observer with the values that its arguments get when the program runs.
 
     Returns:
@@ -184,7 +184,7 @@ def tap(fn, args, what, carries):
     if not any(isinstance(leaf, Tensor) and is_tracer(leaf._value) for leaf in carried):
         _CALLS.untied.append(done)
         return args[carries]
-    return jax.tree.map(lambda leaf: _tied(leaf, done), args[carries], is_leaf=is_leaf)
+    return jax.tree.map(lambda leaf: _with_dependency(leaf, done), args[carries], is_leaf=is_leaf)
 
 
 def _before(values, done):
@@ -204,7 +204,7 @@ def _before(values, done):
 _LARGE = 1 << 24
 
 
-class Together:
+class CallbackBatch:
     """The calls of a stretch of a program in as few callbacks as may be: each costs more than what it carries.
 
     A call that belongs to a loop or a transformation within the stretch gets a callback of its own, after those before it.
@@ -258,12 +258,12 @@ class Together:
         _CALLS.last = self.done if is_tracer(self.done) else None
         self._clear()
 
-    def tie(self, value):
+    def add_dependency(self, value):
         """Nested containers whose Tensors need the calls."""
         self.flush()
         if self.done is None:
             return value
-        return jax.tree.map(lambda leaf: _tied(leaf, self.done), value, is_leaf=is_leaf)
+        return jax.tree.map(lambda leaf: _with_dependency(leaf, self.done), value, is_leaf=is_leaf)
 
 
 class _Calls(threading.local):
@@ -278,11 +278,11 @@ class _Calls(threading.local):
 _CALLS = _Calls()
 
 
-def tie_calls(tensors):
+def add_pending_dependencies(tensors):
     """Tie calls that nothing depends on yet to Tensors (or None) that go on; returns those."""
     calls, _CALLS.untied = _CALLS.untied, []
     for done in calls:
-        tensors = [_tied(t, done) for t in tensors]
+        tensors = [_with_dependency(t, done) for t in tensors]
     return tensors
 
 
@@ -341,7 +341,7 @@ class _HostOnly:
         )
 
 
-def _tied(leaf, done):
+def _with_dependency(leaf, done):
     if not isinstance(leaf, Tensor) or not is_tracer(leaf._value):
         return leaf
     value = leaf._value

@@ -10,9 +10,9 @@ import weakref
 import jax
 
 from msjax.common.tensor import CONCRETE, Tensor, TracedValueError, is_leaf, is_tracer, known_value, tensors_in, wrap
-from msjax.hooks.callback import call_on_host, tap
+from msjax.hooks.callback import call_on_host, observe_traced
 from msjax.hooks.classify import only_observes
-from msjax.hooks.returns import What, nothing
+from msjax.hooks.returns import HookLabel, check_observer_result
 from msjax.state import STATE
 
 # What jax raises when code asks a traced array for its value.
@@ -44,7 +44,7 @@ def observes(fn, observe=None, traced=None) -> bool:
     return only_observes(fn)
 
 
-def invoke(fn, args, kind, *, observe=None, traced=None, cells=None, carries=-1, check=None):
+def run_traced_hook(fn, args, kind, *, observe=None, traced=None, cells=None, carries=-1, check=None):
     """Run one hook of a program that is being traced.
 
     Args:
@@ -60,20 +60,20 @@ def invoke(fn, args, kind, *, observe=None, traced=None, cells=None, carries=-1,
         (what the hook returned, that argument; the latter to be used in the place of the given one).
     """
     carried = args[carries]
-    what = What(kind, fn, cells)
+    what = HookLabel(kind, fn, cells)
     if observes(fn, observe, traced):
         values = [t for t in tensors_in(args) if is_tracer(t._value)]
         known = [known_value(t._value) for t in values]
         if all(k is not None for k in known):
             # An eager jax.grad: the values are there.
             args = _replace(args, dict(zip(map(id, values), map(wrap, known))))
-            nothing(fn(*args), what)
+            check_observer_result(fn(*args), what)
             return None, carried
         trace = STATE.trace
         if trace is not None and trace.here():
             trace.call(fn, args, what)
             return None, carried
-        return None, tap(fn, args, what, carries)
+        return None, observe_traced(fn, args, what, carries)
     try:
         given, fresh = _fresh(args)
         result = fn(*given)

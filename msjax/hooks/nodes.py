@@ -7,8 +7,8 @@ from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import CONCRETE, Tensor, is_tensor, is_tracer, wrap
 from msjax.context import SETTINGS
-from msjax.hooks.callback import tie_calls
-from msjax.hooks.delivery import invoke
+from msjax.hooks.callback import add_pending_dependencies
+from msjax.hooks.delivery import run_traced_hook
 from msjax.hooks.returns import gradients_result
 from msjax.hooks.table import with_global
 from msjax.state import STATE
@@ -24,12 +24,12 @@ def hook_gradients(tensors, function, label):
     """
     edges, base = place_on_tape(tensors)
     if base is None:
-        return through_custom_vjp(tensors, function) if elsewhere(tensors) else list(tensors)
+        return through_custom_vjp(tensors, function) if under_jax_transform(tensors) else list(tensors)
     node = FunctionNode(base, edges, len(tensors), function, label)
     return _outputs(node, tensors, [e is not None for e in edges])
 
 
-def elsewhere(tensors) -> bool:
+def under_jax_transform(tensors) -> bool:
     """True if it is jax that would differentiate these Tensors: someone else's transformation, or one within a program."""
     trace = STATE.trace
     for tensor in tensors:
@@ -125,7 +125,7 @@ class CellBackward:
         # Without an input on the tape the node still marks where the cell began.
         self.inputs = FunctionNode(base or STATE.scope, edges, len(tensors), self._call_hooks, self)
         if base is None:
-            if not elsewhere(tensors):
+            if not under_jax_transform(tensors):
                 return args
             self.flags = []
             outputs = through_custom_vjp(tensors, self._call_hooks, self.flags)
@@ -141,7 +141,7 @@ class CellBackward:
 
     def on_outputs(self, out):
         """The result, with its Tensors passed through the node that keeps the gradients that arrive."""
-        return self._through(out, self._keep, partner=True)
+        return self._through(out, self._keep, also_run=True)
 
     def pre_on_outputs(self, out):
         """The result, with its Tensors passed through the node that calls the backward pre hooks."""
@@ -158,26 +158,26 @@ class CellBackward:
         out._node = FunctionNode(node.base, [(node, tensor._oidx)], 1, function, self)
         return out
 
-    def _through(self, out, function, partner=False):
+    def _through(self, out, function, also_run=False):
         if out.__class__ is Tensor:
             through = self._through_node(out, function)
             if through is not None:
-                if partner:
-                    self.n_outputs, through._node.partner = 1, self.inputs
+                if also_run:
+                    self.n_outputs, through._node.also_run = 1, self.inputs
                 return through
         leaves, treedef, at = ((out,), None, (0,)) if isinstance(out, Tensor) else _find_tensors(out)
         tensors = [leaves[i] for i in at]
         edges, base = place_on_tape(tensors)
-        if partner:
+        if also_run:
             self.n_outputs = len(tensors)
         if base is None:
-            if not elsewhere(tensors):
+            if not under_jax_transform(tensors):
                 return out
-            outputs = through_custom_vjp(tensors, self._keep_elsewhere if partner else function)
+            outputs = through_custom_vjp(tensors, self._keep_under_jax_transform if also_run else function)
         else:
             node = FunctionNode(base, edges, len(tensors), function, self)
-            if partner:
-                node.partner = self.inputs
+            if also_run:
+                node.also_run = self.inputs
             outputs = _outputs(node, tensors, [e is not None for e in edges])
         if isinstance(out, Tensor):
             return outputs[0]
@@ -207,12 +207,12 @@ class CellBackward:
         self.grad_output = tuple(grads)
         return grads
 
-    def _keep_elsewhere(self, grads):
+    def _keep_under_jax_transform(self, grads):
         self._keep(grads)
         if not self.flags or True not in self.flags:
             # No input carries a gradient, and so jax will not come by the cell's inputs.
             self._call_hooks([None] * self.n_inputs)
-            return tie_calls(grads)
+            return add_pending_dependencies(grads)
         return grads
 
     def _call_hooks(self, grads):
@@ -249,7 +249,9 @@ def run_checked(fn, kind, args, carries, check, observe=None, traced=None, cells
     """
     for arg in args:
         if any_traced(arg):
-            result, carried = invoke(fn, args, kind, observe=observe, traced=traced, cells=cells, carries=carries, check=check)
+            result, carried = run_traced_hook(
+                fn, args, kind, observe=observe, traced=traced, cells=cells, carries=carries, check=check
+            )
             return check(result, carried)
     return check(fn(*args), args[carries])
 

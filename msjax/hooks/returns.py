@@ -63,7 +63,7 @@ def _who(fn, kind, cells=None):
     return f"The {kind} {callable_name(fn)}" + (f" of cell {path}" if path else "")
 
 
-class What:
+class HookLabel:
     """What is being run, for messages: a hook, its kind ("forward hook") and the cells around it."""
 
     __slots__ = ("kind", "name", "path")
@@ -77,7 +77,7 @@ class What:
         return f"the {self.kind} {self.name}" + (f" of cell {self.path}" if self.path else "")
 
 
-def nothing(result, what):
+def check_observer_result(result, what):
     """Check that an observer, called after the run, returned None: anything else would come too late to have an effect."""
     if result is not None:
         raise TypeError(

@@ -3,11 +3,11 @@
 What ops has with the same arguments is the same function.
 """
 
-from msjax.lazy import missing_name
+from msjax.lazy import module_placeholders
 from msjax.mint import linalg, nn, optim, special
 from msjax.mint.arrange import *
 from msjax.mint.creation import *
 from msjax.mint.reduction import *
 from msjax.mint.shared import *
 
-__getattr__ = missing_name(__name__)
+__getattr__ = module_placeholders(__name__)

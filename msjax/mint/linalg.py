@@ -1,7 +1,7 @@
 """mint's linear algebra."""
 
 from msjax import ops
-from msjax.lazy import missing_name
+from msjax.lazy import module_placeholders
 
 __all__ = ["inv", "matrix_norm", "norm", "qr", "vector_norm"]
 
@@ -28,4 +28,4 @@ def qr(A, mode="reduced"):
     return ops.qr(A, mode)
 
 
-__getattr__ = missing_name(__name__)
+__getattr__ = module_placeholders(__name__)

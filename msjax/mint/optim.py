@@ -9,7 +9,7 @@ from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
-from msjax.lazy import missing_name
+from msjax.lazy import module_placeholders
 from msjax.nn.cell.base import Cell
 from msjax.ops.dispatch.operator import operator
 
@@ -257,4 +257,4 @@ class FusedAdamW(AdamW):
     """The same as `AdamW`: XLA fuses what it can."""
 
 
-__getattr__ = missing_name(__name__)
+__getattr__ = module_placeholders(__name__)

@@ -1,7 +1,7 @@
 """mint's special functions."""
 
 from msjax import ops
-from msjax.lazy import missing_name
+from msjax.lazy import module_placeholders
 
 __all__ = ["erfc", "exp2", "expm1", "log1p", "log_softmax", "round", "sinc"]
 
@@ -18,4 +18,4 @@ def log_softmax(input, dim=None, *, dtype=None):
     return ops.log_softmax(input if dtype is None else ops.cast(input, dtype), -1 if dim is None else dim)
 
 
-__getattr__ = missing_name(__name__)
+__getattr__ = module_placeholders(__name__)

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.lazy import rest
+from msjax.lazy import module_getattr
 from msjax.nn.cell.base import Cell
 
 if TYPE_CHECKING:
     from msjax.nn.everything import *
 
-__getattr__, __dir__ = rest(__name__, "everything")
+__getattr__, __dir__ = module_getattr(__name__, "everything")

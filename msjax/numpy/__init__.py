@@ -17,7 +17,7 @@ from msjax.common.dtype import (
     uint32,
     uint64,
 )
-from msjax.lazy import missing_name
+from msjax.lazy import module_placeholders
 from msjax.numpy.arrange import *
 from msjax.numpy.creation import *
 from msjax.numpy.dtypes import *
@@ -29,4 +29,4 @@ from msjax.numpy.picking import *
 from msjax.numpy.polynomials import *
 from msjax.numpy.reduction import *
 
-__getattr__ = missing_name(__name__)
+__getattr__ = module_placeholders(__name__)

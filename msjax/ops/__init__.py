@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from msjax.autograd.grad import GradOperation, get_grad, grad, value_and_grad
 from msjax.autograd.vjp import jvp, vjp
-from msjax.lazy import COMMUNICATION, rest
+from msjax.lazy import COMMUNICATION, module_getattr
 from msjax.ops.function.array_func.arrange import *
 from msjax.ops.function.array_func.assigning import *
 from msjax.ops.function.array_func.creation import *
@@ -33,4 +33,4 @@ if TYPE_CHECKING:
     from msjax.ops.operations import *
 
 # The operator classes are imported when one is first used.
-__getattr__, __dir__ = rest(__name__, "operations", COMMUNICATION)
+__getattr__, __dir__ = module_getattr(__name__, "operations", COMMUNICATION)

@@ -3,12 +3,12 @@
 import sys
 
 from msjax import ops
-from msjax.lazy import missing
+from msjax.lazy import missing_name_error
 
 
 def __getattr__(name):
     if not hasattr(ops, name):
-        raise missing(f"mindspore.ops.composite.{name}", sys._getframe(1))
+        raise missing_name_error(f"mindspore.ops.composite.{name}", sys._getframe(1))
     return getattr(ops, name)
 
 

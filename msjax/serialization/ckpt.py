@@ -15,7 +15,7 @@ import numpy as np
 
 from msjax.common import dtype as mstype
 from msjax.serialization import wire
-from msjax.serialization.files import Damaged
+from msjax.serialization.files import CorruptCheckpoint
 
 SLICE_BYTES = 512 * 1024 * 1024
 _CRC_MARK = b"crc_num"
@@ -78,10 +78,10 @@ def read(data, crc_check=False) -> dict:
     last = None
     for number, kind, value in wire.fields(data):
         if number != 1 or kind != wire.BYTES:
-            raise Damaged(f"it has a field {number} of kind {kind}")
+            raise CorruptCheckpoint(f"it has a field {number} of kind {kind}")
         name, dims, type_name, content = _read_value(value)
         if name in parts and (name != last or parts[name][:2] != (dims, type_name)):
-            raise Damaged(f"there are two entries {name!r}")
+            raise CorruptCheckpoint(f"there are two entries {name!r}")
         parts.setdefault(name, (dims, type_name, []))[2].append(content)
         last = name
     for name, (dims, type_name, contents) in parts.items():
@@ -94,10 +94,10 @@ def _without_crc(data, crc_check):
     end = len(data) - _CRC_BYTES - len(_CRC_MARK)
     if end < 0 or data[end : end + len(_CRC_MARK)] != _CRC_MARK:
         if crc_check:
-            raise Damaged("it has no checksum; it can be loaded with crc_check=False")
+            raise CorruptCheckpoint("it has no checksum; it can be loaded with crc_check=False")
         return data
     if crc_check and zlib.crc32(data[:end]) != int.from_bytes(data[-_CRC_BYTES:], "big"):
-        raise Damaged("its checksum is another one")
+        raise CorruptCheckpoint("its checksum is another one")
     return data[:end]
 
 
@@ -105,15 +105,15 @@ def _read_value(data):
     name = tensor = None
     for number, kind, value in wire.fields(data):
         if number == 3:
-            raise Damaged("it holds a hash table (MapParameter), which msjax doesn't offer")
+            raise CorruptCheckpoint("it holds a hash table (MapParameter), which msjax doesn't offer")
         if number not in (1, 2) or kind != wire.BYTES:
-            raise Damaged(f"an entry has a field {number} of kind {kind}")
+            raise CorruptCheckpoint(f"an entry has a field {number} of kind {kind}")
         if number == 1:
             name = _text(value)
         else:
             tensor = value
     if name is None or tensor is None:
-        raise Damaged("an entry has no name or no tensor")
+        raise CorruptCheckpoint("an entry has no name or no tensor")
     dims, type_name, content = [], None, memoryview(b"")
     for number, kind, value in wire.fields(tensor):
         if number == 1 and kind == wire.VARINT:
@@ -128,7 +128,7 @@ def _read_value(data):
         elif number == 3 and kind == wire.BYTES:
             content = value
         else:
-            raise Damaged(f"the tensor of {name!r} has a field {number} of kind {kind}")
+            raise CorruptCheckpoint(f"the tensor of {name!r} has a field {number} of kind {kind}")
     return name, tuple(dims), type_name, content
 
 
@@ -136,7 +136,7 @@ def _text(value) -> str:
     try:
         return str(value, "utf-8")
     except UnicodeDecodeError as error:
-        raise Damaged(f"a name is no UTF-8: {error}") from error
+        raise CorruptCheckpoint(f"a name is no UTF-8: {error}") from error
 
 
 def _entry(name, dims, type_name, content):
@@ -144,10 +144,10 @@ def _entry(name, dims, type_name, content):
         try:
             return str(content, "utf-32-le").rstrip("\0")
         except UnicodeDecodeError as error:
-            raise Damaged(f"the text {name!r} can't be read: {error}") from error
+            raise CorruptCheckpoint(f"the text {name!r} can't be read: {error}") from error
     dtype = _TYPES.get(type_name)
     if dtype is None:
-        raise Damaged(f"the tensor {name!r} is of type {type_name!r}, which there is not")
+        raise CorruptCheckpoint(f"the tensor {name!r} is of type {type_name!r}, which there is not")
     return array(name, dims, dtype, content)
 
 
@@ -159,11 +159,11 @@ def array(name, dims, dtype, content) -> np.ndarray:
     """
     # No shape of a real tensor is refused by these bounds; numpy and XLA have narrower ones.
     if len(dims) > _MAX_AXES or any(not 0 <= d < 2**47 for d in dims):
-        raise Damaged(f"the tensor {name!r} has an impossible shape")
+        raise CorruptCheckpoint(f"the tensor {name!r} has an impossible shape")
     if len(content) != math.prod(dims) * dtype.itemsize:
-        raise Damaged(f"the tensor {name!r} of shape {dims} and type {dtype} has {len(content)} bytes")
+        raise CorruptCheckpoint(f"the tensor {name!r} of shape {dims} and type {dtype} has {len(content)} bytes")
     if 0 in dims and any(d >= 2**31 for d in dims):
-        raise Damaged(f"the tensor {name!r} has an impossible shape")
+        raise CorruptCheckpoint(f"the tensor {name!r} has an impossible shape")
     if dtype.kind == "b" and bytes(content).strip(b"\0\1"):
-        raise Damaged(f"the Bool tensor {name!r} has values other than 0 and 1")
+        raise CorruptCheckpoint(f"the Bool tensor {name!r} has values other than 0 and 1")
     return np.frombuffer(content, dtype).reshape(dims)

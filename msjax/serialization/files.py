@@ -5,7 +5,7 @@ import os
 import tempfile
 
 
-class Damaged(Exception):
+class CorruptCheckpoint(Exception):
     """A checkpoint's content is not what its format says; the text says what is wrong."""
 
 
@@ -14,7 +14,7 @@ def reading(path):
     """The content of a file as a memoryview.
 
     Raises:
-        ValueError: the file doesn't exist, can't be read, or what is read from it in the block is `Damaged`.
+        ValueError: the file doesn't exist, can't be read, or what is read from it in the block is `CorruptCheckpoint`.
     """
     if not os.path.isfile(path):
         raise ValueError(f"For 'load_checkpoint', there is no file {os.path.realpath(path)}.")
@@ -25,7 +25,7 @@ def reading(path):
         raise ValueError(f"For 'load_checkpoint', the file {path} can't be read: {error}") from error
     try:
         yield memoryview(content)
-    except Damaged as error:
+    except CorruptCheckpoint as error:
         raise ValueError(f"For 'load_checkpoint', the file {path} is damaged or no checkpoint: {error}") from error
 
 

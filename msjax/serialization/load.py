@@ -6,7 +6,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import as_array, wrap
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
-from msjax.serialization.files import Damaged, reading
+from msjax.serialization.files import CorruptCheckpoint, reading
 from msjax.serialization.formats import find, no_encryption
 
 
@@ -76,7 +76,7 @@ def _parameter(name, array):
     try:
         return Parameter(wrap(as_array(array)), name=name or None)
     except (TypeError, ValueError, OverflowError, RuntimeError) as error:
-        raise Damaged(f"no Tensor can be made of {name!r}: {str(error)[:120]}") from error
+        raise CorruptCheckpoint(f"no Tensor can be made of {name!r}: {str(error)[:120]}") from error
 
 
 def _prefixes(given, name) -> tuple:

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from msjax.common import dtype as mstype
-from msjax.serialization.files import Damaged
+from msjax.serialization.files import CorruptCheckpoint
 
 _SPECIAL = "__msjax__"
 
@@ -53,16 +53,16 @@ def read(data, crc_check=False) -> dict:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             # zipfile itself doesn't notice when a damaged directory hides some of its entries.
             if _counted(data) not in (len(archive.infolist()), 0xFFFF):
-                raise Damaged("its directory has another number of entries than it says")
+                raise CorruptCheckpoint("its directory has another number of entries than it says")
             for info in archive.infolist():
                 name = info.filename.removesuffix(".npy")
                 if name in arrays:
-                    raise Damaged(f"there are two entries {name!r}")
+                    raise CorruptCheckpoint(f"there are two entries {name!r}")
                 # Deflate makes data at most 1032 times as small: a larger size in the directory is a lie.
                 if info.file_size > 1032 * info.compress_size + 64 or info.compress_size > len(data):
-                    raise Damaged(f"the size of {name!r} in its directory is impossible")
+                    raise CorruptCheckpoint(f"the size of {name!r} in its directory is impossible")
                 if info.flag_bits & 1:
-                    raise Damaged(f"the entry {name!r} is encrypted")
+                    raise CorruptCheckpoint(f"the entry {name!r} is encrypted")
                 with archive.open(info) as member:
                     arrays[name] = _array(name, member.read(info.file_size + 1))
     except (
@@ -75,14 +75,14 @@ def read(data, crc_check=False) -> dict:
         OverflowError,
         RuntimeError,
     ) as error:
-        raise Damaged(str(error)[:120] or type(error).__name__) from error
+        raise CorruptCheckpoint(str(error)[:120] or type(error).__name__) from error
     special = _special(arrays.pop(_SPECIAL, None))
     for name, kind in special.items():
         if name not in arrays or kind not in ("str", "bfloat16"):
-            raise Damaged("its list of special entries is wrong")
+            raise CorruptCheckpoint("its list of special entries is wrong")
         own = arrays[name]
         if own.dtype != (np.uint8 if kind == "str" else np.uint16):
-            raise Damaged(f"the entry {name!r} is of type {own.dtype}")
+            raise CorruptCheckpoint(f"the entry {name!r} is of type {own.dtype}")
         arrays[name] = _text(own) if kind == "str" else own.view(ml_dtypes.bfloat16)
     return arrays
 
@@ -101,14 +101,14 @@ def _array(name, content) -> np.ndarray:
         read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}[version]
         shape, fortran, dtype = read_header(file)
     except (ValueError, KeyError, TypeError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError) as error:
-        raise Damaged(f"the header of {name!r} can't be read: {str(error)[:80]}") from error
+        raise CorruptCheckpoint(f"the header of {name!r} can't be read: {str(error)[:80]}") from error
     if dtype.hasobject or dtype.newbyteorder("=") not in mstype._BY_NP:
-        raise Damaged(f"the tensor {name!r} is of type {dtype}, which there is not")
+        raise CorruptCheckpoint(f"the tensor {name!r} is of type {dtype}, which there is not")
     body = content[file.tell() :]
     if any(not isinstance(d, int) or not 0 <= d < 2**47 for d in shape) or len(body) != math.prod(shape) * dtype.itemsize:
-        raise Damaged(f"the tensor {name!r} of shape {shape} and type {dtype} has {len(body)} bytes")
+        raise CorruptCheckpoint(f"the tensor {name!r} of shape {shape} and type {dtype} has {len(body)} bytes")
     if len(shape) > 32 or (0 in shape and any(d >= 2**31 for d in shape)):
-        raise Damaged(f"the tensor {name!r} has an impossible shape")
+        raise CorruptCheckpoint(f"the tensor {name!r} has an impossible shape")
     return np.frombuffer(body, dtype).reshape(shape, order="F" if fortran else "C").astype(dtype.newbyteorder("="))
 
 
@@ -118,9 +118,9 @@ def _special(array) -> dict:
     try:
         special = json.loads(array.tobytes().decode())
     except (ValueError, RecursionError) as error:
-        raise Damaged(f"its list of special entries can't be read: {str(error)[:80]}") from error
+        raise CorruptCheckpoint(f"its list of special entries can't be read: {str(error)[:80]}") from error
     if not isinstance(special, dict):
-        raise Damaged("its list of special entries is none")
+        raise CorruptCheckpoint("its list of special entries is none")
     return special
 
 
@@ -128,4 +128,4 @@ def _text(array) -> str:
     try:
         return array.tobytes().decode()
     except UnicodeDecodeError as error:
-        raise Damaged(f"a text can't be read: {error}") from error
+        raise CorruptCheckpoint(f"a text can't be read: {error}") from error

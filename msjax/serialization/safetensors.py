@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 
 from msjax.serialization.ckpt import array
-from msjax.serialization.files import Damaged
+from msjax.serialization.files import CorruptCheckpoint
 
 _TYPES = {
     "BOOL": np.bool_, "I8": np.int8, "I16": np.int16, "I32": np.int32, "I64": np.int64, "U8": np.uint8, "U16": np.uint16,
@@ -74,10 +74,10 @@ def read(data, crc_check=False) -> dict:
         Damaged: it is no safetensors file, or the checksum differs or is missing.
     """
     if len(data) < 8:
-        raise Damaged("it is too short")
+        raise CorruptCheckpoint("it is too short")
     length = int.from_bytes(data[:8], "little")
     if length > min(_MAX_HEADER, len(data) - 8):
-        raise Damaged(f"its header is said to have {length} bytes")
+        raise CorruptCheckpoint(f"its header is said to have {length} bytes")
     header = _header(bytes(data[8 : 8 + length]))
     content = data[8 + length :]
     metadata = header.pop("__metadata__", {})
@@ -85,18 +85,18 @@ def read(data, crc_check=False) -> dict:
     for name, entry in header.items():
         dtype, shape, (start, end) = _described(name, entry)
         if not 0 <= start <= end <= len(content):
-            raise Damaged(f"the tensor {name!r} reaches beyond the data")
+            raise CorruptCheckpoint(f"the tensor {name!r} reaches beyond the data")
         spans.append((start, end))
         entries[name] = array(name, shape, dtype, content[start:end])
     spans.sort()
     if any(a[1] != b[0] for a, b in zip([(0, 0), *spans], [*spans, (len(content), len(content))])):
-        raise Damaged("its tensors overlap or leave gaps")
+        raise CorruptCheckpoint("its tensors overlap or leave gaps")
     if crc_check:
         if not isinstance(metadata, dict) or "crc_num" not in metadata:
-            raise Damaged("it has no checksum; it can be loaded with crc_check=False")
+            raise CorruptCheckpoint("it has no checksum; it can be loaded with crc_check=False")
         for name, checksum in (("crc_num", lambda: _crc(entries)), ("header_crc_num", lambda: _header_crc(header))):
             if name in metadata and metadata[name] != str(checksum()):
-                raise Damaged("its checksum is another one")
+                raise CorruptCheckpoint("its checksum is another one")
     return entries
 
 
@@ -104,25 +104,25 @@ def _header(text: bytes) -> dict:
     def once(pairs):
         found = dict(pairs)
         if len(found) != len(pairs):
-            raise Damaged("its header has a name twice")
+            raise CorruptCheckpoint("its header has a name twice")
         return found
 
     try:
         header = json.loads(text.decode(), object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
-        raise Damaged(f"its header is no JSON: {str(error)[:80]}") from error
+        raise CorruptCheckpoint(f"its header is no JSON: {str(error)[:80]}") from error
     if not isinstance(header, dict):
-        raise Damaged("its header is no JSON object")
+        raise CorruptCheckpoint("its header is no JSON object")
     return header
 
 
 def _described(name, entry):
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
-        raise Damaged(f"its header describes {name!r} wrongly")
+        raise CorruptCheckpoint(f"its header describes {name!r} wrongly")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     numbers = [*shape, *offsets] if isinstance(shape, list) and isinstance(offsets, list) else [None]
     if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in numbers) or len(offsets) != 2:
-        raise Damaged(f"its header describes the shape or place of {name!r} wrongly")
+        raise CorruptCheckpoint(f"its header describes the shape or place of {name!r} wrongly")
     if not isinstance(dtype, str) or dtype not in _TYPES:
-        raise Damaged(f"the tensor {name!r} is of type {dtype!r}, which there is not")
+        raise CorruptCheckpoint(f"the tensor {name!r} is of type {dtype!r}, which there is not")
     return _TYPES[dtype], tuple(shape), offsets

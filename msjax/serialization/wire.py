@@ -3,7 +3,7 @@
 A message is a row of fields; a field is a key, (number << 3) | kind, and a varint (kind 0) or a length and bytes (kind 2).
 """
 
-from msjax.serialization.files import Damaged
+from msjax.serialization.files import CorruptCheckpoint
 
 VARINT, BYTES = 0, 2
 
@@ -34,7 +34,7 @@ def read_varint(data, at: int) -> tuple[int, int]:
     value = shift = 0
     while True:
         if at >= len(data):
-            raise Damaged("it ends in the middle of a number")
+            raise CorruptCheckpoint("it ends in the middle of a number")
         byte = data[at]
         at += 1
         value |= (byte & 0x7F) << shift
@@ -42,7 +42,7 @@ def read_varint(data, at: int) -> tuple[int, int]:
             return value & 0xFFFF_FFFF_FFFF_FFFF, at
         shift += 7
         if shift > 63:
-            raise Damaged("a number has more than ten bytes")
+            raise CorruptCheckpoint("a number has more than ten bytes")
 
 
 def fields(data):
@@ -56,9 +56,9 @@ def fields(data):
         elif kind == BYTES:
             length, at = read_varint(data, at)
             if length > len(data) - at:
-                raise Damaged(f"a field of {length} bytes has only {len(data) - at} left")
+                raise CorruptCheckpoint(f"a field of {length} bytes has only {len(data) - at} left")
             value = data[at : at + length]
             at += length
         else:
-            raise Damaged(f"field {number} is of kind {kind}, which checkpoints don't have")
+            raise CorruptCheckpoint(f"field {number} is of kind {kind}, which checkpoints don't have")
         yield number, kind, value

@@ -1,6 +1,6 @@
 """Tools for looking into networks: tables of their cells, and how cells are shown in notebooks."""
 
-from msjax.lazy import later
+from msjax.lazy import lazy_names
 
 _LATER = {
     "summary": "msjax.tools.summarize",
@@ -11,4 +11,4 @@ _LATER = {
 }
 
 __all__ = [*_LATER]
-__getattr__ = later(__name__, _LATER)
+__getattr__ = lazy_names(__name__, _LATER)

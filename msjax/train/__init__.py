@@ -6,7 +6,7 @@ from msjax.amp import (
     LossScaleManager,
     build_train_network,
 )
-from msjax.lazy import NO_SUMMARY, missing_name
+from msjax.lazy import NO_SUMMARY, module_placeholders
 from msjax.serialization import (
     async_ckpt_thread_status,
     ckpt_to_safetensors,
@@ -39,4 +39,4 @@ __all__ = [
     *_metrics,
 ]
 
-__getattr__ = missing_name(__name__, {"SummaryRecord": NO_SUMMARY})
+__getattr__ = module_placeholders(__name__, {"SummaryRecord": NO_SUMMARY})

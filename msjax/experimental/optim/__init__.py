@@ -5,11 +5,11 @@ from msjax.experimental.optim.adaptive import ASGD, Adadelta, Adagrad, RMSprop, 
 from msjax.experimental.optim.moments import Adam, Adamax, AdamW, NAdam, RAdam
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.experimental.optim.sgd import SGD
-from msjax.lazy import missing_name
+from msjax.lazy import module_placeholders
 
 __all__ = [
     "ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD",
     "lr_scheduler",
 ]  # fmt: skip
 
-__getattr__ = missing_name(__name__)
+__getattr__ = module_placeholders(__name__)

@@ -6,7 +6,7 @@ from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import concrete
 from msjax.errors import describe
-from msjax.lazy import missing_name
+from msjax.lazy import module_placeholders
 from msjax.mint.arrange import flatten
 from msjax.mint.reduction import norm
 from msjax.mint.special import log_softmax
@@ -341,4 +341,4 @@ def kl_div(input, target, reduction="mean", log_target=False):
     return _reduced(loss, reduction, "kl_div")
 
 
-__getattr__ = missing_name(__name__)
+__getattr__ = module_placeholders(__name__)

@@ -17,14 +17,14 @@ from msjax.context import GRAPH_MODE, SETTINGS
 from msjax.errors import cell_path, describe
 from msjax.flax_slots import MODULE_STATE, blank_like
 from msjax.hooks import table as hook_table
-from msjax.hooks.delivery import any_input_traced, invoke
+from msjax.hooks.delivery import any_input_traced, run_traced_hook
 from msjax.hooks.nodes import CellBackward, cell_argument
 from msjax.hooks.returns import forward_pre_result
 from msjax.nn.cell.custom_bprop import call_with_bprop
 from msjax.nn.cell.hooks import CellHooks
 from msjax.nn.cell.state_dict import CellState
 from msjax.nn.cell.torch_names import TorchNames
-from msjax.nn.cell.tree import Beside, CellTree
+from msjax.nn.cell.tree import CellTree, CompiledCacheSlot
 from msjax.state import COMPILER, STATE, VERSION
 
 _MEMBERS = (Parameter, ParameterTuple, Buffer)
@@ -38,7 +38,7 @@ def _is_number_for(parameter, value):
     return parameter.shape == () and (isinstance(value, int) or (isinstance(value, float) and parameter.is_floating_point()))
 
 
-class Cell(Beside, CellTree, CellState, CellHooks, TorchNames, nnx.Module, pytree=False):
+class Cell(CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNames, nnx.Module, pytree=False):
     """The base class of layers and networks.
 
     A subclass makes its layers and Parameters in ``__init__`` and computes in ``construct``. Calling the cell
@@ -123,12 +123,12 @@ class Cell(Beside, CellTree, CellState, CellHooks, TorchNames, nnx.Module, pytre
         cells = STATE.cells
         cells.append(self)
         try:
-            traced = STATE.trace is not None or STATE.foreign or any_input_traced(args)
+            traced = STATE.trace is not None or STATE.functional or any_input_traced(args)
             try:
                 for hook in hook_table.with_global(self._hooks).forward_pre:
                     given = (cell_argument(self), args, kwargs) if hook.with_kwargs else (cell_argument(self), args)
                     if traced:
-                        result, args = invoke(
+                        result, args = run_traced_hook(
                             hook.fn, given, "forward pre hook", observe=hook.observe, traced=hook.traced, carries=1
                         )
                     else:
@@ -171,7 +171,7 @@ class Cell(Beside, CellTree, CellState, CellHooks, TorchNames, nnx.Module, pytre
         cell = cell_argument(self)
         given = (cell, args, kwargs, out) if hook.with_kwargs else (cell, args, out)
         if traced:
-            result, out = invoke(hook.fn, given, "forward hook", observe=hook.observe, traced=hook.traced)
+            result, out = run_traced_hook(hook.fn, given, "forward hook", observe=hook.observe, traced=hook.traced)
         else:
             result = hook.fn(*given)
         return out if result is None else result

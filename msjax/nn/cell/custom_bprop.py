@@ -7,7 +7,7 @@ from msjax.autograd.op import snapshot
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import cell_path, describe
-from msjax.hooks.nodes import elsewhere
+from msjax.hooks.nodes import under_jax_transform
 from msjax.state import STATE
 
 
@@ -16,7 +16,7 @@ def call_with_bprop(cell, args, kwargs):
     tensors = [a for a in args if isinstance(a, Tensor)]
     edges, base = place_on_tape(tensors)
     if base is None:
-        return _elsewhere(cell, args, kwargs, tensors) if elsewhere(tensors) else cell.construct(*args, **kwargs)
+        return _elsewhere(cell, args, kwargs, tensors) if under_jax_transform(tensors) else cell.construct(*args, **kwargs)
     recording = STATE.recording
     STATE.recording = False
     try:

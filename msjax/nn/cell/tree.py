@@ -9,7 +9,7 @@ from msjax.state import VERSION
 _VERSIONS = itertools.count(1)
 
 
-class Beside:
+class CompiledCacheSlot:
     """What is kept of a cell beside its __dict__, which is the network's, for flax, too: what was compiled of it."""
 
     __slots__ = ("compiled_families",)

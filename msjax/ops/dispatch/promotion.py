@@ -49,7 +49,7 @@ def result_dtype(x, y, scalar_tensors_yield=False):
         raise TypeError("the operands should be Tensors or numbers, but one is None.")
     x_number, y_number = is_number(x), is_number(y)
     if x_number and y_number:
-        return jnp.promote_types(array(x).dtype, array(y).dtype)
+        return jnp.promote_types(as_operand(x).dtype, as_operand(y).dtype)
     if y_number:
         return with_number(x.dtype, number_kind(y))
     if x_number:
@@ -67,7 +67,7 @@ def promote(x, y, scalar_tensors_yield=False):
     return jnp.asarray(x, dtype), jnp.asarray(y, dtype)
 
 
-def alike(x, y, dtypes=None):
+def require_same_dtype(x, y, dtypes=None):
     """Both operands as they are, for operators that take two Tensors of one dtype and convert nothing.
 
     Args:
@@ -102,7 +102,7 @@ def _check_tensors(*operands):
             raise TypeError("both operands should be Tensors, but one is " + ("None." if operand is None else "a number."))
 
 
-def exact(x, y):
+def promote_for_comparison(x, y):
     """Both operands for a comparison: an integer Tensor and an int as Int64, so that no number wraps around."""
     for number, tensor in ((x, y), (y, x)):
         if is_number(number) and number_kind(number) == "i" and not is_number(tensor) and tensor is not None:
@@ -112,7 +112,7 @@ def exact(x, y):
     return promote(x, y)
 
 
-def array(x):
+def as_operand(x):
     """An operand as an array; Python floats as Float32, ints as Int64."""
     if x is None:
         raise TypeError("the operand should be a Tensor, but is None.")
@@ -133,7 +133,7 @@ _OF_NUMBERS = {
 
 def need_floats(x):
     """An operand of floats as an array."""
-    x = array(x)
+    x = as_operand(x)
     if kind_of(x.dtype) not in "fc":
         raise TypeError(f"the operand should be of floats, but its dtype is {mstype.from_np(x.dtype)}.")
     return x
@@ -141,5 +141,5 @@ def need_floats(x):
 
 def to_float(x):
     """Integers and bools as float32; floats as they are."""
-    x = array(x)
+    x = as_operand(x)
     return x if kind_of(x.dtype) in "fc" else x.astype(jnp.float32)

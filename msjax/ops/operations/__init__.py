@@ -2,7 +2,7 @@
 
 import sys
 
-from msjax.lazy import COMMUNICATION, missing_name
+from msjax.lazy import COMMUNICATION, module_placeholders
 from msjax.ops.function.control.gradient import HookBackward, InsertGradientOf
 from msjax.ops.operations import array_ops, math_ops, nn_ops
 from msjax.ops.operations.array_ops import *
@@ -26,4 +26,4 @@ P = sys.modules[__name__]
 
 __all__ = ["HookBackward", "InsertGradientOf", "P", "Primitive", "ReduceOp"]
 __all__ += array_ops.__all__ + math_ops.__all__ + nn_ops.__all__
-__getattr__ = missing_name(__name__, COMMUNICATION)
+__getattr__ = module_placeholders(__name__, COMMUNICATION)

@@ -6,7 +6,7 @@ from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor, concrete, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
-from msjax.ops.dispatch.promotion import array
+from msjax.ops.dispatch.promotion import as_operand
 from msjax.ops.function.array_func import windows
 from msjax.ops.function.array_func.windows import *
 
@@ -99,7 +99,7 @@ def full(size, fill_value, *, dtype=None):
         [1.5 1.5]
     """
     if dtype is None:
-        dtype = mstype.from_np(array(fill_value._value if isinstance(fill_value, Tensor) else fill_value).dtype)
+        dtype = mstype.from_np(as_operand(fill_value._value if isinstance(fill_value, Tensor) else fill_value).dtype)
     return _fill(fill_value, _size(size), mstype.as_dtype(dtype))
 
 
@@ -248,7 +248,7 @@ tensor_range = range
 
 @operator(2, name="linspace")
 def _linspace(start, end, steps):
-    start, end = array(start), array(end)
+    start, end = as_operand(start), as_operand(end)
     dtype = jnp.promote_types(jnp.result_type(start.dtype, end.dtype), jnp.float16)
     dtype = jnp.float32 if jnp.result_type(start.dtype, end.dtype).kind in "biu" else dtype
     return jnp.linspace(start.astype(dtype), end.astype(dtype), steps, dtype=dtype)
@@ -279,7 +279,7 @@ def linspace(start, end, steps):
 
 @operator(2, name="logspace")
 def _logspace(start, end, steps, base, dtype):
-    return jnp.logspace(array(start), array(end), steps, base=base, dtype=mstype.to_jax(dtype))
+    return jnp.logspace(as_operand(start), as_operand(end), steps, base=base, dtype=mstype.to_jax(dtype))
 
 
 def logspace(start, end, steps, base=10, *, dtype=mstype.float32):

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.autograd.recording import check_function
-from msjax.autograd.residuals import Pull, Residuals, Spec
+from msjax.autograd.residuals import Residuals, ResidualSpec, TracedVJP
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import callable_name, describe
 from msjax.ops.function.array_func.joining import stack
@@ -18,7 +18,7 @@ __all__ = ["derivative", "jacfwd", "jacrev", "jet", "linearize", "vmap"]
 # ---- a function of Tensors as one operator
 
 
-class _Uncompiled(Spec):
+class _Uncompiled(ResidualSpec):
     """A way back that runs operator by operator: it is used once."""
 
     def backward(self, given, need):
@@ -33,7 +33,7 @@ class Composite(Op):
 
     def forward(self, static, slots):
         def run(*values):
-            pull = Pull(self.bind(static), values, slots, self.int_grad)
+            pull = TracedVJP(self.bind(static), values, slots, self.int_grad)
             leaves, treedef = jax.tree.flatten(pull.vjp)
             out = pull.out
             pull.vjp = pull.out = None

@@ -6,7 +6,7 @@ import jax.scipy.linalg as jsl
 
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import array, promote, to_float
+from msjax.ops.dispatch.promotion import as_operand, promote, to_float
 
 __all__ = [
     "adjoint",
@@ -65,7 +65,7 @@ def adjoint(x):
         [[1.-2.j]
          [0.-3.j]]
     """
-    return _transposed(array(x))
+    return _transposed(as_operand(x))
 
 
 @operator(name="MatrixInverse")
@@ -131,7 +131,7 @@ def logdet(input):
 
 @operator(name="trace", int_grad=True)
 def _trace(input, offset, axis1, axis2, dtype):
-    x = array(input)
+    x = as_operand(input)
     if dtype is not None:
         x = x.astype(mstype.to_jax(dtype))
     return jnp.trace(x, offset, axis1, axis2, dtype=x.dtype)

@@ -6,7 +6,7 @@ from msjax.autograd.op import Op, apply
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
-from msjax.ops.dispatch.promotion import array, is_number, promote
+from msjax.ops.dispatch.promotion import as_operand, is_number, promote
 from msjax.ops.function.linalg_func import decompositions
 from msjax.ops.function.linalg_func.decompositions import *
 
@@ -291,7 +291,7 @@ def batch_dot(x1, x2, axes=None):
 
 
 def _fused(x, product, beta, alpha):
-    x = array(x).astype(product.dtype)
+    x = as_operand(x).astype(product.dtype)
     return jnp.asarray(beta, product.dtype) * x + jnp.asarray(alpha, product.dtype) * product
 
 
@@ -397,7 +397,7 @@ def dense(input, weight, bias=None):
 
 
 # The order in which backward() reports to their hooks: as PyTorch's linear, the bias first.
-dense.op.handing = (2, 0, 1)
+dense.op.accumulation_order = (2, 0, 1)
 
 
 @operator(4, name="bidense")

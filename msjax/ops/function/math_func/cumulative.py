@@ -6,13 +6,13 @@ import jax.numpy as jnp
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.axes import check_axis
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import array, kind_of, to_float
+from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "diff_ext", "logcumsumexp", "trapz"]
 
 
 def _typed(x, dtype):
-    x = array(x)
+    x = as_operand(x)
     return x if dtype is None else x.astype(mstype.to_jax(dtype))
 
 
@@ -133,7 +133,7 @@ def cummax(input, axis):
         >>> print(values, indices)
         [1. 3. 3.] [0 1 1]
     """
-    values, index = _running(array(input), axis, jnp.greater_equal)
+    values, index = _running(as_operand(input), axis, jnp.greater_equal)
     return values, index.astype(mstype.to_jax(mstype.int64))
 
 
@@ -151,7 +151,7 @@ def cummin(input, axis):
         >>> print(values, indices)
         [3. 1. 1.] [0 1 1]
     """
-    return _running(array(input), axis, jnp.less_equal)
+    return _running(as_operand(input), axis, jnp.less_equal)
 
 
 @operator(3, name="diff", int_grad=True)

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import array, kind_of, need_floats, to_float
+from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.function.math_func.tables import unary
 
 __all__ = [
@@ -208,7 +208,7 @@ def round(input, *, decimals=0):
         >>> print(ops.round(ms.Tensor([0.5, 1.5, -2.6])))
         [ 0.  2. -3.]
     """
-    return jnp.round(array(input), decimals)
+    return jnp.round(as_operand(input), decimals)
 
 
 @operator(tensors=True)
@@ -246,7 +246,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None):
         >>> print(ops.nan_to_num(ms.Tensor([1.0, float("nan"), float("inf")]), posinf=9.0))
         [1. 0. 9.]
     """
-    return jnp.nan_to_num(array(input), nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
+    return jnp.nan_to_num(as_operand(input), nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
 
 
 # ---- other names of the same functions

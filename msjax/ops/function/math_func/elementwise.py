@@ -10,7 +10,15 @@ from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, alike, array, kind_of, need_floats, promote, to_float
+from msjax.ops.dispatch.promotion import (
+    FLOATS_OF_SPECIAL,
+    as_operand,
+    kind_of,
+    need_floats,
+    promote,
+    require_same_dtype,
+    to_float,
+)
 from msjax.ops.function.math_func import complexes, elementary, logic
 from msjax.ops.function.math_func.complexes import *
 from msjax.ops.function.math_func.elementary import *
@@ -179,7 +187,7 @@ def true_divide(input, other, *, rounding_mode=None):
     x, y = promote(input, other, scalar_tensors_yield=True)
     if kind_of(x.dtype) in "biu":
         # Not by way of their common dtype, which may not hold the number: UInt8 / -1.
-        return to_float(array(input)) / to_float(array(other))
+        return to_float(as_operand(input)) / to_float(as_operand(other))
     return x / y
 
 
@@ -304,7 +312,7 @@ def _pow(input, exponent):
     x, y = promote(input, exponent)
     if kind_of(x.dtype) == "f":
         return _float_power(x, y)
-    return _integer_power(x, array(exponent)) if kind_of(x.dtype) in "iu" else jnp.power(x, y)
+    return _integer_power(x, as_operand(exponent)) if kind_of(x.dtype) in "iu" else jnp.power(x, y)
 
 
 def _integer_power(x, y):
@@ -474,7 +482,7 @@ def heaviside(input, values):
         >>> print(ops.heaviside(ms.Tensor([-1.0, 0.0, 2.0]), ms.Tensor(0.5)))
         [0.  0.5 1. ]
     """
-    x, y = alike(input, values)
+    x, y = require_same_dtype(input, values)
     return jnp.where(x == 0, y, (x > 0).astype(x.dtype))
 
 
@@ -516,7 +524,7 @@ def addcmul(input, tensor1, tensor2, value=1):
         >>> print(ops.addcmul(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0]), ms.Tensor([1.0, 2.0]), 0.5))
         [2.5 6. ]
     """
-    dtype = jnp.result_type(*(array(v).dtype for v in (input, tensor1, tensor2)))
+    dtype = jnp.result_type(*(as_operand(v).dtype for v in (input, tensor1, tensor2)))
     x, y, z, v = (jnp.asarray(a).astype(dtype) for a in (input, tensor1, tensor2, value))
     return x + v * y * z
 
@@ -588,7 +596,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         >>> print(ops.isclose(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 2.1])))
         [ True False]
     """
-    return jnp.isclose(*alike(input, other), rtol=rtol, atol=atol, equal_nan=equal_nan)
+    return jnp.isclose(*require_same_dtype(input, other), rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
 @operator(2, differentiable=False)
@@ -610,7 +618,7 @@ def approximate_equal(x, y, tolerance=1e-5):
 
 @operator(3, name="clamp", int_grad=True)
 def _clamp(input, min, max):
-    x = array(input)
+    x = as_operand(input)
     if min is not None:
         x, low = promote(x, min)
         x = jnp.where(x < low, low, x)

@@ -6,7 +6,7 @@ from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import array, kind_of, to_float
+from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 
 __all__ = [
     "fft",
@@ -141,7 +141,7 @@ def fftshift(input, dim=None):
         >>> print(ops.fftshift(ms.Tensor([0, 1, 2, 3])))
         [2 3 0 1]
     """
-    return jnp.fft.fftshift(array(input), dim)
+    return jnp.fft.fftshift(as_operand(input), dim)
 
 
 @operator(int_grad=True)
@@ -154,7 +154,7 @@ def ifftshift(input, dim=None):
         >>> print(ops.ifftshift(ms.Tensor([0, 1, 2, 3])))
         [2 3 0 1]
     """
-    return jnp.fft.ifftshift(array(input), dim)
+    return jnp.fft.ifftshift(as_operand(input), dim)
 
 
 def fftfreq(n, d=1.0, dtype=None):

@@ -9,7 +9,7 @@ from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import array, kind_of, promote, to_float
+from msjax.ops.dispatch.promotion import as_operand, kind_of, promote, to_float
 from msjax.ops.function.math_func.elementary import magnitude
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def _typed(x, dtype):
-    x = array(x)
+    x = as_operand(x)
     return to_float(x if dtype is None else x.astype(mstype.to_jax(dtype)))
 
 

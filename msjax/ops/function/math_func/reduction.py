@@ -7,7 +7,7 @@ from msjax.common import dtype as mstype
 from msjax.errors import describe
 from msjax.ops.dispatch.axes import check_axis
 from msjax.ops.dispatch.operator import freeze, operator
-from msjax.ops.dispatch.promotion import array, kind_of, to_float
+from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 from msjax.ops.function.math_func import cumulative, norms, statistics
 from msjax.ops.function.math_func.cumulative import *
 from msjax.ops.function.math_func.norms import *
@@ -87,7 +87,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
         >>> print(ops.sum(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [3. 7.]
     """
-    return jnp.sum(x := _wide(_cast(array(input), dtype)), _axes(dim, x), keepdims=keepdim)
+    return jnp.sum(x := _wide(_cast(as_operand(input), dtype)), _axes(dim, x), keepdims=keepdim)
 
 
 @operator(tensors=True)
@@ -108,7 +108,7 @@ def mean(x, axis=None, keep_dims=False):
         >>> print(ops.mean(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [2. 3.]
     """
-    x = array(x)
+    x = as_operand(x)
     axes = _axes(axis, x)
     kind = kind_of(x.dtype)
     if kind == "b":
@@ -135,7 +135,7 @@ def prod(input, axis=None, keep_dims=False, dtype=None):
         >>> print(ops.prod(ms.Tensor([2.0, 3.0, 4.0])))
         24.0
     """
-    return jnp.prod(x := _wide(_cast(array(input), dtype)), _axes(axis, x), keepdims=keep_dims)
+    return jnp.prod(x := _wide(_cast(as_operand(input), dtype)), _axes(axis, x), keepdims=keep_dims)
 
 
 # The class forms keep the dtype of integers, where the functions count in Int64.
@@ -143,7 +143,7 @@ def prod(input, axis=None, keep_dims=False, dtype=None):
 
 def _kept(name, fn):
     def kernel(x, axis, keep_dims):
-        x = array(x)
+        x = as_operand(x)
         bools = kind_of(x.dtype) == "b"
         out = fn(x.astype(jnp.int32) if bools else x, _axes(axis, x), keepdims=keep_dims)
         return out != 0 if bools else out.astype(x.dtype)
@@ -403,7 +403,7 @@ def all(input, axis=None, keep_dims=False):
         >>> print(ops.all(ms.Tensor([True, False])))
         False
     """
-    return jnp.all(x := array(input), _axes(axis, x), keepdims=keep_dims)
+    return jnp.all(x := as_operand(input), _axes(axis, x), keepdims=keep_dims)
 
 
 @operator(differentiable=False, tensors=True)
@@ -416,7 +416,7 @@ def any(input, axis=None, keep_dims=False):
         >>> print(ops.any(ms.Tensor([True, False])))
         True
     """
-    return jnp.any(x := array(input), _axes(axis, x), keepdims=keep_dims)
+    return jnp.any(x := as_operand(input), _axes(axis, x), keepdims=keep_dims)
 
 
 @operator(differentiable=False)
@@ -493,7 +493,7 @@ def std_mean(input, axis=None, ddof=0, keepdims=False):
 
 @operator(name="logsumexp")
 def _logsumexp(input, dim, keepdim):
-    x = array(input)
+    x = as_operand(input)
     if dim is None or kind_of(x.dtype) in "iu":
         raise TypeError("'logsumexp' takes a Tensor of floats, and axes or () for all.")
     x = to_float(x)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import jax.scipy.special as jsp
 
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, alike, is_number, need_floats, promote, to_float
+from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, is_number, need_floats, promote, require_same_dtype, to_float
 from msjax.ops.function.math_func import bessel, fourier
 from msjax.ops.function.math_func.bessel import *
 from msjax.ops.function.math_func.fourier import *
@@ -79,7 +79,7 @@ def zeta(input, other):
     """
     if is_number(other) and not is_number(input):
         other = jnp.asarray(other, input.dtype)
-    return jax.lax.zeta(*jnp.broadcast_arrays(*alike(input, other, FLOATS_OF_SPECIAL)))
+    return jax.lax.zeta(*jnp.broadcast_arrays(*require_same_dtype(input, other, FLOATS_OF_SPECIAL)))
 
 
 xlogy = binary(

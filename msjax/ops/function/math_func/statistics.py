@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import array, kind_of, to_float
+from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 
 __all__ = ["cov", "median", "nanmedian", "nanquantile", "quantile"]
 
@@ -22,7 +22,7 @@ def _at_rank(x, rank, axis, keepdims):
 
 @operator(name="median", int_grad=True)
 def _median(input, axis, keepdims, ignore_nan):
-    x = array(input)
+    x = as_operand(input)
     if x.ndim == 0:
         return x, jnp.zeros((), mstype.to_jax(mstype.int64))
     n = jnp.full([1 if i == axis % x.ndim else s for i, s in enumerate(x.shape)], x.shape[axis])
@@ -76,7 +76,7 @@ def nanmedian(input, axis=-1, keepdims=False):
 @operator(name="median", int_grad=True)
 def global_median(input, ignore_nan):
     """The median of all elements."""
-    x = array(input).reshape(-1)
+    x = as_operand(input).reshape(-1)
     out = _median.op.fn(x, 0, False, ignore_nan)[0]
     return out, jnp.zeros((), mstype.to_jax(mstype.int64))
 
@@ -154,7 +154,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 @operator(name="kthvalue", int_grad=True)
 def kthvalue(input, k, dim=-1, keepdim=False):
     """The k-th smallest values along an axis, k counted from 1, and their indices."""
-    x = array(input)
+    x = as_operand(input)
     if x.ndim == 0:
         return x, jnp.zeros((), mstype.to_jax(mstype.int64))
     if not 1 <= k <= x.shape[dim]:

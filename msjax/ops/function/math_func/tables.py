@@ -6,7 +6,16 @@ import sys
 import jax.numpy as jnp
 
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import alike, array, exact, float_tensors, need_floats, of_dtypes, promote, to_float
+from msjax.ops.dispatch.promotion import (
+    as_operand,
+    float_tensors,
+    need_floats,
+    of_dtypes,
+    promote,
+    promote_for_comparison,
+    require_same_dtype,
+    to_float,
+)
 
 
 def named(kernel, name, doc, shown):
@@ -34,7 +43,7 @@ def unary(name, fn, doc, shown=None, *, floats=False, only_floats=False, paramet
         parameter: what MindSpore calls the operand.
         int_grad, differentiable: see `msjax.autograd.op.Op`.
     """
-    prepare = need_floats if only_floats else to_float if floats else array
+    prepare = need_floats if only_floats else to_float if floats else as_operand
     kernel = _KERNELS[parameter](fn, prepare)
     decorate = operator(1, int_grad=int_grad, differentiable=differentiable, tensors=True)
     return decorate(named(kernel, name, doc, shown))
@@ -82,7 +91,7 @@ def binary(
     def kernel(input, other):
         if only_floats:
             input, other = float_tensors(input, other)
-        x, y = alike(input, other, dtypes) if same else of_dtypes(*promote(input, other, yields), dtypes)
+        x, y = require_same_dtype(input, other, dtypes) if same else of_dtypes(*promote(input, other, yields), dtypes)
         return fn(to_float(x), to_float(y)) if floats else fn(x, y)
 
     return operator(2, int_grad=int_grad, differentiable=differentiable)(named(kernel, name, doc, shown))
@@ -109,7 +118,7 @@ def comparison(name, fn, doc, shown=None):
     """An operator of two Tensors or numbers that gives Bools."""
 
     def kernel(input, other):
-        return fn(*exact(input, other))
+        return fn(*promote_for_comparison(input, other))
 
     return operator(2, differentiable=False)(named(kernel, name, doc, shown))
 

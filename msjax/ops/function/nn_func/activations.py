@@ -7,7 +7,7 @@ from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import array, kind_of, need_floats, to_float
+from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.array_func.indexing import rebind
 from msjax.ops.function.math_func.tables import unary
@@ -81,7 +81,7 @@ def _relu_jvp(primals, tangents):
 
 @operator(name="ReLU", int_grad=True)
 def _relu_op(input):
-    return _relu(array(input))
+    return _relu(as_operand(input))
 
 
 def relu(input, inplace=False):
@@ -283,7 +283,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0):
         >>> print(ops.hardtanh(ms.Tensor([-2.0, 0.5, 2.0])))
         [-1.   0.5  1. ]
     """
-    x = array(input)
+    x = as_operand(input)
     return jnp.minimum(jnp.maximum(x, jnp.asarray(min_val, x.dtype)), jnp.asarray(max_val, x.dtype))
 
 
@@ -346,7 +346,7 @@ def threshold(input, thr, value):
         [9. 9. 2.]
     """
     _real(thr, "thr"), _real(value, "value")
-    x = array(input)
+    x = as_operand(input)
     return jnp.where(x > jnp.asarray(thr).astype(x.dtype), x, jnp.asarray(value).astype(x.dtype))
 
 
@@ -365,7 +365,7 @@ def prelu(input, weight):
         [-0.5  4. ]
     """
     x = to_float(input)
-    w = array(weight).astype(x.dtype)
+    w = as_operand(weight).astype(x.dtype)
     if w.ndim > 1:
         raise ValueError(f"'weight' should have one axis, but its shape is {w.shape}.")
     if w.size == 1:
@@ -411,7 +411,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3):
 
 
 def _typed(x, dtype):
-    return to_float(x if dtype is None else array(x).astype(mstype.to_jax(dtype)))
+    return to_float(x if dtype is None else as_operand(x).astype(mstype.to_jax(dtype)))
 
 
 @operator()

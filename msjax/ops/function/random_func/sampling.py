@@ -8,7 +8,7 @@ from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
-from msjax.ops.dispatch.promotion import array, to_float
+from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.math_func import inplace_math
 from msjax.ops.function.math_func.inplace_math import *
@@ -223,7 +223,7 @@ def randperm(n, seed=0, offset=0, dtype=mstype.int64):
 
 
 def _uniform(low, high, key, shape, dtype):
-    low, high = array(low), array(high)
+    low, high = as_operand(low), as_operand(high)
     shape = _wide_shape(shape, low, high)
     dtype = mstype.to_jax(dtype)
     if dtype.kind in "iu":
@@ -414,7 +414,7 @@ def random_poisson(shape, rate, seed=None, dtype=mstype.float32):
 
 
 def _bernoulli(input, p, key):
-    x = array(input)
+    x = as_operand(input)
     return jax.random.bernoulli(wrap(key), jnp.broadcast_to(to_float(p), x.shape)).astype(x.dtype)
 
 
