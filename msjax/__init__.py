@@ -68,7 +68,7 @@ _LATER |= dict.fromkeys(
 )  # fmt: skip
 _LATER |= dict.fromkeys(("JitConfig", "jit_class", "lazy_inline", "mutable", "no_inline"), "msjax.compile.noop")
 _LATER |= dict.fromkeys(("get_rng_state", "initial_seed", "seed", "set_rng_state"), "msjax.common.random")
-_LATER |= {"run_check": "msjax.check", "synchronize": "msjax.hooks.callback"}
+_LATER |= {"run_check": "msjax.check", "synchronize": "msjax.hooks.worker"}
 _LATER |= {"constexpr": "msjax.ops.function.control.functions"} | dict.fromkeys(
     ("jacfwd", "jacrev", "vmap"), "msjax.ops.function.control.transforms"
 )

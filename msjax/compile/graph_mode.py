@@ -5,7 +5,7 @@ from flax import nnx
 from msjax.compile.cache import compiled_for
 from msjax.compile.jit import inlined, run
 from msjax.compile.program import Compiled
-from msjax.hooks.callback import raise_pending
+from msjax.hooks.worker import raise_pending
 from msjax.state import COMPILER, ROOT, STATE
 
 

@@ -10,8 +10,8 @@ from msjax.compile.cache import compiled_for
 from msjax.compile.compiled_node import on_tape, record
 from msjax.compile.program import Compiled
 from msjax.errors import describe
-from msjax.hooks.callback import raise_pending
 from msjax.hooks.delivery import any_input_traced
+from msjax.hooks.worker import raise_pending
 from msjax.state import STATE
 
 

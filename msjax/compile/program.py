@@ -19,7 +19,7 @@ from msjax.common.tensor import Tensor, is_leaf, is_tracer, wrap
 from msjax.compile.epilogue import write
 from msjax.compile.guards import Guards
 from msjax.compile.trace import NeedsPyNative, Trace
-from msjax.hooks import callback
+from msjax.hooks import worker
 from msjax.hooks.delivery import HookNeedsValue
 from msjax.state import LOCK, VERSION
 
@@ -283,7 +283,7 @@ class Program:
 
 def _wait_for_callbacks(outs):
     jax.block_until_ready(outs)
-    callback.flush()
+    worker.flush()
 
 
 def _build(body, subject, environment, leaves, treedef, name):

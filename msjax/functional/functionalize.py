@@ -7,8 +7,9 @@ from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_leaf, is_tracer, wrap
 from msjax.errors import describe
-from msjax.hooks.callback import CallbackBatch, raise_pending
+from msjax.hooks.batching import CallbackBatch
 from msjax.hooks.nodes import through_custom_vjp
+from msjax.hooks.worker import raise_pending
 from msjax.state import LOCK, STATE, Scope
 
 # The entry of the buffers that holds the state of the random operators.

@@ -8,7 +8,7 @@ from msjax.hooks.handle import RemovableHandle
 from msjax.lazy import lazy_names
 
 _LATER = {
-    "barrier": "msjax.hooks.callback",
+    "barrier": "msjax.hooks.worker",
     "capture": "msjax.functional.capture",
     "site": "msjax.functional.capture",
     "Captured": "msjax.functional.capture",

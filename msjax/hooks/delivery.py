@@ -10,8 +10,9 @@ import weakref
 import jax
 
 from msjax.common.tensor import CONCRETE, Tensor, TracedValueError, is_leaf, is_tracer, known_value, tensors_in, wrap
-from msjax.hooks.callback import call_on_host, observe_traced
+from msjax.hooks.batching import observe_traced
 from msjax.hooks.classify import only_observes
+from msjax.hooks.host import call_on_host
 from msjax.hooks.returns import HookLabel, check_observer_result
 from msjax.state import STATE
 

@@ -7,7 +7,7 @@ from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import CONCRETE, Tensor, is_tensor, is_tracer, wrap
 from msjax.context import SETTINGS
-from msjax.hooks.callback import add_pending_dependencies
+from msjax.hooks.batching import add_pending_dependencies
 from msjax.hooks.delivery import run_traced_hook
 from msjax.hooks.returns import gradients_result
 from msjax.hooks.table import with_global
