@@ -8,7 +8,7 @@ import numpy as np
 
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
-from msjax.ops.dispatch.axes import check_axis
+from msjax.checks import check_axis
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func import blocks, casting, diagonals, joining, splitting
 from msjax.ops.function.array_func.blocks import *

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
-from msjax.ops.dispatch.axes import check_axis
+from msjax.checks import check_axis
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 

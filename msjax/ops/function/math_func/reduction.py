@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
 from msjax.errors import describe
-from msjax.ops.dispatch.axes import check_axis
+from msjax.checks import check_axis
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 from msjax.ops.function.math_func import cumulative, norms, statistics
