@@ -9,23 +9,10 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.scattering import index_combine, scatter_rows
 
 __all__ = [
-    "assign",
-    "assign_add",
-    "assign_sub",
-    "scatter_add",
-    "scatter_div",
-    "scatter_max",
-    "scatter_min",
-    "scatter_mul",
-    "scatter_nd_add",
-    "scatter_nd_div",
-    "scatter_nd_max",
-    "scatter_nd_min",
-    "scatter_nd_mul",
-    "scatter_nd_sub",
-    "scatter_nd_update",
-    "scatter_update",
-]
+    "assign", "assign_add", "assign_sub", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
+    "scatter_nd_add", "scatter_nd_div", "scatter_nd_max", "scatter_nd_min", "scatter_nd_mul", "scatter_nd_sub",
+    "scatter_nd_update", "scatter_update",
+]  # fmt: skip
 
 
 def written(target, new):

@@ -11,31 +11,10 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 
 __all__ = [
-    "array_to_scalar",
-    "cast",
-    "deepcopy",
-    "depend",
-    "dtype",
-    "dyn_shape",
-    "identity",
-    "is_complex",
-    "is_floating_point",
-    "is_nonzero",
-    "is_tensor",
-    "isconstant",
-    "mixed_precision_cast",
-    "numel",
-    "rank",
-    "scalar_cast",
-    "scalar_to_array",
-    "scalar_to_tensor",
-    "shape",
-    "shape_",
-    "size",
-    "tuple_to_array",
-    "type_as",
-    "typeof",
-]
+    "array_to_scalar", "cast", "deepcopy", "depend", "dtype", "dyn_shape", "identity", "is_complex", "is_floating_point",
+    "is_nonzero", "is_tensor", "isconstant", "mixed_precision_cast", "numel", "rank", "scalar_cast", "scalar_to_array",
+    "scalar_to_tensor", "shape", "shape_", "size", "tuple_to_array", "type_as", "typeof",
+]  # fmt: skip
 
 
 def ints(values) -> tuple:

@@ -11,23 +11,9 @@ from msjax.ops.function.array_func import windows
 from msjax.ops.function.array_func.windows import *
 
 __all__ = [
-    "arange",
-    "eps",
-    "eye",
-    "fill",
-    "fills",
-    "full",
-    "full_like",
-    "linspace",
-    "logspace",
-    "ones",
-    "ones_like",
-    "range",
-    "tensor_range",
-    "vander",
-    "zeros",
-    "zeros_like",
-]
+    "arange", "eps", "eye", "fill", "fills", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "range",
+    "tensor_range", "vander", "zeros", "zeros_like",
+]  # fmt: skip
 __all__ += windows.__all__
 
 

@@ -9,21 +9,9 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 
 __all__ = [
-    "diag",
-    "diag_embed",
-    "diagflat",
-    "diagonal",
-    "diagonal_scatter",
-    "fill_diagonal",
-    "matrix_band_part",
-    "matrix_diag",
-    "matrix_diag_part",
-    "matrix_set_diag",
-    "tril",
-    "tril_indices",
-    "triu",
-    "triu_indices",
-]
+    "diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "fill_diagonal", "matrix_band_part", "matrix_diag",
+    "matrix_diag_part", "matrix_set_diag", "tril", "tril_indices", "triu", "triu_indices",
+]  # fmt: skip
 
 
 @operator(name="Diag", int_grad=True)

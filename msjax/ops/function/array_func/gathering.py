@@ -15,14 +15,8 @@ from msjax.ops.function.array_func.segments import *
 from msjax.ops.function.array_func.selecting import *
 
 __all__ = [
-    "embedding",
-    "gather",
-    "gather_d",
-    "gather_elements",
-    "gather_nd",
-    "index_select",
-    "take",
-]
+    "embedding", "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "take",
+]  # fmt: skip
 __all__ += [*scattering.__all__, *searching.__all__, *segments.__all__, *selecting.__all__]
 
 

@@ -12,19 +12,9 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
 
 __all__ = [
-    "block_diag",
-    "cartesian_prod",
-    "cat",
-    "column_stack",
-    "combinations",
-    "concat",
-    "dstack",
-    "hstack",
-    "meshgrid",
-    "row_stack",
-    "stack",
-    "vstack",
-]
+    "block_diag", "cartesian_prod", "cat", "column_stack", "combinations", "concat", "dstack", "hstack", "meshgrid", "row_stack",
+    "stack", "vstack",
+]  # fmt: skip
 
 
 def tensors_of(values, who):

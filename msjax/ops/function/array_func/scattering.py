@@ -12,23 +12,10 @@ from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.function.array_func.casting import ints
 
 __all__ = [
-    "index_add",
-    "index_fill",
-    "inplace_add",
-    "inplace_index_add",
-    "inplace_sub",
-    "inplace_update",
-    "scatter",
-    "scatter_nd",
-    "tensor_scatter_add",
-    "tensor_scatter_div",
-    "tensor_scatter_elements",
-    "tensor_scatter_max",
-    "tensor_scatter_min",
-    "tensor_scatter_mul",
-    "tensor_scatter_sub",
-    "tensor_scatter_update",
-]
+    "index_add", "index_fill", "inplace_add", "inplace_index_add", "inplace_sub", "inplace_update", "scatter", "scatter_nd",
+    "tensor_scatter_add", "tensor_scatter_div", "tensor_scatter_elements", "tensor_scatter_max", "tensor_scatter_min",
+    "tensor_scatter_mul", "tensor_scatter_sub", "tensor_scatter_update",
+]  # fmt: skip
 
 # ---- putting in by an index, with a gradient for every way of combining
 

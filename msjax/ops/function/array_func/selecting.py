@@ -11,16 +11,8 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import is_number, promote
 
 __all__ = [
-    "argwhere",
-    "masked_fill",
-    "masked_scatter",
-    "masked_select",
-    "nonzero",
-    "one_hot",
-    "select",
-    "sequence_mask",
-    "where",
-]
+    "argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "one_hot", "select", "sequence_mask", "where",
+]  # fmt: skip
 
 
 @operator(3, name="Where", int_grad=(1, 2))

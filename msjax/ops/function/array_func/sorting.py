@@ -10,16 +10,8 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 
 __all__ = [
-    "argsort",
-    "intopk",
-    "msort",
-    "sort",
-    "top_k",
-    "topk",
-    "unique",
-    "unique_consecutive",
-    "unique_with_pad",
-]
+    "argsort", "intopk", "msort", "sort", "top_k", "topk", "unique", "unique_consecutive", "unique_with_pad",
+]  # fmt: skip
 
 
 def checked(value, who, name="input"):

@@ -8,21 +8,9 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 
 __all__ = [
-    "chunk",
-    "dsplit",
-    "hsplit",
-    "narrow",
-    "select_scatter",
-    "slice",
-    "slice_scatter",
-    "split",
-    "strided_slice",
-    "tensor_slice",
-    "tensor_split",
-    "unbind",
-    "unstack",
-    "vsplit",
-]
+    "chunk", "dsplit", "hsplit", "narrow", "select_scatter", "slice", "slice_scatter", "split", "strided_slice", "tensor_slice",
+    "tensor_split", "unbind", "unstack", "vsplit",
+]  # fmt: skip
 
 
 @operator(name="Split", int_grad=True)

@@ -19,16 +19,8 @@ from msjax.ops.function.control.transforms import _Lifted
 from msjax.ops.primitive import Primitive
 
 __all__ = [
-    "Assert",
-    "ForiLoop",
-    "Partial",
-    "PyFunc",
-    "Scan",
-    "WhileLoop",
-    "add_flags",
-    "constexpr",
-    "partial",
-]
+    "Assert", "ForiLoop", "Partial", "PyFunc", "Scan", "WhileLoop", "add_flags", "constexpr", "partial",
+]  # fmt: skip
 __all__ += [*multitype.__all__, *transforms.__all__]
 
 

@@ -12,15 +12,8 @@ from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.nn_func.sliding import n_ints, out_sizes, pad_spatial, steps
 
 __all__ = [
-    "batch_to_space_nd",
-    "channel_shuffle",
-    "col2im",
-    "fold",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "space_to_batch_nd",
-    "unfold",
-]
+    "batch_to_space_nd", "channel_shuffle", "col2im", "fold", "pixel_shuffle", "pixel_unshuffle", "space_to_batch_nd", "unfold",
+]  # fmt: skip
 
 
 def _factor(value, name, who):

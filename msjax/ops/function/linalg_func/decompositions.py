@@ -9,32 +9,10 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, promote, to_float
 
 __all__ = [
-    "adjoint",
-    "cholesky",
-    "cholesky_inverse",
-    "cholesky_solve",
-    "det",
-    "eig",
-    "eigvals",
-    "geqrf",
-    "inverse",
-    "log_matrix_determinant",
-    "logdet",
-    "lstsq",
-    "lu_solve",
-    "lu_unpack",
-    "matrix_determinant",
-    "matrix_exp",
-    "matrix_power",
-    "matrix_solve",
-    "orgqr",
-    "ormqr",
-    "pinv",
-    "qr",
-    "slogdet",
-    "svd",
-    "trace",
-]
+    "adjoint", "cholesky", "cholesky_inverse", "cholesky_solve", "det", "eig", "eigvals", "geqrf", "inverse",
+    "log_matrix_determinant", "logdet", "lstsq", "lu_solve", "lu_unpack", "matrix_determinant", "matrix_exp", "matrix_power",
+    "matrix_solve", "orgqr", "ormqr", "pinv", "qr", "slogdet", "svd", "trace",
+]  # fmt: skip
 
 
 def _square(x):

@@ -11,30 +11,9 @@ from msjax.ops.function.linalg_func import decompositions
 from msjax.ops.function.linalg_func.decompositions import *
 
 __all__ = [
-    "addbmm",
-    "addmm",
-    "addmv",
-    "addr",
-    "baddbmm",
-    "baddbmm_ext",
-    "batch_dot",
-    "bidense",
-    "bmm",
-    "cross",
-    "dense",
-    "dot",
-    "einsum",
-    "einsum_ext",
-    "ger",
-    "inner",
-    "kron",
-    "matmul",
-    "mm",
-    "mv",
-    "outer",
-    "tensor_dot",
-    "vecdot",
-]
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "baddbmm_ext", "batch_dot", "bidense", "bmm", "cross", "dense", "dot",
+    "einsum", "einsum_ext", "ger", "inner", "kron", "matmul", "mm", "mv", "outer", "tensor_dot", "vecdot",
+]  # fmt: skip
 __all__ += decompositions.__all__
 
 

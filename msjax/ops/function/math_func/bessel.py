@@ -16,20 +16,9 @@ from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.math_func.tables import unary
 
 __all__ = [
-    "bessel_i0",
-    "bessel_i0e",
-    "bessel_i1",
-    "bessel_i1e",
-    "bessel_j0",
-    "bessel_j1",
-    "bessel_k0",
-    "bessel_k0e",
-    "bessel_k1",
-    "bessel_k1e",
-    "bessel_y0",
-    "bessel_y1",
-    "i0",
-]
+    "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "bessel_j0", "bessel_j1", "bessel_k0", "bessel_k0e", "bessel_k1",
+    "bessel_k1e", "bessel_y0", "bessel_y1", "i0",
+]  # fmt: skip
 
 _FAR = 25.0  # from here on the asymptotic series is exact to a float
 _EULER = 0.5772156649015329

@@ -8,28 +8,10 @@ from msjax.ops.dispatch.promotion import is_number, kind_of, number_kind
 from msjax.ops.function.math_func.tables import binary, bools, named, unary
 
 __all__ = [
-    "bitwise_and",
-    "bitwise_left_shift",
-    "bitwise_not",
-    "bitwise_or",
-    "bitwise_right_shift",
-    "bitwise_xor",
-    "gcd",
-    "invert",
-    "isfinite",
-    "isinf",
-    "isnan",
-    "isneginf",
-    "isposinf",
-    "isreal",
-    "lcm",
-    "logical_and",
-    "logical_not",
-    "logical_or",
-    "logical_xor",
-    "population_count",
-    "signbit",
-]
+    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "gcd", "invert",
+    "isfinite", "isinf", "isnan", "isneginf", "isposinf", "isreal", "lcm", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "population_count", "signbit",
+]  # fmt: skip
 
 _BOOLS = "ms.Tensor([True, True, False]), ms.Tensor([True, False, False])"
 _BITS = "ms.Tensor([5, 6]), ms.Tensor([3, 3])"

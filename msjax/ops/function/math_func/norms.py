@@ -13,18 +13,9 @@ from msjax.ops.dispatch.promotion import as_operand, kind_of, promote, to_float
 from msjax.ops.function.math_func.elementary import magnitude
 
 __all__ = [
-    "cdist",
-    "clip_by_global_norm",
-    "clip_by_norm",
-    "cond",
-    "cosine_similarity",
-    "dist",
-    "matrix_norm",
-    "norm",
-    "pdist",
-    "renorm",
+    "cdist", "clip_by_global_norm", "clip_by_norm", "cond", "cosine_similarity", "dist", "matrix_norm", "norm", "pdist", "renorm",
     "vector_norm",
-]
+]  # fmt: skip
 
 
 def _typed(x, dtype):

@@ -14,31 +14,9 @@ from msjax.ops.function.math_func.norms import *
 from msjax.ops.function.math_func.statistics import *
 
 __all__ = [
-    "all",
-    "amax",
-    "amin",
-    "aminmax",
-    "any",
-    "argmax",
-    "argmin",
-    "count_nonzero",
-    "logsumexp",
-    "max",
-    "mean",
-    "min",
-    "nanmean",
-    "nansum",
-    "prod",
-    "reduce_max",
-    "reduce_mean",
-    "reduce_min",
-    "reduce_sum",
-    "std",
-    "std_mean",
-    "sum",
-    "var",
-    "var_mean",
-]
+    "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "min", "nanmean",
+    "nansum", "prod", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "std", "std_mean", "sum", "var", "var_mean",
+]  # fmt: skip
 __all__ += cumulative.__all__ + norms.__all__ + statistics.__all__
 
 

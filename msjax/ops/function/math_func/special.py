@@ -14,19 +14,8 @@ from msjax.ops.function.math_func.fourier import *
 from msjax.ops.function.math_func.tables import binary, unary
 
 __all__ = [
-    "digamma",
-    "erf",
-    "erfc",
-    "erfinv",
-    "igamma",
-    "igammac",
-    "lgamma",
-    "mvlgamma",
-    "polygamma",
-    "xdivy",
-    "xlogy",
-    "zeta",
-]
+    "digamma", "erf", "erfc", "erfinv", "igamma", "igammac", "lgamma", "mvlgamma", "polygamma", "xdivy", "xlogy", "zeta",
+]  # fmt: skip
 __all__ += bessel.__all__ + fourier.__all__
 
 _X = "ms.Tensor([0.5, 2.0])"

@@ -13,37 +13,10 @@ from msjax.ops.function.array_func.indexing import rebind
 from msjax.ops.function.math_func.tables import unary
 
 __all__ = [
-    "celu",
-    "elu",
-    "fast_gelu",
-    "gelu",
-    "glu",
-    "gumbel_softmax",
-    "hardshrink",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "leaky_relu",
-    "log_softmax",
-    "logsigmoid",
-    "mish",
-    "prelu",
-    "relu",
-    "relu6",
-    "rrelu",
-    "selu",
-    "sigmoid",
-    "silu",
-    "soft_shrink",
-    "softmax",
-    "softmin",
-    "softplus",
-    "softshrink",
-    "softsign",
-    "swiglu",
-    "tanhshrink",
-    "threshold",
-]
+    "celu", "elu", "fast_gelu", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
+    "leaky_relu", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "rrelu", "selu", "sigmoid", "silu",
+    "soft_shrink", "softmax", "softmin", "softplus", "softshrink", "softsign", "swiglu", "tanhshrink", "threshold",
+]  # fmt: skip
 
 
 def _int(value, name):

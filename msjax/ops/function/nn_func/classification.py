@@ -9,14 +9,9 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.nn_func.loss_reduction import check_reduction, reduce_loss
 
 __all__ = [
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "cross_entropy",
-    "multi_margin_loss",
-    "multilabel_margin_loss",
-    "multilabel_soft_margin_loss",
-    "nll_loss",
-]
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "multi_margin_loss", "multilabel_margin_loss",
+    "multilabel_soft_margin_loss", "nll_loss",
+]  # fmt: skip
 
 
 def _is_int(x):

@@ -16,32 +16,11 @@ from msjax.ops.function.nn_func import dropouts
 from msjax.ops.function.nn_func.dropouts import *
 
 __all__ = [
-    "bernoulli",
-    "bernoulli_ext",
-    "choice_with_mask",
-    "gamma",
-    "laplace",
-    "log_uniform_candidate_sampler",
-    "multinomial",
-    "multinomial_with_replacement",
-    "normal",
-    "poisson",
-    "rand",
-    "rand_like",
-    "randint",
-    "randint_like",
-    "randn",
-    "randn_like",
-    "random_categorical",
-    "random_gamma",
-    "random_poisson",
-    "randperm",
-    "shuffle",
-    "standard_laplace",
-    "standard_normal",
-    "uniform",
-    "uniform_candidate_sampler",
-]
+    "bernoulli", "bernoulli_ext", "choice_with_mask", "gamma", "laplace", "log_uniform_candidate_sampler", "multinomial",
+    "multinomial_with_replacement", "normal", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
+    "random_categorical", "random_gamma", "random_poisson", "randperm", "shuffle", "standard_laplace", "standard_normal",
+    "uniform", "uniform_candidate_sampler",
+]  # fmt: skip
 __all__ += dropouts.__all__ + inplace_math.__all__
 
 
