@@ -13,18 +13,9 @@ from msjax.lazy import module_placeholders
 from msjax.nn.wrap.loss_scale import all_finite
 
 __all__ = [
-    "DynamicLossScaleManager",
-    "DynamicLossScaler",
-    "FixedLossScaleManager",
-    "LossScaleManager",
-    "LossScaler",
-    "StaticLossScaler",
-    "all_finite",
-    "auto_mixed_precision",
-    "build_train_network",
-    "custom_mixed_precision",
-    "get_black_list",
-    "get_white_list",
-]
+    "DynamicLossScaleManager", "DynamicLossScaler", "FixedLossScaleManager", "LossScaleManager", "LossScaler",
+    "StaticLossScaler", "all_finite", "auto_mixed_precision", "build_train_network", "custom_mixed_precision",
+    "get_black_list", "get_white_list",
+]  # fmt: skip
 
 __getattr__ = module_placeholders(__name__)

@@ -9,33 +9,10 @@ from msjax.ops.function.array_func.arrange import shape_of
 from msjax.ops.function.array_func.scattering import index_combine, scatter_along
 
 __all__ = [
-    "cat",
-    "chunk",
-    "clone",
-    "concat",
-    "diag",
-    "diff",
-    "dstack",
-    "flatten",
-    "flip",
-    "gather",
-    "hstack",
-    "index_add",
-    "index_select",
-    "meshgrid",
-    "narrow",
-    "permute",
-    "repeat_interleave",
-    "scatter",
-    "scatter_add",
-    "select",
-    "split",
-    "squeeze",
-    "stack",
-    "swapaxes",
-    "transpose",
-    "unbind",
-]
+    "cat", "chunk", "clone", "concat", "diag", "diff", "dstack", "flatten", "flip", "gather", "hstack", "index_add",
+    "index_select", "meshgrid", "narrow", "permute", "repeat_interleave", "scatter", "scatter_add", "select", "split",
+    "squeeze", "stack", "swapaxes", "transpose", "unbind",
+]  # fmt: skip
 
 
 def cat(tensors, dim=0):

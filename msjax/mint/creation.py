@@ -10,28 +10,9 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.arrange import shape_of
 
 __all__ = [
-    "arange",
-    "bernoulli",
-    "empty",
-    "empty_like",
-    "eye",
-    "full",
-    "full_like",
-    "linspace",
-    "multinomial",
-    "normal",
-    "ones",
-    "ones_like",
-    "rand",
-    "rand_like",
-    "randint",
-    "randint_like",
-    "randn",
-    "randn_like",
-    "randperm",
-    "zeros",
-    "zeros_like",
-]
+    "arange", "bernoulli", "empty", "empty_like", "eye", "full", "full_like", "linspace", "multinomial", "normal", "ones",
+    "ones_like", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "zeros", "zeros_like",
+]  # fmt: skip
 
 
 def zeros(*size, dtype=None):

@@ -10,37 +10,10 @@ from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func.sorting import argsort_as, sort_with_indices, top_along
 
 __all__ = [
-    "all",
-    "amax",
-    "amin",
-    "any",
-    "argmax",
-    "argmin",
-    "argsort",
-    "count_nonzero",
-    "cummax",
-    "cummin",
-    "cumprod",
-    "cumsum",
-    "kthvalue",
-    "logsumexp",
-    "max",
-    "mean",
-    "median",
-    "min",
-    "nansum",
-    "norm",
-    "prod",
-    "softmax",
-    "sort",
-    "std",
-    "std_mean",
-    "sum",
-    "topk",
-    "unique",
-    "var",
-    "var_mean",
-]
+    "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum",
+    "kthvalue", "logsumexp", "max", "mean", "median", "min", "nansum", "norm", "prod", "softmax", "sort", "std", "std_mean",
+    "sum", "topk", "unique", "var", "var_mean",
+]  # fmt: skip
 
 
 def _int64(pair):

@@ -9,22 +9,9 @@ from msjax.ops.function.math_func.elementwise import sub_method
 from msjax.ops.function.math_func.tables import renamed
 
 __all__ = [
-    "add",
-    "addcdiv",
-    "addcmul",
-    "addr",
-    "allclose",
-    "baddbmm",
-    "cdist",
-    "clip",
-    "constexpr",
-    "equal",
-    "fix",
-    "item",
-    "sub",
-    "triangular_solve",
-    "vdot",
-]
+    "add", "addcdiv", "addcmul", "addr", "allclose", "baddbmm", "cdist", "clip", "constexpr", "equal", "fix", "item", "sub",
+    "triangular_solve", "vdot",
+]  # fmt: skip
 
 _SAME = """
 abs acos acosh addbmm addmm addmv arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh

@@ -6,14 +6,9 @@ from msjax.errors import describe
 from msjax.nn.optim.checks import count, flag, not_negative, positive
 
 __all__ = [
-    "cosine_decay_lr",
-    "exponential_decay_lr",
-    "inverse_decay_lr",
-    "natural_exp_decay_lr",
-    "piecewise_constant_lr",
-    "polynomial_decay_lr",
-    "warmup_lr",
-]
+    "cosine_decay_lr", "exponential_decay_lr", "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr",
+    "polynomial_decay_lr", "warmup_lr",
+]  # fmt: skip
 
 
 def piecewise_constant_lr(milestone, learning_rates) -> list:

@@ -11,14 +11,9 @@ from msjax.nn.cell.base import Cell
 from msjax.nn.optim.checks import count, flag, not_negative, positive
 
 __all__ = [
-    "CosineDecayLR",
-    "ExponentialDecayLR",
-    "InverseDecayLR",
-    "LearningRateSchedule",
-    "NaturalExpDecayLR",
-    "PolynomialDecayLR",
+    "CosineDecayLR", "ExponentialDecayLR", "InverseDecayLR", "LearningRateSchedule", "NaturalExpDecayLR", "PolynomialDecayLR",
     "WarmUpLR",
-]
+]  # fmt: skip
 
 
 class LearningRateSchedule(Cell):

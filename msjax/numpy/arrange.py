@@ -10,33 +10,10 @@ from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.casting import ints
 
 __all__ = [
-    "apply_along_axis",
-    "apply_over_axes",
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "broadcast_arrays",
-    "broadcast_to",
-    "expand_dims",
-    "flip",
-    "fliplr",
-    "flipud",
-    "ix_",
-    "meshgrid",
-    "moveaxis",
-    "pad",
-    "ravel",
-    "repeat",
-    "reshape",
-    "roll",
-    "rollaxis",
-    "rot90",
-    "size",
-    "squeeze",
-    "swapaxes",
-    "tile",
-    "transpose",
-]
+    "apply_along_axis", "apply_over_axes", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to",
+    "expand_dims", "flip", "fliplr", "flipud", "ix_", "meshgrid", "moveaxis", "pad", "ravel", "repeat", "reshape", "roll",
+    "rollaxis", "rot90", "size", "squeeze", "swapaxes", "tile", "transpose",
+]  # fmt: skip
 
 
 def reshape(x, new_shape):

@@ -11,42 +11,11 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
 
 __all__ = [
-    "arange",
-    "array",
-    "array_str",
-    "asarray",
-    "asfarray",
-    "bartlett",
-    "blackman",
-    "copy",
-    "empty",
-    "empty_like",
-    "eye",
-    "full",
-    "full_like",
-    "geomspace",
-    "hamming",
-    "hanning",
-    "identity",
-    "indices",
-    "linspace",
-    "logspace",
-    "mgrid",
-    "ogrid",
-    "ones",
-    "ones_like",
-    "rand",
-    "randint",
-    "randn",
-    "tri",
-    "tril_indices",
-    "tril_indices_from",
-    "triu_indices",
-    "triu_indices_from",
-    "vander",
-    "zeros",
-    "zeros_like",
-]
+    "arange", "array", "array_str", "asarray", "asfarray", "bartlett", "blackman", "copy", "empty", "empty_like", "eye",
+    "full", "full_like", "geomspace", "hamming", "hanning", "identity", "indices", "linspace", "logspace", "mgrid", "ogrid",
+    "ones", "ones_like", "rand", "randint", "randn", "tri", "tril_indices", "tril_indices_from", "triu_indices",
+    "triu_indices_from", "vander", "zeros", "zeros_like",
+]  # fmt: skip
 
 
 def _type(dtype, default=None):

@@ -5,19 +5,9 @@ from msjax.numpy.lifting import tensor, tensors
 from msjax.ops.dispatch.operator import freeze
 
 __all__ = [
-    "append",
-    "array_split",
-    "column_stack",
-    "concatenate",
-    "dsplit",
-    "dstack",
-    "hsplit",
-    "hstack",
-    "split",
-    "stack",
-    "vsplit",
-    "vstack",
-]
+    "append", "array_split", "column_stack", "concatenate", "dsplit", "dstack", "hsplit", "hstack", "split", "stack",
+    "vsplit", "vstack",
+]  # fmt: skip
 
 
 def concatenate(arrays, axis=0):

@@ -11,23 +11,9 @@ from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import promote
 
 __all__ = [
-    "convolve",
-    "correlate",
-    "cross",
-    "diag",
-    "diagflat",
-    "diagonal",
-    "dot",
-    "inner",
-    "kron",
-    "matmul",
-    "multi_dot",
-    "outer",
-    "tensordot",
-    "trace",
-    "tril",
-    "triu",
-]
+    "convolve", "correlate", "cross", "diag", "diagflat", "diagonal", "dot", "inner", "kron", "matmul", "multi_dot", "outer",
+    "tensordot", "trace", "tril", "triu",
+]  # fmt: skip
 
 
 def _product(name, doc):

@@ -13,26 +13,10 @@ from msjax.ops.function.array_func.gathering import take_along_axis as _take_alo
 from msjax.ops.function.array_func.searching import unravel_index as _unravel
 
 __all__ = [
-    "argwhere",
-    "array_equal",
-    "array_equiv",
-    "choose",
-    "digitize",
-    "diag_indices",
-    "in1d",
-    "intersect1d",
-    "isin",
-    "piecewise",
-    "ravel_multi_index",
-    "searchsorted",
-    "select",
-    "setdiff1d",
-    "take",
-    "take_along_axis",
-    "unique",
-    "unravel_index",
-    "where",
-]
+    "argwhere", "array_equal", "array_equiv", "choose", "digitize", "diag_indices", "in1d", "intersect1d", "isin",
+    "piecewise", "ravel_multi_index", "searchsorted", "select", "setdiff1d", "take", "take_along_axis", "unique",
+    "unravel_index", "where",
+]  # fmt: skip
 
 
 def _known(value, who):

@@ -13,37 +13,10 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of, to_float
 
 __all__ = [
-    "amax",
-    "amin",
-    "argmax",
-    "argmin",
-    "average",
-    "corrcoef",
-    "count_nonzero",
-    "cov",
-    "cumprod",
-    "cumsum",
-    "diff",
-    "ediff1d",
-    "gradient",
-    "max",
-    "mean",
-    "min",
-    "nancumsum",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nanstd",
-    "nansum",
-    "nanvar",
-    "norm",
-    "ptp",
-    "sometrue",
-    "std",
-    "sum",
-    "trapz",
-    "var",
-]
+    "amax", "amin", "argmax", "argmin", "average", "corrcoef", "count_nonzero", "cov", "cumprod", "cumsum", "diff", "ediff1d",
+    "gradient", "max", "mean", "min", "nancumsum", "nanmax", "nanmean", "nanmin", "nanstd", "nansum", "nanvar", "norm", "ptp",
+    "sometrue", "std", "sum", "trapz", "var",
+]  # fmt: skip
 
 
 def _axes(axis):

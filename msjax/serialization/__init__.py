@@ -9,13 +9,6 @@ from msjax.serialization.save import async_ckpt_thread_status, save_checkpoint
 from msjax.serialization.sharded import load_sharded, save_sharded
 
 __all__ = [
-    "async_ckpt_thread_status",
-    "ckpt_to_safetensors",
-    "load_checkpoint",
-    "load_checkpoint_async",
-    "load_param_into_net",
-    "load_sharded",
-    "safetensors_to_ckpt",
-    "save_checkpoint",
-    "save_sharded",
-]
+    "async_ckpt_thread_status", "ckpt_to_safetensors", "load_checkpoint", "load_checkpoint_async", "load_param_into_net",
+    "load_sharded", "safetensors_to_ckpt", "save_checkpoint", "save_sharded",
+]  # fmt: skip

@@ -14,42 +14,11 @@ from msjax.ops.function.nn_func.pads import pad as _pad
 from msjax.ops.methods.inplace import inplace
 
 __all__ = [
-    "adaptive_max_pool1d",
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "batch_norm",
-    "binary_cross_entropy_with_logits",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "dropout",
-    "dropout2d",
-    "elu",
-    "elu_",
-    "flatten",
-    "glu",
-    "hardtanh",
-    "hardtanh_",
-    "kl_div",
-    "leaky_relu",
-    "linear",
-    "log_softmax",
-    "max_pool2d",
-    "nll_loss",
-    "normalize",
-    "one_hot",
-    "pad",
-    "relu",
-    "relu6",
-    "relu_",
-    "sigmoid_",
-    "silu",
-    "smooth_l1_loss",
-    "softmax",
-    "threshold",
-    "threshold_",
-]
+    "adaptive_max_pool1d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "binary_cross_entropy_with_logits",
+    "conv1d", "conv2d", "conv3d", "dropout", "dropout2d", "elu", "elu_", "flatten", "glu", "hardtanh", "hardtanh_", "kl_div",
+    "leaky_relu", "linear", "log_softmax", "max_pool2d", "nll_loss", "normalize", "one_hot", "pad", "relu", "relu6", "relu_",
+    "sigmoid_", "silu", "smooth_l1_loss", "softmax", "threshold", "threshold_",
+]  # fmt: skip
 
 # The same in ops.
 _SAME = """

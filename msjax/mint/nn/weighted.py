@@ -14,20 +14,9 @@ from msjax.nn.layer.basic import positive_int
 from msjax.ops.function.nn_func.pads import pad as _pad
 
 __all__ = [
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "BatchNorm3d",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose2d",
-    "Embedding",
-    "GroupNorm",
-    "LayerNorm",
-    "Linear",
-    "PReLU",
-    "SyncBatchNorm",
-]
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "Embedding", "GroupNorm",
+    "LayerNorm", "Linear", "PReLU", "SyncBatchNorm",
+]  # fmt: skip
 
 
 def _type(dtype):

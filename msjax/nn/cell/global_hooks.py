@@ -5,11 +5,9 @@ from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.table import GLOBAL, register
 
 __all__ = [
-    "register_cell_backward_hook",
-    "register_cell_backward_pre_hook",
-    "register_cell_forward_hook",
+    "register_cell_backward_hook", "register_cell_backward_pre_hook", "register_cell_forward_hook",
     "register_cell_forward_pre_hook",
-]
+]  # fmt: skip
 
 
 def register_cell_forward_pre_hook(hook_fn, *, prepend=False, with_kwargs=False) -> RemovableHandle:

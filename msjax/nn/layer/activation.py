@@ -10,38 +10,10 @@ from msjax.ops.function.math_func import elementwise
 from msjax.ops.function.nn_func import activations as ops
 
 __all__ = [
-    "CELU",
-    "ELU",
-    "FastGelu",
-    "GELU",
-    "GLU",
-    "HShrink",
-    "HSigmoid",
-    "HSwish",
-    "Hardtanh",
-    "LeakyReLU",
-    "LogSigmoid",
-    "LogSoftmax",
-    "LogSoftmaxExt",
-    "Mish",
-    "PReLU",
-    "PReLUExt",
-    "RReLU",
-    "ReLU",
-    "ReLU6",
-    "SeLU",
-    "SiLU",
-    "Sigmoid",
-    "SoftShrink",
-    "Softmax",
-    "Softmax2d",
-    "Softmin",
-    "Softsign",
-    "Tanh",
-    "Tanhshrink",
-    "Threshold",
-    "get_activation",
-]
+    "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LeakyReLU", "LogSigmoid",
+    "LogSoftmax", "LogSoftmaxExt", "Mish", "PReLU", "PReLUExt", "RReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid",
+    "SoftShrink", "Softmax", "Softmax2d", "Softmin", "Softsign", "Tanh", "Tanhshrink", "Threshold", "get_activation",
+]  # fmt: skip
 
 
 def _number(value, name, who):

@@ -19,15 +19,8 @@ from msjax.ops.function.nn_func.sliding import n_ints, out_sizes
 from msjax.ops.operations import nn_ops
 
 __all__ = [
-    "Conv1d",
-    "Conv1dTranspose",
-    "Conv2d",
-    "Conv2dBnAct",
-    "Conv2dTranspose",
-    "Conv3d",
-    "Conv3dTranspose",
-    "DenseBnAct",
-]
+    "Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dBnAct", "Conv2dTranspose", "Conv3d", "Conv3dTranspose", "DenseBnAct",
+]  # fmt: skip
 
 _FORMATS = {1: "NCHW", 2: "NCHW", 3: "NCDHW"}
 

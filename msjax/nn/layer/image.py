@@ -14,17 +14,9 @@ from msjax.ops.function.math_func import elementwise, reduction
 from msjax.ops.function.nn_func import convolution, pooling
 
 __all__ = [
-    "CentralCrop",
-    "ChannelShuffle",
-    "ImageGradients",
-    "MSSSIM",
-    "PSNR",
-    "PixelShuffle",
-    "PixelUnshuffle",
-    "SSIM",
-    "Unfold",
+    "CentralCrop", "ChannelShuffle", "ImageGradients", "MSSSIM", "PSNR", "PixelShuffle", "PixelUnshuffle", "SSIM", "Unfold",
     "Upsample",
-]
+]  # fmt: skip
 
 
 class Upsample(Cell):

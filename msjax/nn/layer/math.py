@@ -13,17 +13,8 @@ from msjax.ops.function.array_func import arrange
 from msjax.ops.function.linalg_func import linear
 
 __all__ = [
-    "DiGamma",
-    "IGamma",
-    "LBeta",
-    "LGamma",
-    "MatDet",
-    "MatInverse",
-    "MatMul",
-    "Moments",
-    "Range",
-    "ReduceLogSumExp",
-]
+    "DiGamma", "IGamma", "LBeta", "LGamma", "MatDet", "MatInverse", "MatMul", "Moments", "Range", "ReduceLogSumExp",
+]  # fmt: skip
 
 
 def _check_float(x, name, who, types=(mstype.float16, mstype.float32)):

@@ -13,18 +13,9 @@ from msjax.ops.function.nn_func import normalization as ops
 from msjax.ops.operations import nn_ops
 
 __all__ = [
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "BatchNorm3d",
-    "GroupNorm",
-    "InstanceNorm1d",
-    "InstanceNorm2d",
-    "InstanceNorm3d",
-    "LRN",
-    "LayerNorm",
-    "LayerNormExt",
-    "SyncBatchNorm",
-]
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LRN",
+    "LayerNorm", "LayerNormExt", "SyncBatchNorm",
+]  # fmt: skip
 
 
 class _MovingNorm(Cell):

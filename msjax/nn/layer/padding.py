@@ -5,18 +5,9 @@ from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func.pads import pad_constant, pad_mirrored, widths_from_last
 
 __all__ = [
-    "ConstantPad1d",
-    "ConstantPad2d",
-    "ConstantPad3d",
-    "Pad",
-    "ReflectionPad1d",
-    "ReflectionPad2d",
-    "ReflectionPad3d",
-    "ReplicationPad1d",
-    "ReplicationPad2d",
-    "ReplicationPad3d",
-    "ZeroPad2d",
-]
+    "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Pad", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d",
+    "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "ZeroPad2d",
+]  # fmt: skip
 
 
 class Pad(Cell):

@@ -16,13 +16,9 @@ from msjax.nn.layer.dropout import Dropout
 from msjax.nn.layer.normalization import LayerNorm
 
 __all__ = [
-    "MultiheadAttention",
-    "Transformer",
-    "TransformerDecoder",
-    "TransformerDecoderLayer",
-    "TransformerEncoder",
+    "MultiheadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
     "TransformerEncoderLayer",
-]
+]  # fmt: skip
 
 
 def _activation(activation, who):

@@ -15,36 +15,12 @@ from msjax.ops.function.nn_func import losses as ops
 from msjax.ops.function.nn_func.loss_reduction import reduce_loss
 
 __all__ = [
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "CTCLoss",
-    "CosineEmbeddingLoss",
-    "CrossEntropyLoss",
-    "DiceLoss",
-    "FocalLoss",
-    "GaussianNLLLoss",
-    "HingeEmbeddingLoss",
-    "HuberLoss",
-    "KLDivLoss",
-    "L1Loss",
-    "L1LossExt",
-    "LossBase",
-    "MAELoss",
-    "MSELoss",
-    "MarginRankingLoss",
-    "MultiClassDiceLoss",
-    "MultiLabelSoftMarginLoss",
-    "MultiMarginLoss",
-    "MultilabelMarginLoss",
-    "NLLLoss",
-    "PoissonNLLLoss",
-    "RMSELoss",
-    "SmoothL1Loss",
-    "SoftMarginLoss",
-    "SoftmaxCrossEntropyWithLogits",
-    "TripletMarginLoss",
-    "TripletMarginWithDistanceLoss",
-]
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "DiceLoss", "FocalLoss",
+    "GaussianNLLLoss", "HingeEmbeddingLoss", "HuberLoss", "KLDivLoss", "L1Loss", "L1LossExt", "LossBase", "MAELoss",
+    "MSELoss", "MarginRankingLoss", "MultiClassDiceLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
+    "MultilabelMarginLoss", "NLLLoss", "PoissonNLLLoss", "RMSELoss", "SmoothL1Loss", "SoftMarginLoss",
+    "SoftmaxCrossEntropyWithLogits", "TripletMarginLoss", "TripletMarginWithDistanceLoss",
+]  # fmt: skip
 
 
 class LossBase(Cell):

@@ -17,18 +17,9 @@ from msjax.nn.wrap import loss_scale
 from msjax.nn.wrap.loss_scale import *
 
 __all__ = [
-    "DistributedGradReducer",
-    "ForwardValueAndGrad",
-    "GradAccumulationCell",
-    "MicroBatchInterleaved",
-    "ParameterUpdate",
-    "PipelineCell",
-    "TrainOneStepCell",
-    "TrainOneStepWithLossScaleCell",
-    "WithEvalCell",
-    "WithGradCell",
-    "WithLossCell",
-]
+    "DistributedGradReducer", "ForwardValueAndGrad", "GradAccumulationCell", "MicroBatchInterleaved", "ParameterUpdate",
+    "PipelineCell", "TrainOneStepCell", "TrainOneStepWithLossScaleCell", "WithEvalCell", "WithGradCell", "WithLossCell",
+]  # fmt: skip
 __all__ += [*clip.__all__, *loss_scale.__all__, *metrics.__all__]
 
 

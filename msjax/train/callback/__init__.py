@@ -6,15 +6,6 @@ from msjax.train.callback.monitors import History, LossMonitor, TimeMonitor
 from msjax.train.callback.rates import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
 
 __all__ = [
-    "Callback",
-    "CheckpointConfig",
-    "EarlyStopping",
-    "History",
-    "LambdaCallback",
-    "LearningRateScheduler",
-    "LossMonitor",
-    "ModelCheckpoint",
-    "ReduceLROnPlateau",
-    "RunContext",
-    "TimeMonitor",
-]
+    "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback", "LearningRateScheduler", "LossMonitor",
+    "ModelCheckpoint", "ReduceLROnPlateau", "RunContext", "TimeMonitor",
+]  # fmt: skip
