@@ -6,9 +6,9 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.checks import check_axis
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
-from msjax.checks import check_axis
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func import blocks, casting, diagonals, joining, splitting
 from msjax.ops.function.array_func.blocks import *

@@ -3,8 +3,8 @@
 import jax
 import jax.numpy as jnp
 
-from msjax.common import dtype as mstype
 from msjax.checks import check_axis
+from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 

@@ -3,9 +3,9 @@
 import jax
 import jax.numpy as jnp
 
+from msjax.checks import check_axis
 from msjax.common import dtype as mstype
 from msjax.errors import describe
-from msjax.checks import check_axis
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 from msjax.ops.function.math_func import cumulative, norms, statistics
