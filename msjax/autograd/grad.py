@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 
 from msjax.autograd.recording import GradientScope, check_function, flatten_tensors, ones_like
+from msjax.common.bases import is_cell
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.context import GRAPH_MODE, SETTINGS
@@ -167,7 +168,7 @@ class GradOperation:
         """A function that computes the gradient of `fn`; `weights` counts with `get_by_list` only."""
         check_function(fn, "GradOperation")
         if self.get_by_list and weights is None:
-            if not hasattr(fn, "trainable_params"):
+            if not is_cell(fn):
                 raise ValueError("For 'GradOperation', get_by_list=True needs 'weights' unless the function is a Cell.")
             weights = fn.trainable_params()
         weights = Weights(weights, "GradOperation") if self.get_by_list else None

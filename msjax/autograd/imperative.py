@@ -9,8 +9,9 @@ import jax.numpy as jnp
 from msjax.autograd.backward import run_backward
 from msjax.autograd.op import Op, apply
 from msjax.autograd.tensor_api import register_hook_list
+from msjax.common.arrays import is_tracer
 from msjax.common.node import RootLeaf
-from msjax.common.tensor import Tensor, is_tracer, wrap
+from msjax.common.tensor import Tensor, wrap
 from msjax.errors import check_callable, describe
 from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.tensor_hooks import HookList

@@ -11,8 +11,9 @@ import jax
 
 from msjax.autograd.residuals import TracedVJP, compile_forward
 from msjax.common import dtype as mstype
+from msjax.common.arrays import CONCRETE, TracedValueError, as_array, is_tracer
 from msjax.common.node import Node, wrap
-from msjax.common.tensor import CONCRETE, Tensor, TracedValueError, as_array, is_tensor, is_tracer
+from msjax.common.tensor import Tensor, is_tensor
 from msjax.context import SETTINGS
 from msjax.errors import describe, where
 from msjax.state import ROOT, STATE

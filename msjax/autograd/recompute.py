@@ -10,9 +10,11 @@ from contextlib import nullcontext
 import jax
 
 from msjax.autograd.op import gather
+from msjax.common.arrays import is_tracer
+from msjax.common.bases import is_cell
 from msjax.common.node import FunctionNode, RootLeaf, next_seq, place_on_tape
 from msjax.common.random import default_generator
-from msjax.common.tensor import Tensor, is_tensor, is_tracer, tensors_in, wrap
+from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.errors import callable_name, describe
 from msjax.state import STATE
 
@@ -223,8 +225,8 @@ def _chain(scope):
 
 def _buffers(block):
     """The state of a cell that a run may change: buffers and Parameters that are not trained."""
-    if not hasattr(block, "untrainable_params"):
+    if not is_cell(block):
         block = getattr(block, "__self__", None)
-        if not hasattr(block, "untrainable_params"):
+        if not is_cell(block):
             return []
     return [*block.untrainable_params(), *block.buffers()]

@@ -3,8 +3,26 @@
 import ml_dtypes
 import numpy as np
 
+from msjax.common import dtype as mstype
+
 _EDGE = 3  # elements shown at either end of an axis that is cut
 _LONGEST = 1000  # a vector of more elements is cut; of a matrix, every axis longer than both edges
+
+
+def value_text(value, kind: str, spec: str = "") -> str:
+    """The text of a Tensor with this concrete array.
+
+    Args:
+        kind: "str" or "repr", or "format" for its only element in the format `spec`.
+    """
+    array = np.asarray(value)
+    if kind == "str":
+        return format_str(array)
+    if kind == "repr":
+        return format_repr(array, mstype.from_np(array.dtype).name)
+    if array.size != 1:
+        raise ValueError(f"Only a Tensor of one element can be formatted as {spec!r}, but got shape {array.shape}.")
+    return format(array.item(), spec)
 
 
 def format_str(array: np.ndarray) -> str:

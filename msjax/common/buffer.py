@@ -2,8 +2,9 @@
 
 from flax import nnx
 
+from msjax.common.arrays import as_array
 from msjax.common.parameter import Kind
-from msjax.common.tensor import Tensor, as_array, defer_to_tensor, wrap
+from msjax.common.tensor import Tensor, defer_to_tensor, wrap
 from msjax.flax_slots import METADATA, RAW_VALUE
 
 

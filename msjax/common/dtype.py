@@ -167,6 +167,11 @@ def from_np(np_dtype) -> Type:
     return found
 
 
+def has_counterpart(np_dtype) -> bool:
+    """Whether there is a type for a numpy dtype (an instance of np.dtype)."""
+    return np_dtype in _BY_NP
+
+
 def as_dtype(value, what: str = "dtype") -> Type:
     """A type from a type object, its name, a numpy dtype or a Python type.
 

@@ -7,8 +7,10 @@ import numpy as np
 from flax import nnx
 
 from msjax.common import dtype as mstype
+from msjax.common.arrays import as_array
+from msjax.common.initializers import initial_array
 from msjax.common.node import RootLeaf
-from msjax.common.tensor import Tensor, as_array, defer_to_tensor, wrap
+from msjax.common.tensor import Tensor, defer_to_tensor, wrap
 from msjax.flax_slots import METADATA, RAW_VALUE
 from msjax.state import VERSION
 
@@ -186,9 +188,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
         elif isinstance(init, Tensor):
             data = init
         else:
-            from msjax.common.initializer import initializer
-
-            data = initializer(init, self.shape, self.dtype)
+            data = wrap(initial_array(init, self.shape, self.dtype))
         return self._like(data)
 
     def _like(self, data, name=None) -> "Parameter":

@@ -1,10 +1,13 @@
-"""The sources of randomness: numpy's for initial values, jax keys for random operators, one seed for both."""
+"""Generators of jax keys for random operators, and the seed of the whole program."""
 
 import jax
 import numpy as np
 
+from msjax.checks import check_int
 from msjax.common.buffer import Buffer
+from msjax.common.seeds import random_seed, seed_numpy_generator
 from msjax.common.tensor import Tensor, wrap
+from msjax.errors import describe
 from msjax.state import LOCK
 
 
@@ -17,21 +20,19 @@ class Generator:
     def __init__(self, seed=None):
         self._seed = seed
         self._state = None
-        self.numpy = np.random.default_rng(seed)
 
     @property
     def state(self) -> Buffer:
         """The state: a Tensor of the data of a jax key."""
         if self._state is None:
             # Made when first used: importing msjax starts no jax backend.
-            seed = self._seed if self._seed is not None else int(np.random.SeedSequence().generate_state(1)[0])
+            seed = random_seed() if self._seed is None else self._seed
             self._state = Buffer(jax.random.key_data(jax.random.key(seed)))
         return self._state
 
     def manual_seed(self, seed: int) -> "Generator":
         """Start anew from a seed; returns the generator."""
         self._seed = seed
-        self.numpy = np.random.default_rng(seed)
         if self._state is not None:
             self._state._value = jax.random.key_data(jax.random.key(seed))
         return self
@@ -54,7 +55,15 @@ def _split(data):
     return keys[0], keys[1]
 
 
-default_generator = Generator()
+class _DefaultGenerator(Generator):
+    """The generator of the whole program: its seed counts for initializers, too."""
+
+    def manual_seed(self, seed):
+        seed_numpy_generator(seed)
+        return super().manual_seed(seed)
+
+
+default_generator = _DefaultGenerator()
 _SEED = {"seed": None}
 
 
@@ -74,11 +83,7 @@ def set_seed(seed: int):
         >>> ms.get_seed()
         1
     """
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise TypeError(f"For 'set_seed', the seed should be an int, but got {seed!r}.")
-    if seed < 0:
-        raise ValueError(f"For 'set_seed', the seed should not be negative, but got {seed}.")
-    _SEED["seed"] = seed
+    _SEED["seed"] = check_int(seed, "seed", "set_seed", low=0)
     default_generator.manual_seed(seed)
     np.random.seed(seed % 2**32)
 
@@ -116,7 +121,7 @@ def set_rng_state(state):
     """
     here = default_generator.state
     if not isinstance(state, Tensor):
-        raise TypeError(f"For 'set_rng_state', the state should be a Tensor, but got {state!r}.")
+        raise TypeError(f"For 'set_rng_state', the state should be a Tensor, but got {describe(state)}.")
     if state._value.shape != here._value.shape or state._value.dtype != here._value.dtype:
         raise ValueError(
             f"For 'set_rng_state', the state should be what 'get_rng_state' returned, of shape {here._value.shape}, but got "
@@ -131,12 +136,7 @@ def initial_seed():
 
 
 def seed() -> int:
-    """Seed the default generator by chance; returns the seed."""
-    chosen = int(np.random.SeedSequence().generate_state(1)[0])
+    """Seed the default generator non-deterministically; returns the seed."""
+    chosen = random_seed()
     default_generator.manual_seed(chosen)
     return chosen
-
-
-def numpy_generator() -> np.random.Generator:
-    """The generator that initializers draw from."""
-    return default_generator.numpy

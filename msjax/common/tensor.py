@@ -11,14 +11,14 @@ import numpy as np
 
 from msjax.common import _format
 from msjax.common import dtype as mstype
+from msjax.common.arrays import as_array, concrete, is_tracer, known_value
+from msjax.common.bases import TensorBase
 from msjax.common.dtype import Type
+from msjax.common.initializers import initial_array
 from msjax.state import STATE
 
-# Classes of values that were seen and are no tracers. Looking one up costs a third of isinstance, and ops look often.
-CONCRETE = set()
 
-
-class Tensor:
+class Tensor(TensorBase):
     """An n-dimensional array with a data type, printed as MindSpore prints it.
 
     Args:
@@ -59,7 +59,7 @@ class Tensor:
                 raise ValueError("For 'Tensor', give either 'input_data' or 'init', not both.")
             if dtype is None or shape is None:
                 raise TypeError("For 'Tensor', 'init' needs 'shape' and 'dtype'.")
-            input_data = _initialized(init, shape, dtype)
+            input_data = initial_array(init, shape, dtype)
         elif input_data is None:
             raise TypeError("For 'Tensor', 'input_data' should be numbers or a Tensor, but got None.")
         if isinstance(input_data, Tensor) and type(self) is Tensor:
@@ -338,19 +338,10 @@ def text_of(tensor, kind: str, spec: str = "") -> str:
     """
     known = known_value(tensor._value)
     if known is not None:
-        return value_text(known, kind, spec)
+        return _format.value_text(known, kind, spec)
     if STATE.trace is not None and STATE.trace.here():
         return STATE.trace.mark(tensor, kind, spec)
     return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
-
-
-def value_text(value, kind: str, spec: str = "") -> str:
-    """A concrete array as the text of a Tensor; see `text_of`."""
-    if kind == "str":
-        return _format.format_str(np.asarray(value))
-    if kind == "repr":
-        return _format.format_repr(np.asarray(value), mstype.from_np(value.dtype).name)
-    return format(wrap(value).item(), spec)
 
 
 def wrap(value, _new=object.__new__) -> Tensor:
@@ -358,121 +349,6 @@ def wrap(value, _new=object.__new__) -> Tensor:
     tensor = _new(Tensor)
     tensor._value = value
     return tensor
-
-
-def is_tracer(value) -> bool:
-    """True while jax traces: the value stands for one that is not (or not only) there yet."""
-    if value.__class__ in CONCRETE:
-        return False
-    if isinstance(value, jax.core.Tracer):
-        return True
-    CONCRETE.add(value.__class__)
-    return False
-
-
-def known_value(value):
-    """The concrete array behind a value, also behind a tracer of jax.grad or jax.jvp; None if there is none yet."""
-    if not is_tracer(value):
-        return value
-    value = jax.lax.stop_gradient(value)
-    return None if isinstance(value, jax.core.Tracer) else value
-
-
-def concrete(tensor: Tensor, what: str):
-    """The concrete array of a Tensor.
-
-    Raises:
-        TypeError: the program is being compiled, so that there is no value yet; `what` needed it.
-    """
-    known = known_value(tensor._value)
-    if known is None:
-        raise TracedValueError(
-            f"{what} needs the value of a Tensor (shape {tensor.shape}, dtype {tensor.dtype}) while the program is being "
-            "compiled, when values are not known yet. Compute with Tensors instead, or run this part in PyNative mode."
-        )
-    return known
-
-
-class TracedValueError(TypeError):
-    """Code asked for the value of a Tensor while the program was being compiled."""
-
-
-def as_array(data, dtype: Type | None = None):
-    """A jax array of anything that Tensor() takes."""
-    target = None if dtype is None else mstype.to_jax(dtype)
-    if isinstance(data, Tensor):
-        data = data._value
-    if isinstance(data, jax.Array):
-        return data if target is None or data.dtype == target else data.astype(target)
-    if isinstance(data, (bool, int, float, complex)) and not isinstance(data, np.generic):
-        if type(data) is int and (target is not None or data > _LARGEST):
-            data = _integer(data)
-            return jnp.array(data, target or data.dtype)
-        return jnp.array(data, target or mstype.to_jax(_python_type(data)))
-    if isinstance(data, (list, tuple)):
-        data, inferred = _from_nested(data)
-        return data.astype(target) if isinstance(data, jax.Array) and target is not None else jnp.array(data, target or inferred)
-    if isinstance(data, (np.ndarray, np.generic)):
-        if data.dtype.kind in "OSUMmV" and data.dtype not in mstype._BY_NP:
-            raise TypeError(f"For 'Tensor', the data should be numbers, but got a numpy array of dtype {data.dtype}.")
-        return jnp.array(data, target or mstype.to_jax(mstype.from_np(data.dtype)))
-    if hasattr(data, "__jax_array__"):
-        return as_array(data.__jax_array__(), dtype)
-    raise TypeError(
-        "For 'Tensor', 'input_data' should be a number, list, tuple, numpy or jax array or Tensor, "
-        f"but got {type(data).__name__}."
-    )
-
-
-_LARGEST = 2**63 - 1
-
-
-def _integer(value) -> np.ndarray:
-    """A Python int as an array, which a cast to a smaller type wraps as in C."""
-    if not -_LARGEST - 1 <= value < 2**64:
-        raise OverflowError(f"For 'Tensor', an integer should have 64 bits at most, but got {value}.")
-    return np.array(value, np.uint64 if value > _LARGEST else np.int64)
-
-
-def _python_type(value) -> Type:
-    if isinstance(value, bool):
-        return mstype.bool_
-    if isinstance(value, int):
-        return mstype.int64
-    return mstype.float32 if isinstance(value, float) else mstype.complex128
-
-
-def _from_nested(data):
-    """(array, dtype to use unless another is asked for) of nested lists of numbers, arrays or Tensors."""
-    leaves = jax.tree.leaves(data, is_leaf=lambda v: v is None or isinstance(v, Tensor))
-    if any(isinstance(v, Tensor) and known_value(v._value) is None for v in leaves):
-        # Values that are not known yet can only be put together by jax.
-        array = jnp.asarray(
-            jax.tree.map(lambda v: v._value if isinstance(v, Tensor) else v, data, is_leaf=lambda v: isinstance(v, Tensor))
-        )
-        return array, array.dtype
-    plain = jax.tree.map(
-        lambda v: np.asarray(v) if isinstance(v, Tensor) else v, data, is_leaf=lambda v: v is None or isinstance(v, Tensor)
-    )
-    try:
-        array = np.array(plain)
-    except ValueError as error:
-        raise TypeError(f"For 'Tensor', nested lists should have equal lengths: {error}") from error
-    if array.dtype.kind not in "biufc" and array.dtype not in mstype._BY_NP:
-        raise TypeError(f"For 'Tensor', the data should be numbers, but got {str(data)[:60]}.")
-    typed = any(isinstance(v, (Tensor, np.ndarray, np.generic)) for v in leaves)
-    if array.dtype.kind == "f" and not typed:
-        return array, mstype.to_jax(mstype.float32)
-    return array, mstype.to_jax(mstype.from_np(array.dtype))
-
-
-def _initialized(init, shape, dtype):
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    if isinstance(init, str):
-        from msjax.common.initializer import initializer
-
-        return initializer(init, shape, dtype)
-    return init.make(shape, dtype)
 
 
 def _rebuild(array):

@@ -7,7 +7,8 @@ import sys
 
 import jax
 
-from msjax.common.tensor import value_text, wrap
+from msjax.common._format import value_text
+from msjax.common.tensor import wrap
 from msjax.compile.trace import Call
 from msjax.hooks.returns import check_observer_result
 

@@ -12,10 +12,11 @@ import numpy as np
 from flax import nnx
 
 from msjax.autograd.imperative import BackwardError
+from msjax.common.arrays import is_tracer
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
-from msjax.common.tensor import Tensor, is_leaf, is_tracer, wrap
+from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.compile.epilogue import write
 from msjax.compile.guards import Guards
 from msjax.compile.trace import NeedsPyNative, Trace

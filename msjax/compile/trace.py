@@ -14,8 +14,9 @@ import jax
 import jax.extend.core
 from flax import nnx
 
+from msjax.common.arrays import is_tracer
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor, is_leaf, is_tracer
+from msjax.common.tensor import Tensor, is_leaf
 from msjax.context import tracing
 from msjax.state import LOCK, STATE, Scope
 

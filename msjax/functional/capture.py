@@ -8,6 +8,7 @@ import jax
 import jax.extend.core
 import jax.numpy as jnp
 
+from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.errors import check_callable, describe
 
@@ -87,7 +88,7 @@ def capture(fn, select="*", *, gradients=False, statistic=None, loss=None):
     """
     check_callable(fn, "capture")
     chosen = _selector(select)
-    if hasattr(fn, "cells_and_names"):
+    if is_cell(fn):
         return _capture_cell(fn, chosen, gradients, statistic, loss)
     return _capturing(fn, chosen, gradients, statistic, loss or _summed)
 

@@ -2,10 +2,12 @@
 
 import jax
 
+from msjax.common.arrays import is_tracer
+from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
-from msjax.common.tensor import Tensor, is_leaf, is_tracer, wrap
+from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.errors import describe
 from msjax.hooks.batching import CallbackBatch
 from msjax.hooks.nodes import through_custom_vjp
@@ -42,7 +44,7 @@ def functionalize(net):
         >>> print(out)
         [[3.]]
     """
-    if not hasattr(net, "parameters_and_names"):
+    if not is_cell(net):
         raise TypeError(f"For 'functionalize', the network should be a Cell, but got {describe(net)}.")
 
     def apply(params, buffers, *args, **kwargs):

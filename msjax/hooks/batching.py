@@ -8,7 +8,8 @@ import jax.extend.core
 import jax.numpy as jnp
 from jax.interpreters import batching
 
-from msjax.common.tensor import Tensor, is_leaf, is_tracer, wrap
+from msjax.common.arrays import is_tracer
+from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.hooks.primitive import hook_p
 from msjax.hooks.returns import check_observer_result
 from msjax.state import STATE

@@ -9,7 +9,8 @@ import weakref
 
 import jax
 
-from msjax.common.tensor import CONCRETE, Tensor, TracedValueError, is_leaf, is_tracer, known_value, tensors_in, wrap
+from msjax.common.arrays import CONCRETE, TracedValueError, is_tracer, known_value
+from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.hooks.batching import observe_traced
 from msjax.hooks.classify import only_observes
 from msjax.hooks.host import call_on_host

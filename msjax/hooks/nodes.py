@@ -3,9 +3,10 @@
 import jax
 import jax.numpy as jnp
 
+from msjax.common.arrays import CONCRETE, is_tracer
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import CONCRETE, Tensor, is_tensor, is_tracer, wrap
+from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.context import SETTINGS
 from msjax.hooks.batching import add_pending_dependencies
 from msjax.hooks.delivery import run_traced_hook

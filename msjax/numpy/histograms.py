@@ -5,7 +5,8 @@ import numpy as np
 
 from msjax import ops
 from msjax.common import dtype as mstype
-from msjax.common.tensor import Tensor, as_array, concrete, wrap
+from msjax.common.arrays import as_array, concrete
+from msjax.common.tensor import Tensor, wrap
 from msjax.numpy.lifting import floating, tensor
 from msjax.ops.dispatch.operator import operator
 

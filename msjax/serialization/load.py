@@ -2,8 +2,9 @@
 
 import concurrent.futures
 
+from msjax.common.arrays import as_array
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import as_array, wrap
+from msjax.common.tensor import wrap
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.serialization.files import CorruptCheckpoint, reading

@@ -102,7 +102,7 @@ def _array(name, content) -> np.ndarray:
         shape, fortran, dtype = read_header(file)
     except (ValueError, KeyError, TypeError, SyntaxError, tokenize.TokenError, RecursionError, MemoryError) as error:
         raise CorruptCheckpoint(f"the header of {name!r} can't be read: {str(error)[:80]}") from error
-    if dtype.hasobject or dtype.newbyteorder("=") not in mstype._BY_NP:
+    if dtype.hasobject or not mstype.has_counterpart(dtype.newbyteorder("=")):
         raise CorruptCheckpoint(f"the tensor {name!r} is of type {dtype}, which there is not")
     body = content[file.tell() :]
     if any(not isinstance(d, int) or not 0 <= d < 2**47 for d in shape) or len(body) != math.prod(shape) * dtype.itemsize:

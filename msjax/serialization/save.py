@@ -5,8 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from msjax.common.arrays import concrete
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor, concrete
+from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.serialization.files import writing

@@ -7,6 +7,7 @@ import warnings
 import treescope
 from treescope import rendering_parts as parts
 
+from msjax.common.bases import is_cell
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
@@ -57,7 +58,7 @@ def tree(cell) -> Tree:
           1=Tanh(),
         )
     """
-    if not hasattr(cell, "cells_and_names"):
+    if not is_cell(cell):
         raise TypeError(f"For 'tree', the argument should be a Cell, but got {describe(cell)}.")
     return Tree(cell)
 
@@ -76,7 +77,7 @@ def _renderer():
 
 def _handler(node, path, subtree_renderer):
     """For treescope: how a cell is rendered; anything else is left to others."""
-    if not hasattr(node, "cells_and_names") or isinstance(node, type):
+    if not is_cell(node):
         return NotImplemented
     children = [_tensor(name, value, path, subtree_renderer) for name, value in vars(node).items() if isinstance(value, Tensor)]
     for name, child in node._children():

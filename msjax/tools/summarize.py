@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 import jax
 
-from msjax.common.tensor import Tensor, TracedValueError, is_leaf, tensors_in
+from msjax.common.arrays import TracedValueError
+from msjax.common.bases import is_cell
+from msjax.common.tensor import Tensor, is_leaf, tensors_in
 from msjax.errors import describe
 from msjax.functional.functionalize import functionalize
 from msjax.tools.describing import hooks_in_words
@@ -147,7 +149,7 @@ def summary(net, *inputs, **kwargs):
         ───────────────────────────────────────────────────────────────────────────
          in all                                                40
     """
-    if not hasattr(net, "cells_and_names"):
+    if not is_cell(net):
         raise TypeError(f"For 'summary', the network should be a Cell, but got {describe(net)}.")
     hooks = {name: hooks_in_words(cell) for name, cell in net.cells_and_names()}
     called = _outputs(net, inputs, kwargs) if inputs or kwargs else {}

@@ -7,7 +7,8 @@ import pytest
 import msjax as ms
 from msjax import Tensor, nn, ops
 from msjax.common.buffer import Buffer
-from msjax.common.random import Generator, default_generator, numpy_generator
+from msjax.common.random import Generator, default_generator
+from msjax.common.seeds import numpy_generator
 
 X = Tensor(np.ones((4, 50), np.float32))
 

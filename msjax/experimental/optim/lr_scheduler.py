@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections import Counter
 
 from msjax.common import dtype as mstype
+from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 
@@ -16,7 +17,7 @@ __all__ = [
 
 def _check_optimizer(optimizer, who):
     # mint's optimizers have parameter groups, too.
-    if not hasattr(type(optimizer), "cells_and_names") or not isinstance(getattr(optimizer, "param_groups", None), list):
+    if not is_cell(optimizer) or not isinstance(getattr(optimizer, "param_groups", None), list):
         raise TypeError(f"For '{who}', 'optimizer' should be an optimizer with parameter groups, but got {describe(optimizer)}.")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from msjax import ops
 from msjax.common import dtype as mstype
-from msjax.common.tensor import concrete
+from msjax.common.arrays import concrete
 from msjax.errors import describe
 from msjax.lazy import module_placeholders
 from msjax.mint.arrange import flatten

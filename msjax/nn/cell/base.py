@@ -10,6 +10,7 @@ from msjax.autograd.precision import computing_in
 from msjax.autograd.recompute import call_recomputed
 from msjax.autograd.saved import saved_tensors_hooks
 from msjax.common import dtype as mstype
+from msjax.common.bases import CellBase
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
@@ -38,7 +39,7 @@ def _is_number_for(parameter, value):
     return parameter.shape == () and (isinstance(value, int) or (isinstance(value, float) and parameter.is_floating_point()))
 
 
-class Cell(CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNames, nnx.Module, pytree=False):
+class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNames, nnx.Module, pytree=False):
     """The base class of layers and networks.
 
     A subclass makes its layers and Parameters in ``__init__`` and computes in ``construct``. Calling the cell

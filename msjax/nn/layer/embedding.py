@@ -6,9 +6,10 @@ import numpy as np
 
 from msjax import ops
 from msjax.common import dtype as mstype
+from msjax.common.arrays import is_tracer
 from msjax.common.initializer import Normal, initializer
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor, is_tracer
+from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_bool, check_tensor, check_type, positive_int

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
+from msjax.common.arrays import known_value
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor, known_value
+from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 

@@ -3,8 +3,9 @@
 import jax
 import jax.numpy as jnp
 
+from msjax.common.arrays import is_tracer
 from msjax.common.random import Generator, default_generator
-from msjax.common.tensor import is_tracer
+from msjax.common.seeds import numpy_generator
 
 
 class SeededKeys:
@@ -23,8 +24,8 @@ class SeededKeys:
         if is_tracer(default_generator.state._value):
             return _mixed(default_generator.next_key(), self._seed)
         # Seeding the default generator replaces its numpy generator, and starts this sequence anew.
-        if self._epoch is not default_generator.numpy:
-            self._epoch, self._count = default_generator.numpy, 0
+        if self._epoch is not numpy_generator():
+            self._epoch, self._count = numpy_generator(), 0
         self._count += 1
         return _mixed(_root(self._seed), self._count)
 

@@ -6,7 +6,8 @@ import jax
 import numpy as np
 
 from msjax.autograd.op import apply, raise_op_error
-from msjax.common.tensor import CONCRETE, Tensor
+from msjax.common.arrays import CONCRETE
+from msjax.common.tensor import Tensor
 from msjax.context import SETTINGS
 from msjax.errors import describe
 from msjax.ops.function.linalg_func import linear

@@ -5,8 +5,9 @@ import copy
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
+from msjax.common.arrays import known_value
 from msjax.common.dtype import Type
-from msjax.common.tensor import Tensor, is_tensor, known_value
+from msjax.common.tensor import Tensor, is_tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 

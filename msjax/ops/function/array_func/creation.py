@@ -3,7 +3,8 @@
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
-from msjax.common.tensor import Tensor, concrete, wrap
+from msjax.common.arrays import concrete
+from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import as_operand

@@ -4,7 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common import dtype as mstype
-from msjax.common.tensor import Tensor, as_array, wrap
+from msjax.common.arrays import as_array
+from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 

@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.common.tensor import Tensor, known_value
+from msjax.common.arrays import known_value
+from msjax.common.tensor import Tensor
 from msjax.context import SETTINGS
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator

@@ -10,7 +10,8 @@ import numpy as np
 
 from msjax.autograd.inplace import rebind
 from msjax.autograd.op import Op, apply
-from msjax.common.tensor import Tensor, known_value
+from msjax.common.arrays import known_value
+from msjax.common.tensor import Tensor
 from msjax.errors import describe
 
 __all__ = []

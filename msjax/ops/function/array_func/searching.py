@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common import dtype as mstype
-from msjax.common.tensor import Tensor, as_array, wrap
+from msjax.common.arrays import as_array
+from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of

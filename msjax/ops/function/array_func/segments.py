@@ -3,7 +3,8 @@
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.common.tensor import Tensor, concrete
+from msjax.common.arrays import concrete
+from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of

@@ -5,7 +5,8 @@ import numpy as np
 
 from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
-from msjax.common.tensor import Tensor, as_array, concrete, wrap
+from msjax.common.arrays import as_array, concrete
+from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import is_number, promote

@@ -9,8 +9,9 @@ import numpy as np
 
 from msjax.autograd.op import Op, apply
 from msjax.autograd.recording import check_function
+from msjax.common.arrays import as_array, known_value
 from msjax.common.dtype import Type
-from msjax.common.tensor import Tensor, as_array, is_tensor, known_value, wrap
+from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import describe
 from msjax.ops.function.control import multitype, transforms
 from msjax.ops.function.control.multitype import *

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.autograd.recording import check_function
 from msjax.autograd.residuals import Residuals, ResidualSpec, TracedVJP
+from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import callable_name, describe
 from msjax.ops.function.array_func.joining import stack
@@ -61,7 +62,7 @@ def captured(fn):
                 visit(v, depth + 1)
         elif isinstance(value, functools.partial):
             visit((value.func, value.args, value.keywords), depth + 1)
-        elif hasattr(value, "parameters_and_names") and not isinstance(value, type):
+        elif is_cell(value):
             for _, parameter in value.parameters_and_names():
                 visit(parameter, depth)
         elif hasattr(value, "__code__") and hasattr(value, "__globals__"):
@@ -172,7 +173,7 @@ def vmap(fn, in_axes=0, out_axes=0):
         >>> print(dot(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([1.0, 10.0])))
         [21. 43.]
     """
-    cells = list(fn) if hasattr(fn, "cells_and_names") and hasattr(fn, "append") else None
+    cells = list(fn) if is_cell(fn) and hasattr(fn, "append") else None
     if cells is None:
         check_function(fn, "vmap")
         if in_axes is None:

@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.common.tensor import Tensor, concrete
+from msjax.common.arrays import concrete
+from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.nn_func.loss_reduction import check_reduction

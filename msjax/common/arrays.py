@@ -1,0 +1,122 @@
+"""jax arrays from numbers, lists and numpy arrays, and what is known of values while jax traces."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.common import dtype as mstype
+from msjax.common.bases import TensorBase
+from msjax.common.dtype import Type
+
+# Classes known not to be tracers: looking a class up here takes a third of the time of isinstance, and every operator asks.
+CONCRETE = set()
+
+
+def is_tracer(value) -> bool:
+    """Whether `value` is a JAX tracer."""
+    if value.__class__ in CONCRETE:
+        return False
+    if isinstance(value, jax.core.Tracer):
+        return True
+    CONCRETE.add(value.__class__)
+    return False
+
+
+def known_value(value):
+    """The concrete array behind a value, also behind a tracer of jax.grad or jax.jvp; None if there is none yet."""
+    if not is_tracer(value):
+        return value
+    value = jax.lax.stop_gradient(value)
+    return None if isinstance(value, jax.core.Tracer) else value
+
+
+class TracedValueError(TypeError):
+    """Code asked for the value of a Tensor while the program was being compiled."""
+
+
+def concrete(tensor: TensorBase, what: str):
+    """The concrete array of a Tensor.
+
+    Raises:
+        TypeError: the program is being compiled, so that there is no value yet; `what` needed it.
+    """
+    known = known_value(tensor._value)
+    if known is None:
+        raise TracedValueError(
+            f"{what} needs the value of a Tensor (shape {tensor.shape}, dtype {tensor.dtype}) while the program is being "
+            "compiled, when values are not known yet. Compute with Tensors instead, or run this part in PyNative mode."
+        )
+    return known
+
+
+def as_array(data, dtype: Type | None = None):
+    """A jax array of anything that Tensor() takes."""
+    target = None if dtype is None else mstype.to_jax(dtype)
+    if isinstance(data, TensorBase):
+        data = data._value
+    if isinstance(data, jax.Array):
+        return data if target is None or data.dtype == target else data.astype(target)
+    if isinstance(data, (bool, int, float, complex)) and not isinstance(data, np.generic):
+        if type(data) is int and (target is not None or data > _LARGEST):
+            data = _integer(data)
+            return jnp.array(data, target or data.dtype)
+        return jnp.array(data, target or mstype.to_jax(_python_type(data)))
+    if isinstance(data, (list, tuple)):
+        data, inferred = _from_nested(data)
+        return data.astype(target) if isinstance(data, jax.Array) and target is not None else jnp.array(data, target or inferred)
+    if isinstance(data, (np.ndarray, np.generic)):
+        if data.dtype.kind in "OSUMmV" and not mstype.has_counterpart(data.dtype):
+            raise TypeError(f"For 'Tensor', the data should be numbers, but got a numpy array of dtype {data.dtype}.")
+        return jnp.array(data, target or mstype.to_jax(mstype.from_np(data.dtype)))
+    if hasattr(data, "__jax_array__"):
+        return as_array(data.__jax_array__(), dtype)
+    raise TypeError(
+        "For 'Tensor', 'input_data' should be a number, list, tuple, numpy or jax array or Tensor, "
+        f"but got {type(data).__name__}."
+    )
+
+
+_LARGEST = 2**63 - 1
+
+
+def _integer(value) -> np.ndarray:
+    """A Python int as an array, which a cast to a smaller type wraps as in C."""
+    if not -_LARGEST - 1 <= value < 2**64:
+        raise OverflowError(f"For 'Tensor', an integer should have 64 bits at most, but got {value}.")
+    return np.array(value, np.uint64 if value > _LARGEST else np.int64)
+
+
+def _python_type(value) -> Type:
+    if isinstance(value, bool):
+        return mstype.bool_
+    if isinstance(value, int):
+        return mstype.int64
+    return mstype.float32 if isinstance(value, float) else mstype.complex128
+
+
+def _from_nested(data):
+    """(array, dtype to use unless another is asked for) of nested lists of numbers, arrays or Tensors."""
+    leaves = jax.tree.leaves(data, is_leaf=lambda v: v is None or isinstance(v, TensorBase))
+    if any(isinstance(v, TensorBase) and known_value(v._value) is None for v in leaves):
+        # Values that are not known yet can only be put together by jax.
+        array = jnp.asarray(
+            jax.tree.map(
+                lambda v: v._value if isinstance(v, TensorBase) else v, data, is_leaf=lambda v: isinstance(v, TensorBase)
+            )
+        )
+        return array, array.dtype
+    plain = jax.tree.map(
+        lambda v: np.asarray(v) if isinstance(v, TensorBase) else v,
+        data,
+        is_leaf=lambda v: v is None or isinstance(v, TensorBase),
+    )
+    try:
+        array = np.array(plain)
+    except ValueError as error:
+        raise TypeError(f"For 'Tensor', nested lists should have equal lengths: {error}") from error
+    if array.dtype.kind not in "biufc" and not mstype.has_counterpart(array.dtype):
+        raise TypeError(f"For 'Tensor', the data should be numbers, but got {str(data)[:60]}.")
+    typed = any(isinstance(v, (TensorBase, np.ndarray, np.generic)) for v in leaves)
+    if array.dtype.kind == "f" and not typed:
+        return array, mstype.to_jax(mstype.float32)
+    return array, mstype.to_jax(mstype.from_np(array.dtype))

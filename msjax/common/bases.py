@@ -1,0 +1,18 @@
+"""Empty base classes of Tensor and Cell, by which code below them recognizes their instances."""
+
+
+class TensorBase:
+    """Base of Tensor; `_value` is the jax array (or tracer) that it holds."""
+
+    __slots__ = ()
+
+
+class CellBase:
+    """Base of nn.Cell."""
+
+    __slots__ = ()
+
+
+def is_cell(value) -> bool:
+    """True for a Cell; False for anything else, a class of cells included."""
+    return isinstance(value, CellBase)

@@ -1,0 +1,396 @@
+"""The classes of initializers: each makes the data of a Parameter from its shape.
+
+Random ones draw from one numpy generator, which ``ms.set_seed`` seeds.
+"""
+
+import math
+
+import numpy as np
+
+from msjax.checks import check_one_of, is_int, is_number
+from msjax.common.arrays import as_array
+from msjax.common.seeds import numpy_generator
+from msjax.errors import describe
+
+
+class Initializer:
+    """Base of initializers.
+
+    A subclass defines ``_initialize(arr)``, which fills a numpy array in place, or ``_array(shape)``, which returns an array or
+    a number.
+
+    Args:
+        kwargs: kept as a dict in `_kwargs`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.common.initializer import initializer, One
+        >>> print(initializer(One(), (2,), ms.float32))
+        [1. 1.]
+    """
+
+    def __init__(self, **kwargs):
+        self._kwargs = kwargs
+
+    def _initialize(self, arr):
+        arr[...] = np.asarray(self._array(arr.shape)).astype(arr.dtype)
+
+    def _array(self, shape):
+        if type(self)._initialize is Initializer._initialize:
+            raise NotImplementedError(f"{type(self).__name__} defines neither '_initialize(arr)' nor '_array(shape)'.")
+        arr = np.zeros(shape, np.float32)
+        self._initialize(arr)
+        return arr
+
+    def make(self, shape, dtype):
+        """A jax array of a shape and data type."""
+        return as_array(np.broadcast_to(np.asarray(self._array(tuple(shape))), shape), dtype)
+
+    def __call__(self, arr):
+        """Fill a numpy array in place, as MindSpore's initializers do."""
+        self._initialize(arr)
+
+
+def initial_array(init, shape, dtype):
+    """A jax array made by an initializer.
+
+    Args:
+        init: an Initializer, its name or a number.
+        shape (int, tuple or list): the shape.
+        dtype (ms.dtype): the data type.
+
+    Raises:
+        TypeError: a wrong type of `init`.
+        ValueError: an unknown name, or a shape that is none.
+    """
+    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if not all((is_int(s) or isinstance(s, np.integer)) and s >= 0 for s in sizes):
+        raise ValueError(
+            f"For 'initializer', 'shape' should be an int, or a tuple or list of ints, none negative, but got {shape!r}."
+        )
+    return as_initializer(init).make(tuple(map(int, sizes)), dtype)
+
+
+def as_initializer(init) -> Initializer:
+    """An Initializer from one, its name or a number."""
+    if isinstance(init, Initializer):
+        return init
+    if isinstance(init, str):
+        made = _INITIALIZER_ALIAS.get(init.lower())
+        if made is None:
+            raise ValueError(f"There is no initializer {init!r}; there are {', '.join(sorted(_INITIALIZER_ALIAS))}.")
+        return made()
+    if is_number(init):
+        return Constant(init)
+    raise TypeError(f"An initializer should be an Initializer, its name, a number or a Tensor, but got {describe(init)}.")
+
+
+class Zero(Initializer):
+    """All zeros."""
+
+    def _array(self, shape):
+        return 0
+
+
+class One(Initializer):
+    """All ones."""
+
+    def _array(self, shape):
+        return 1
+
+
+class Constant(Initializer):
+    """All one value.
+
+    Args:
+        value (int or float): the value.
+    """
+
+    def __init__(self, value):
+        super().__init__(value=value)
+        self.value = value
+
+    def _array(self, shape):
+        return self.value
+
+
+def _uniform(limit, shape):
+    return (numpy_generator().random(shape, np.float32) * 2 - 1) * np.float32(limit)
+
+
+def _normal(sigma, shape, mean=0.0):
+    return numpy_generator().standard_normal(shape, np.float32) * np.float32(sigma) + np.float32(mean)
+
+
+def _truncated(sigma, mean, low, high, shape):
+    """Normal numbers in [low, high], by the inverse of their distribution: that ends even if the interval is far out."""
+    from scipy.special import ndtr, ndtri
+
+    # Of the upper tail, the mirror image: there, probabilities near one would lose their digits.
+    flip = (low + high) / 2 > mean
+    first, last = ((mean - high) / sigma, (mean - low) / sigma) if flip else ((low - mean) / sigma, (high - mean) / sigma)
+    values = ndtri(numpy_generator().uniform(ndtr(first), ndtr(last), shape))
+    return np.clip((-values if flip else values) * sigma + mean, low, high)
+
+
+class Uniform(Initializer):
+    """Uniform in [-scale, scale].
+
+    Args:
+        scale (float): Default: 0.07.
+    """
+
+    def __init__(self, scale=0.07):
+        super().__init__(scale=scale)
+        self.scale = scale
+
+    def _array(self, shape):
+        return _uniform(self.scale, shape)
+
+
+class Normal(Initializer):
+    """Normal with a mean and standard deviation `sigma`.
+
+    Args:
+        sigma (float): Default: 0.01.
+        mean (float): Default: 0.0.
+    """
+
+    def __init__(self, sigma=0.01, mean=0.0):
+        super().__init__(sigma=sigma, mean=mean)
+        self.sigma = sigma
+        self.mean = mean
+
+    def _array(self, shape):
+        return _normal(self.sigma, shape, self.mean)
+
+
+class TruncatedNormal(Initializer):
+    """Normal with a mean and standard deviation `sigma`, within the bounds `a` and `b`.
+
+    Args:
+        sigma (float): Default: 0.01.
+        mean (float): Default: 0.0.
+        a, b (float): the smallest and the largest value. Default: -2.0, 2.0.
+    """
+
+    def __init__(self, sigma=0.01, mean=0.0, a=-2.0, b=2.0):
+        super().__init__(sigma=sigma, mean=mean, a=a, b=b)
+        if not a < b:
+            raise ValueError(f"For 'TruncatedNormal', 'a' should be less than 'b', but got {a} and {b}.")
+        self.sigma = sigma
+        self.mean = mean
+        self.a = a
+        self.b = b
+
+    def _array(self, shape):
+        return _truncated(self.sigma, self.mean, self.a, self.b, shape)
+
+
+def fans(shape) -> tuple:
+    """(inputs, outputs) that one element of a weight of this shape connects; weights are (out, in, ...)."""
+    if len(shape) < 2:
+        raise ValueError(f"Fans are defined for weights of two or more axes, but the shape is {shape}.")
+    receptive = math.prod(shape[2:])
+    return shape[1] * receptive, shape[0] * receptive
+
+
+def gain(nonlinearity, param=None) -> float:
+    """The recommended gain after a nonlinearity."""
+    simple = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0)}
+    if nonlinearity in simple:
+        return simple[nonlinearity]
+    if nonlinearity == "leaky_relu":
+        return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
+    raise ValueError(f"There is no gain for nonlinearity {nonlinearity!r}; there are {', '.join([*simple, 'leaky_relu'])}.")
+
+
+class XavierUniform(Initializer):
+    """Uniform, scaled by the fans (Glorot).
+
+    Args:
+        gain (float): Default: 1.
+    """
+
+    def __init__(self, gain=1):
+        super().__init__(gain=gain)
+        self.gain = gain
+
+    def _array(self, shape):
+        n_in, n_out = fans(shape)
+        return _uniform(self.gain * math.sqrt(6.0 / (n_in + n_out)), shape)
+
+
+class XavierNormal(Initializer):
+    """Normal, scaled by the fans (Glorot).
+
+    Args:
+        gain (float): Default: 1.
+    """
+
+    def __init__(self, gain=1):
+        super().__init__(gain=gain)
+        self.gain = gain
+
+    def _array(self, shape):
+        n_in, n_out = fans(shape)
+        return _normal(self.gain * math.sqrt(2.0 / (n_in + n_out)), shape)
+
+
+class _He(Initializer):
+    def __init__(self, negative_slope=0, mode="fan_in", nonlinearity="leaky_relu"):
+        super().__init__(negative_slope=negative_slope, mode=mode, nonlinearity=nonlinearity)
+        check_one_of(mode, ("fan_in", "fan_out"), "mode", type(self).__name__)
+        self.negative_slope = negative_slope
+        self.mode = mode
+        self.nonlinearity = nonlinearity
+
+    def _std(self, shape):
+        fan = fans(shape)[self.mode == "fan_out"]
+        return gain(self.nonlinearity, self.negative_slope) / math.sqrt(fan)
+
+
+class HeUniform(_He):
+    """Uniform, scaled by a fan (Kaiming).
+
+    Args:
+        negative_slope (float): of the leaky ReLU that follows. Default: 0.
+        mode (str): "fan_in" or "fan_out". Default: "fan_in".
+        nonlinearity (str): what follows: "leaky_relu", "relu", "tanh", "sigmoid" or "linear". Default: "leaky_relu".
+    """
+
+    def _array(self, shape):
+        return _uniform(math.sqrt(3.0) * self._std(shape), shape)
+
+
+class HeNormal(_He):
+    """Normal, scaled by a fan (Kaiming).
+
+    Args:
+        negative_slope, mode, nonlinearity: as in `HeUniform`.
+    """
+
+    def _array(self, shape):
+        return _normal(self._std(shape), shape)
+
+
+class VarianceScaling(Initializer):
+    """Of a standard deviation of sqrt(scale / fan).
+
+    Args:
+        scale (float): positive. Default: 1.0.
+        mode (str): "fan_in", "fan_out" or "fan_avg" for the mean of both. Default: "fan_in".
+        distribution (str): "uniform", "truncated_normal" (at twice its standard deviation) or "untruncated_normal".
+            Default: "truncated_normal".
+    """
+
+    # The standard deviation of a normal distribution that is cut off at two of its own.
+    _TRUNCATED_STD = 0.87962566103423978
+
+    def __init__(self, scale=1.0, mode="fan_in", distribution="truncated_normal"):
+        super().__init__(scale=scale, mode=mode, distribution=distribution)
+        if scale <= 0:
+            raise ValueError(f"For 'VarianceScaling', 'scale' should be greater than 0, but got {scale}.")
+        check_one_of(mode, ("fan_in", "fan_out", "fan_avg"), "mode", "VarianceScaling")
+        check_one_of(distribution, ("uniform", "truncated_normal", "untruncated_normal"), "distribution", "VarianceScaling")
+        self.scale = scale
+        self.mode = mode
+        self.distribution = distribution
+
+    def _array(self, shape):
+        n_in, n_out = fans(shape)
+        std = math.sqrt(self.scale / {"fan_in": n_in, "fan_out": n_out, "fan_avg": (n_in + n_out) / 2}[self.mode])
+        if self.distribution == "uniform":
+            return _uniform(math.sqrt(3.0) * std, shape)
+        if self.distribution == "untruncated_normal":
+            return _normal(std, shape)
+        std /= self._TRUNCATED_STD
+        return _truncated(std, 0.0, -2 * std, 2 * std, shape)
+
+
+class Orthogonal(Initializer):
+    """Orthonormal rows, or columns if there are fewer of those, times a gain.
+
+    Args:
+        gain (float): Default: 1.0.
+    """
+
+    def __init__(self, gain=1.0):
+        super().__init__(gain=gain)
+        self.gain = gain
+
+    def _array(self, shape):
+        if len(shape) < 2:
+            raise ValueError(f"For 'Orthogonal', the shape should have at least two axes, but is {shape}.")
+        rows, columns = shape[0], math.prod(shape[1:])
+        flat = numpy_generator().standard_normal((max(rows, columns), min(rows, columns)))
+        q, r = np.linalg.qr(flat)
+        # With the signs of r's diagonal, every orthogonal matrix is as likely.
+        q *= np.sign(np.diag(r))
+        return self.gain * (q.T if rows < columns else q).reshape(shape)
+
+
+class Sparse(Initializer):
+    """Normal, with a share of each column zero; of two axes.
+
+    Args:
+        sparsity (float): the share of zeros.
+        sigma (float): Default: 0.01.
+    """
+
+    def __init__(self, sparsity, sigma=0.01):
+        super().__init__(sparsity=sparsity, sigma=sigma)
+        self.sparsity = sparsity
+        self.sigma = sigma
+
+    def _array(self, shape):
+        if len(shape) != 2:
+            raise ValueError(f"For 'Sparse', the shape should have two axes, but is {shape}.")
+        values = _normal(self.sigma, shape)
+        zeros = math.ceil(self.sparsity * shape[0])
+        for column in values.T:
+            column[numpy_generator().permutation(shape[0])[:zeros]] = 0
+        return values
+
+
+class Dirac(Initializer):
+    """Convolution weights that hand on as many channels as they can.
+
+    Args:
+        groups (int): the number of groups of the convolution. Default: 1.
+    """
+
+    def __init__(self, groups=1):
+        super().__init__(groups=groups)
+        self.groups = groups
+
+    def _array(self, shape):
+        if len(shape) not in (3, 4, 5):
+            raise ValueError(f"For 'Dirac', the shape should have three to five axes, but is {shape}.")
+        if shape[0] % self.groups:
+            raise ValueError(f"For 'Dirac', the first axis should be a multiple of the {self.groups} groups, but is {shape[0]}.")
+        weight = np.zeros(shape, np.float32)
+        middle = tuple(n // 2 for n in shape[2:])
+        per_group = shape[0] // self.groups
+        for group in range(self.groups):
+            for channel in range(min(per_group, shape[1])):
+                weight[(group * per_group + channel, channel, *middle)] = 1
+        return weight
+
+
+class Identity(Initializer):
+    """Ones on the diagonal, zeros elsewhere; of two axes."""
+
+    def _array(self, shape):
+        if len(shape) != 2:
+            raise ValueError(f"For 'Identity', the shape should have two axes, but is {shape}.")
+        return np.eye(*shape)
+
+
+_INITIALIZER_ALIAS = {
+    "zero": Zero, "zeros": Zero, "one": One, "ones": One, "normal": Normal, "uniform": Uniform,
+    "truncatednormal": TruncatedNormal, "heuniform": HeUniform, "he_uniform": HeUniform, "henormal": HeNormal,
+    "he_normal": HeNormal, "xavieruniform": XavierUniform, "xavier_uniform": XavierUniform, "xaviernormal": XavierNormal,
+    "xavier_normal": XavierNormal, "variancescaling": VarianceScaling, "orthogonal": Orthogonal, "sparse": Sparse, "dirac": Dirac,
+    "identity": Identity,
+}  # fmt: skip
