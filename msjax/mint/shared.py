@@ -5,7 +5,7 @@ import jax
 from msjax import ops
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.function.math_func.elementwise import sub_method
+from msjax.ops.function.math_func.arithmetic import sub_method
 from msjax.ops.function.math_func.tables import renamed
 
 __all__ = [

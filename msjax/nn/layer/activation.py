@@ -6,7 +6,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
-from msjax.ops.function.math_func import elementwise
+from msjax.ops.function.math_func import elementary
 from msjax.ops.function.nn_func import activations as ops
 
 __all__ = [
@@ -75,7 +75,7 @@ class Tanh(Cell):
     """The hyperbolic tangent, elementwise."""
 
     def construct(self, x):
-        return elementwise.tanh(x)
+        return elementary.tanh(x)
 
 
 class Tanhshrink(Cell):

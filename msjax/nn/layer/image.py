@@ -7,10 +7,10 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.function.array_func import arrange
+from msjax.ops.function.array_func import joining
 from msjax.ops.function.image_func import pixels, resizing
 from msjax.ops.function.image_func.patches import extract_image_patches
-from msjax.ops.function.math_func import elementwise, reduction
+from msjax.ops.function.math_func import arithmetic, elementary, elementwise, reduction
 from msjax.ops.function.nn_func import convolution, pooling
 
 __all__ = [
@@ -225,8 +225,8 @@ class PSNR(Cell):
 
     def construct(self, img1, img2):
         _pair(img1, img2, "PSNR")
-        mse = reduction.mean(elementwise.square(img1 - img2), (-3, -2, -1))
-        return elementwise.log(self.max_val**2 / mse) * float(10 / np.log(10))
+        mse = reduction.mean(elementary.square(img1 - img2), (-3, -2, -1))
+        return elementary.log(self.max_val**2 / mse) * float(10 / np.log(10))
 
 
 class _Similarity(Cell):
@@ -330,5 +330,5 @@ class MSSSIM(_Similarity):
                 img1, img2 = pooling.avg_pool2d(img1, 2, 2), pooling.avg_pool2d(img2, 2, 2)
             whole, contrast = self._terms(img1, img2)
             last = i == len(self.power_factors) - 1
-            factors.append(elementwise.pow(elementwise.maximum(whole if last else contrast, 0.0), float(power)))
-        return reduction.mean(reduction.prod(arrange.stack(factors, -1), -1), -1)
+            factors.append(arithmetic.pow(elementwise.maximum(whole if last else contrast, 0.0), float(power)))
+        return reduction.mean(reduction.prod(joining.stack(factors, -1), -1), -1)

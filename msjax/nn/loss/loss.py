@@ -9,7 +9,7 @@ from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import LogSoftmax, Softmax, get_activation
 from msjax.nn.layer.checks import check_tensor, check_type
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.function.math_func import elementwise, reduction
+from msjax.ops.function.math_func import arithmetic, elementary, elementwise, reduction
 from msjax.ops.function.nn_func import activations, classification, ctc
 from msjax.ops.function.nn_func import losses as ops
 from msjax.ops.function.nn_func.loss_reduction import reduce_loss
@@ -58,7 +58,7 @@ class LossBase(Cell):
 
     def get_loss(self, x, weights=1.0):
         """Elementwise losses weighted and reduced."""
-        x = elementwise.mul(x, weights)
+        x = arithmetic.mul(x, weights)
         if self.reduction == "mean":
             return reduction.mean(x)
         return reduction.sum(x) if self.reduction == "sum" else x
@@ -129,7 +129,7 @@ class RMSELoss(LossBase):
         self.MSELoss = MSELoss()
 
     def construct(self, logits, label):
-        return elementwise.sqrt(self.MSELoss(logits, label))
+        return elementary.sqrt(self.MSELoss(logits, label))
 
 
 class SmoothL1Loss(LossBase):
@@ -237,7 +237,7 @@ class CrossEntropyLoss(LossBase):
         self.label_smoothing = label_smoothing
 
     def construct(self, logits, labels):
-        return ops.cross_entropy(logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
+        return classification.cross_entropy(logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
 
 
 class NLLLoss(LossBase):
@@ -255,7 +255,7 @@ class NLLLoss(LossBase):
         self.ignore_index = ignore_index
 
     def construct(self, logits, labels):
-        return ops.nll_loss(logits, labels, self.weight, self.ignore_index, self.reduction)
+        return classification.nll_loss(logits, labels, self.weight, self.ignore_index, self.reduction)
 
 
 class BCELoss(LossBase):
@@ -275,7 +275,7 @@ class BCELoss(LossBase):
         self.weight = weight
 
     def construct(self, logits, labels):
-        return ops.binary_cross_entropy(logits, labels, self.weight, self.reduction)
+        return classification.binary_cross_entropy(logits, labels, self.weight, self.reduction)
 
 
 class BCEWithLogitsLoss(LossBase):
@@ -293,7 +293,7 @@ class BCEWithLogitsLoss(LossBase):
         self.pos_weight = pos_weight
 
     def construct(self, input, target):
-        return ops.binary_cross_entropy_with_logits(input, target, self.weight, self.pos_weight, self.reduction)
+        return classification.binary_cross_entropy_with_logits(input, target, self.weight, self.pos_weight, self.reduction)
 
 
 class MultiMarginLoss(LossBase):
@@ -316,7 +316,7 @@ class MultiMarginLoss(LossBase):
 
     def construct(self, x, target, weight=None):
         weight = self.weight if weight is None else weight
-        return ops.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction)
+        return classification.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction)
 
 
 class MultilabelMarginLoss(LossBase):
@@ -327,7 +327,7 @@ class MultilabelMarginLoss(LossBase):
     """
 
     def construct(self, x, target):
-        return ops.multilabel_margin_loss(x, target, self.reduction)
+        return classification.multilabel_margin_loss(x, target, self.reduction)
 
 
 class MultiLabelSoftMarginLoss(LossBase):
@@ -343,7 +343,7 @@ class MultiLabelSoftMarginLoss(LossBase):
         self.weight = weight
 
     def construct(self, x, target):
-        return ops.multilabel_soft_margin_loss(x, target, self.weight, self.reduction)
+        return classification.multilabel_soft_margin_loss(x, target, self.weight, self.reduction)
 
 
 class CTCLoss(LossBase):
@@ -440,8 +440,8 @@ class DiceLoss(LossBase):
             raise ValueError(
                 f"For 'DiceLoss', both inputs should have one shape, but they have {logits.shape} and {label.shape}."
             )
-        common = reduction.sum(elementwise.mul(logits, label))
-        sizes = reduction.sum(elementwise.mul(logits, logits)) + reduction.sum(elementwise.mul(label, label))
+        common = reduction.sum(arithmetic.mul(logits, label))
+        sizes = reduction.sum(arithmetic.mul(logits, logits)) + reduction.sum(arithmetic.mul(label, label))
         return 1 - 2 * common / (sizes + self.smooth)
 
 
@@ -672,4 +672,4 @@ class TripletMarginWithDistanceLoss(LossBase):
 
 
 def _euclidean(x, y):
-    return elementwise.sqrt(reduction.sum(elementwise.square(x - y), 1))
+    return elementary.sqrt(reduction.sum(elementary.square(x - y), 1))

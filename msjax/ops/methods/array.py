@@ -10,7 +10,6 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import (
     arrange,
-    blocks,
     casting,
     diagonals,
     gathering,
@@ -24,6 +23,7 @@ from msjax.ops.function.array_func import (
     splitting,
 )
 from msjax.ops.function.array_func.arrange import shape_of
+from msjax.ops.function.image_func import pixels
 from msjax.ops.methods.inplace import METHODS as INPLACE
 from msjax.ops.primitive import method_of
 
@@ -452,9 +452,9 @@ METHODS = {
     "tril": diagonals.tril,
     "triu": diagonals.triu,
     # windows
-    "unfold": blocks.unfold,
-    "fold": blocks.fold,
-    "col2im": blocks.col2im,
+    "unfold": pixels.unfold,
+    "fold": pixels.fold,
+    "col2im": pixels.col2im,
     # types
     "astype": _astype,
     "to": _to,

@@ -14,6 +14,9 @@ from msjax.ops.function.array_func import casting
 from msjax.ops.function.control.gradient import stop_gradient
 from msjax.ops.function.linalg_func import decompositions, linear
 from msjax.ops.function.math_func import (
+    arithmetic,
+    bessel,
+    comparison,
     complexes,
     cumulative,
     elementary,
@@ -178,12 +181,12 @@ def _sum_to_size(self, *size):
 
 def _add(self, other, *, alpha=1):
     """self + alpha * other, elementwise with broadcasting."""
-    return elementwise.add(self, other if alpha == 1 else elementwise.mul(other, alpha))
+    return arithmetic.add(self, other if alpha == 1 else arithmetic.mul(other, alpha))
 
 
 def _sub(self, other, *, alpha=1):
     """self - alpha * other, elementwise with broadcasting."""
-    return elementwise.sub_method(self, other) if alpha == 1 else elementwise.subtract(self, other, alpha=alpha)
+    return arithmetic.sub_method(self, other) if alpha == 1 else arithmetic.subtract(self, other, alpha=alpha)
 
 
 def _round(self, decimals=0):
@@ -193,7 +196,7 @@ def _round(self, decimals=0):
 
 def _allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """True if all elements are close; see `isclose`. A Python bool."""
-    return builtins.bool(reduction.all(elementwise.isclose(self, other, rtol, atol, equal_nan)))
+    return builtins.bool(reduction.all(comparison.isclose(self, other, rtol, atol, equal_nan)))
 
 
 def _softmax(self, axis, dtype=None):
@@ -341,18 +344,18 @@ METHODS = {
     "round": _round,
     "allclose": _allclose,
     "softmax": _softmax,
-    "approximate_equal": method_of(elementwise.approximate_equal, other="y"),
+    "approximate_equal": method_of(comparison.approximate_equal, other="y"),
     "copysign": elementwise.copysign,
-    "float_power": elementwise.float_power,
+    "float_power": arithmetic.float_power,
     "xdivy": special.xdivy,
     "detach": stop_gradient,
     # In place, as their names say; on CPU, MindSpore 2.10 returns a new Tensor and leaves this one as it was.
     "add_": inplace(_add),
     "sub_": inplace(_sub),
-    "mul_": inplace(elementwise.mul),
-    "div_": inplace(elementwise.div),
-    "remainder_": inplace(elementwise.remainder),
-    "floor_divide_": inplace(elementwise.floor_divide),
+    "mul_": inplace(arithmetic.mul),
+    "div_": inplace(arithmetic.div),
+    "remainder_": inplace(arithmetic.remainder),
+    "floor_divide_": inplace(arithmetic.floor_divide),
     "addmm_": inplace(_addition(linear.addmm, "mat1", "mat2")),
     "exp_": inplace(elementary.exp),
     "log_": inplace(elementary.log),
@@ -361,20 +364,22 @@ METHODS = {
     "sigmoid_": inplace_math.inplace_sigmoid,
 }
 _SAME = {
-    elementwise: """addcdiv addcmul arctan2 atan2 clamp clip div divide eq equal floor_divide fmax fmin fmod ge greater
-        greater_equal gt heaviside hypot isclose ldexp le lerp less less_equal logaddexp logaddexp2 lt maximum minimum mul
-        multiply ne nextafter not_equal pow remainder true_divide""",
+    arithmetic: "addcdiv addcmul div divide floor_divide fmod mul multiply pow remainder true_divide",
+    comparison: "eq equal ge greater greater_equal gt isclose le less less_equal lt ne not_equal",
+    elementwise: """arctan2 atan2 clamp clip fmax fmin heaviside hypot ldexp lerp logaddexp logaddexp2 maximum minimum
+        nextafter""",
     elementary: """abs absolute acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil cos cosh
         deg2rad exp exp2 expm1 floor frac inv log log10 log1p log2 logit nan_to_num neg negative positive rad2deg
         reciprocal rsqrt sgn sign sin sinc sinh sqrt square tan tanh trunc""",
     logic: """bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor gcd invert isfinite
         isinf isnan isneginf isposinf isreal lcm logical_and logical_not logical_or logical_xor signbit""",
     complexes: "angle conj imag real",
-    special: "digamma erf erfc erfinv i0 igamma igammac lgamma mvlgamma xlogy",
+    bessel: "i0",
+    special: "digamma erf erfc erfinv igamma igammac lgamma mvlgamma xlogy",
     activations: "hardshrink sigmoid soft_shrink",
     decompositions: """adjoint cholesky cholesky_inverse cholesky_solve det eigvals geqrf inverse log_matrix_determinant
         logdet lstsq lu_solve matrix_determinant matrix_power orgqr slogdet svd""",
     inplace_math: "bernoulli_ clamp_ erfinv_ exponential_ normal_ random_ tanh_ uniform_",
 }
 METHODS |= {name: getattr(module, name) for module, names in _SAME.items() for name in names.split()}
-METHODS["multiply"] = method_of(elementwise.mul, value="other")
+METHODS["multiply"] = method_of(arithmetic.mul, value="other")

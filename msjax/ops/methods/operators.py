@@ -11,7 +11,7 @@ from msjax.common.tensor import Tensor
 from msjax.context import SETTINGS
 from msjax.errors import describe
 from msjax.ops.function.linalg_func import linear
-from msjax.ops.function.math_func import elementwise
+from msjax.ops.function.math_func import arithmetic, comparison
 from msjax.ops.methods import array, math
 
 _OPERANDS = (Tensor, numbers.Number, np.ndarray, np.generic, jax.Array)
@@ -21,7 +21,7 @@ _new = object.__new__
 
 
 def _refused(function, other):
-    if isinstance(other, (list, tuple)) and function not in (elementwise.equal, elementwise.not_equal):
+    if isinstance(other, (list, tuple)) and function not in (comparison.equal, comparison.not_equal):
         # Not left to Python, which would repeat a list by an integer Tensor.
         raise TypeError(f"For '{function.__name__}', the operands should be Tensors or numbers, but one is {describe(other)}.")
     return NotImplemented
@@ -58,22 +58,22 @@ def _reflected(function, operands):
 
 
 _BINARY = {
-    "add": elementwise.add,
-    "sub": elementwise.sub_method,
-    "mul": elementwise.mul,
-    "truediv": elementwise.true_divide,
-    "floordiv": elementwise.floor_divide,
-    "mod": elementwise.floor_mod,
-    "pow": elementwise.pow,
+    "add": arithmetic.add,
+    "sub": arithmetic.sub_method,
+    "mul": arithmetic.mul,
+    "truediv": arithmetic.true_divide,
+    "floordiv": arithmetic.floor_divide,
+    "mod": arithmetic.floor_mod,
+    "pow": arithmetic.pow,
     "matmul": linear.matmul,
 }
 _COMPARISONS = {
-    "eq": elementwise.equal,
-    "ne": elementwise.not_equal,
-    "gt": elementwise.greater,
-    "ge": elementwise.greater_equal,
-    "lt": elementwise.less,
-    "le": elementwise.less_equal,
+    "eq": comparison.equal,
+    "ne": comparison.not_equal,
+    "gt": comparison.greater,
+    "ge": comparison.greater_equal,
+    "lt": comparison.less,
+    "le": comparison.less_equal,
 }
 
 

@@ -2,7 +2,8 @@
 
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
-from msjax.ops.function.array_func import arrange, blocks, casting, diagonals, joining, splitting
+from msjax.ops.function.array_func import arrange, casting, diagonals, joining, splitting
+from msjax.ops.function.image_func import pixels
 from msjax.ops.function.nn_func import pads
 from msjax.ops.operations import index_ops
 from msjax.ops.operations.index_ops import *
@@ -33,7 +34,7 @@ _PLAIN = plain_primitives(
         "Slice": splitting.slice,
         "Diag": diagonals.diag,
         "MatrixBandPart": diagonals.matrix_band_part,
-        "BatchToSpaceNDV2": blocks.batch_to_space_nd,
+        "BatchToSpaceNDV2": pixels.batch_to_space_nd,
     }
 )
 globals().update(_PLAIN)
@@ -104,15 +105,6 @@ def _strided_slice(self, x, begin, end, strides):
     return splitting.strided_slice(x, begin, end, strides, *masks)
 
 
-def _im2col(self, x):
-    sizes = blocks._sizes(self.ksizes, self.dilations, self.pads, self.strides, "Im2Col")
-    return blocks.im2col(x, *sizes)
-
-
-def _col2im(self, x, output_size):
-    return blocks.col2im(x, output_size, self.kernel_size, self.dilation, self.padding, self.stride)
-
-
 def _indices(function):
     def call(self):
         return function(self.row, self.col, self.offset, dtype=self.dtype)
@@ -120,7 +112,6 @@ def _indices(function):
     return call
 
 
-_BATCH = {"k": "the size of a block", "x": "(before, after) for each axis"}
 _CLASSES = {
     "Concat": (
         {"axis": 0},
@@ -251,46 +242,6 @@ _CLASSES = {
         {"align": "RIGHT_LEFT"},
         lambda self, x, diagonal, k: diagonals.matrix_set_diag(x, diagonal, k, self.align),
         "Matrices with other diagonals; the inputs are those of `ops.matrix_set_diag`.",
-    ),
-    "DepthToSpace": (
-        {"block_size": REQUIRED},
-        lambda self, x: blocks.depth_to_space(x, self.block_size),
-        "Blocks of channels as squares of pixels: (N, C * b * b, H, W) to (N, C, H * b, W * b).\n\n    Args:\n        block_size (int): b.",
-    ),
-    "SpaceToDepth": (
-        {"block_size": REQUIRED},
-        lambda self, x: blocks.space_to_depth(x, self.block_size),
-        "Squares of pixels as blocks of channels: (N, C, H * b, W * b) to (N, C * b * b, H, W).\n\n    Args:\n        block_size (int): b.",
-    ),
-    "SpaceToBatch": (
-        {"block_size": REQUIRED, "paddings": REQUIRED},
-        lambda self, x: blocks.space_to_batch_nd(x, self.block_size, self.paddings),
-        f"Blocks of pixels moved into the batch.\n\n    Args:\n        block_size (int): {_BATCH['k']}.\n        paddings (tuple): {_BATCH['x']}.",
-    ),
-    "SpaceToBatchND": (
-        {"block_shape": REQUIRED, "paddings": REQUIRED},
-        lambda self, x: blocks.space_to_batch_nd(x, self.block_shape, self.paddings),
-        f"Blocks of the last axes moved into the batch.\n\n    Args:\n        block_shape (list): {_BATCH['k']}.\n        paddings (tuple): {_BATCH['x']}.",
-    ),
-    "BatchToSpace": (
-        {"block_size": REQUIRED, "crops": REQUIRED},
-        lambda self, x: blocks.batch_to_space_nd(x, self.block_size, self.crops),
-        f"Parts of the batch moved into blocks of pixels.\n\n    Args:\n        block_size (int): {_BATCH['k']}.\n        crops (tuple): {_BATCH['x']}.",
-    ),
-    "BatchToSpaceND": (
-        {"block_shape": REQUIRED, "crops": REQUIRED},
-        lambda self, x: blocks.batch_to_space_nd(x, self.block_shape, self.crops),
-        f"Parts of the batch moved into blocks of the last axes.\n\n    Args:\n        block_shape (list): {_BATCH['k']}.\n        crops (tuple): {_BATCH['x']}.",
-    ),
-    "Im2Col": (
-        {"ksizes": REQUIRED, "strides": 1, "dilations": 1, "pads": 0},
-        _im2col,
-        "Sliding windows of images: (N, C, H, W) to (N, C, elements of a window, number of windows).",
-    ),
-    "Col2Im": (
-        {"kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1},
-        _col2im,
-        "Images from sliding windows, which are added where they overlap: the transpose of `Im2Col`.",
     ),
     "DynamicShape": ({"dtype": 9}, _dynamic_shape, "The size of each axis, as an Int64 Tensor."),
 }

@@ -4,7 +4,7 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.array_func import casting, creation, windows
 from msjax.ops.function.control.gradient import stop_gradient
-from msjax.ops.function.math_func import bessel, complexes, elementary, elementwise, logic, special
+from msjax.ops.function.math_func import arithmetic, bessel, comparison, complexes, elementary, elementwise, logic, special
 from msjax.ops.function.nn_func import activations
 from msjax.ops.operations import linalg_ops, random_ops, reduction_ops
 from msjax.ops.operations.linalg_ops import *
@@ -17,18 +17,18 @@ __all__ = []
 _PLAIN = plain_primitives(
     {
         # arithmetic
-        "Add": elementwise.add,
-        "TensorAdd": elementwise.add,
-        "Sub": elementwise.sub,
-        "Mul": elementwise.mul,
-        "Div": elementwise.true_divide,
-        "RealDiv": elementwise.tensor_div,
-        "FloorDiv": elementwise.floor_divide,
-        "FloorMod": elementwise.floor_mod,
-        "Mod": elementwise.fmod,
-        "TruncateDiv": elementwise.truncate_div,
-        "TruncateMod": elementwise.truncate_mod,
-        "Pow": elementwise.pow,
+        "Add": arithmetic.add,
+        "TensorAdd": arithmetic.add,
+        "Sub": arithmetic.sub,
+        "Mul": arithmetic.mul,
+        "Div": arithmetic.true_divide,
+        "RealDiv": arithmetic.tensor_div,
+        "FloorDiv": arithmetic.floor_divide,
+        "FloorMod": arithmetic.floor_mod,
+        "Mod": arithmetic.fmod,
+        "TruncateDiv": arithmetic.truncate_div,
+        "TruncateMod": arithmetic.truncate_mod,
+        "Pow": arithmetic.pow,
         "Maximum": elementwise.maximum,
         "Minimum": elementwise.minimum,
         "Fmax": elementwise.fmax,
@@ -39,17 +39,17 @@ _PLAIN = plain_primitives(
         "Heaviside": elementwise.heaviside,
         "Lerp": elementwise.lerp,
         "LerpScalar": elementwise.lerp,
-        "Addcmul": elementwise.addcmul,
-        "Addcdiv": elementwise.addcdiv,
-        "AddN": elementwise.addn,
-        "AccumulateNV2": elementwise.addn,
+        "Addcmul": arithmetic.addcmul,
+        "Addcdiv": arithmetic.addcdiv,
+        "AddN": arithmetic.addn,
+        "AccumulateNV2": arithmetic.addn,
         # comparison and logic
-        "Equal": elementwise.equal,
-        "NotEqual": elementwise.not_equal,
-        "Greater": elementwise.greater,
-        "GreaterEqual": elementwise.greater_equal,
-        "Less": elementwise.less,
-        "LessEqual": elementwise.less_equal,
+        "Equal": comparison.equal,
+        "NotEqual": comparison.not_equal,
+        "Greater": comparison.greater,
+        "GreaterEqual": comparison.greater_equal,
+        "Less": comparison.less,
+        "LessEqual": comparison.less_equal,
         "LogicalAnd": logic.logical_and,
         "LogicalOr": logic.logical_or,
         "LogicalXor": logic.logical_xor,
@@ -228,7 +228,7 @@ _define(
 _define(
     "ApproximateEqual",
     {"tolerance": 1e-5},
-    lambda self, x, y: elementwise.approximate_equal(x, y, self.tolerance),
+    lambda self, x, y: comparison.approximate_equal(x, y, self.tolerance),
     """True where |x - y| < tolerance.
 
     Args:
@@ -238,7 +238,7 @@ _define(
 _define(
     "IsClose",
     {"rtol": 1e-05, "atol": 1e-08, "equal_nan": False},
-    lambda self, input, other: elementwise.isclose(input, other, self.rtol, self.atol, self.equal_nan),
+    lambda self, input, other: comparison.isclose(input, other, self.rtol, self.atol, self.equal_nan),
     """True where |input - other| <= atol + rtol * |other|.
 
     Args:

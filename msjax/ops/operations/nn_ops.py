@@ -7,7 +7,7 @@ from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
-from msjax.ops.function.math_func.elementwise import true_divide
+from msjax.ops.function.math_func.arithmetic import true_divide
 from msjax.ops.function.math_func.reduction import sum as reduce_sum
 from msjax.ops.function.nn_func import classification, convolution, ctc, losses, normalization, pooling
 from msjax.ops.function.nn_func.convolution import CONV, CONV_TRANSPOSE, conv_pads
@@ -343,7 +343,9 @@ _offer(
 def _nll_loss(self, logits, labels, weight):
     if labels.dtype.kind not in "iu":
         raise TypeError(f"For 'NLLLoss', the labels should be integers, but got {describe(labels)}.")
-    loss = losses.nll_loss(logits, labels, weight, self.ignore_index, "sum" if self.reduction == "mean" else self.reduction)
+    loss = classification.nll_loss(
+        logits, labels, weight, self.ignore_index, "sum" if self.reduction == "mean" else self.reduction
+    )
     total = reduce_sum(classification.weights_of(weight, labels, self.ignore_index))
     return (true_divide(loss, total) if self.reduction == "mean" else loss), total
 
@@ -362,19 +364,19 @@ for _name, _attributes, _call, _doc in (
     ),
     (
         "SigmoidCrossEntropyWithLogits", {},
-        lambda self, logits, label: losses.binary_cross_entropy_with_logits(logits, label, reduction="none"),
+        lambda self, logits, label: classification.binary_cross_entropy_with_logits(logits, label, reduction="none"),
         "Elementwise binary cross entropies of sigmoid(logits).",
     ),
     (
         "BCEWithLogitsLoss", _REDUCED,
-        lambda self, predict, target, weight=None, pos_weight=None: losses.binary_cross_entropy_with_logits(
+        lambda self, predict, target, weight=None, pos_weight=None: classification.binary_cross_entropy_with_logits(
             predict, target, weight, pos_weight, self.reduction
         ),
         "See `ops.binary_cross_entropy_with_logits`.",
     ),
     (
         "BinaryCrossEntropy", _REDUCED,
-        lambda self, logits, labels, weight=None: losses.binary_cross_entropy(logits, labels, weight, self.reduction),
+        lambda self, logits, labels, weight=None: classification.binary_cross_entropy(logits, labels, weight, self.reduction),
         "See `ops.binary_cross_entropy`.",
     ),
     (
@@ -392,12 +394,12 @@ for _name, _attributes, _call, _doc in (
     ),
     (
         "MultiMarginLoss", {"p": 1, "margin": 1.0, **_REDUCED},
-        lambda self, x, target, weight=None: losses.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction),
+        lambda self, x, target, weight=None: classification.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction),
         "See `ops.multi_margin_loss`.",
     ),
     (
         "MultilabelMarginLoss", _REDUCED,
-        lambda self, x, target: losses.multilabel_margin_loss(x, target, self.reduction),
+        lambda self, x, target: classification.multilabel_margin_loss(x, target, self.reduction),
         "See `ops.multilabel_margin_loss`.",
     ),
     (

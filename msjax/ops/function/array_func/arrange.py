@@ -10,22 +10,13 @@ from msjax.checks import check_axis
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
-from msjax.ops.function.array_func import blocks, casting, diagonals, joining, splitting
-from msjax.ops.function.array_func.blocks import *
-from msjax.ops.function.array_func.casting import *
 from msjax.ops.function.array_func.casting import ints
-from msjax.ops.function.array_func.diagonals import *
-from msjax.ops.function.array_func.joining import *
-from msjax.ops.function.array_func.splitting import *
-from msjax.ops.function.nn_func import pads
-from msjax.ops.function.nn_func.pads import *
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "expand", "expand_as", "expand_dims", "flatten", "flip", "fliplr",
     "flipud", "moveaxis", "movedim", "permute", "ravel", "repeat_elements", "repeat_interleave", "reshape", "reverse",
     "reverse_sequence", "roll", "rot90", "squeeze", "swapaxes", "swapdims", "t", "tile", "transpose", "unsqueeze", "view_as",
 ]  # fmt: skip
-__all__ += [*blocks.__all__, *casting.__all__, *diagonals.__all__, *joining.__all__, *pads.__all__, *splitting.__all__]
 
 
 # ---- shape

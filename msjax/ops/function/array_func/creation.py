@@ -8,14 +8,11 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import as_operand
-from msjax.ops.function.array_func import windows
-from msjax.ops.function.array_func.windows import *
 
 __all__ = [
     "arange", "eps", "eye", "fill", "fills", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "range",
     "tensor_range", "vander", "zeros", "zeros_like",
 ]  # fmt: skip
-__all__ += windows.__all__
 
 
 def _size(size):

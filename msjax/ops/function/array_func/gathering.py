@@ -9,16 +9,10 @@ from msjax.common.tensor import Tensor
 from msjax.context import SETTINGS
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
-from msjax.ops.function.array_func import scattering, searching, segments, selecting
-from msjax.ops.function.array_func.scattering import *
-from msjax.ops.function.array_func.searching import *
-from msjax.ops.function.array_func.segments import *
-from msjax.ops.function.array_func.selecting import *
 
 __all__ = [
     "embedding", "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "take",
 ]  # fmt: skip
-__all__ += [*scattering.__all__, *searching.__all__, *segments.__all__, *selecting.__all__]
 
 
 def check_indices(indices, size, who, lowest=None):

@@ -13,16 +13,12 @@ from msjax.common.arrays import as_array, known_value
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import describe
-from msjax.ops.function.control import multitype, transforms
-from msjax.ops.function.control.multitype import *
-from msjax.ops.function.control.transforms import *
 from msjax.ops.function.control.transforms import _Lifted
 from msjax.ops.primitive import Primitive
 
 __all__ = [
     "Assert", "ForiLoop", "Partial", "PyFunc", "Scan", "WhileLoop", "add_flags", "constexpr", "partial",
 ]  # fmt: skip
-__all__ += [*multitype.__all__, *transforms.__all__]
 
 
 def partial(fn, *args, **kwargs):

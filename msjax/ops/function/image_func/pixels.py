@@ -214,7 +214,7 @@ def _col2im(x, sizes, kernel, dilation, pads, stride):
 # Static: kernel, dilation, padding pairs, stride.
 IM2COL = Op("Im2Col", _im2col, int_grad=True)
 # Static: the image's sizes, kernel, dilation, padding pairs, stride.
-COL2IM = Op("Col2Im", _col2im)
+COL2IM = Op("Col2Im", _col2im, int_grad=True)
 
 
 def _window(kernel_size, dilation, padding, stride, who):

@@ -7,14 +7,11 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import as_operand, is_number, promote
-from msjax.ops.function.linalg_func import decompositions
-from msjax.ops.function.linalg_func.decompositions import *
 
 __all__ = [
     "addbmm", "addmm", "addmv", "addr", "baddbmm", "baddbmm_ext", "batch_dot", "bidense", "bmm", "cross", "dense", "dot",
     "einsum", "einsum_ext", "ger", "inner", "kron", "matmul", "mm", "mv", "outer", "tensor_dot", "vecdot",
 ]  # fmt: skip
-__all__ += decompositions.__all__
 
 
 @operator(2, name="MatMul", int_grad=True, shape_error=RuntimeError)

@@ -273,7 +273,7 @@ def _several(x, name):
 
 
 def _total_norm(tensors, p):
-    from msjax.ops.function.array_func.arrange import stack
+    from msjax.ops.function.array_func.joining import stack
 
     return norm(stack([vector_norm(t, p) for t in tensors]), p)
 

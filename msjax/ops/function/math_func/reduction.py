@@ -8,16 +8,11 @@ from msjax.common import dtype as mstype
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
-from msjax.ops.function.math_func import cumulative, norms, statistics
-from msjax.ops.function.math_func.cumulative import *
-from msjax.ops.function.math_func.norms import *
-from msjax.ops.function.math_func.statistics import *
 
 __all__ = [
     "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "min", "nanmean",
     "nansum", "prod", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "std", "std_mean", "sum", "var", "var_mean",
 ]  # fmt: skip
-__all__ += cumulative.__all__ + norms.__all__ + statistics.__all__
 
 
 def _axes(axis, x, scalars=True):

@@ -8,15 +8,11 @@ import jax.scipy.special as jsp
 
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, is_number, need_floats, promote, require_same_dtype, to_float
-from msjax.ops.function.math_func import bessel, fourier
-from msjax.ops.function.math_func.bessel import *
-from msjax.ops.function.math_func.fourier import *
 from msjax.ops.function.math_func.tables import binary, unary
 
 __all__ = [
     "digamma", "erf", "erfc", "erfinv", "igamma", "igammac", "lgamma", "mvlgamma", "polygamma", "xdivy", "xlogy", "zeta",
 ]  # fmt: skip
-__all__ += bessel.__all__ + fourier.__all__
 
 _X = "ms.Tensor([0.5, 2.0])"
 

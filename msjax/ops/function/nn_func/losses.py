@@ -9,29 +9,12 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func.elementary import magnitude
-from msjax.ops.function.nn_func.classification import *
-from msjax.ops.function.nn_func.classification import __all__ as _CLASSIFICATION
-from msjax.ops.function.nn_func.ctc import *
-from msjax.ops.function.nn_func.ctc import __all__ as _CTC
 from msjax.ops.function.nn_func.loss_reduction import check_reduction, reduce_loss
 
 __all__ = [
-    *_CLASSIFICATION,
-    *_CTC,
-    "cosine_embedding_loss",
-    "cosine_similarity",
-    "gaussian_nll_loss",
-    "hinge_embedding_loss",
-    "huber_loss",
-    "kl_div",
-    "l1_loss",
-    "margin_ranking_loss",
-    "mse_loss",
-    "mse_loss_ext",
-    "smooth_l1_loss",
-    "soft_margin_loss",
-    "triplet_margin_loss",
-]
+    "cosine_embedding_loss", "cosine_similarity", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss",
+    "margin_ranking_loss", "mse_loss", "mse_loss_ext", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss",
+]  # fmt: skip
 
 
 def _number(value, name, who):

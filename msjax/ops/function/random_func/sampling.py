@@ -10,10 +10,6 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.ops.function.math_func import inplace_math
-from msjax.ops.function.math_func.inplace_math import *
-from msjax.ops.function.nn_func import dropouts
-from msjax.ops.function.nn_func.dropouts import *
 
 __all__ = [
     "bernoulli", "bernoulli_ext", "choice_with_mask", "gamma", "laplace", "log_uniform_candidate_sampler", "multinomial",
@@ -21,7 +17,6 @@ __all__ = [
     "random_categorical", "random_gamma", "random_poisson", "randperm", "shuffle", "standard_laplace", "standard_normal",
     "uniform", "uniform_candidate_sampler",
 ]  # fmt: skip
-__all__ += dropouts.__all__ + inplace_math.__all__
 
 
 def shape_of(size, name):

@@ -1,0 +1,377 @@
+"""Arithmetic: sums, products, quotients, remainders, powers."""
+
+import builtins
+
+import jax
+import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
+
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import (
+    as_operand,
+    kind_of,
+    promote,
+    to_float,
+)
+from msjax.ops.function.math_func.tables import binary, renamed
+
+__all__ = [
+    "accumulate_n", "add", "addcdiv", "addcmul", "addn", "div", "divide", "float_power", "float_power_ext", "floor_div",
+    "floor_divide", "floor_mod", "floordiv", "floormod", "fmod", "mul", "multiply", "pow", "pows", "remainder", "sub", "subtract",
+    "tensor_add", "tensor_div", "tensor_floordiv", "tensor_mod", "tensor_mul", "tensor_muls", "tensor_pow", "tensor_sub",
+    "true_divide", "truncate_div", "truncate_mod",
+]  # fmt: skip
+
+
+@operator(2, name="Add", int_grad=True)
+def add(input, other):
+    """input + other, elementwise with broadcasting.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.add(ms.Tensor([1.0, 2.0]), 2.0))
+        [3. 4.]
+    """
+    x, y = promote(input, other)
+    return x | y if x.dtype == jnp.bool_ else x + y
+
+
+@operator(2, name="Sub", int_grad=True)
+def sub(input, other):
+    """input - other, elementwise with broadcasting.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.sub(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        [-2. -2.]
+    """
+    x, y = promote(input, other)
+    if x.dtype == jnp.bool_:
+        raise TypeError("two Bools can't be subtracted; use logical_xor.")
+    return x - y
+
+
+@operator(2, name="Sub", int_grad=True)
+def sub_method(input, other):
+    """The operator - of Tensors: input - other; of two Bools where they differ."""
+    x, y = promote(input, other)
+    return x ^ y if x.dtype == jnp.bool_ else x - y
+
+
+@operator(2, name="Mul", int_grad=True)
+def mul(input, other):
+    """input * other, elementwise with broadcasting.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.mul(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        [3. 8.]
+    """
+    x, y = promote(input, other, scalar_tensors_yield=True)
+    return x & y if x.dtype == jnp.bool_ else x * y
+
+
+def _toward_zero(x, y):
+    if kind_of(x.dtype) in "biu":
+        x, y = (x.astype(jnp.int32), y.astype(jnp.int32)) if x.dtype == jnp.bool_ else (x, y)
+        return jax.lax.stop_gradient(jax.lax.div(*jnp.broadcast_arrays(x, y)))
+    return jnp.trunc(x / y)
+
+
+def _downward(x, y):
+    # No gradient flows through a step function; jax's own rule for floor_divide is not zero everywhere.
+    return jax.lax.stop_gradient(jnp.floor_divide(x, y)).astype(x.dtype)
+
+
+@operator(2, name="Div", int_grad=True)
+def true_divide(input, other, *, rounding_mode=None):
+    """input / other, elementwise with broadcasting; of integers a Float32.
+
+    Args:
+        input, other (Tensor or number): the operands.
+        rounding_mode (str, optional): "floor" or "trunc", to round the result, of the operands' dtype then. Default: None.
+
+    Raises:
+        ValueError: another `rounding_mode`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.true_divide(ms.Tensor([1.0, 2.0]), 2))
+        [0.5 1. ]
+    """
+    if rounding_mode is not None:
+        if rounding_mode not in ("floor", "trunc"):
+            raise ValueError(f"'rounding_mode' should be None, 'floor' or 'trunc', but got {rounding_mode!r}.")
+        return (_downward if rounding_mode == "floor" else _toward_zero)(*promote(input, other, scalar_tensors_yield=True))
+    x, y = promote(input, other, scalar_tensors_yield=True)
+    if kind_of(x.dtype) in "biu":
+        # Not by way of their common dtype, which may not hold the number: UInt8 / -1.
+        return to_float(as_operand(input)) / to_float(as_operand(other))
+    return x / y
+
+
+@operator(2, name="FloorDiv")
+def floor_divide(input, other):
+    """input / other rounded towards minus infinity, elementwise with broadcasting.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.floor_divide(ms.Tensor([7, -7]), 2))
+        [ 3 -4]
+    """
+    return _downward(*promote(input, other))
+
+
+@operator(2, name="FloorMod", int_grad=True)
+def floor_mod(x, y):
+    """The remainder of floor division, with the sign of `y`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.floor_mod(ms.Tensor([7, -7]), 3))
+        [1 2]
+    """
+    return jnp.remainder(*promote(x, y))
+
+
+@operator(2, name="Remainder", int_grad=True)
+def remainder(input, other):
+    """The remainder of floor division, with the sign of `other`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.remainder(ms.Tensor([7, -7]), 3))
+        [1 2]
+    """
+    x, y = promote(input, other)
+    return jnp.remainder(x, y).astype(x.dtype)
+
+
+@operator(2, name="Fmod", int_grad=True)
+def fmod(input, other):
+    """The remainder of division rounded towards zero, with the sign of `input`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.fmod(ms.Tensor([7, -7]), 3))
+        [ 1 -1]
+    """
+    x, y = promote(input, other, scalar_tensors_yield=True)
+    return jnp.fmod(x, y).astype(x.dtype)
+
+
+@operator(2, name="TruncateMod", int_grad=True)
+def truncate_mod(x, y):
+    """The remainder of division rounded towards zero, with the sign of `x`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.truncate_mod(ms.Tensor([7, -7]), 3))
+        [ 1 -1]
+    """
+    return jnp.fmod(*promote(x, y))
+
+
+@operator(2, name="TruncateDiv", int_grad=True)
+def truncate_div(x, y):
+    """x / y rounded towards zero, elementwise with broadcasting.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.truncate_div(ms.Tensor([7, -7]), 2))
+        [ 3 -3]
+    """
+    return _toward_zero(*promote(x, y))
+
+
+@operator(2, name="RealDiv", int_grad=True)
+def tensor_div(x, y):
+    """x / y, elementwise with broadcasting; of integers an integer, rounded towards zero.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.tensor_div(ms.Tensor([7, -7]), 2))
+        [ 3 -3]
+    """
+    x, y = promote(x, y)
+    return x / y if kind_of(x.dtype) in "fc" else _toward_zero(x, y)
+
+
+@operator(2, name="Sub", int_grad=True)
+def _sub_scaled(input, other, alpha=1):
+    x, y = promote(input, other)
+    return x - jnp.asarray(alpha, y.dtype) * y
+
+
+def subtract(input, other, *, alpha=1):
+    """input - alpha * other, elementwise with broadcasting.
+
+    Args:
+        input, other (Tensor or number): the operands.
+        alpha (number): a factor of `other`. Default: 1.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.subtract(ms.Tensor([1.0, 2.0]), 1.0, alpha=2))
+        [-1.  0.]
+    """
+    return sub(input, other) if type(alpha) is int and alpha == 1 else _sub_scaled(input, other, alpha)
+
+
+@operator(2, name="Pow", int_grad=True)
+def _pow(input, exponent):
+    x, y = promote(input, exponent)
+    if kind_of(x.dtype) == "f":
+        return _float_power(x, y)
+    return _integer_power(x, as_operand(exponent)) if kind_of(x.dtype) in "iu" else jnp.power(x, y)
+
+
+def _integer_power(x, y):
+    """Powers with a negative exponent rounded towards zero: of 1 and -1 a unit, of others 0."""
+    unit = jnp.where(x == 1, 1, 0)
+    if kind_of(x.dtype) == "i":
+        unit = jnp.where(x == -1, 1 - 2 * (y & 1), unit)
+    # As before the promotion: a negative number is none in an unsigned dtype.
+    power = jnp.power(x, jnp.maximum(y, 0).astype(x.dtype))
+    return jnp.where(y < 0, unit.astype(x.dtype), power)
+
+
+@operator(1, name="Pow", int_grad=True)
+def _pow_constant(input, exponent):
+    x, _ = promote(input, exponent)
+    return jax.lax.integer_pow(x, exponent)
+
+
+def pow(input, exponent):
+    """input to the power of exponent, elementwise with broadcasting.
+
+    Args:
+        input, exponent (Tensor or number): the operands.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.pow(ms.Tensor([1.0, 2.0, 3.0]), 2))
+        [1. 4. 9.]
+    """
+    if type(exponent) is int and 0 <= exponent <= 64:
+        # Compiled for this exponent: exact, and with a gradient that needs no logarithm.
+        return _pow_constant(input, exponent)
+    return _pow(input, exponent)
+
+
+@jax.custom_jvp
+def _float_power(x, y):
+    return jnp.power(x, y)
+
+
+def _float_power_jvp(primals, tangents):
+    # At a base of 0 jax gives NaN by the base for the exponent 0, and a finite slope by a negative exponent. Below 0, the
+    # slope by the exponent is NaN; it must not be multiplied by the zero tangent of a constant exponent.
+    (x, y), (dx, dy) = primals, tangents
+    out, slope = _float_power(x, y), None
+    if not isinstance(dx, SymbolicZero):
+        slope = jnp.where(y == 0, jnp.zeros_like(out), y * jnp.power(x, jnp.where(y == 0, 1.0, y - 1)).astype(out.dtype)) * dx
+    if not isinstance(dy, SymbolicZero):
+        by_y = jnp.where((x == 0) & (y >= 0), jnp.zeros_like(out), jnp.log(x) * out) * dy
+        slope = by_y if slope is None else slope + by_y
+    return out, jnp.zeros_like(out) if slope is None else slope
+
+
+_float_power.defjvp(_float_power_jvp, symbolic_zeros=True)
+
+
+def _wide_power(x, y):
+    wide = mstype.to_jax(mstype.complex128 if kind_of(x.dtype) == "c" else mstype.float64)
+    x, y = x.astype(wide), y.astype(wide)
+    return jnp.power(x, y) if kind_of(x.dtype) == "c" else _float_power(x, y)
+
+
+float_power = binary(
+    "float_power",
+    _wide_power,
+    "input to the power of other, computed in Float64 (Complex128 for complex Tensors).",
+    ("ops.float_power(ms.Tensor([1, 2, 3]), 2)", "[1. 4. 9.]"),
+    int_grad=True,
+)
+float_power = float_power_ext = renamed(float_power, "float_power", exponent="other")
+
+
+@operator(4, int_grad=True)
+def addcmul(input, tensor1, tensor2, value=1):
+    """input + value * tensor1 * tensor2, elementwise with broadcasting.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addcmul(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0]), ms.Tensor([1.0, 2.0]), 0.5))
+        [2.5 6. ]
+    """
+    dtype = jnp.result_type(*(as_operand(v).dtype for v in (input, tensor1, tensor2)))
+    x, y, z, v = (jnp.asarray(a).astype(dtype) for a in (input, tensor1, tensor2, value))
+    return x + v * y * z
+
+
+@operator(4)
+def addcdiv(input, tensor1, tensor2, value=1):
+    """input + value * tensor1 / tensor2, elementwise with broadcasting.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addcdiv(ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0]), ms.Tensor([1.0, 2.0]), 0.5))
+        [2.5 3. ]
+    """
+    dtype = jnp.result_type(*(to_float(v).dtype for v in (input, tensor1, tensor2)))
+    x, y, z, v = (jnp.asarray(a).astype(dtype) for a in (input, tensor1, tensor2, value))
+    return x + v * y / z
+
+
+def addn(x):
+    """The sum of Tensors of one shape and dtype, given as a tuple or list.
+
+    Args:
+        x (tuple or list of Tensor): the terms.
+
+    Raises:
+        TypeError: `x` is no tuple or list.
+        ValueError: it is empty.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addn([ms.Tensor([1.0]), ms.Tensor([2.0]), ms.Tensor([3.0])]))
+        [6.]
+    """
+    if isinstance(x, Tensor) or not isinstance(x, (tuple, list)):
+        raise TypeError(f"For 'AddN', the argument should be a tuple or list of Tensors, but got {describe(x)}.")
+    if not x:
+        raise ValueError("For 'AddN', the tuple or list of Tensors should not be empty.")
+    return builtins.sum(x[1:], start=x[0])
+
+
+accumulate_n = addn
+div = divide = true_divide
+true_divide = renamed(true_divide, "true_divide", dividend="input", divisor="other")
+multiply = tensor_mul = tensor_muls = mul
+tensor_add = add
+tensor_sub = sub
+floordiv = tensor_floordiv = floor_divide
+floor_div = renamed(floor_divide, "floor_div", x="input", y="other")
+floormod = tensor_mod = floor_mod
+pows = tensor_pow = pow

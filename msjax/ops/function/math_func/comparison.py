@@ -1,0 +1,66 @@
+"""Comparisons."""
+
+import jax.numpy as jnp
+
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import (
+    need_floats,
+    promote,
+    require_same_dtype,
+)
+from msjax.ops.function.math_func.tables import comparison
+
+__all__ = [
+    "eq", "equal", "ge", "greater", "greater_equal", "gt", "isclose", "approximate_equal", "le", "less", "less_equal", "lt", "ne",
+    "not_equal", "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt",
+]  # fmt: skip
+
+
+_TWO = "ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 0.5])"
+equal = comparison("equal", jnp.equal, "input == other, elementwise, as Bool.", (f"ops.equal({_TWO})", "[False False]"))
+not_equal = comparison(
+    "not_equal", jnp.not_equal, "input != other, elementwise, as Bool.", (f"ops.not_equal({_TWO})", "[ True  True]")
+)
+greater = comparison("greater", jnp.greater, "input > other, elementwise, as Bool.", (f"ops.greater({_TWO})", "[False  True]"))
+greater_equal = comparison(
+    "greater_equal", jnp.greater_equal, "input >= other, elementwise, as Bool.", (f"ops.greater_equal({_TWO})", "[False  True]")
+)
+less = comparison("less", jnp.less, "input < other, elementwise, as Bool.", (f"ops.less({_TWO})", "[ True False]"))
+less_equal = comparison(
+    "less_equal", jnp.less_equal, "input <= other, elementwise, as Bool.", (f"ops.less_equal({_TWO})", "[ True False]")
+)
+
+
+@operator(2, differentiable=False)
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """True where |input - other| <= atol + rtol * |other|; of two NaN, `equal_nan`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.isclose(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 2.1])))
+        [ True False]
+    """
+    return jnp.isclose(*require_same_dtype(input, other), rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
+@operator(2, differentiable=False)
+def approximate_equal(x, y, tolerance=1e-5):
+    """True where |x - y| < tolerance, elementwise.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.approximate_equal(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 2.1]), 0.2))
+        [ True  True]
+    """
+    x, y = (need_floats(v) for v in promote(x, y))
+    return jnp.abs(x - y) < tolerance
+
+
+eq = equal
+ne = not_equal
+gt = tensor_gt = greater
+ge = tensor_ge = greater_equal
+lt = tensor_lt = less
+le = tensor_le = less_equal
