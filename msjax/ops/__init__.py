@@ -24,13 +24,16 @@ from msjax.ops.function.control.from_jax import from_jax
 from msjax.ops.function.control.functions import *
 from msjax.ops.function.control.gradient import stop_gradient
 from msjax.ops.function.control.multitype import *
+from msjax.ops.function.control.series import *
 from msjax.ops.function.control.transforms import *
 from msjax.ops.function.image_func.boxes import *
 from msjax.ops.function.image_func.grids import *
 from msjax.ops.function.image_func.pixels import *
 from msjax.ops.function.image_func.resizing import *
 from msjax.ops.function.linalg_func.decompositions import *
+from msjax.ops.function.linalg_func.layers import *
 from msjax.ops.function.linalg_func.linear import *
+from msjax.ops.function.linalg_func.solvers import *
 from msjax.ops.function.math_func.arithmetic import *
 from msjax.ops.function.math_func.bessel import *
 from msjax.ops.function.math_func.comparison import *
@@ -38,6 +41,7 @@ from msjax.ops.function.math_func.complexes import *
 from msjax.ops.function.math_func.cumulative import *
 from msjax.ops.function.math_func.elementary import *
 from msjax.ops.function.math_func.elementwise import *
+from msjax.ops.function.math_func.extremes import *
 from msjax.ops.function.math_func.fourier import *
 from msjax.ops.function.math_func.inplace_math import *
 from msjax.ops.function.math_func.logic import *
@@ -54,6 +58,10 @@ from msjax.ops.function.nn_func.losses import *
 from msjax.ops.function.nn_func.normalization import *
 from msjax.ops.function.nn_func.pads import *
 from msjax.ops.function.nn_func.pooling import *
+from msjax.ops.function.nn_func.softmaxes import *
+from msjax.ops.function.nn_func.unpooling import *
+from msjax.ops.function.random_func.choices import *
+from msjax.ops.function.random_func.distributions import *
 from msjax.ops.function.random_func.sampling import *
 
 if TYPE_CHECKING:

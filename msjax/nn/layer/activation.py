@@ -8,6 +8,7 @@ from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.math_func import elementary
 from msjax.ops.function.nn_func import activations as ops
+from msjax.ops.function.nn_func import softmaxes
 
 __all__ = [
     "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LeakyReLU", "LogSigmoid",
@@ -138,7 +139,7 @@ class Softmax(Cell):
         self.axis = axis
 
     def construct(self, input):
-        return ops.softmax(input, self.axis)
+        return softmaxes.softmax(input, self.axis)
 
 
 class Softmax2d(Cell):
@@ -147,7 +148,7 @@ class Softmax2d(Cell):
     def construct(self, x):
         if x.ndim not in (3, 4):
             raise ValueError(f"For 'Softmax2d', the input should have 3 or 4 axes, but its shape is {x.shape}.")
-        return ops.softmax(x, -3)
+        return softmaxes.softmax(x, -3)
 
 
 class Softmin(Cell):
@@ -162,7 +163,7 @@ class Softmin(Cell):
         self.axis = axis
 
     def construct(self, x):
-        return ops.softmin(x, self.axis)
+        return softmaxes.softmin(x, self.axis)
 
 
 class LogSoftmax(Cell):
@@ -177,7 +178,7 @@ class LogSoftmax(Cell):
         self.axis = axis
 
     def construct(self, x):
-        return ops.log_softmax(x, self.axis)
+        return softmaxes.log_softmax(x, self.axis)
 
 
 class LogSoftmaxExt(Cell):
@@ -193,7 +194,7 @@ class LogSoftmaxExt(Cell):
 
     def construct(self, x):
         dim = self.dim if self.dim is not None else 0 if x.ndim in (0, 1, 3) else 1
-        return ops.log_softmax(x, dim)
+        return softmaxes.log_softmax(x, dim)
 
 
 class GELU(Cell):

@@ -17,7 +17,7 @@ from msjax.nn.layer.activation import get_activation
 from msjax.nn.layer.checks import check_bool, check_init_shape, check_tensor, check_type, positive_int
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import arrange
-from msjax.ops.function.linalg_func import linear
+from msjax.ops.function.linalg_func import layers
 
 __all__ = ["BiDense", "Dense", "Flatten", "Identity", "L1Regularizer", "Linear", "Norm", "OneHot", "Roll", "Unflatten"]
 
@@ -80,7 +80,7 @@ class Dense(Cell):
         self.activation_flag = self.activation is not None
 
     def construct(self, x):
-        x = apply(linear.dense.op, (x, self.weight, self.bias))
+        x = apply(layers.dense.op, (x, self.weight, self.bias))
         return self.activation(x) if self.activation_flag else x
 
     def extend_repr(self):
@@ -135,7 +135,7 @@ class Linear(Cell):
         self.weight, self.bias = _weights("Linear", (out_features, in_features), in_features, weight_init, bias_init, bias, dtype)
 
     def construct(self, x):
-        return apply(linear.dense.op, (x, self.weight, self.bias))
+        return apply(layers.dense.op, (x, self.weight, self.bias))
 
     def extend_repr(self):
         text = f"input_features={self.in_features}, output_features={self.out_features}"

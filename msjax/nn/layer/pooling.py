@@ -4,6 +4,7 @@ from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func import pooling as ops
+from msjax.ops.function.nn_func import unpooling
 from msjax.ops.function.nn_func.sliding import n_ints, same_pads
 from msjax.ops.operations import nn_ops
 
@@ -465,7 +466,7 @@ class MaxUnpool1d(_MaxUnpool):
     """Zeros with the elements of an input (N, C, L) where max-pooling found them; see `MaxUnpool2d`."""
 
     def construct(self, x, indices, output_size=None):
-        return ops.max_unpool1d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return unpooling.max_unpool1d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool2d(_MaxUnpool):
@@ -481,14 +482,14 @@ class MaxUnpool2d(_MaxUnpool):
     """
 
     def construct(self, x, indices, output_size=None):
-        return ops.max_unpool2d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return unpooling.max_unpool2d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool3d(_MaxUnpool):
     """Zeros with the elements of an input (N, C, D, H, W) where max-pooling found them; see `MaxUnpool2d`."""
 
     def construct(self, x, indices, output_size=None):
-        return ops.max_unpool3d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return unpooling.max_unpool3d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class _Fractional(Cell):
@@ -515,11 +516,11 @@ class FractionalMaxPool2d(_Fractional):
     """
 
     def construct(self, input):
-        return ops.fractional_max_pool2d(input, *self._arguments())
+        return unpooling.fractional_max_pool2d(input, *self._arguments())
 
 
 class FractionalMaxPool3d(_Fractional):
     """The maxima of windows that begin at random places, of an input (N, C, D, H, W); see `FractionalMaxPool2d`."""
 
     def construct(self, input):
-        return ops.fractional_max_pool3d(input, *self._arguments())
+        return unpooling.fractional_max_pool3d(input, *self._arguments())

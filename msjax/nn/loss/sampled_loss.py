@@ -8,7 +8,7 @@ from msjax.errors import describe
 from msjax.nn.layer.checks import check_bool, check_tensor, check_type, positive_int
 from msjax.nn.loss.loss import LossBase
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.function.random_func import sampling
+from msjax.ops.function.random_func import choices
 
 __all__ = ["SampledSoftmaxLoss"]
 
@@ -93,7 +93,7 @@ class SampledSoftmaxLoss(LossBase):
             )
         values = self.sampled_values
         if values is None:
-            values = sampling.log_uniform_candidate_sampler(
+            values = choices.log_uniform_candidate_sampler(
                 labels, self.num_true, self.num_sampled, True, self.num_classes, self.seed
             )
         return self.get_loss(_losses(weights, biases, labels, logits, *values, self.remove_accidental_hits))

@@ -12,7 +12,7 @@ from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key
 from msjax.ops.function.array_func import casting
 from msjax.ops.function.control.gradient import stop_gradient
-from msjax.ops.function.linalg_func import decompositions, linear
+from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
 from msjax.ops.function.math_func import (
     arithmetic,
     bessel,
@@ -21,6 +21,7 @@ from msjax.ops.function.math_func import (
     cumulative,
     elementary,
     elementwise,
+    extremes,
     inplace_math,
     logic,
     norms,
@@ -28,8 +29,8 @@ from msjax.ops.function.math_func import (
     special,
     statistics,
 )
-from msjax.ops.function.nn_func import activations
-from msjax.ops.function.random_func import sampling
+from msjax.ops.function.nn_func import activations, softmaxes
+from msjax.ops.function.random_func import choices, distributions
 from msjax.ops.methods.inplace import inplace
 from msjax.ops.primitive import method_of
 
@@ -162,7 +163,7 @@ def _with_value(function):
 
 def _ptp(self, axis=None, keepdims=False):
     """The largest value less the smallest, over axes (all by default)."""
-    return reduction.amax(self, axis, keepdims) - reduction.amin(self, axis, keepdims)
+    return extremes.amax(self, axis, keepdims) - extremes.amin(self, axis, keepdims)
 
 
 def _sum_to_size(self, *size):
@@ -201,7 +202,7 @@ def _allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 def _softmax(self, axis, dtype=None):
     """exp(self) / sum(exp(self)) along `axis`."""
-    return activations.softmax(self, axis, dtype=dtype)
+    return softmaxes.softmax(self, axis, dtype=dtype)
 
 
 def _swapped(function):
@@ -235,7 +236,7 @@ def _qr(self, some=True):
 
 def _triangular_solve(self, A, upper=True, transpose=False, unitriangular=False):
     """The solution X of A X = self for a triangular A, and A itself."""
-    return decompositions.triangular_solve(A, self, not upper, False, transpose, unitriangular), A
+    return solvers.triangular_solve(A, self, not upper, False, transpose, unitriangular), A
 
 
 # ---- random
@@ -243,7 +244,7 @@ def _triangular_solve(self, A, upper=True, transpose=False, unitriangular=False)
 
 def _bernoulli(self, *, generator=None):
     """Ones with the probabilities that this Tensor holds, else zeros."""
-    return sampling.bernoulli_ext(self, generator=generator)
+    return choices.bernoulli_ext(self, generator=generator)
 
 
 def _uniform(self, from_=0.0, to=1.0, generator=None):
@@ -253,12 +254,12 @@ def _uniform(self, from_=0.0, to=1.0, generator=None):
 
 def _cauchy(self, median=0.0, sigma=1.0):
     """Random numbers of a Cauchy distribution, in this Tensor's shape, as Float32."""
-    return apply(sampling.CAUCHY, (next_key(),), (self.shape, builtins.float(median), builtins.float(sigma)))
+    return apply(distributions.CAUCHY, (next_key(),), (self.shape, builtins.float(median), builtins.float(sigma)))
 
 
 def _log_normal(self, mean=1.0, std=2.0):
     """Random numbers whose logarithms are normal, in this Tensor's shape and dtype."""
-    return apply(sampling.LOG_NORMAL, (self, next_key()), (builtins.float(mean), builtins.float(std)))
+    return apply(distributions.LOG_NORMAL, (self, next_key()), (builtins.float(mean), builtins.float(std)))
 
 
 METHODS = {
@@ -277,16 +278,16 @@ METHODS = {
     "sum": _sum,
     "mean": _mean,
     "prod": _prod,
-    "max": _extreme("max", reduction.amax, reduction.max),
-    "min": _extreme("min", reduction.amin, reduction.min),
-    "amax": method_of(reduction.amax, dim="axis", keepdim="keepdims"),
-    "amin": method_of(reduction.amin, dim="axis", keepdim="keepdims"),
-    "aminmax": reduction.aminmax,
+    "max": _extreme("max", extremes.amax, extremes.max),
+    "min": _extreme("min", extremes.amin, extremes.min),
+    "amax": method_of(extremes.amax, dim="axis", keepdim="keepdims"),
+    "amin": method_of(extremes.amin, dim="axis", keepdim="keepdims"),
+    "aminmax": extremes.aminmax,
     "ptp": _ptp,
-    "argmax": method_of(reduction.argmax, axis="dim", keepdims="keepdim"),
-    "argmin": method_of(reduction.argmin, dim="axis", keepdim="keepdims"),
-    "argmax_with_value": _with_value(reduction.max),
-    "argmin_with_value": _with_value(reduction.min),
+    "argmax": method_of(extremes.argmax, axis="dim", keepdims="keepdim"),
+    "argmin": method_of(extremes.argmin, dim="axis", keepdim="keepdims"),
+    "argmax_with_value": _with_value(extremes.max),
+    "argmin_with_value": _with_value(extremes.min),
     "any": method_of(reduction.any, keepdims="keep_dims", keepdim="keep_dims", dim="axis"),
     "all": method_of(reduction.all, keepdims="keep_dims", keepdim="keep_dims", dim="axis"),
     "std": _moment("std", reduction.std),
@@ -321,19 +322,19 @@ METHODS = {
     "outer": linear.outer,
     "ger": linear.ger,
     "cross": linear.cross,
-    "addmm": _addition(linear.addmm, "mat1", "mat2"),
-    "addmv": _addition(linear.addmv, "mat", "vec"),
-    "addr": _addition(linear.addr, "vec1", "vec2"),
-    "addbmm": _addition(linear.addbmm, "batch1", "batch2"),
-    "baddbmm": _addition(linear.baddbmm, "batch1", "batch2"),
+    "addmm": _addition(layers.addmm, "mat1", "mat2"),
+    "addmv": _addition(layers.addmv, "mat", "vec"),
+    "addr": _addition(layers.addr, "vec1", "vec2"),
+    "addbmm": _addition(layers.addbmm, "batch1", "batch2"),
+    "baddbmm": _addition(layers.baddbmm, "batch1", "batch2"),
     "trace": decompositions.trace_method,
     "qr": _qr,
     "ormqr": method_of(decompositions.ormqr, input2="tau", input3="other"),
     "triangular_solve": _triangular_solve,
     # random
     "bernoulli": _bernoulli,
-    "multinomial": sampling.multinomial,
-    "random_categorical": sampling.random_categorical,
+    "multinomial": choices.multinomial,
+    "random_categorical": choices.random_categorical,
     "uniform": _uniform,
     "cauchy": _cauchy,
     "log_normal": _log_normal,
@@ -356,7 +357,7 @@ METHODS = {
     "div_": inplace(arithmetic.div),
     "remainder_": inplace(arithmetic.remainder),
     "floor_divide_": inplace(arithmetic.floor_divide),
-    "addmm_": inplace(_addition(linear.addmm, "mat1", "mat2")),
+    "addmm_": inplace(_addition(layers.addmm, "mat1", "mat2")),
     "exp_": inplace(elementary.exp),
     "log_": inplace(elementary.log),
     "floor_": inplace(elementary.floor),
@@ -377,8 +378,9 @@ _SAME = {
     bessel: "i0",
     special: "digamma erf erfc erfinv igamma igammac lgamma mvlgamma xlogy",
     activations: "hardshrink sigmoid soft_shrink",
-    decompositions: """adjoint cholesky cholesky_inverse cholesky_solve det eigvals geqrf inverse log_matrix_determinant
-        logdet lstsq lu_solve matrix_determinant matrix_power orgqr slogdet svd""",
+    decompositions: """adjoint cholesky det eigvals geqrf log_matrix_determinant logdet matrix_determinant matrix_power
+        orgqr slogdet svd""",
+    solvers: "cholesky_inverse cholesky_solve inverse lstsq lu_solve",
     inplace_math: "bernoulli_ clamp_ erfinv_ exponential_ normal_ random_ tanh_ uniform_",
 }
 METHODS |= {name: getattr(module, name) for module, names in _SAME.items() for name in names.split()}

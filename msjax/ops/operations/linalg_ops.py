@@ -4,7 +4,7 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import arrange, creation
-from msjax.ops.function.linalg_func import decompositions, linear
+from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
 from msjax.ops.function.math_func import complexes, fourier, norms
 from msjax.ops.primitive import REQUIRED, plain_primitives, primitive_class
 
@@ -12,7 +12,7 @@ __all__ = []
 
 _PLAIN = plain_primitives(
     {
-        "Dense": linear.dense,
+        "Dense": layers.dense,
         "Ger": linear.outer,
         "Trace": decompositions.trace,
         "MatrixDeterminant": decompositions.det,
@@ -22,11 +22,11 @@ _PLAIN = plain_primitives(
         "ConjugateTranspose": lambda x, perm: complexes.conj(arrange.transpose(x, perm)),
         "Geqrf": decompositions.geqrf,
         "Orgqr": decompositions.orgqr,
-        "TridiagonalMatMul": decompositions.tridiagonal_matmul,
-        "LuSolve": lambda b, LU_data, LU_pivots: decompositions.lu_solve(b, LU_data, LU_pivots),
+        "TridiagonalMatMul": solvers.tridiagonal_matmul,
+        "LuSolve": lambda b, LU_data, LU_pivots: solvers.lu_solve(b, LU_data, LU_pivots),
     }
 )
-_PLAIN["LuSolve"].__doc__ = decompositions.lu_solve.__doc__
+_PLAIN["LuSolve"].__doc__ = solvers.lu_solve.__doc__
 _PLAIN["ConjugateTranspose"].__doc__ = "The complex conjugate with its axes in another order."
 globals().update(_PLAIN)
 __all__ += list(_PLAIN)
@@ -152,7 +152,7 @@ _define(
 _define(
     "MatrixInverse",
     {"adjoint": False},
-    lambda self, x: decompositions.inverse(decompositions.adjoint(x) if self.adjoint else x),
+    lambda self, x: solvers.inverse(decompositions.adjoint(x) if self.adjoint else x),
     """The inverse of square matrices.
 
     Args:
@@ -172,7 +172,7 @@ _define(
 _define(
     "MatrixSolve",
     {"adjoint": False},
-    lambda self, matrix, rhs: decompositions.matrix_solve(matrix, rhs, self.adjoint),
+    lambda self, matrix, rhs: solvers.matrix_solve(matrix, rhs, self.adjoint),
     """The solution X of matrix X = rhs.
 
     Args:
@@ -182,7 +182,7 @@ _define(
 _define(
     "MatrixTriangularSolve",
     {"lower": True, "adjoint": False},
-    lambda self, matrix, rhs: decompositions.triangular_solve(matrix, rhs, self.lower, self.adjoint),
+    lambda self, matrix, rhs: solvers.triangular_solve(matrix, rhs, self.lower, self.adjoint),
     """The solution X of matrix X = rhs for a triangular matrix.
 
     Args:
@@ -203,7 +203,7 @@ _define(
 _define(
     "CholeskyInverse",
     {"upper": False},
-    lambda self, input_x: decompositions.cholesky_inverse(input_x, self.upper),
+    lambda self, input_x: solvers.cholesky_inverse(input_x, self.upper),
     """The inverse of a matrix from its Cholesky factor.
 
     Args:
@@ -213,7 +213,7 @@ _define(
 _define(
     "CholeskySolve",
     {"upper": False},
-    lambda self, x1, x2: decompositions.cholesky_solve(x1, x2, self.upper),
+    lambda self, x1, x2: solvers.cholesky_solve(x1, x2, self.upper),
     """The solution X of A X = x1, from the Cholesky factor x2 of A.
 
     Args:
@@ -283,7 +283,7 @@ _define(
 _define(
     "Lstsq",
     {"fast": True, "l2_regularizer": 0.0},
-    lambda self, x, a: decompositions.lstsq(x, a),
+    lambda self, x, a: solvers.lstsq(x, a),
     """The X for which x X comes closest to a, in the sum of squares.
 
     Args:
@@ -294,9 +294,7 @@ _define(
 _define(
     "MatrixSolveLs",
     {"fast": True},
-    lambda self, matrix, rhs, l2_regularizer: decompositions.matrix_solve_ls(
-        matrix, rhs, float(l2_regularizer) if self.fast else 0.0
-    ),
+    lambda self, matrix, rhs, l2_regularizer: solvers.matrix_solve_ls(matrix, rhs, float(l2_regularizer) if self.fast else 0.0),
     """The X for which matrix X comes closest to rhs: ``ops.MatrixSolveLs()(matrix, rhs, l2_regularizer)``.
 
     Args:

@@ -5,7 +5,7 @@ from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.array_func import casting, creation, windows
 from msjax.ops.function.control.gradient import stop_gradient
 from msjax.ops.function.math_func import arithmetic, bessel, comparison, complexes, elementary, elementwise, logic, special
-from msjax.ops.function.nn_func import activations
+from msjax.ops.function.nn_func import activations, softmaxes
 from msjax.ops.operations import linalg_ops, random_ops, reduction_ops
 from msjax.ops.operations.linalg_ops import *
 from msjax.ops.operations.random_ops import *
@@ -262,7 +262,7 @@ _define(
 _define(
     "Softmax",
     {"axis": -1},
-    lambda self, input: activations.softmax(input, self.axis),
+    lambda self, input: softmaxes.softmax(input, self.axis),
     """exp(x) / sum(exp(x)) along an axis.
 
     Args:
@@ -272,7 +272,7 @@ _define(
 _define(
     "LogSoftmax",
     {"axis": -1},
-    lambda self, logits: activations.log_softmax(logits, self.axis),
+    lambda self, logits: softmaxes.log_softmax(logits, self.axis),
     """log(softmax(x)) along an axis, computed without overflow.
 
     Args:
@@ -341,7 +341,7 @@ _define("Softplus", {}, lambda self, x: activations.softplus(x, 1, 1e30), "log(1
 _define(
     "LogSoftmaxExt",
     {},
-    lambda self, input, dim=None, dtype=None: activations.log_softmax(
+    lambda self, input, dim=None, dtype=None: softmaxes.log_softmax(
         input if dtype is None else casting.cast(input, dtype), -1 if dim is None else dim
     ),
     "log(softmax(x)) along an axis, the last by default: ``ops.LogSoftmaxExt()(x, dim)``.",

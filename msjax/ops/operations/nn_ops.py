@@ -9,7 +9,7 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.math_func.arithmetic import true_divide
 from msjax.ops.function.math_func.reduction import sum as reduce_sum
-from msjax.ops.function.nn_func import classification, convolution, ctc, losses, normalization, pooling
+from msjax.ops.function.nn_func import classification, convolution, ctc, losses, normalization, pooling, unpooling
 from msjax.ops.function.nn_func.convolution import CONV, CONV_TRANSPOSE, conv_pads
 from msjax.ops.function.nn_func.sliding import n_ints, same_pads
 from msjax.ops.operations import image_ops, optim_ops
@@ -254,8 +254,8 @@ def _unpool(unpool):
 
 
 for _name, _function, _format in (
-    ("MaxUnpool2D", pooling.max_unpool2d, "NCHW"),
-    ("MaxUnpool3D", pooling.max_unpool3d, "NCDHW"),
+    ("MaxUnpool2D", unpooling.max_unpool2d, "NCHW"),
+    ("MaxUnpool3D", unpooling.max_unpool3d, "NCDHW"),
 ):
     _attributes = {"ksize": REQUIRED, "strides": 0, "pads": 0, "output_shape": (), "data_format": _format}
     _offer(_name, _attributes, _unpool(_function), f"The inverse of max-pooling; see `ops.{_function.__name__}`.")

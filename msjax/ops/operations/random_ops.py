@@ -10,7 +10,7 @@ from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.dispatch.random_keys import SeededKeys, next_key, wrap
 from msjax.ops.function.array_func import casting
 from msjax.ops.function.nn_func import dropouts
-from msjax.ops.function.random_func import sampling
+from msjax.ops.function.random_func import choices, distributions, sampling
 from msjax.ops.primitive import REQUIRED, primitive_class
 
 __all__ = []
@@ -65,25 +65,25 @@ _drawing(
 _drawing(
     "StandardLaplace",
     _doc("Random numbers of the Laplace distribution of mean 0 and scale 1: ``ops.StandardLaplace()(shape)``."),
-    lambda self, key, shape: apply(sampling.LAPLACE, (0.0, 1.0, key), (shape_of(shape, "StandardLaplace"),)),
+    lambda self, key, shape: apply(distributions.LAPLACE, (0.0, 1.0, key), (shape_of(shape, "StandardLaplace"),)),
 )
 _drawing(
     "Gamma",
     _doc("Random numbers of a gamma distribution: ``ops.Gamma()(shape, alpha, beta)``, beta the inverse scale."),
-    lambda self, key, shape, alpha, beta: apply(sampling.GAMMA, (alpha, beta, key), (shape_of(shape, "Gamma"),)),
+    lambda self, key, shape, alpha, beta: apply(distributions.GAMMA, (alpha, beta, key), (shape_of(shape, "Gamma"),)),
 )
 
 
 def _poisson(self, key, shape, mean):
     full = jnp.broadcast_shapes(shape_of(shape, "Poisson"), mean.shape)
-    return apply(sampling.POISSON, (mean, key), (full, mstype.int32))
+    return apply(distributions.POISSON, (mean, key), (full, mstype.int32))
 
 
 _drawing("Poisson", _doc("Random Int32 of a Poisson distribution: ``ops.Poisson()(shape, mean)``."), _poisson)
 
 
 def _random_gamma(self, key, shape, alpha):
-    return apply(sampling.GAMMA, (alpha, 1.0, key), (shape_of(shape, "RandomGamma") + alpha.shape,))
+    return apply(distributions.GAMMA, (alpha, 1.0, key), (shape_of(shape, "RandomGamma") + alpha.shape,))
 
 
 _drawing(
@@ -92,7 +92,7 @@ _drawing(
 
 
 def _random_poisson(self, key, shape, rate):
-    return apply(sampling.POISSON, (rate, key), (shape_of(shape, "RandomPoisson") + rate.shape, mstype.as_dtype(self.dtype)))
+    return apply(distributions.POISSON, (rate, key), (shape_of(shape, "RandomPoisson") + rate.shape, mstype.as_dtype(self.dtype)))
 
 
 _drawing(
@@ -110,13 +110,13 @@ _drawing(
         "Random indices, drawn with weights, again and again: ``ops.Multinomial()(weights, num_samples)``.",
         "        dtype (ms.dtype): Default: Int32.\n",
     ),
-    lambda self, key, x, num_samples: sampling.draw_indices(x, num_samples, True, key, mstype.as_dtype(self.dtype)),
+    lambda self, key, x, num_samples: choices.draw_indices(x, num_samples, True, key, mstype.as_dtype(self.dtype)),
     last={"dtype": mstype.int32},
 )
 _define(
     "MultinomialWithReplacement",
     {"numsamples": REQUIRED, "replacement": False},
-    lambda self, x, seed, offset: sampling.multinomial_with_replacement(
+    lambda self, x, seed, offset: choices.multinomial_with_replacement(
         x, freeze(seed), freeze(offset), self.numsamples, self.replacement
     ),
     """Random indices, drawn with weights: ``ops.MultinomialWithReplacement(n)(weights, seed, offset)``.
@@ -129,7 +129,7 @@ _define(
 _drawing(
     "RandomShuffle",
     _doc("The elements along the first axis in random order: ``ops.RandomShuffle()(x)``."),
-    lambda self, key, x: apply(sampling.SHUFFLE, (x, key)),
+    lambda self, key, x: apply(choices.SHUFFLE, (x, key)),
 )
 _drawing(
     "RandomChoiceWithMask",
@@ -139,14 +139,14 @@ _drawing(
         count (int): how many places. Default: 256.
         seed, seed2 (int): if not both 0, each new object gives the same places in every run. Default: 0.
     """,
-    lambda self, key, x: apply(sampling.CHOICE, (x, key), (self.count,)),
+    lambda self, key, x: apply(choices.CHOICE, (x, key), (self.count,)),
     {"count": 256},
 )
 
 _define(
     "RandomCategorical",
     {"dtype": mstype.int64},
-    lambda self, logits, num_sample, seed=0: sampling.random_categorical(logits, num_sample, freeze(seed), self.dtype),
+    lambda self, logits, num_sample, seed=0: choices.random_categorical(logits, num_sample, freeze(seed), self.dtype),
     """Random indices, drawn with log weights: ``ops.RandomCategorical()(logits, num_sample, seed)``.
 
     Args:
@@ -159,7 +159,7 @@ def _bernoulli(self, x, p):
     sequence = self.__dict__.get("_keys")
     if sequence is None:
         sequence = self._keys = SeededKeys(self.seed + self.offset) if self.seed != -1 else False
-    return apply(sampling.BERNOULLI, (x, p, sequence.next_key() if sequence else next_key()))
+    return apply(choices.BERNOULLI, (x, p, sequence.next_key() if sequence else next_key()))
 
 
 _define(
@@ -252,7 +252,9 @@ _define(
 _define(
     "Cauchy",
     {"size": REQUIRED, "median": 0.0, "sigma": 1.0},
-    lambda self: apply(sampling.CAUCHY, (next_key(),), (shape_of(self.size, "Cauchy"), float(self.median), float(self.sigma))),
+    lambda self: apply(
+        distributions.CAUCHY, (next_key(),), (shape_of(self.size, "Cauchy"), float(self.median), float(self.sigma))
+    ),
     """Random numbers of a Cauchy distribution: ``ops.Cauchy(size)()``.
 
     Args:
@@ -266,7 +268,7 @@ _define(
 _define(
     "LogNormalReverse",
     {"mean": 1.0, "std": 2.0},
-    lambda self, x: apply(sampling.LOG_NORMAL, (x, next_key()), (float(self.mean), float(self.std))),
+    lambda self, x: apply(distributions.LOG_NORMAL, (x, next_key()), (float(self.mean), float(self.std))),
     """Random numbers whose logarithms are normal, in the shape and dtype of a Tensor: ``ops.LogNormalReverse()(x)``.
 
     Args:
@@ -339,7 +341,7 @@ for _name, _ndim in (("Dropout2D", 4), ("Dropout3D", 5)):
 
 
 def _sampler(name, log):
-    function = sampling.log_uniform_candidate_sampler if log else sampling.uniform_candidate_sampler
+    function = choices.log_uniform_candidate_sampler if log else choices.uniform_candidate_sampler
     needed = (
         {"num_true": 1, "num_sampled": 5, "unique": True, "range_max": 5}
         if log

@@ -4,7 +4,7 @@ from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func import casting
-from msjax.ops.function.math_func import cumulative, norms, reduction, statistics
+from msjax.ops.function.math_func import cumulative, extremes, norms, reduction, statistics
 from msjax.ops.primitive import REQUIRED, plain_primitives, primitive_class
 
 __all__ = []
@@ -26,8 +26,8 @@ _KEEP = "keep_dims (bool): whether reduced axes stay, with size 1. Default: Fals
 
 for _name, _function, _what in (
     ("ReduceMean", reduction.mean, "The mean"),
-    ("ReduceMax", reduction.amax, "The largest values"),
-    ("ReduceMin", reduction.amin, "The smallest values"),
+    ("ReduceMax", extremes.amax, "The largest values"),
+    ("ReduceMin", extremes.amin, "The smallest values"),
     ("ReduceProd", reduction.prod_kept, "The product"),
     ("ReduceAll", reduction.all, "True where all are true,"),
     ("ReduceAny", reduction.any, "True where any is true,"),
@@ -104,7 +104,7 @@ def _arg(function):
     return call
 
 
-for _name, _function, _what in (("Argmax", reduction.argmax, "largest"), ("Argmin", reduction.argmin, "smallest")):
+for _name, _function, _what in (("Argmax", extremes.argmax, "largest"), ("Argmin", extremes.argmin, "smallest")):
     _define(
         _name,
         {"axis": -1, "output_type": mstype.int32},
@@ -126,7 +126,7 @@ def _with_value(function):
     return call
 
 
-for _name, _function, _what in (("ArgMaxWithValue", reduction.max, "largest"), ("ArgMinWithValue", reduction.min, "smallest")):
+for _name, _function, _what in (("ArgMaxWithValue", extremes.max, "largest"), ("ArgMinWithValue", extremes.min, "smallest")):
     _define(
         _name,
         {"axis": 0, "keep_dims": False},

@@ -10,9 +10,7 @@ from msjax.context import SETTINGS
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 
-__all__ = [
-    "embedding", "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "take",
-]  # fmt: skip
+__all__ = ["embedding", "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "take"]
 
 
 def check_indices(indices, size, who, lowest=None):

@@ -10,9 +10,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 
-__all__ = [
-    "argsort", "intopk", "msort", "sort", "top_k", "topk", "unique", "unique_consecutive", "unique_with_pad",
-]  # fmt: skip
+__all__ = ["argsort", "intopk", "msort", "sort", "top_k", "topk", "unique", "unique_consecutive", "unique_with_pad"]
 
 
 def checked(value, who, name="input"):

@@ -13,12 +13,10 @@ from msjax.common.arrays import as_array, known_value
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import describe
-from msjax.ops.function.control.transforms import _Lifted
+from msjax.ops.function.control.transforms import Lifted
 from msjax.ops.primitive import Primitive
 
-__all__ = [
-    "Assert", "ForiLoop", "Partial", "PyFunc", "Scan", "WhileLoop", "add_flags", "constexpr", "partial",
-]  # fmt: skip
+__all__ = ["Assert", "ForiLoop", "Partial", "PyFunc", "Scan", "WhileLoop", "add_flags", "constexpr", "partial"]
 
 
 def partial(fn, *args, **kwargs):
@@ -76,10 +74,10 @@ def _int(value, who):
 
 def _carried(fn, value):
     """A call of `fn` on nested Tensors, ready for a jax loop: (the call, its values)."""
-    call = _Lifted(fn, (value,))
+    call = Lifted(fn, (value,))
     if len(call.places) != len(call.leaves):
         value = jax.tree.map(lambda v: v if isinstance(v, Tensor) else Tensor(v), value, is_leaf=is_tensor)
-        call = _Lifted(fn, (value,))
+        call = Lifted(fn, (value,))
     return call
 
 
@@ -115,7 +113,7 @@ class WhileLoop(Primitive):
 
     def _compiled(self, cond_func, loop_func, value):
         body = _carried(loop_func, value)
-        test = _Lifted(cond_func, jax.tree.unflatten(body.structure, body.leaves))
+        test = Lifted(cond_func, jax.tree.unflatten(body.structure, body.leaves))
 
         def kernel(*values):
             own, outer = values[: len(body.tensors)], values[len(body.tensors) :]

@@ -2,4 +2,4 @@
 
 from msjax.lazy import gather
 
-__getattr__, __dir__ = gather(__name__, "decompositions linear", "msjax.ops")
+__getattr__, __dir__ = gather(__name__, "decompositions solvers linear layers", "msjax.ops")

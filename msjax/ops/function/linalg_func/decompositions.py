@@ -6,29 +6,28 @@ import jax.scipy.linalg as jsl
 
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.dispatch.promotion import as_operand, promote, to_float
+from msjax.ops.dispatch.promotion import as_operand, to_float
 
 __all__ = [
-    "adjoint", "cholesky", "cholesky_inverse", "cholesky_solve", "det", "eig", "eigvals", "geqrf", "inverse",
-    "log_matrix_determinant", "logdet", "lstsq", "lu_solve", "lu_unpack", "matrix_determinant", "matrix_exp", "matrix_power",
-    "matrix_solve", "orgqr", "ormqr", "pinv", "qr", "slogdet", "svd", "trace",
+    "adjoint", "cholesky", "det", "eig", "eigvals", "geqrf", "log_matrix_determinant", "logdet", "lu_unpack",
+    "matrix_determinant", "matrix_exp", "matrix_power", "orgqr", "ormqr", "qr", "slogdet", "svd", "trace",
 ]  # fmt: skip
 
 
-def _square(x):
+def square_matrices(x):
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"the last two axes should form square matrices, but the shape is {x.shape}.")
     return x
 
 
-def _matrices(x):
+def as_matrices(x):
     x = to_float(x)
     if x.ndim < 2:
         raise ValueError(f"the Tensor should have at least two axes, but its shape is {x.shape}.")
     return x
 
 
-def _transposed(x):
+def transposed(x):
     return jnp.conj(jnp.swapaxes(x, -1, -2))
 
 
@@ -43,21 +42,7 @@ def adjoint(x):
         [[1.-2.j]
          [0.-3.j]]
     """
-    return _transposed(as_operand(x))
-
-
-@operator(name="MatrixInverse")
-def inverse(input):
-    """The inverse of square matrices, of shape (..., N, N).
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.inverse(ms.Tensor([[2.0, 0.0], [0.0, 4.0]])))
-        [[0.5  0.  ]
-         [0.   0.25]]
-    """
-    return jnp.linalg.inv(_square(to_float(input)))
+    return transposed(as_operand(x))
 
 
 @operator(name="det")
@@ -70,7 +55,7 @@ def det(input):
         >>> print(ops.det(ms.Tensor([[2.0, 1.0], [0.0, 3.0]])))
         6.0
     """
-    return jnp.linalg.det(_square(to_float(input)))
+    return jnp.linalg.det(square_matrices(to_float(input)))
 
 
 matrix_determinant = det
@@ -87,7 +72,7 @@ def slogdet(input):
         >>> print(sign, log)
         -1.0 0.0
     """
-    return tuple(jnp.linalg.slogdet(_square(to_float(input))))
+    return tuple(jnp.linalg.slogdet(square_matrices(to_float(input))))
 
 
 log_matrix_determinant = slogdet
@@ -103,7 +88,7 @@ def logdet(input):
         >>> print(ops.logdet(ms.Tensor([[1.0, 0.0], [0.0, 1.0]])))
         0.0
     """
-    sign, value = jnp.linalg.slogdet(_square(to_float(input)))
+    sign, value = jnp.linalg.slogdet(square_matrices(to_float(input)))
     return jnp.where(sign < 0, jnp.nan, value)
 
 
@@ -154,49 +139,9 @@ def cholesky(input_x, upper=False):
         [[2. 0.]
          [1. 1.]]
     """
-    x = _square(to_float(input_x))
+    x = square_matrices(to_float(input_x))
     # One triangle is read, as in LAPACK, so that the gradient is that of the formula in all elements.
     return jnp.linalg.cholesky(x, upper=upper, symmetrize_input=True)
-
-
-@operator(name="cholesky_inverse")
-def cholesky_inverse(input_x, upper=False):
-    """The inverse of a symmetric positive definite matrix, from its Cholesky factor.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cholesky_inverse(ms.Tensor([[2.0, 0.0], [0.0, 1.0]])))
-        [[0.25 0.  ]
-         [0.   1.  ]]
-    """
-    factor = _square(to_float(input_x))
-    eye = jnp.broadcast_to(jnp.eye(factor.shape[-1], dtype=factor.dtype), factor.shape)
-    return jsl.cho_solve((factor, not upper), eye)
-
-
-@operator(2, name="cholesky_solve")
-def cholesky_solve(input, input2, upper=False):
-    """The solution X of A X = input, from the Cholesky factor `input2` of A.
-
-    Args:
-        input (Tensor): shape (..., N, M), of floats.
-        input2 (Tensor): shape (..., N, N), the factor.
-        upper (bool): whether the factor is upper triangular. Default: False.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cholesky_solve(ms.Tensor([[4.0], [3.0]]), ms.Tensor([[2.0, 0.0], [0.0, 1.0]])))
-        [[1.]
-         [3.]]
-    """
-    b, factor = promote(input, input2)
-    _square(factor)
-    first = jax.lax.linalg.triangular_solve(factor, b, left_side=True, lower=not upper, transpose_a=upper, conjugate_a=upper)
-    return jax.lax.linalg.triangular_solve(
-        factor, first, left_side=True, lower=not upper, transpose_a=not upper, conjugate_a=not upper
-    )
 
 
 @operator(name="matrix_power")
@@ -210,7 +155,7 @@ def matrix_power(input, n):
         [[1. 3.]
          [0. 1.]]
     """
-    return jnp.linalg.matrix_power(_square(to_float(input)), n)
+    return jnp.linalg.matrix_power(square_matrices(to_float(input)), n)
 
 
 @operator(name="matrix_exp")
@@ -224,93 +169,7 @@ def matrix_exp(input):
         [[1. 0.]
          [0. 1.]]
     """
-    return jsl.expm(_square(to_float(input)))
-
-
-@operator(2, name="matrix_solve")
-def matrix_solve(matrix, rhs, adjoint=False):
-    """The solution X of matrix X = rhs, or of its adjoint X = rhs.
-
-    Args:
-        matrix (Tensor): shape (..., M, M).
-        rhs (Tensor): shape (..., M, K).
-        adjoint (bool): whether the matrix is conjugated and transposed first. Default: False.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.matrix_solve(ms.Tensor([[2.0, 0.0], [0.0, 4.0]]), ms.Tensor([[2.0], [2.0]])))
-        [[1. ]
-         [0.5]]
-    """
-    a, b = promote(matrix, rhs)
-    return jnp.linalg.solve(_transposed(_square(a)) if adjoint else _square(a), b)
-
-
-@operator(2, name="MatrixTriangularSolve")
-def triangular_solve(matrix, rhs, lower=True, adjoint=False, transpose=False, unit=False):
-    """The solution X of matrix X = rhs for a triangular matrix, which may be conjugated and / or transposed first."""
-    a, b = promote(matrix, rhs)
-    return jax.lax.linalg.triangular_solve(
-        _square(a),
-        b,
-        left_side=True,
-        lower=lower,
-        transpose_a=adjoint or transpose,
-        conjugate_a=adjoint,
-        unit_diagonal=unit,
-    )
-
-
-@operator(2, name="lstsq")
-def lstsq(input, A):
-    """The X for which input X comes closest to `A`, in the sum of squares.
-
-    Args:
-        input (Tensor): shape (M, N), of floats.
-        A (Tensor): shape (M,) or (M, K).
-
-    Returns:
-        Tensor of shape (N, 1) or (N, K).
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.lstsq(ms.Tensor([[1.0], [1.0]]), ms.Tensor([3.0, 4.0])))
-        [[3.5]]
-    """
-    x, b = promote(input, A)
-    b = b[:, None] if b.ndim == 1 else b
-    return jnp.matmul(jnp.linalg.pinv(x), b) if x.shape[0] < x.shape[1] else jnp.linalg.lstsq(x, b)[0]
-
-
-@operator(name="pinv")
-def _pinv(x, atol, rtol, hermitian):
-    x = _matrices(x)
-    largest = jnp.max(jnp.linalg.svd(jax.lax.stop_gradient(x), compute_uv=False), -1)
-    if atol is None and rtol is None:
-        return jnp.linalg.pinv(x, hermitian=hermitian)
-    least = jnp.maximum(0.0 if atol is None else atol, (0.0 if rtol is None else rtol) * largest)
-    return jnp.linalg.pinv(x, rtol=least / largest, hermitian=hermitian)
-
-
-def pinv(x, *, atol=None, rtol=None, hermitian=False):
-    """The Moore-Penrose pseudoinverse of matrices.
-
-    Args:
-        x (Tensor): shape (..., M, N), of floats.
-        atol, rtol (float, optional): singular values not above max(atol, rtol * the largest) count as 0.
-            Default: None, for a small multiple of the precision.
-        hermitian (bool): whether the matrices are known to be Hermitian. Default: False.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.pinv(ms.Tensor([[2.0, 0.0], [0.0, 4.0]])))
-        [[0.5  0.  ]
-         [0.   0.25]]
-    """
-    return _pinv(x, None if atol is None else float(atol), None if rtol is None else float(rtol), hermitian)
+    return jsl.expm(square_matrices(to_float(input)))
 
 
 @operator(name="svd")
@@ -331,11 +190,11 @@ def svd(input, full_matrices=False, compute_uv=True):
         >>> print(ops.svd(ms.Tensor([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False))
         [4. 3.]
     """
-    x = _matrices(input)
+    x = as_matrices(input)
     if not compute_uv:
         return jnp.linalg.svd(x, full_matrices=full_matrices, compute_uv=False)
     u, s, vh = jnp.linalg.svd(x, full_matrices=full_matrices)
-    return s, u, _transposed(vh)
+    return s, u, transposed(vh)
 
 
 @operator(name="qr")
@@ -356,7 +215,7 @@ def qr(input, mode="reduced"):
     """
     if mode not in ("reduced", "complete"):
         raise TypeError(f"'mode' should be 'reduced' or 'complete', but got {mode!r}.")
-    return tuple(jnp.linalg.qr(_matrices(input), mode))
+    return tuple(jnp.linalg.qr(as_matrices(input), mode))
 
 
 @operator(name="eig")
@@ -368,7 +227,7 @@ def eig(A):
         >>> print([t.shape for t in ops.eig(ops.eye(3))])
         [(3,), (3, 3)]
     """
-    return tuple(jnp.linalg.eig(_square(to_float(A))))
+    return tuple(jnp.linalg.eig(square_matrices(to_float(A))))
 
 
 @operator(name="eigvals")
@@ -381,7 +240,7 @@ def eigvals(A):
         >>> print(ops.eigvals(ms.Tensor([[2.0, 0.0], [0.0, 3.0]])))
         [2.+0.j 3.+0.j]
     """
-    return jnp.linalg.eigvals(_square(to_float(A)))
+    return jnp.linalg.eigvals(square_matrices(to_float(A)))
 
 
 @operator(name="geqrf")
@@ -396,7 +255,7 @@ def geqrf(input):
         >>> print([t.shape for t in ops.geqrf(ops.ones((3, 2)))])
         [(3, 2), (2,)]
     """
-    y, tau = jnp.linalg.qr(_matrices(input), "raw")
+    y, tau = jnp.linalg.qr(as_matrices(input), "raw")
     return jnp.swapaxes(y, -1, -2), tau
 
 
@@ -409,7 +268,7 @@ def orgqr(input, input2):
         >>> print(ops.orgqr(*ops.geqrf(ops.ones((3, 2)))).shape)
         (3, 2)
     """
-    return jax.lax.linalg.householder_product(_matrices(input), input2)
+    return jax.lax.linalg.householder_product(as_matrices(input), input2)
 
 
 @operator(3, name="ormqr")
@@ -425,36 +284,13 @@ def ormqr(input, tau, other, left=True, transpose=False):
     missing = [(0, 0)] * (input.ndim - 1)
     wide = jnp.pad(input, [*missing, (0, n - input.shape[-1])]) if input.shape[-1] < n else input[..., :n]
     q = jax.lax.linalg.householder_product(wide, jnp.pad(tau, [*missing[1:], (0, n - tau.shape[-1])]))
-    q = _transposed(q) if transpose else q
+    q = transposed(q) if transpose else q
     return jnp.matmul(q, other) if left else jnp.matmul(other, q)
 
 
-def _permutation(pivots, n):
+def permutation_of(pivots, n):
     """Row numbers after the exchanges that LAPACK's pivots, which count from 1, describe."""
     return jax.lax.linalg.lu_pivots_to_permutation(pivots.astype(jnp.int32) - 1, n)
-
-
-@operator(3, name="lu_solve")
-def lu_solve(b, LU_data, LU_pivots):
-    """The solution X of A X = b, from the LU decomposition of A.
-
-    Args:
-        b (Tensor): shape (..., N, K).
-        LU_data (Tensor): shape (..., N, N), both factors in one matrix.
-        LU_pivots (Tensor): shape (..., N), the rows exchanged, counted from 1.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.lu_solve(ms.Tensor([[2.0], [3.0]]), ms.Tensor([[2.0, 0.0], [0.0, 3.0]]), ms.Tensor([1, 2], ms.int32)))
-        [[1.]
-         [1.]]
-    """
-    b, lu = promote(b, LU_data)
-    rows = _permutation(LU_pivots, lu.shape[-1])
-    b = jnp.take_along_axis(b, rows[..., None], -2)
-    lower = jax.lax.linalg.triangular_solve(lu, b, left_side=True, lower=True, unit_diagonal=True)
-    return jax.lax.linalg.triangular_solve(lu, lower, left_side=True, lower=False)
 
 
 @operator(2, name="lu_unpack")
@@ -463,7 +299,7 @@ def _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
     k = min(m, n)
     parts = []
     if unpack_pivots:
-        rows = _permutation(LU_pivots, m)
+        rows = permutation_of(LU_pivots, m)
         parts.append(jnp.swapaxes(jax.nn.one_hot(rows, m, dtype=LU_data.dtype), -1, -2))
     if unpack_data:
         parts.append(jnp.tril(LU_data[..., :k], -1) + jnp.eye(m, k, dtype=LU_data.dtype))
@@ -496,23 +332,5 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
 @operator(name="MatrixLogarithm")
 def matrix_logarithm(x):
     """The logarithm of square complex matrices that have a full set of eigenvectors."""
-    values, vectors = jnp.linalg.eig(_square(x))
+    values, vectors = jnp.linalg.eig(square_matrices(x))
     return jnp.matmul(vectors * jnp.log(values)[..., None, :], jnp.linalg.inv(vectors))
-
-
-@operator(2, name="MatrixSolveLs")
-def matrix_solve_ls(matrix, rhs, l2):
-    """The X for which matrix X comes closest to rhs, with the penalty l2 * |X|**2, by the normal equations."""
-    a, b = promote(matrix, rhs)
-    square = jnp.matmul(_transposed(a), a)
-    return jnp.linalg.solve(square + l2 * jnp.eye(square.shape[-1], dtype=square.dtype), jnp.matmul(_transposed(a), b))
-
-
-@operator(4, name="TridiagonalMatMul", int_grad=True)
-def tridiagonal_matmul(superdiag, maindiag, subdiag, rhs):
-    """The product of tridiagonal matrices, given as diagonals of shape (..., 1, M), and matrices of shape (..., M, N)."""
-    above, main, below = (jnp.swapaxes(d, -1, -2) for d in (superdiag, maindiag, subdiag))
-    last = [(0, 0)] * (rhs.ndim - 2)
-    later = jnp.pad(rhs[..., 1:, :], [*last, (0, 1), (0, 0)])
-    earlier = jnp.pad(rhs[..., :-1, :], [*last, (1, 0), (0, 0)])
-    return above * later + main * rhs + below * earlier

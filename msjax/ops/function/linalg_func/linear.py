@@ -6,11 +6,11 @@ from msjax.autograd.op import Op, apply
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
-from msjax.ops.dispatch.promotion import as_operand, is_number, promote
+from msjax.ops.dispatch.promotion import is_number, promote
 
 __all__ = [
-    "addbmm", "addmm", "addmv", "addr", "baddbmm", "baddbmm_ext", "batch_dot", "bidense", "bmm", "cross", "dense", "dot",
-    "einsum", "einsum_ext", "ger", "inner", "kron", "matmul", "mm", "mv", "outer", "tensor_dot", "vecdot",
+    "batch_dot", "bmm", "cross", "dot", "einsum", "einsum_ext", "ger", "inner", "kron", "matmul", "mm", "mv", "outer",
+    "tensor_dot", "vecdot",
 ]  # fmt: skip
 
 
@@ -33,11 +33,11 @@ def matmul(input, other):
         raise ValueError("the operands should have at least one axis each.")
     if input.shape[-1] != other.shape[max(other.ndim - 2, 0)]:
         raise RuntimeError(f"the shapes {input.shape} and {other.shape} can't be multiplied.")
-    _one_dtype(input, other)
+    require_one_dtype(input, other)
     return jnp.matmul(input, other)
 
 
-def _one_dtype(*operands):
+def require_one_dtype(*operands):
     """Products don't convert: MindSpore's kernels take operands of one dtype, and a silent conversion would hide a forgotten cast."""
     if any(x.dtype != operands[0].dtype for x in operands):
         raise TypeError(f"the operands should have one dtype, but have {', '.join(str(x.dtype) for x in operands)}.")
@@ -60,7 +60,7 @@ def mm(input, mat2):
         [[ 7. 10.]
          [15. 22.]]
     """
-    x, y = _one_dtype(input, mat2)
+    x, y = require_one_dtype(input, mat2)
     _axes(x, "input", 2)
     _axes(y, "mat2", 2)
     return jnp.matmul(x, y)
@@ -76,7 +76,7 @@ def bmm(input_x, mat2):
         [[[3.]
           [3.]]]
     """
-    x, y = _one_dtype(input_x, mat2)
+    x, y = require_one_dtype(input_x, mat2)
     return jnp.matmul(x, y)
 
 
@@ -87,7 +87,7 @@ def _transposed(x, flag):
 @operator(2, name="MatMul", int_grad=True)
 def matmul_transposed(x, y, transpose_x, transpose_y):
     """The matrix product with either factor's last two axes exchanged first; the copy is left to the compiler."""
-    x, y = _one_dtype(x, y)
+    x, y = require_one_dtype(x, y)
     return jnp.matmul(_transposed(x, transpose_x), _transposed(y, transpose_y))
 
 
@@ -264,135 +264,6 @@ def batch_dot(x1, x2, axes=None):
 
 
 # ---- products and sums in one
-
-
-def _fused(x, product, beta, alpha):
-    x = as_operand(x).astype(product.dtype)
-    return jnp.asarray(beta, product.dtype) * x + jnp.asarray(alpha, product.dtype) * product
-
-
-@operator(3, name="addmm", int_grad=True)
-def addmm(input, mat1, mat2, *, beta=1, alpha=1):
-    """beta * input + alpha * (mat1 @ mat2), of matrices.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.addmm(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
-        [[ 8. 12.]
-         [18. 26.]]
-    """
-    return _fused(input, jnp.matmul(*_one_dtype(mat1, mat2)), beta, alpha)
-
-
-@operator(3, name="addmv", int_grad=True)
-def addmv(input, mat, vec, *, beta=1, alpha=1):
-    """beta * input + alpha * (mat @ vec), of a matrix and a vector.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.addmv(ms.Tensor([1.0, 2.0]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([3.0, 4.0])))
-        [12. 27.]
-    """
-    return _fused(input, jnp.matmul(*promote(mat, vec)), beta, alpha)
-
-
-@operator(3, name="addr", int_grad=True)
-def addr(x, vec1, vec2, *, beta=1, alpha=1):
-    """beta * x + alpha * outer(vec1, vec2).
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.addr(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
-        [[ 4.  6.]
-         [ 9. 12.]]
-    """
-    a, b = promote(vec1, vec2)
-    return _fused(x, a[:, None] * b[None, :], beta, alpha)
-
-
-@operator(3, name="addbmm", int_grad=True)
-def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
-    """beta * input + alpha * (the sum of the products of two batches of matrices).
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.addbmm(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ops.ones((3, 2, 2)), ops.ones((3, 2, 2))))
-        [[ 7.  8.]
-         [ 9. 10.]]
-    """
-    return _fused(input, jnp.einsum("bij,bjk->ik", *promote(batch1, batch2)), beta, alpha)
-
-
-@operator(3, name="baddbmm", int_grad=True)
-def baddbmm(input, batch1, batch2, beta=1, alpha=1):
-    """beta * input + alpha * (the products of two batches of matrices).
-
-    Example:
-        >>> from msjax import ops
-        >>> print(ops.baddbmm(ops.ones((1, 2, 2)), ops.ones((1, 2, 3)), ops.ones((1, 3, 2))))
-        [[[4. 4.]
-          [4. 4.]]]
-    """
-    return _fused(input, jnp.matmul(*promote(batch1, batch2)), beta, alpha)
-
-
-def baddbmm_ext(input, batch1, batch2, *, beta=1, alpha=1):
-    """beta * input + alpha * (the products of two batches of matrices); see `baddbmm`.
-
-    Example:
-        >>> from msjax import ops
-        >>> print(ops.baddbmm_ext(ops.ones((1, 2, 2)), ops.ones((1, 2, 3)), ops.ones((1, 3, 2)), beta=0))
-        [[[3. 3.]
-          [3. 3.]]]
-    """
-    return baddbmm(input, batch1, batch2, beta, alpha)
-
-
-@operator(3, name="Dense")
-def dense(input, weight, bias=None):
-    """input @ weight.T + bias, over the last axis of `input`.
-
-    Args:
-        input (Tensor): shape (..., in).
-        weight (Tensor): shape (out, in), or (in,).
-        bias (Tensor, optional): shape (out,). Default: None.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.dense(ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0, 4.0]]), ms.Tensor([0.5])))
-        [[11.5]]
-    """
-    _one_dtype(input, weight, *(() if bias is None else (bias,)))
-    out = jnp.matmul(input, weight.T)
-    return out if bias is None else out + bias
-
-
-# The order in which backward() reports to their hooks: as PyTorch's linear, the bias first.
-dense.op.accumulation_order = (2, 0, 1)
-
-
-@operator(4, name="bidense")
-def bidense(input1, input2, weight, bias=None):
-    """input1 @ weight[k] @ input2 + bias[k] for each k, over the last axes.
-
-    Args:
-        input1 (Tensor): shape (..., in1).
-        input2 (Tensor): shape (..., in2).
-        weight (Tensor): shape (out, in1, in2).
-        bias (Tensor, optional): shape (out,). Default: None.
-
-    Example:
-        >>> from msjax import ops
-        >>> print(ops.bidense(ops.ones((1, 2)), ops.ones((1, 3)), ops.ones((4, 2, 3))))
-        [[6. 6. 6. 6.]]
-    """
-    out = jnp.einsum("...i,kij,...j->...k", input1, weight, input2)
-    return out if bias is None else out + bias
 
 
 def _einsum(*args):

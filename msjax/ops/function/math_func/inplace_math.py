@@ -11,9 +11,7 @@ from msjax.ops.function.math_func import elementary, elementwise, special
 from msjax.ops.function.nn_func.activations import sigmoid
 from msjax.ops.methods.inplace import inplace
 
-__all__ = [
-    "bernoulli_", "clamp_", "erfinv_", "exponential_", "inplace_sigmoid", "normal_", "random_", "tanh_", "uniform_",
-]  # fmt: skip
+__all__ = ["bernoulli_", "clamp_", "erfinv_", "exponential_", "inplace_sigmoid", "normal_", "random_", "tanh_", "uniform_"]
 
 clamp_ = inplace(elementwise.clamp)
 erfinv_ = inplace(special.erfinv)

@@ -5,17 +5,16 @@ import jax.numpy as jnp
 
 from msjax.checks import check_axis
 from msjax.common import dtype as mstype
-from msjax.errors import describe
-from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 
 __all__ = [
-    "all", "amax", "amin", "aminmax", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "min", "nanmean",
-    "nansum", "prod", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "std", "std_mean", "sum", "var", "var_mean",
+    "all", "any", "count_nonzero", "logsumexp", "mean", "nanmean", "nansum", "prod", "reduce_mean", "reduce_sum", "std",
+    "std_mean", "sum", "var", "var_mean",
 ]  # fmt: skip
 
 
-def _axes(axis, x, scalars=True):
+def reduced_axes(axis, x, scalars=True):
     """The axes as jax takes them; None or an empty tuple: all.
 
     Args:
@@ -60,7 +59,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
         >>> print(ops.sum(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [3. 7.]
     """
-    return jnp.sum(x := _wide(_cast(as_operand(input), dtype)), _axes(dim, x), keepdims=keepdim)
+    return jnp.sum(x := _wide(_cast(as_operand(input), dtype)), reduced_axes(dim, x), keepdims=keepdim)
 
 
 @operator(tensors=True)
@@ -82,7 +81,7 @@ def mean(x, axis=None, keep_dims=False):
         [2. 3.]
     """
     x = as_operand(x)
-    axes = _axes(axis, x)
+    axes = reduced_axes(axis, x)
     kind = kind_of(x.dtype)
     if kind == "b":
         raise TypeError("the mean of Bools is not defined; convert to Float32 first.")
@@ -108,7 +107,7 @@ def prod(input, axis=None, keep_dims=False, dtype=None):
         >>> print(ops.prod(ms.Tensor([2.0, 3.0, 4.0])))
         24.0
     """
-    return jnp.prod(x := _wide(_cast(as_operand(input), dtype)), _axes(axis, x), keepdims=keep_dims)
+    return jnp.prod(x := _wide(_cast(as_operand(input), dtype)), reduced_axes(axis, x), keepdims=keep_dims)
 
 
 # The class forms keep the dtype of integers, where the functions count in Int64.
@@ -118,7 +117,7 @@ def _kept(name, fn):
     def kernel(x, axis, keep_dims):
         x = as_operand(x)
         bools = kind_of(x.dtype) == "b"
-        out = fn(x.astype(jnp.int32) if bools else x, _axes(axis, x), keepdims=keep_dims)
+        out = fn(x.astype(jnp.int32) if bools else x, reduced_axes(axis, x), keepdims=keep_dims)
         return out != 0 if bools else out.astype(x.dtype)
 
     kernel.__name__ = name
@@ -153,214 +152,7 @@ def reduce_mean(x, axis=()):
     return mean(x, axis)
 
 
-def reduce_max(x, axis=()):
-    """The largest values over axes (all by default); see `amax`.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.reduce_max(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
-        [3. 4.]
-    """
-    return amax(x, axis)
-
-
-def reduce_min(x, axis=()):
-    """The smallest values over axes (all by default); see `amin`.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.reduce_min(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
-        [1. 2.]
-    """
-    return amin(x, axis)
-
-
 # ---- extremes
-
-
-@operator(2, name="amax", int_grad=(0,))
-def _amax(input, where, axis, keepdims, initial):
-    if where is None and initial is None:
-        return jnp.max(input, _axes(axis, input), keepdims=keepdims)
-    return jnp.max(input, _axes(axis, input), keepdims=keepdims, initial=initial, where=where)
-
-
-@operator(2, name="amin", int_grad=(0,))
-def _amin(input, where, axis, keepdims, initial):
-    if where is None and initial is None:
-        return jnp.min(input, _axes(axis, input), keepdims=keepdims)
-    return jnp.min(input, _axes(axis, input), keepdims=keepdims, initial=initial, where=where)
-
-
-def _check_where(name, initial, where):
-    if where is not None and initial is None:
-        raise ValueError(f"For '{name}', 'where' needs 'initial', the value where nothing is selected.")
-
-
-def amax(input, axis=None, keepdims=False, *, initial=None, where=None):
-    """The largest values over axes; equal ones share the gradient.
-
-    Args:
-        input (Tensor): any shape and real dtype.
-        axis (int, tuple or list, optional): the axes. Default: None, for all.
-        keepdims (bool): whether reduced axes stay, with size 1. Default: False.
-        initial (number, optional): the result is at least this. Default: None.
-        where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.amax(ms.Tensor([[1.0, 5.0], [3.0, 4.0]]), 0))
-        [3. 5.]
-    """
-    _check_where("amax", initial, where)
-    return _amax(input, where, axis, keepdims, initial)
-
-
-def amin(input, axis=None, keepdims=False, *, initial=None, where=None):
-    """The smallest values over axes; equal ones share the gradient.
-
-    Args:
-        input (Tensor): any shape and real dtype.
-        axis (int, tuple or list, optional): the axes. Default: None, for all.
-        keepdims (bool): whether reduced axes stay, with size 1. Default: False.
-        initial (number, optional): the result is at most this. Default: None.
-        where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.amin(ms.Tensor([[1.0, 5.0], [3.0, 4.0]]), 0))
-        [1. 4.]
-    """
-    _check_where("amin", initial, where)
-    return _amin(input, where, axis, keepdims, initial)
-
-
-def _with_index(name, arg, fill):
-    def kernel(input, where, axis, keepdims, initial):
-        x = input
-        if where is not None:
-            x = jnp.where(where, x, jnp.asarray(initial, x.dtype))
-        if x.ndim == 0:
-            return x, jnp.zeros((), mstype.to_jax(mstype.int64))
-        index = arg(x, _axes(axis, x), keepdims=True)
-        values = jnp.take_along_axis(x, index, axis)
-        if not keepdims:
-            index, values = jnp.squeeze(index, axis), jnp.squeeze(values, axis)
-        return values, index.astype(mstype.to_jax(mstype.int64))
-
-    kernel.__name__ = name
-    return operator(2, name=name, int_grad=(0,))(kernel)
-
-
-_max_with_index = _with_index("max", jnp.argmax, -jnp.inf)
-_min_with_index = _with_index("min", jnp.argmin, jnp.inf)
-
-
-def _extreme(name, whole, with_index, input, axis, keepdims, initial, where):
-    _check_where(name, initial, where)
-    if axis is None:
-        from msjax.ops.function.array_func.creation import zeros
-
-        return whole(input, where, None, False, initial), zeros((), mstype.int64)
-    axis = freeze(axis)
-    if isinstance(axis, bool) or not isinstance(axis, int):
-        raise TypeError(f"For '{name}', 'axis' should be an int or None, but got {describe(axis)}.")
-    return with_index(input, where, axis, keepdims, initial)
-
-
-def max(input, axis=None, keepdims=False, *, initial=None, where=None):
-    """The largest values along an axis, and where they are.
-
-    Args:
-        input (Tensor): any shape and real dtype.
-        axis (int, optional): the axis. Default: None, for the largest of all elements, given with the index 0.
-        keepdims (bool): whether the axis stays, with size 1. Default: False.
-        initial (number, optional): stands for elements that don't count. Default: None.
-        where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
-
-    Returns:
-        (values, indices): two Tensors, the second of Int64. Among equal values the first counts.
-
-    Raises:
-        TypeError: `axis` is no int.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> values, indices = ops.max(ms.Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
-        >>> print(values, indices)
-        [5. 4.] [1 1]
-    """
-    return _extreme("max", _amax, _max_with_index, input, axis, keepdims, initial, where)
-
-
-def min(input, axis=None, keepdims=False, *, initial=None, where=None):
-    """The smallest values along an axis, and where they are.
-
-    Args:
-        input (Tensor): any shape and real dtype.
-        axis (int, optional): the axis. Default: None, for the smallest of all elements, given with the index 0.
-        keepdims (bool): whether the axis stays, with size 1. Default: False.
-        initial (number, optional): stands for elements that don't count. Default: None.
-        where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
-
-    Returns:
-        (values, indices): two Tensors, the second of Int64. Among equal values the first counts.
-
-    Raises:
-        TypeError: `axis` is no int.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> values, indices = ops.min(ms.Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
-        >>> print(values, indices)
-        [1. 3.] [0 0]
-    """
-    return _extreme("min", _amin, _min_with_index, input, axis, keepdims, initial, where)
-
-
-@operator(int_grad=True)
-def aminmax(input, *, axis=0, keepdims=False):
-    """The smallest and the largest values along an axis (of all elements if it is None).
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print([str(t) for t in ops.aminmax(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), axis=1)])
-        ['[1. 3.]', '[2. 4.]']
-    """
-    return jnp.min(input, axis, keepdims=keepdims), jnp.max(input, axis, keepdims=keepdims)
-
-
-@operator(differentiable=False)
-def argmax(input, dim=None, keepdim=False):
-    """The index of the largest value along axis `dim`, of the flattened Tensor by default, as Int64.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.argmax(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
-        [1 1]
-    """
-    return jnp.argmax(input, _axes(dim, input), keepdims=keepdim and dim is not None).astype(mstype.to_jax(mstype.int64))
-
-
-@operator(differentiable=False)
-def argmin(input, axis=None, keepdims=False):
-    """The index of the smallest value along `axis`, of the flattened Tensor by default, as Int32.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.argmin(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
-        [0 0]
-    """
-    return jnp.argmin(input, _axes(axis, input), keepdims=keepdims and axis is not None).astype(jnp.int32)
 
 
 # ---- tests
@@ -376,7 +168,7 @@ def all(input, axis=None, keep_dims=False):
         >>> print(ops.all(ms.Tensor([True, False])))
         False
     """
-    return jnp.all(x := as_operand(input), _axes(axis, x), keepdims=keep_dims)
+    return jnp.all(x := as_operand(input), reduced_axes(axis, x), keepdims=keep_dims)
 
 
 @operator(differentiable=False, tensors=True)
@@ -389,7 +181,7 @@ def any(input, axis=None, keep_dims=False):
         >>> print(ops.any(ms.Tensor([True, False])))
         True
     """
-    return jnp.any(x := as_operand(input), _axes(axis, x), keepdims=keep_dims)
+    return jnp.any(x := as_operand(input), reduced_axes(axis, x), keepdims=keep_dims)
 
 
 @operator(differentiable=False)
@@ -402,7 +194,7 @@ def count_nonzero(x, axis=(), keep_dims=False, dtype=mstype.int32):
         >>> print(ops.count_nonzero(ms.Tensor([0, 3, 4])))
         2
     """
-    return jnp.count_nonzero(x, _axes(axis, x), keepdims=keep_dims).astype(mstype.to_jax(dtype))
+    return jnp.count_nonzero(x, reduced_axes(axis, x), keepdims=keep_dims).astype(mstype.to_jax(dtype))
 
 
 # ---- moments
@@ -418,7 +210,7 @@ def var(input, axis=None, ddof=0, keepdims=False):
         >>> print(ops.var(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [1. 1.]
     """
-    return jnp.var(x := to_float(input), _axes(axis, x, False), ddof=int(ddof), keepdims=keepdims)
+    return jnp.var(x := to_float(input), reduced_axes(axis, x, False), ddof=int(ddof), keepdims=keepdims)
 
 
 @operator(tensors=True)
@@ -431,7 +223,7 @@ def std(input, axis=None, ddof=0, keepdims=False):
         >>> print(ops.std(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
         [1. 1.]
     """
-    return jnp.std(x := to_float(input), _axes(axis, x, False), ddof=int(ddof), keepdims=keepdims)
+    return jnp.std(x := to_float(input), reduced_axes(axis, x, False), ddof=int(ddof), keepdims=keepdims)
 
 
 @operator()
@@ -445,7 +237,7 @@ def var_mean(input, axis=None, ddof=0, keepdims=False):
         ['[1. 1.]', '[2. 3.]']
     """
     x = to_float(input)
-    axes = _axes(axis, x, False)
+    axes = reduced_axes(axis, x, False)
     return jnp.var(x, axes, ddof=int(ddof), keepdims=keepdims), jnp.mean(x, axes, keepdims=keepdims)
 
 
@@ -460,7 +252,7 @@ def std_mean(input, axis=None, ddof=0, keepdims=False):
         ['[1. 1.]', '[2. 3.]']
     """
     x = to_float(input)
-    axes = _axes(axis, x, False)
+    axes = reduced_axes(axis, x, False)
     return jnp.std(x, axes, ddof=int(ddof), keepdims=keepdims), jnp.mean(x, axes, keepdims=keepdims)
 
 
@@ -470,7 +262,7 @@ def _logsumexp(input, dim, keepdim):
     if dim is None or kind_of(x.dtype) in "iu":
         raise TypeError("'logsumexp' takes a Tensor of floats, and axes or () for all.")
     x = to_float(x)
-    return jax.nn.logsumexp(x, _axes(dim, x), keepdims=keepdim)
+    return jax.nn.logsumexp(x, reduced_axes(dim, x), keepdims=keepdim)
 
 
 def logsumexp(input, dim, keepdim=False, *, keep_dims=None):
@@ -504,7 +296,7 @@ def nansum(input, axis=None, keepdims=False, *, dtype=None):
         4.0
     """
     x = _cast(input, dtype)
-    return jnp.nansum(x, _axes(axis, x), keepdims=keepdims).astype(x.dtype)
+    return jnp.nansum(x, reduced_axes(axis, x), keepdims=keepdims).astype(x.dtype)
 
 
 @operator()
@@ -517,4 +309,4 @@ def nanmean(input, axis=None, keepdims=False, *, dtype=None):
         >>> print(ops.nanmean(ms.Tensor([1.0, 3.0, float('nan')])))
         2.0
     """
-    return jnp.nanmean(x := _cast(to_float(input), dtype), _axes(axis, x), keepdims=keepdims)
+    return jnp.nanmean(x := _cast(to_float(input), dtype), reduced_axes(axis, x), keepdims=keepdims)

@@ -3,5 +3,7 @@
 from msjax.lazy import gather
 
 __getattr__, __dir__ = gather(
-    __name__, "activations classification convolution ctc dropouts losses normalization pads pooling", "msjax.ops"
+    __name__,
+    "activations softmaxes classification convolution ctc dropouts losses normalization pads pooling unpooling",
+    "msjax.ops",
 )

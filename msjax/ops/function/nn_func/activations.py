@@ -4,8 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
-from msjax.common import dtype as mstype
-from msjax.errors import describe
+from msjax.checks import check_int, check_number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
@@ -13,31 +12,10 @@ from msjax.ops.function.array_func.indexing import rebind
 from msjax.ops.function.math_func.tables import unary
 
 __all__ = [
-    "celu", "elu", "fast_gelu", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-    "leaky_relu", "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "rrelu", "selu", "sigmoid", "silu",
-    "soft_shrink", "softmax", "softmin", "softplus", "softshrink", "softsign", "swiglu", "tanhshrink", "threshold",
+    "celu", "elu", "fast_gelu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid",
+    "mish", "prelu", "relu", "relu6", "rrelu", "selu", "sigmoid", "silu", "soft_shrink", "softplus", "softshrink", "softsign",
+    "swiglu", "tanhshrink", "threshold",
 ]  # fmt: skip
-
-
-def _int(value, name):
-    """The value, if it is an int; TypeError otherwise."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"'{name}' should be an int, but got {describe(value)}.")
-    return value
-
-
-def _ints(value, name):
-    """The value, if it is an int, or a tuple of ints; TypeError otherwise."""
-    if isinstance(value, (tuple, list)):
-        return tuple(_int(v, name) for v in value)
-    return _int(value, name)
-
-
-def _real(value, name):
-    """The value, if it is an int or a float; TypeError otherwise."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"'{name}' should be an int or a float, but got {describe(value)}.")
-    return value
 
 
 @jax.custom_jvp
@@ -213,7 +191,7 @@ def leaky_relu(input, alpha=0.2):
         >>> print(ops.leaky_relu(ms.Tensor([-2.0, 0.5, 2.0]), 0.1))
         [-0.2  0.5  2. ]
     """
-    _real(alpha, "alpha")
+    check_number(alpha, "alpha")
     x = to_float(input)
     return (jnp.maximum if alpha <= 1 else jnp.minimum)(x, jnp.asarray(alpha, x.dtype) * x)
 
@@ -284,7 +262,7 @@ def softshrink(input, lambd=0.5):
         >>> print(ops.softshrink(ms.Tensor([-2.0, 0.5, 2.0])))
         [-1.5  0.   1.5]
     """
-    if _real(lambd, "lambd") < 0:
+    if check_number(lambd, "lambd") < 0:
         raise RuntimeError(f"'lambd' should not be negative, but got {lambd}.")
     x = need_floats(input)
     return jnp.where(x > lambd, x - lambd, jnp.where(x < -lambd, x + lambd, jnp.zeros_like(x)))
@@ -318,7 +296,7 @@ def threshold(input, thr, value):
         >>> print(ops.threshold(ms.Tensor([-2.0, 0.5, 2.0]), 0.5, 9.0))
         [9. 9. 2.]
     """
-    _real(thr, "thr"), _real(value, "value")
+    check_number(thr, "thr"), check_number(value, "value")
     x = as_operand(input)
     return jnp.where(x > jnp.asarray(thr).astype(x.dtype), x, jnp.asarray(value).astype(x.dtype))
 
@@ -383,51 +361,8 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3):
     return apply(_RRELU, (input, next_key()), (float(lower), float(upper)))
 
 
-def _typed(x, dtype):
-    return to_float(x if dtype is None else as_operand(x).astype(mstype.to_jax(dtype)))
-
-
-@operator()
-def softmax(input, axis=-1, *, dtype=None):
-    """exp(input) / sum(exp(input)) along `axis`.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.softmax(ms.Tensor([1.0, 2.0])))
-        [0.26894143 0.7310586 ]
-    """
-    return jax.nn.softmax(_typed(input, dtype), _ints(axis, "axis"))
-
-
-@operator()
-def softmin(x, axis=-1, *, dtype=None):
-    """softmax(-x) along `axis`.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.softmin(ms.Tensor([1.0, 2.0])))
-        [0.7310586  0.26894143]
-    """
-    return jax.nn.softmax(-_typed(x, dtype), _ints(axis, "axis"))
-
-
-@operator()
-def log_softmax(logits, axis=-1):
-    """log(softmax(logits)) along `axis`, computed without overflow.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.log_softmax(ms.Tensor([1.0, 2.0])))
-        [-1.3132616  -0.31326163]
-    """
-    return jax.nn.log_softmax(to_float(logits), _int(axis, "axis"))
-
-
 def _halves(x, axis):
-    if not -x.ndim <= _int(axis, "axis") < x.ndim:
+    if not -x.ndim <= check_int(axis, "axis") < x.ndim:
         raise ValueError(f"axis {axis} is out of range for an input of shape {x.shape}.")
     if x.shape[axis] % 2:
         raise ValueError(f"axis {axis} should have an even size to be halved, but the shape is {x.shape}.")
@@ -460,42 +395,3 @@ def swiglu(input, dim=-1):
     """
     first, second = _halves(to_float(input), dim)
     return jax.nn.silu(first) * second
-
-
-def _gumbel_softmax(logits, key, tau, hard, dim):
-    logits = to_float(logits)
-    noise = jax.random.gumbel(wrap(key), logits.shape, logits.dtype)
-    soft = jax.nn.softmax((logits + noise) / tau, dim)
-    if not hard:
-        return soft
-    picked = jax.nn.one_hot(jnp.argmax(soft, dim), soft.shape[dim], dtype=soft.dtype, axis=dim)
-    # One-hot forward, with the gradient of the soft sample.
-    return jax.lax.stop_gradient(picked - soft) + soft
-
-
-_GUMBEL_SOFTMAX = Op("gumbel_softmax", _gumbel_softmax)
-
-
-def gumbel_softmax(logits, tau=1.0, hard=False, dim=-1):
-    """A random, differentiable choice: softmax((logits + Gumbel noise) / tau) along `dim`.
-
-    Args:
-        logits (Tensor): unnormalized log probabilities, of floats.
-        tau (float): the temperature, above 0. Default: 1.0.
-        hard (bool): whether the result is one-hot, with the gradient of the soft one. Default: False.
-        dim (int): the axis of choices. Default: -1.
-
-    Raises:
-        ValueError: `tau` is not positive.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.gumbel_softmax(ms.Tensor([[1.0, 2.0, 3.0]]), hard=True).sum())
-        1.0
-    """
-    if tau <= 0:
-        raise ValueError(f"For 'gumbel_softmax', 'tau' should be positive, but got {tau}.")
-    if not -logits.ndim <= dim < logits.ndim:
-        raise ValueError(f"For 'gumbel_softmax', 'dim' {dim} is out of range for {logits.ndim} axes.")
-    return apply(_GUMBEL_SOFTMAX, (logits, next_key()), (float(tau), bool(hard), dim % logits.ndim))

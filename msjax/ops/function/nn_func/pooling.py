@@ -1,9 +1,6 @@
 """Pooling over windows of the last axes."""
 
-import jax
-
 from msjax.autograd.op import apply
-from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
@@ -11,18 +8,16 @@ from msjax.ops.function.nn_func.pooling_kernels import (
     ADAPTIVE_AVG_POOL,
     ADAPTIVE_MAX_POOL,
     AVG_POOL,
-    FRACTIONAL_MAX_POOL,
     LP_POOL,
     MAX_POOL,
     MAX_POOL_WITH_INDEX,
-    MAX_UNPOOL,
 )
 from msjax.ops.function.nn_func.sliding import ceil_pads, n_ints, out_sizes
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool2d_ext", "adaptive_avg_pool3d", "adaptive_max_pool1d",
-    "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "fractional_max_pool2d",
-    "fractional_max_pool3d", "lp_pool1d", "lp_pool2d", "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d",
+    "adaptive_max_pool2d", "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d",
+    "max_pool2d", "max_pool3d",
 ]  # fmt: skip
 
 
@@ -319,111 +314,3 @@ def adaptive_max_pool3d(input, output_size, return_indices=False):
     """
     out, index = _adaptive(ADAPTIVE_MAX_POOL, 3, input, output_size, "adaptive_max_pool3d")
     return (out, index.int()) if return_indices else out
-
-
-def _unpool(n, who, x, indices, kernel_size, stride, padding, output_size):
-    check_tensor(x, "x", (n + 1, n + 2), who)
-    if not isinstance(indices, Tensor) or indices.dtype.kind != "i":
-        raise TypeError(f"For '{who}', 'indices' should be a Tensor of integers, but got {describe(indices)}.")
-    if indices.shape != x.shape:
-        raise ValueError(f"For '{who}', 'indices' should have the shape of 'x', {x.shape}, but its shape is {indices.shape}.")
-    kernel = n_ints(kernel_size, n, "kernel_size", who)
-    stride = kernel if stride in (None, 0) else n_ints(stride, n, "stride", who)
-    pads = n_ints(padding, n, "padding", who, lowest=0)
-    sizes = tuple([(s - 1) * t - 2 * p + k for s, t, p, k in zip(x.shape[x.ndim - n :], stride, pads, kernel)])
-    if output_size:
-        wanted = freeze(output_size)
-        wanted = wanted[len(wanted) - n :] if len(wanted) == x.ndim else wanted
-        if len(wanted) != n or any(not s - t < w < s + t for s, t, w in zip(sizes, stride, wanted)):
-            raise ValueError(
-                f"For '{who}', 'output_size' should differ from {sizes} by less than the stride {stride}, but got {output_size}."
-            )
-        sizes = wanted
-    return apply(MAX_UNPOOL, (x, indices), (sizes,))
-
-
-def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """Zeros with the elements of `x` where max-pooling found them; see `max_unpool2d`."""
-    return _unpool(1, "max_unpool1d", x, indices, kernel_size, stride, padding, output_size)
-
-
-def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """Zeros with the elements of `x` where max-pooling found them.
-
-    Args:
-        x (Tensor): of shape (N, C, H, W) or (C, H, W).
-        indices (Tensor): of the same shape: the numbers that max-pooling returned.
-        kernel_size, stride, padding (int or tuple): those of the max-pooling.
-        output_size (tuple, optional): the shape of the output, or its last two numbers, where several are possible.
-
-    Raises:
-        TypeError, ValueError: an argument of a wrong type, shape or value.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> out, index = ops.max_pool2d(ms.Tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), 2, return_indices=True)
-        >>> print(ops.max_unpool2d(out, index, 2))
-        [[[[0. 0.]
-           [0. 4.]]]]
-    """
-    return _unpool(2, "max_unpool2d", x, indices, kernel_size, stride, padding, output_size)
-
-
-def max_unpool3d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """Zeros with the elements of `x` where max-pooling found them; see `max_unpool2d`."""
-    return _unpool(3, "max_unpool3d", x, indices, kernel_size, stride, padding, output_size)
-
-
-def _fractional(n, who, input, kernel_size, output_size, output_ratio, return_indices, samples):
-    check_tensor(input, "input", (n + 1, n + 2), who)
-    kernel = n_ints(kernel_size, n, "kernel_size", who)
-    if (output_size is None) == (output_ratio is None):
-        raise ValueError(f"For '{who}', give one of 'output_size' and 'output_ratio'.")
-    sizes = input.shape[-n:]
-    if output_size is None:
-        ratios = freeze(output_ratio)
-        ratios = ratios if isinstance(ratios, tuple) else (ratios,) * n
-        if any(not 0 < r < 1 for r in ratios):
-            raise ValueError(f"For '{who}', 'output_ratio' should be in (0, 1), but got {output_ratio}.")
-        output_size = tuple([int(s * r) for s, r in zip(sizes, ratios)])
-    outs = n_ints(output_size, n, "output_size", who)
-    if samples is None:
-        key = jax.random.wrap_key_data(default_generator.next_key())
-        samples = jax.random.uniform(key, (*input.shape[:-n], n), input._value.dtype)
-    out = apply(FRACTIONAL_MAX_POOL, (input, samples), (kernel, outs))
-    return out if return_indices else out[0]
-
-
-def fractional_max_pool2d(
-    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
-):  # fmt: skip
-    """The maxima of windows that begin at random places, of an input (N, C, H, W) or (C, H, W).
-
-    Args:
-        input (Tensor): of shape (N, C, H, W) or (C, H, W).
-        kernel_size (int or tuple): the window: for both axes, or (height, width).
-        output_size (int or tuple, optional): the output's sizes.
-        output_ratio (float or tuple, optional): the output's sizes as a share of the input's.
-        return_indices (bool): whether to return, too, where the maxima are, counted in C order over (H, W), as Int64.
-        _random_samples (Tensor, optional): in the place of random numbers, of shape (N, C, 2) in [0, 1).
-
-    Raises:
-        ValueError: none or both of size and ratio are given, or the windows don't fit.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> ops.fractional_max_pool2d(ops.ones((1, 2, 7, 8)), 2, output_size=(3, 4)).shape
-        (1, 2, 3, 4)
-    """
-    who = "fractional_max_pool2d"
-    return _fractional(2, who, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
-
-
-def fractional_max_pool3d(
-    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
-):  # fmt: skip
-    """The maxima of windows that begin at random places, of an input (N, C, D, H, W); see `fractional_max_pool2d`."""
-    who = "fractional_max_pool3d"
-    return _fractional(3, who, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)

@@ -2,4 +2,4 @@
 
 from msjax.lazy import gather
 
-__getattr__, __dir__ = gather(__name__, "sampling", "msjax.ops")
+__getattr__, __dir__ = gather(__name__, "sampling distributions choices", "msjax.ops")

@@ -1,0 +1,134 @@
+"""Derivatives along directions: linearize, and Taylor series by jet."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.autograd.recording import check_function
+from msjax.common.tensor import Tensor, is_tensor, wrap
+from msjax.errors import describe
+from msjax.ops.function.control.transforms import Lifted
+
+__all__ = ["derivative", "jet", "linearize"]
+
+
+def linearize(fn, inputs):
+    """The value of a function, and its Jacobian-vector product at these inputs as a function of the direction.
+
+    Args:
+        fn (callable): a function or Cell of Tensors.
+        inputs (Tensor or tuple): where to linearize.
+
+    Returns:
+        (outputs, function from a direction, of the inputs' shapes, to the product).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> out, product = ops.linearize(lambda x: x * x, ms.Tensor([1.0, 2.0]))
+        >>> print(out, product(ms.Tensor([1.0, 1.0])))
+        [1. 4.] [2. 4.]
+    """
+    inputs = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+    call = Lifted(check_function(fn, "linearize"), inputs)
+    out, product = jax.linearize(call.run, *(t._value for t in [*call.tensors, *call.reached]))
+
+    def along(*v):
+        v = v[0] if len(v) == 1 and isinstance(v[0], (tuple, list)) else v
+        if [d.shape for d in v] != [t.shape for t in call.tensors]:
+            raise ValueError(
+                f"The direction should have the inputs' shapes, {[t.shape for t in call.tensors]}, but has {[d.shape for d in v]}."
+            )
+        still = [jnp.zeros_like(t._value) for t in call.reached]
+        found = product(*(d._value.astype(t._value.dtype) for d, t in zip(v, call.tensors)), *still)
+        return jax.tree.unflatten(call.tree, [wrap(p) for p in found])
+
+    return jax.tree.unflatten(call.tree, [wrap(o) for o in out]), along
+
+
+def _pairs(primals, series, who):
+    single = isinstance(primals, Tensor)
+    primals = (primals,) if single else tuple(primals)
+    series = (series,) if isinstance(series, Tensor) else tuple(series)
+    for value in (*primals, *series):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"For '{who}', primals and series should be Tensors or tuples of them, but got {describe(value)}.")
+    return primals, series
+
+
+def jet(fn, primals, series):
+    """The value of a function on a curve, and the curve's derivatives.
+
+    Args:
+        fn (callable): a function or Cell of Tensors.
+        primals (Tensor or tuple): where the curve starts.
+        series (Tensor or tuple): for each of them a Tensor of shape (order, *shape): the derivatives of the curve.
+
+    Returns:
+        (outputs, their derivatives, of shape (order, *shape)).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> out, derivatives = ops.jet(lambda x: x * x * x, ms.Tensor(2.0), ms.Tensor([1.0, 0.0]))
+        >>> print(out, derivatives)
+        8.0 [12. 12.]
+    """
+    primals, series = _pairs(primals, series, "jet")
+    order = series[0].shape[0] if series[0].ndim else 0
+    if order == 0 or any(s.shape != (order, *p.shape) for p, s in zip(primals, series)):
+        raise ValueError(
+            f"For 'jet', each series should have shape (order, *shape), but got {[s.shape for s in series]} "
+            f"for primals of shape {[p.shape for p in primals]}."
+        )
+    call = Lifted(check_function(fn, "jet"), primals)
+    factors = _factorials(order)
+    steps = [s._value / factors[1:].reshape((order,) + (1,) * (s.ndim - 1)).astype(s._value.dtype) for s in series]
+    constants = [t._value for t in call.reached]
+
+    def along(t):
+        # The curve as a polynomial in t; nested derivatives at t = 0 are then those of the function on it.
+        points = []
+        for p, s in zip(call.tensors, steps):
+            value = p._value
+            for k in range(order):
+                value = value + s[k] * t ** (k + 1)
+            points.append(value)
+        return call.run(*points, *constants)
+
+    derivatives, current = [], along
+    for _ in range(order):
+        current = jax.jacfwd(current)
+        derivatives.append(current)
+    zero = jnp.zeros((), primals[0]._value.dtype)
+    out = along(zero)
+    rows = [d(zero) for d in derivatives]
+    columns = [jnp.stack([row[i] for row in rows]) for i in range(len(out))]
+    return jax.tree.unflatten(call.tree, [wrap(o) for o in out]), jax.tree.unflatten(call.tree, [wrap(c) for c in columns])
+
+
+def _factorials(order):
+    return jnp.cumprod(jnp.maximum(jnp.arange(order + 1), 1).astype(jnp.float32))
+
+
+def derivative(fn, primals, order):
+    """The value of a function, and its derivative of an order in each input's own direction, elementwise.
+
+    Args:
+        fn (callable): a function or Cell of Tensors.
+        primals (Tensor or tuple): where.
+        order (int): which derivative.
+
+    Returns:
+        (outputs, their derivatives).
+
+    Raises:
+        ValueError: `order` is not positive.
+    """
+    if not isinstance(order, int) or order < 1:
+        raise ValueError(f"For 'derivative', 'order' should be a positive int, but got {describe(order)}.")
+    primals, _ = _pairs(primals, (), "derivative")
+    series = tuple(
+        wrap(jnp.zeros((order, *p.shape), p._value.dtype).at[0].set(jnp.ones(p.shape, p._value.dtype))) for p in primals
+    )
+    out, found = jet(fn, primals, series)
+    return out, jax.tree.map(lambda t: t[order - 1], found, is_leaf=is_tensor)

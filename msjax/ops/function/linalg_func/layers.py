@@ -1,0 +1,138 @@
+"""Matrix products with something added: addmm and the like, dense layers."""
+
+import jax.numpy as jnp
+
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import as_operand, promote
+from msjax.ops.function.linalg_func.linear import require_one_dtype
+
+__all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "baddbmm_ext", "bidense", "dense"]
+
+
+def _fused(x, product, beta, alpha):
+    x = as_operand(x).astype(product.dtype)
+    return jnp.asarray(beta, product.dtype) * x + jnp.asarray(alpha, product.dtype) * product
+
+
+@operator(3, name="addmm", int_grad=True)
+def addmm(input, mat1, mat2, *, beta=1, alpha=1):
+    """beta * input + alpha * (mat1 @ mat2), of matrices.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addmm(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]])))
+        [[ 8. 12.]
+         [18. 26.]]
+    """
+    return _fused(input, jnp.matmul(*require_one_dtype(mat1, mat2)), beta, alpha)
+
+
+@operator(3, name="addmv", int_grad=True)
+def addmv(input, mat, vec, *, beta=1, alpha=1):
+    """beta * input + alpha * (mat @ vec), of a matrix and a vector.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addmv(ms.Tensor([1.0, 2.0]), ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([3.0, 4.0])))
+        [12. 27.]
+    """
+    return _fused(input, jnp.matmul(*promote(mat, vec)), beta, alpha)
+
+
+@operator(3, name="addr", int_grad=True)
+def addr(x, vec1, vec2, *, beta=1, alpha=1):
+    """beta * x + alpha * outer(vec1, vec2).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addr(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 4.0])))
+        [[ 4.  6.]
+         [ 9. 12.]]
+    """
+    a, b = promote(vec1, vec2)
+    return _fused(x, a[:, None] * b[None, :], beta, alpha)
+
+
+@operator(3, name="addbmm", int_grad=True)
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
+    """beta * input + alpha * (the sum of the products of two batches of matrices).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.addbmm(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), ops.ones((3, 2, 2)), ops.ones((3, 2, 2))))
+        [[ 7.  8.]
+         [ 9. 10.]]
+    """
+    return _fused(input, jnp.einsum("bij,bjk->ik", *promote(batch1, batch2)), beta, alpha)
+
+
+@operator(3, name="baddbmm", int_grad=True)
+def baddbmm(input, batch1, batch2, beta=1, alpha=1):
+    """beta * input + alpha * (the products of two batches of matrices).
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.baddbmm(ops.ones((1, 2, 2)), ops.ones((1, 2, 3)), ops.ones((1, 3, 2))))
+        [[[4. 4.]
+          [4. 4.]]]
+    """
+    return _fused(input, jnp.matmul(*promote(batch1, batch2)), beta, alpha)
+
+
+def baddbmm_ext(input, batch1, batch2, *, beta=1, alpha=1):
+    """beta * input + alpha * (the products of two batches of matrices); see `baddbmm`.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.baddbmm_ext(ops.ones((1, 2, 2)), ops.ones((1, 2, 3)), ops.ones((1, 3, 2)), beta=0))
+        [[[3. 3.]
+          [3. 3.]]]
+    """
+    return baddbmm(input, batch1, batch2, beta, alpha)
+
+
+@operator(3, name="Dense")
+def dense(input, weight, bias=None):
+    """input @ weight.T + bias, over the last axis of `input`.
+
+    Args:
+        input (Tensor): shape (..., in).
+        weight (Tensor): shape (out, in), or (in,).
+        bias (Tensor, optional): shape (out,). Default: None.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.dense(ms.Tensor([[1.0, 2.0]]), ms.Tensor([[3.0, 4.0]]), ms.Tensor([0.5])))
+        [[11.5]]
+    """
+    require_one_dtype(input, weight, *(() if bias is None else (bias,)))
+    out = jnp.matmul(input, weight.T)
+    return out if bias is None else out + bias
+
+
+# The order in which backward() reports to their hooks: as PyTorch's linear, the bias first.
+dense.op.accumulation_order = (2, 0, 1)
+
+
+@operator(4, name="bidense")
+def bidense(input1, input2, weight, bias=None):
+    """input1 @ weight[k] @ input2 + bias[k] for each k, over the last axes.
+
+    Args:
+        input1 (Tensor): shape (..., in1).
+        input2 (Tensor): shape (..., in2).
+        weight (Tensor): shape (out, in1, in2).
+        bias (Tensor, optional): shape (out,). Default: None.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.bidense(ops.ones((1, 2)), ops.ones((1, 3)), ops.ones((4, 2, 3))))
+        [[6. 6. 6. 6.]]
+    """
+    out = jnp.einsum("...i,kij,...j->...k", input1, weight, input2)
+    return out if bias is None else out + bias

@@ -1,0 +1,192 @@
+"""Inverses and solutions of linear systems."""
+
+import jax
+import jax.numpy as jnp
+import jax.scipy.linalg as jsl
+
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import promote, to_float
+from msjax.ops.function.linalg_func.decompositions import as_matrices, permutation_of, square_matrices, transposed
+
+__all__ = ["cholesky_inverse", "cholesky_solve", "inverse", "lstsq", "lu_solve", "matrix_solve", "pinv"]
+
+
+@operator(name="MatrixInverse")
+def inverse(input):
+    """The inverse of square matrices, of shape (..., N, N).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.inverse(ms.Tensor([[2.0, 0.0], [0.0, 4.0]])))
+        [[0.5  0.  ]
+         [0.   0.25]]
+    """
+    return jnp.linalg.inv(square_matrices(to_float(input)))
+
+
+@operator(name="cholesky_inverse")
+def cholesky_inverse(input_x, upper=False):
+    """The inverse of a symmetric positive definite matrix, from its Cholesky factor.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.cholesky_inverse(ms.Tensor([[2.0, 0.0], [0.0, 1.0]])))
+        [[0.25 0.  ]
+         [0.   1.  ]]
+    """
+    factor = square_matrices(to_float(input_x))
+    eye = jnp.broadcast_to(jnp.eye(factor.shape[-1], dtype=factor.dtype), factor.shape)
+    return jsl.cho_solve((factor, not upper), eye)
+
+
+@operator(2, name="cholesky_solve")
+def cholesky_solve(input, input2, upper=False):
+    """The solution X of A X = input, from the Cholesky factor `input2` of A.
+
+    Args:
+        input (Tensor): shape (..., N, M), of floats.
+        input2 (Tensor): shape (..., N, N), the factor.
+        upper (bool): whether the factor is upper triangular. Default: False.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.cholesky_solve(ms.Tensor([[4.0], [3.0]]), ms.Tensor([[2.0, 0.0], [0.0, 1.0]])))
+        [[1.]
+         [3.]]
+    """
+    b, factor = promote(input, input2)
+    square_matrices(factor)
+    first = jax.lax.linalg.triangular_solve(factor, b, left_side=True, lower=not upper, transpose_a=upper, conjugate_a=upper)
+    return jax.lax.linalg.triangular_solve(
+        factor, first, left_side=True, lower=not upper, transpose_a=not upper, conjugate_a=not upper
+    )
+
+
+@operator(2, name="matrix_solve")
+def matrix_solve(matrix, rhs, adjoint=False):
+    """The solution X of matrix X = rhs, or of its adjoint X = rhs.
+
+    Args:
+        matrix (Tensor): shape (..., M, M).
+        rhs (Tensor): shape (..., M, K).
+        adjoint (bool): whether the matrix is conjugated and transposed first. Default: False.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.matrix_solve(ms.Tensor([[2.0, 0.0], [0.0, 4.0]]), ms.Tensor([[2.0], [2.0]])))
+        [[1. ]
+         [0.5]]
+    """
+    a, b = promote(matrix, rhs)
+    return jnp.linalg.solve(transposed(square_matrices(a)) if adjoint else square_matrices(a), b)
+
+
+@operator(2, name="MatrixTriangularSolve")
+def triangular_solve(matrix, rhs, lower=True, adjoint=False, transpose=False, unit=False):
+    """The solution X of matrix X = rhs for a triangular matrix, which may be conjugated and / or transposed first."""
+    a, b = promote(matrix, rhs)
+    return jax.lax.linalg.triangular_solve(
+        square_matrices(a),
+        b,
+        left_side=True,
+        lower=lower,
+        transpose_a=adjoint or transpose,
+        conjugate_a=adjoint,
+        unit_diagonal=unit,
+    )
+
+
+@operator(2, name="lstsq")
+def lstsq(input, A):
+    """The X for which input X comes closest to `A`, in the sum of squares.
+
+    Args:
+        input (Tensor): shape (M, N), of floats.
+        A (Tensor): shape (M,) or (M, K).
+
+    Returns:
+        Tensor of shape (N, 1) or (N, K).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.lstsq(ms.Tensor([[1.0], [1.0]]), ms.Tensor([3.0, 4.0])))
+        [[3.5]]
+    """
+    x, b = promote(input, A)
+    b = b[:, None] if b.ndim == 1 else b
+    return jnp.matmul(jnp.linalg.pinv(x), b) if x.shape[0] < x.shape[1] else jnp.linalg.lstsq(x, b)[0]
+
+
+@operator(name="pinv")
+def _pinv(x, atol, rtol, hermitian):
+    x = as_matrices(x)
+    largest = jnp.max(jnp.linalg.svd(jax.lax.stop_gradient(x), compute_uv=False), -1)
+    if atol is None and rtol is None:
+        return jnp.linalg.pinv(x, hermitian=hermitian)
+    least = jnp.maximum(0.0 if atol is None else atol, (0.0 if rtol is None else rtol) * largest)
+    return jnp.linalg.pinv(x, rtol=least / largest, hermitian=hermitian)
+
+
+def pinv(x, *, atol=None, rtol=None, hermitian=False):
+    """The Moore-Penrose pseudoinverse of matrices.
+
+    Args:
+        x (Tensor): shape (..., M, N), of floats.
+        atol, rtol (float, optional): singular values not above max(atol, rtol * the largest) count as 0.
+            Default: None, for a small multiple of the precision.
+        hermitian (bool): whether the matrices are known to be Hermitian. Default: False.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.pinv(ms.Tensor([[2.0, 0.0], [0.0, 4.0]])))
+        [[0.5  0.  ]
+         [0.   0.25]]
+    """
+    return _pinv(x, None if atol is None else float(atol), None if rtol is None else float(rtol), hermitian)
+
+
+@operator(3, name="lu_solve")
+def lu_solve(b, LU_data, LU_pivots):
+    """The solution X of A X = b, from the LU decomposition of A.
+
+    Args:
+        b (Tensor): shape (..., N, K).
+        LU_data (Tensor): shape (..., N, N), both factors in one matrix.
+        LU_pivots (Tensor): shape (..., N), the rows exchanged, counted from 1.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.lu_solve(ms.Tensor([[2.0], [3.0]]), ms.Tensor([[2.0, 0.0], [0.0, 3.0]]), ms.Tensor([1, 2], ms.int32)))
+        [[1.]
+         [1.]]
+    """
+    b, lu = promote(b, LU_data)
+    rows = permutation_of(LU_pivots, lu.shape[-1])
+    b = jnp.take_along_axis(b, rows[..., None], -2)
+    lower = jax.lax.linalg.triangular_solve(lu, b, left_side=True, lower=True, unit_diagonal=True)
+    return jax.lax.linalg.triangular_solve(lu, lower, left_side=True, lower=False)
+
+
+@operator(2, name="MatrixSolveLs")
+def matrix_solve_ls(matrix, rhs, l2):
+    """The X for which matrix X comes closest to rhs, with the penalty l2 * |X|**2, by the normal equations."""
+    a, b = promote(matrix, rhs)
+    square = jnp.matmul(transposed(a), a)
+    return jnp.linalg.solve(square + l2 * jnp.eye(square.shape[-1], dtype=square.dtype), jnp.matmul(transposed(a), b))
+
+
+@operator(4, name="TridiagonalMatMul", int_grad=True)
+def tridiagonal_matmul(superdiag, maindiag, subdiag, rhs):
+    """The product of tridiagonal matrices, given as diagonals of shape (..., 1, M), and matrices of shape (..., M, N)."""
+    above, main, below = (jnp.swapaxes(d, -1, -2) for d in (superdiag, maindiag, subdiag))
+    last = [(0, 0)] * (rhs.ndim - 2)
+    later = jnp.pad(rhs[..., 1:, :], [*last, (0, 1), (0, 0)])
+    earlier = jnp.pad(rhs[..., :-1, :], [*last, (1, 0), (0, 0)])
+    return above * later + main * rhs + below * earlier

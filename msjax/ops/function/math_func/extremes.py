@@ -1,0 +1,217 @@
+"""Largest and smallest elements, and where they are."""
+
+import jax.numpy as jnp
+
+from msjax.common import dtype as mstype
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.function.math_func.reduction import reduced_axes
+
+__all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min", "reduce_max", "reduce_min"]
+
+
+def reduce_max(x, axis=()):
+    """The largest values over axes (all by default); see `amax`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.reduce_max(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
+        [3. 4.]
+    """
+    return amax(x, axis)
+
+
+def reduce_min(x, axis=()):
+    """The smallest values over axes (all by default); see `amin`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.reduce_min(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 0))
+        [1. 2.]
+    """
+    return amin(x, axis)
+
+
+@operator(2, name="amax", int_grad=(0,))
+def _amax(input, where, axis, keepdims, initial):
+    if where is None and initial is None:
+        return jnp.max(input, reduced_axes(axis, input), keepdims=keepdims)
+    return jnp.max(input, reduced_axes(axis, input), keepdims=keepdims, initial=initial, where=where)
+
+
+@operator(2, name="amin", int_grad=(0,))
+def _amin(input, where, axis, keepdims, initial):
+    if where is None and initial is None:
+        return jnp.min(input, reduced_axes(axis, input), keepdims=keepdims)
+    return jnp.min(input, reduced_axes(axis, input), keepdims=keepdims, initial=initial, where=where)
+
+
+def _check_where(name, initial, where):
+    if where is not None and initial is None:
+        raise ValueError(f"For '{name}', 'where' needs 'initial', the value where nothing is selected.")
+
+
+def amax(input, axis=None, keepdims=False, *, initial=None, where=None):
+    """The largest values over axes; equal ones share the gradient.
+
+    Args:
+        input (Tensor): any shape and real dtype.
+        axis (int, tuple or list, optional): the axes. Default: None, for all.
+        keepdims (bool): whether reduced axes stay, with size 1. Default: False.
+        initial (number, optional): the result is at least this. Default: None.
+        where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.amax(ms.Tensor([[1.0, 5.0], [3.0, 4.0]]), 0))
+        [3. 5.]
+    """
+    _check_where("amax", initial, where)
+    return _amax(input, where, axis, keepdims, initial)
+
+
+def amin(input, axis=None, keepdims=False, *, initial=None, where=None):
+    """The smallest values over axes; equal ones share the gradient.
+
+    Args:
+        input (Tensor): any shape and real dtype.
+        axis (int, tuple or list, optional): the axes. Default: None, for all.
+        keepdims (bool): whether reduced axes stay, with size 1. Default: False.
+        initial (number, optional): the result is at most this. Default: None.
+        where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.amin(ms.Tensor([[1.0, 5.0], [3.0, 4.0]]), 0))
+        [1. 4.]
+    """
+    _check_where("amin", initial, where)
+    return _amin(input, where, axis, keepdims, initial)
+
+
+def _with_index(name, arg, fill):
+    def kernel(input, where, axis, keepdims, initial):
+        x = input
+        if where is not None:
+            x = jnp.where(where, x, jnp.asarray(initial, x.dtype))
+        if x.ndim == 0:
+            return x, jnp.zeros((), mstype.to_jax(mstype.int64))
+        index = arg(x, reduced_axes(axis, x), keepdims=True)
+        values = jnp.take_along_axis(x, index, axis)
+        if not keepdims:
+            index, values = jnp.squeeze(index, axis), jnp.squeeze(values, axis)
+        return values, index.astype(mstype.to_jax(mstype.int64))
+
+    kernel.__name__ = name
+    return operator(2, name=name, int_grad=(0,))(kernel)
+
+
+_max_with_index = _with_index("max", jnp.argmax, -jnp.inf)
+_min_with_index = _with_index("min", jnp.argmin, jnp.inf)
+
+
+def _extreme(name, whole, with_index, input, axis, keepdims, initial, where):
+    _check_where(name, initial, where)
+    if axis is None:
+        from msjax.ops.function.array_func.creation import zeros
+
+        return whole(input, where, None, False, initial), zeros((), mstype.int64)
+    axis = freeze(axis)
+    if isinstance(axis, bool) or not isinstance(axis, int):
+        raise TypeError(f"For '{name}', 'axis' should be an int or None, but got {describe(axis)}.")
+    return with_index(input, where, axis, keepdims, initial)
+
+
+def max(input, axis=None, keepdims=False, *, initial=None, where=None):
+    """The largest values along an axis, and where they are.
+
+    Args:
+        input (Tensor): any shape and real dtype.
+        axis (int, optional): the axis. Default: None, for the largest of all elements, given with the index 0.
+        keepdims (bool): whether the axis stays, with size 1. Default: False.
+        initial (number, optional): stands for elements that don't count. Default: None.
+        where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
+
+    Returns:
+        (values, indices): two Tensors, the second of Int64. Among equal values the first counts.
+
+    Raises:
+        TypeError: `axis` is no int.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> values, indices = ops.max(ms.Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
+        >>> print(values, indices)
+        [5. 4.] [1 1]
+    """
+    return _extreme("max", _amax, _max_with_index, input, axis, keepdims, initial, where)
+
+
+def min(input, axis=None, keepdims=False, *, initial=None, where=None):
+    """The smallest values along an axis, and where they are.
+
+    Args:
+        input (Tensor): any shape and real dtype.
+        axis (int, optional): the axis. Default: None, for the smallest of all elements, given with the index 0.
+        keepdims (bool): whether the axis stays, with size 1. Default: False.
+        initial (number, optional): stands for elements that don't count. Default: None.
+        where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
+
+    Returns:
+        (values, indices): two Tensors, the second of Int64. Among equal values the first counts.
+
+    Raises:
+        TypeError: `axis` is no int.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> values, indices = ops.min(ms.Tensor([[1.0, 5.0], [3.0, 4.0]]), 1)
+        >>> print(values, indices)
+        [1. 3.] [0 0]
+    """
+    return _extreme("min", _amin, _min_with_index, input, axis, keepdims, initial, where)
+
+
+@operator(int_grad=True)
+def aminmax(input, *, axis=0, keepdims=False):
+    """The smallest and the largest values along an axis (of all elements if it is None).
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print([str(t) for t in ops.aminmax(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), axis=1)])
+        ['[1. 3.]', '[2. 4.]']
+    """
+    return jnp.min(input, axis, keepdims=keepdims), jnp.max(input, axis, keepdims=keepdims)
+
+
+@operator(differentiable=False)
+def argmax(input, dim=None, keepdim=False):
+    """The index of the largest value along axis `dim`, of the flattened Tensor by default, as Int64.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.argmax(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
+        [1 1]
+    """
+    return jnp.argmax(input, reduced_axes(dim, input), keepdims=keepdim and dim is not None).astype(mstype.to_jax(mstype.int64))
+
+
+@operator(differentiable=False)
+def argmin(input, axis=None, keepdims=False):
+    """The index of the smallest value along `axis`, of the flattened Tensor by default, as Int32.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.argmin(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
+        [0 0]
+    """
+    return jnp.argmin(input, reduced_axes(axis, input), keepdims=keepdims and axis is not None).astype(jnp.int32)

@@ -1,0 +1,100 @@
+"""Softmax and its relatives: probabilities along an axis."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.checks import check_int
+from msjax.common import dtype as mstype
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import as_operand, to_float
+from msjax.ops.dispatch.random_keys import next_key, wrap
+
+__all__ = ["gumbel_softmax", "log_softmax", "softmax", "softmin"]
+
+
+def _axes(value, name):
+    """The value, if it is an int or a tuple or list of ints."""
+    return tuple(check_int(v, name) for v in value) if isinstance(value, (tuple, list)) else check_int(value, name)
+
+
+def _typed(x, dtype):
+    return to_float(x if dtype is None else as_operand(x).astype(mstype.to_jax(dtype)))
+
+
+@operator()
+def softmax(input, axis=-1, *, dtype=None):
+    """exp(input) / sum(exp(input)) along `axis`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.softmax(ms.Tensor([1.0, 2.0])))
+        [0.26894143 0.7310586 ]
+    """
+    return jax.nn.softmax(_typed(input, dtype), _axes(axis, "axis"))
+
+
+@operator()
+def softmin(x, axis=-1, *, dtype=None):
+    """softmax(-x) along `axis`.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.softmin(ms.Tensor([1.0, 2.0])))
+        [0.7310586  0.26894143]
+    """
+    return jax.nn.softmax(-_typed(x, dtype), _axes(axis, "axis"))
+
+
+@operator()
+def log_softmax(logits, axis=-1):
+    """log(softmax(logits)) along `axis`, computed without overflow.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.log_softmax(ms.Tensor([1.0, 2.0])))
+        [-1.3132616  -0.31326163]
+    """
+    return jax.nn.log_softmax(to_float(logits), check_int(axis, "axis"))
+
+
+def _gumbel_softmax(logits, key, tau, hard, dim):
+    logits = to_float(logits)
+    noise = jax.random.gumbel(wrap(key), logits.shape, logits.dtype)
+    soft = jax.nn.softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    picked = jax.nn.one_hot(jnp.argmax(soft, dim), soft.shape[dim], dtype=soft.dtype, axis=dim)
+    # One-hot forward, with the gradient of the soft sample.
+    return jax.lax.stop_gradient(picked - soft) + soft
+
+
+_GUMBEL_SOFTMAX = Op("gumbel_softmax", _gumbel_softmax)
+
+
+def gumbel_softmax(logits, tau=1.0, hard=False, dim=-1):
+    """A random, differentiable choice: softmax((logits + Gumbel noise) / tau) along `dim`.
+
+    Args:
+        logits (Tensor): unnormalized log probabilities, of floats.
+        tau (float): the temperature, above 0. Default: 1.0.
+        hard (bool): whether the result is one-hot, with the gradient of the soft one. Default: False.
+        dim (int): the axis of choices. Default: -1.
+
+    Raises:
+        ValueError: `tau` is not positive.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.gumbel_softmax(ms.Tensor([[1.0, 2.0, 3.0]]), hard=True).sum())
+        1.0
+    """
+    if tau <= 0:
+        raise ValueError(f"For 'gumbel_softmax', 'tau' should be positive, but got {tau}.")
+    if not -logits.ndim <= dim < logits.ndim:
+        raise ValueError(f"For 'gumbel_softmax', 'dim' {dim} is out of range for {logits.ndim} axes.")
+    return apply(_GUMBEL_SOFTMAX, (logits, next_key()), (float(tau), bool(hard), dim % logits.ndim))

@@ -1,0 +1,216 @@
+"""Random numbers of continuous and counting distributions."""
+
+import jax
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
+from msjax.ops.dispatch.promotion import as_operand, to_float
+from msjax.ops.dispatch.random_keys import next_key, wrap
+from msjax.ops.function.random_func.sampling import shape_of
+
+__all__ = ["gamma", "laplace", "normal", "poisson", "random_gamma", "random_poisson", "standard_laplace", "uniform"]
+
+
+def _wide_shape(shape, *others):
+    return jnp.broadcast_shapes(shape, *[jnp.shape(o) for o in others])
+
+
+def _uniform(low, high, key, shape, dtype):
+    low, high = as_operand(low), as_operand(high)
+    shape = _wide_shape(shape, low, high)
+    dtype = mstype.to_jax(dtype)
+    if dtype.kind in "iu":
+        return jax.random.randint(wrap(key), shape, low, high, dtype)
+    drawn = jax.random.uniform(wrap(key), shape, dtype)
+    return low.astype(dtype) + (high - low).astype(dtype) * drawn
+
+
+_UNIFORM = Op("uniform", _uniform)
+
+
+def uniform(shape, minval, maxval, seed=None, dtype=mstype.float32):
+    """Random numbers, uniform in [minval, maxval).
+
+    Args:
+        shape (tuple): the shape, broadcast with those of the limits.
+        minval, maxval (Tensor or number): the limits; integers for an integer `dtype`.
+        seed (int, optional): makes the numbers the same in every run of the program. Default: None.
+        dtype (ms.dtype): Float32 or an integer type. Default: Float32.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.uniform((3, 1), ms.Tensor([0.0, 1.0]), ms.Tensor(2.0)).shape)
+        (3, 2)
+    """
+    return apply(_UNIFORM, (minval, maxval, next_key(seed)), (shape_of(shape, "uniform"), mstype.as_dtype(dtype)))
+
+
+def _normal(mean, stddev, key, shape):
+    mean, stddev = to_float(mean).astype(jnp.float32), to_float(stddev).astype(jnp.float32)
+    return mean + stddev * jax.random.normal(wrap(key), _wide_shape(shape, mean, stddev), jnp.float32)
+
+
+_NORMAL = Op("normal", _normal)
+
+
+def normal(shape, mean, stddev, seed=None):
+    """Random numbers of a normal distribution, as Float32; differentiable in its parameters.
+
+    Args:
+        shape (tuple): the shape, broadcast with those of the parameters.
+        mean (Tensor or number): the mean.
+        stddev (Tensor or number): the standard deviation.
+        seed (int, optional): makes the numbers the same in every run of the program. Default: None.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.normal((3, 1), ms.Tensor([0.0, 1.0]), 1.0).shape)
+        (3, 2)
+    """
+    return apply(_NORMAL, (mean, stddev, next_key(seed)), (shape_of(shape, "normal"),))
+
+
+def _laplace(mean, scale, key, shape):
+    mean, scale = to_float(mean), to_float(scale)
+    return mean + scale * jax.random.laplace(wrap(key), _wide_shape(shape, mean, scale), mean.dtype)
+
+
+LAPLACE = Op("laplace", _laplace)
+
+
+def laplace(shape, mean, lambda_param, seed=None):
+    """Random numbers of a Laplace distribution, of density exp(-|x - mean| / lambda_param) / (2 * lambda_param).
+
+    Args:
+        shape (tuple): the shape, broadcast with those of the parameters.
+        mean (Tensor or number): the mean.
+        lambda_param (Tensor or number): the scale.
+        seed (int, optional): makes the numbers the same in every run of the program. Default: None.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.laplace((2, 3), 0.0, 1.0).shape)
+        (2, 3)
+    """
+    return apply(LAPLACE, (mean, lambda_param, next_key(seed)), (shape_of(shape, "laplace"),))
+
+
+def standard_laplace(shape, seed=None):
+    """Random numbers of the Laplace distribution of mean 0 and scale 1, as Float32; see `laplace`.
+
+    Example:
+        >>> from msjax import ops
+        >>> print(ops.standard_laplace((2, 3)).shape)
+        (2, 3)
+    """
+    return laplace(shape, 0.0, 1.0, seed)
+
+
+def _gamma(alpha, beta, key, shape):
+    alpha, beta = to_float(alpha), to_float(beta)
+    return jax.random.gamma(wrap(key), alpha, _wide_shape(shape, alpha, beta), alpha.dtype) / beta
+
+
+GAMMA = Op("gamma", _gamma)
+
+
+def gamma(shape, alpha, beta, seed=None):
+    """Random numbers of a gamma distribution; differentiable in its parameters.
+
+    Args:
+        shape (tuple): the shape, broadcast with those of the parameters.
+        alpha (Tensor): the shape parameter.
+        beta (Tensor): the inverse scale.
+        seed (int, optional): makes the numbers the same in every run of the program. Default: None.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.gamma((3, 1), ms.Tensor([1.0, 2.0]), ms.Tensor([1.0])).shape)
+        (3, 2)
+    """
+    return apply(GAMMA, (alpha, beta, next_key(seed)), (shape_of(shape, "gamma"),))
+
+
+def random_gamma(shape, alpha, seed=None):
+    """Random numbers of gamma distributions of scale 1, of the shape `shape` followed by that of `alpha`.
+
+    Args:
+        shape (tuple or Tensor): how many of each.
+        alpha (Tensor): the shape parameters.
+        seed (int, optional): makes the numbers the same in every run of the program. Default: None.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.random_gamma((2,), ms.Tensor([1.0, 2.0])).shape)
+        (2, 2)
+    """
+    return apply(GAMMA, (alpha, 1.0, next_key(seed)), (shape_of(shape, "random_gamma") + jnp.shape(_value(alpha)),))
+
+
+def _value(x):
+    return x._value if isinstance(x, Tensor) else x
+
+
+def _poisson(rate, key, shape, dtype):
+    rate = to_float(rate)
+    return jax.random.poisson(wrap(key), rate, shape).astype(mstype.to_jax(dtype))
+
+
+POISSON = Op("poisson", _poisson, differentiable=False)
+
+
+def poisson(shape, mean, seed=None):
+    """Random numbers of a Poisson distribution, as Float32.
+
+    Args:
+        shape (tuple): the shape, broadcast with that of `mean`.
+        mean (Tensor): the mean, positive.
+        seed (int, optional): makes the numbers the same in every run of the program. Default: None.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.poisson((3, 1), ms.Tensor([1.0, 5.0])).shape)
+        (3, 2)
+    """
+    full = jnp.broadcast_shapes(shape_of(shape, "poisson"), jnp.shape(_value(mean)))
+    return apply(POISSON, (mean, next_key(seed)), (full, mstype.float32))
+
+
+def random_poisson(shape, rate, seed=None, dtype=mstype.float32):
+    """Random numbers of Poisson distributions, of the shape `shape` followed by that of `rate`.
+
+    Args:
+        shape (tuple or Tensor): how many of each.
+        rate (Tensor): the means.
+        seed (int, optional): makes the numbers the same in every run of the program. Default: None.
+        dtype (ms.dtype): Default: Float32.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> print(ops.random_poisson((2,), ms.Tensor([1.0, 2.0])).shape)
+        (2, 2)
+    """
+    full = shape_of(shape, "random_poisson") + jnp.shape(_value(rate))
+    return apply(POISSON, (rate, next_key(seed)), (full, mstype.as_dtype(dtype)))
+
+
+def _cauchy(key, shape, median, sigma):
+    return median + sigma * jax.random.cauchy(wrap(key), shape, jnp.float32)
+
+
+CAUCHY = Op("Cauchy", _cauchy, differentiable=False)
+
+
+def _log_normal(x, key, mean, std):
+    return jnp.exp(mean + std * jax.random.normal(wrap(key), x.shape, x.dtype))
+
+
+LOG_NORMAL = Op("LogNormalReverse", _log_normal, differentiable=False)
