@@ -2,8 +2,7 @@
 
 import math
 
-from msjax.errors import describe
-from msjax.nn.optim.checks import count, flag, not_negative, positive
+from msjax.checks import check_bool, check_float, check_positive_int, check_type
 
 __all__ = [
     "cosine_decay_lr", "exponential_decay_lr", "inverse_decay_lr", "natural_exp_decay_lr", "piecewise_constant_lr",
@@ -28,8 +27,7 @@ def piecewise_constant_lr(milestone, learning_rates) -> list:
         [0.1, 0.1, 0.05, 0.05, 0.05]
     """
     for name, given in (("milestone", milestone), ("learning_rates", learning_rates)):
-        if not isinstance(given, (list, tuple)):
-            raise TypeError(f"For 'piecewise_constant_lr', '{name}' should be a list or tuple, but got {describe(given)}.")
+        check_type(given, (list, tuple), name, "piecewise_constant_lr")
     if len(milestone) != len(learning_rates):
         raise ValueError(
             f"For 'piecewise_constant_lr', there should be one learning rate for each milestone, but got {len(learning_rates)} "
@@ -37,11 +35,10 @@ def piecewise_constant_lr(milestone, learning_rates) -> list:
         )
     rates, last = [], 0
     for i, (end, rate) in enumerate(zip(milestone, learning_rates)):
-        count(end, f"milestone[{i}]", "piecewise_constant_lr")
+        check_positive_int(end, f"milestone[{i}]", "piecewise_constant_lr")
         if end < last:
             raise ValueError(f"For 'piecewise_constant_lr', milestones should grow, but {end} follows {last}.")
-        if not isinstance(rate, float):
-            raise TypeError(f"For 'piecewise_constant_lr', 'learning_rates[{i}]' should be a float, but got {describe(rate)}.")
+        check_float(rate, f"learning_rates[{i}]", "piecewise_constant_lr")
         rates += [rate] * (end - last)
         last = end
     return rates
@@ -49,16 +46,16 @@ def piecewise_constant_lr(milestone, learning_rates) -> list:
 
 def _epochs(who, total_step, step_per_epoch, per):
     """The epoch of each step."""
-    count(total_step, "total_step", who)
-    count(step_per_epoch, "step_per_epoch", who)
-    count(per[1], per[0], who)
+    check_positive_int(total_step, "total_step", who)
+    check_positive_int(step_per_epoch, "step_per_epoch", who)
+    check_positive_int(per[1], per[0], who)
     return [i // step_per_epoch for i in range(total_step)]
 
 
 def _decayed(who, learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair, formula):
-    positive(learning_rate, "learning_rate", who)
-    positive(decay_rate, "decay_rate", who)
-    flag(is_stair, "is_stair", who)
+    check_float(learning_rate, "learning_rate", who, above=0)
+    check_float(decay_rate, "decay_rate", who, above=0)
+    check_bool(is_stair, "is_stair", who)
     epochs = _epochs(who, total_step, step_per_epoch, ("decay_epoch", decay_epoch))
     return [formula(epoch // decay_epoch if is_stair else epoch / decay_epoch) for epoch in epochs]
 
@@ -132,8 +129,8 @@ def cosine_decay_lr(min_lr, max_lr, total_step, step_per_epoch, decay_epoch) -> 
         >>> nn.cosine_decay_lr(0.0, 0.5, 3, 1, 2)
         [0.5, 0.25, 0.0]
     """
-    not_negative(min_lr, "min_lr", "cosine_decay_lr")
-    positive(max_lr, "max_lr", "cosine_decay_lr")
+    check_float(min_lr, "min_lr", "cosine_decay_lr", low=0)
+    check_float(max_lr, "max_lr", "cosine_decay_lr", above=0)
     if min_lr >= max_lr:
         raise ValueError(f"For 'cosine_decay_lr', 'max_lr' should be greater than 'min_lr', but got {max_lr} and {min_lr}.")
     epochs = _epochs("cosine_decay_lr", total_step, step_per_epoch, ("decay_epoch", decay_epoch))
@@ -160,10 +157,10 @@ def polynomial_decay_lr(
         [0.5, 0.25, 0.0]
     """
     who = "polynomial_decay_lr"
-    positive(learning_rate, "learning_rate", who)
-    not_negative(end_learning_rate, "end_learning_rate", who)
-    positive(power, "power", who)
-    flag(update_decay_epoch, "update_decay_epoch", who)
+    check_float(learning_rate, "learning_rate", who, above=0)
+    check_float(end_learning_rate, "end_learning_rate", who, low=0)
+    check_float(power, "power", who, above=0)
+    check_bool(update_decay_epoch, "update_decay_epoch", who)
     rates = []
     for epoch in _epochs(who, total_step, step_per_epoch, ("decay_epoch", decay_epoch)):
         length = decay_epoch * max(math.ceil(epoch / decay_epoch), 1) if update_decay_epoch else decay_epoch
@@ -184,6 +181,6 @@ def warmup_lr(learning_rate, total_step, step_per_epoch, warmup_epoch) -> list:
         >>> nn.warmup_lr(0.5, 4, 2, 2)
         [0.0, 0.0, 0.25, 0.25]
     """
-    not_negative(learning_rate, "learning_rate", "warmup_lr")
+    check_float(learning_rate, "learning_rate", "warmup_lr", low=0)
     epochs = _epochs("warmup_lr", total_step, step_per_epoch, ("warmup_epoch", warmup_epoch))
     return [learning_rate * min(epoch, warmup_epoch) / warmup_epoch for epoch in epochs]

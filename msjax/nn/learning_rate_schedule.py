@@ -5,10 +5,10 @@ import math
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
+from msjax.checks import check_bool, check_float, check_positive_int
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
-from msjax.nn.optim.checks import count, flag, not_negative, positive
 
 __all__ = [
     "CosineDecayLR", "ExponentialDecayLR", "InverseDecayLR", "LearningRateSchedule", "NaturalExpDecayLR", "PolynomialDecayLR",
@@ -88,10 +88,10 @@ class _Decay(LearningRateSchedule):
     def __init__(self, learning_rate, decay_rate, decay_steps, is_stair=False):
         super().__init__()
         who = type(self).__name__
-        self.learning_rate = positive(learning_rate, "learning_rate", who)
-        self.decay_rate = positive(decay_rate, "decay_rate", who)
-        self.decay_steps = count(decay_steps, "decay_steps", who)
-        self.is_stair = flag(is_stair, "is_stair", who)
+        self.learning_rate = check_float(learning_rate, "learning_rate", who, above=0)
+        self.decay_rate = check_float(decay_rate, "decay_rate", who, above=0)
+        self.decay_steps = check_positive_int(decay_steps, "decay_steps", who)
+        self.is_stair = check_bool(is_stair, "is_stair", who)
 
     def construct(self, global_step):
         return _rate(type(self)._formula, global_step, self.learning_rate, self.decay_rate, self.decay_steps, self.is_stair)
@@ -171,9 +171,9 @@ class CosineDecayLR(LearningRateSchedule):
 
     def __init__(self, min_lr, max_lr, decay_steps):
         super().__init__()
-        self.min_lr = not_negative(min_lr, "min_lr", "CosineDecayLR")
-        self.max_lr = positive(max_lr, "max_lr", "CosineDecayLR")
-        self.decay_steps = count(decay_steps, "decay_steps", "CosineDecayLR")
+        self.min_lr = check_float(min_lr, "min_lr", "CosineDecayLR", low=0)
+        self.max_lr = check_float(max_lr, "max_lr", "CosineDecayLR", above=0)
+        self.decay_steps = check_positive_int(decay_steps, "decay_steps", "CosineDecayLR")
         if min_lr >= max_lr:
             raise ValueError(f"For 'CosineDecayLR', 'max_lr' should be greater than 'min_lr', but got {max_lr} and {min_lr}.")
 
@@ -201,11 +201,11 @@ class PolynomialDecayLR(LearningRateSchedule):
 
     def __init__(self, learning_rate, end_learning_rate, decay_steps, power, update_decay_steps=False):
         super().__init__()
-        self.learning_rate = positive(learning_rate, "learning_rate", "PolynomialDecayLR")
-        self.end_learning_rate = not_negative(end_learning_rate, "end_learning_rate", "PolynomialDecayLR")
-        self.decay_steps = count(decay_steps, "decay_steps", "PolynomialDecayLR")
-        self.power = positive(power, "power", "PolynomialDecayLR")
-        self.update_decay_steps = flag(update_decay_steps, "update_decay_steps", "PolynomialDecayLR")
+        self.learning_rate = check_float(learning_rate, "learning_rate", "PolynomialDecayLR", above=0)
+        self.end_learning_rate = check_float(end_learning_rate, "end_learning_rate", "PolynomialDecayLR", low=0)
+        self.decay_steps = check_positive_int(decay_steps, "decay_steps", "PolynomialDecayLR")
+        self.power = check_float(power, "power", "PolynomialDecayLR", above=0)
+        self.update_decay_steps = check_bool(update_decay_steps, "update_decay_steps", "PolynomialDecayLR")
 
     def construct(self, global_step):
         settings = self.learning_rate, self.end_learning_rate, self.decay_steps, self.power, self.update_decay_steps
@@ -228,8 +228,8 @@ class WarmUpLR(LearningRateSchedule):
 
     def __init__(self, learning_rate, warmup_steps):
         super().__init__()
-        self.learning_rate = not_negative(learning_rate, "learning_rate", "WarmUpLR")
-        self.warmup_steps = count(warmup_steps, "warmup_steps", "WarmUpLR")
+        self.learning_rate = check_float(learning_rate, "learning_rate", "WarmUpLR", low=0)
+        self.warmup_steps = check_positive_int(warmup_steps, "warmup_steps", "WarmUpLR")
 
     def construct(self, global_step):
         return _rate(_warm_up, global_step, self.learning_rate, self.warmup_steps)

@@ -2,12 +2,10 @@
 
 import jax.numpy as jnp
 
+from msjax.checks import check_number
 from msjax.experimental.optim.optimizer import Optimizer
-from msjax.nn.optim.signed import resize
-
-
-def _decayed(c, value, grad):
-    return grad + c.weight_decay * value if c.weight_decay else grad
+from msjax.nn.optim.signed import averaged, averaging, signed
+from msjax.ops.operations import optim_ops as formulas
 
 
 class Adadelta(Optimizer):
@@ -22,22 +20,19 @@ class Adadelta(Optimizer):
         maximize (bool): whether to go up. Default: False.
     """
 
+    not_negative = ("eps", "weight_decay")
+
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.0, *, maximize=False):
         super().__init__(params, dict(lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize))
-        self.add_state("accum")
-        self.add_state("accum_update")
+        self.add_state("accum", "accum_update")
 
     def _check_group(self, group):
-        self._not_negative(group, "rho", "eps", "weight_decay")
-        if group["rho"] > 1:
-            raise ValueError(f"For 'Adadelta', 'rho' should be in [0, 1], but got {group['rho']}.")
+        super()._check_group(group)
+        check_number(group["rho"], "rho", "Adadelta", low=0, high=1)
 
     @staticmethod
-    def update(c, value, grad, slots, rate, context):
-        grad = _decayed(c, value, grad)
-        accum = c.rho * slots[0] + (1 - c.rho) * jnp.square(grad)
-        move = jnp.sqrt((slots[1] + c.eps) / (accum + c.eps)) * grad
-        return value - rate * move, (accum, c.rho * slots[1] + (1 - c.rho) * jnp.square(move))
+    def update(c, value, grad, slots, rate, decay, context):
+        return formulas.adadelta(value, *slots, rate, c.rho, c.eps, grad)
 
 
 class Adagrad(Optimizer):
@@ -53,6 +48,8 @@ class Adagrad(Optimizer):
         maximize (bool): whether to go up. Default: False.
     """
 
+    not_negative = ("lr_decay", "weight_decay", "initial_accumulator_value", "eps")
+
     def __init__(
         self, params, lr=1e-2, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0, eps=1e-10, *, maximize=False
     ):
@@ -61,21 +58,16 @@ class Adagrad(Optimizer):
             initial_accumulator_value=initial_accumulator_value, maximize=maximize,
         )  # fmt: skip
         super().__init__(params, defaults)
-        self.add_state("accum", lambda x: jnp.full_like(x, initial_accumulator_value))
+        self.add_state("accum", start=lambda x: jnp.full_like(x, initial_accumulator_value))
         self.add_step("step_t")
 
-    def _check_group(self, group):
-        self._not_negative(group, "lr_decay", "weight_decay", "initial_accumulator_value", "eps")
+    @staticmethod
+    def begin(c, shared, step, rate):
+        return rate / (1 + (step.astype(jnp.float32) - 1) * c.lr_decay), {}
 
     @staticmethod
-    def begin(c, rate, step, kept):
-        return rate / (1 + (step.astype(jnp.float32) - 1) * c.lr_decay), kept
-
-    @staticmethod
-    def update(c, value, grad, slots, rate, decayed_rate):
-        grad = _decayed(c, value, grad)
-        accum = slots[0] + jnp.square(grad)
-        return value - decayed_rate.astype(value.dtype) * grad / (jnp.sqrt(accum) + c.eps), (accum,)
+    def update(c, value, grad, slots, rate, decay, decayed_rate):
+        return formulas.adagrad(value, *slots, decayed_rate.astype(value.dtype), grad, c.eps)
 
 
 class ASGD(Optimizer):
@@ -91,6 +83,7 @@ class ASGD(Optimizer):
         maximize (bool): whether to go up. Default: False.
     """
 
+    not_negative = ("weight_decay",)
     group_state = {"eta": "lr", "mu": 1.0}
 
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0, maximize=False):
@@ -98,19 +91,14 @@ class ASGD(Optimizer):
         self.add_state("ax")
         self.add_step("step_t")
 
-    def _check_group(self, group):
-        self._not_negative(group, "weight_decay")
+    @staticmethod
+    def begin(c, shared, step, rate):
+        mu, eta = averaging(c, rate, step.astype(jnp.float32))
+        return shared, {"eta": eta, "mu": mu}
 
     @staticmethod
-    def begin(c, rate, step, kept):
-        t = step.astype(jnp.float32)
-        return kept, {"eta": rate / (1 + c.lambd * rate * t) ** c.alpha, "mu": 1 / jnp.maximum(1.0, t - c.t0)}
-
-    @staticmethod
-    def update(c, value, grad, slots, rate, kept):
-        eta, mu = kept["eta"].astype(value.dtype), kept["mu"].astype(value.dtype)
-        value = value * (1 - c.lambd * eta) - eta * _decayed(c, value, grad)
-        return value, (jnp.where(mu == 1, value, slots[0] + (value - slots[0]) * mu),)
+    def update(c, value, grad, slots, rate, decay, shared):
+        return averaged(c, value, grad, *slots, shared["eta"].astype(value.dtype), shared["mu"].astype(value.dtype))
 
 
 class RMSprop(Optimizer):
@@ -127,6 +115,8 @@ class RMSprop(Optimizer):
         maximize (bool): whether to go up. Default: False.
     """
 
+    not_negative = ("alpha", "eps", "weight_decay", "momentum")
+
     def __init__(
         self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False, maximize=False
     ):  # fmt: skip
@@ -134,17 +124,11 @@ class RMSprop(Optimizer):
             lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered, weight_decay=weight_decay, maximize=maximize
         )
         super().__init__(params, defaults)
-        self.add_state("mean_grad")
-        self.add_state("mean_square")
-        self.add_state("moment")
-
-    def _check_group(self, group):
-        self._not_negative(group, "alpha", "eps", "weight_decay", "momentum")
+        self.add_state("mean_grad", "mean_square", "moment")
 
     @staticmethod
-    def update(c, value, grad, slots, rate, context):
+    def update(c, value, grad, slots, rate, decay, context):
         mean, square, moment = slots
-        grad = _decayed(c, value, grad)
         square = c.alpha * square + (1 - c.alpha) * jnp.square(grad)
         spread = square
         if c.centered:
@@ -153,7 +137,7 @@ class RMSprop(Optimizer):
         move = grad / (jnp.sqrt(spread) + c.eps)
         if c.momentum:
             move = moment = c.momentum * moment + move
-        return value - rate * move, (mean, square, moment)
+        return value - rate * move, mean, square, moment
 
 
 class Rprop(Optimizer):
@@ -169,8 +153,7 @@ class Rprop(Optimizer):
 
     def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, maximize=False):
         super().__init__(params, dict(lr=lr, etas=etas, step_sizes=step_sizes, maximize=maximize))
-        self.add_state("prev")
-        self.add_state("step_size")
+        self.add_state("prev", "step_size")
         self.add_step("step_t")
 
     def _check_group(self, group):
@@ -180,6 +163,5 @@ class Rprop(Optimizer):
         group["step_sizes"] = tuple(float(s) for s in group["step_sizes"])
 
     @staticmethod
-    def update(c, value, grad, slots, rate, step):
-        size, grad = resize(c, grad, slots[0], jnp.where(step == 1, rate, slots[1]))
-        return value - jnp.sign(grad) * size, (grad, size)
+    def update(c, value, grad, slots, rate, decay, step):
+        return signed(c, value, grad, slots[0], jnp.where(step == 1, rate, slots[1]))

@@ -3,25 +3,17 @@
 import jax.numpy as jnp
 
 from msjax.experimental.optim.optimizer import Optimizer
+from msjax.ops.operations import optim_ops as formulas
 
 
-def _decayed(c, value, grad):
-    return grad + c.weight_decay * value if c.weight_decay else grad
-
-
-def _moments(c, grad, m, v):
-    beta1, beta2 = c.betas
-    return beta1 * m + (1 - beta1) * grad, beta2 * v + (1 - beta2) * jnp.square(grad)
-
-
-def _adam(c, value, grad, slots, rate, t, scale_eps):
-    """`scale_eps`: whether `eps` is added before the correction of the bias of squares, and so scaled with it."""
-    m, v = _moments(c, grad, *slots[:2])
-    largest = jnp.maximum(slots[2], v) if c.amsgrad else slots[2]
+def adam(c, value, grad, slots, rate, t, scales_eps=True):
+    """A step of Adam; `eps` is added before the bias of the squares is corrected (`scales_eps`), or after it."""
     t = t.astype(value.dtype)
-    correction = jnp.sqrt(1 - c.betas[1] ** t)
-    below = jnp.sqrt(largest if c.amsgrad else v) + (c.eps if scale_eps else c.eps * correction)
-    return value - rate * correction / (1 - c.betas[0] ** t) * m / below, (m, v, largest)
+    first, second = (beta**t for beta in c.betas)
+    m, v, largest = slots
+    eps = c.eps if scales_eps else c.eps * jnp.sqrt(1 - second)
+    value, *new = formulas.adam(value, m, v, first, second, rate, *c.betas, eps, grad, vhat=largest if c.amsgrad else None)
+    return value, *new, *slots[len(new) :]
 
 
 class Adam(Optimizer):
@@ -37,23 +29,19 @@ class Adam(Optimizer):
         maximize (bool): whether to go up. Default: False.
     """
 
+    not_negative = ("eps", "weight_decay")
+
     def __init__(
         self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False, *, maximize=False
     ):  # fmt: skip
         defaults = dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize)
         super().__init__(params, defaults)
-        self.add_state("exp_avg")
-        self.add_state("exp_avg_sq")
-        self.add_state("max_exp_avg_sq")
+        self.add_state("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
         self.add_step("state_step")
 
-    def _check_group(self, group):
-        self._not_negative(group, "eps", "weight_decay")
-        self._check_betas(group)
-
     @staticmethod
-    def update(c, value, grad, slots, rate, t):
-        return _adam(c, value, _decayed(c, value, grad), slots, rate, t, True)
+    def update(c, value, grad, slots, rate, decay, t):
+        return adam(c, value, grad, slots, rate, t)
 
 
 class AdamW(Adam):
@@ -64,14 +52,16 @@ class AdamW(Adam):
         weight_decay (float): Default: 0.01.
     """
 
+    decays_gradient = False
+
     def __init__(
         self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, amsgrad=False, *, maximize=False
     ):  # fmt: skip
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
     @staticmethod
-    def update(c, value, grad, slots, rate, t):
-        return _adam(c, value * (1 - rate * c.weight_decay), grad, slots, rate, t, False)
+    def update(c, value, grad, slots, rate, decay, t):
+        return adam(c, value * (1 - rate * decay), grad, slots, rate, t, scales_eps=False)
 
 
 class Adamax(Optimizer):
@@ -82,23 +72,19 @@ class Adamax(Optimizer):
         lr (float): Default: 2e-3.
     """
 
+    not_negative = ("eps", "weight_decay")
+
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, *, maximize=False):
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize))
         self.add_step("step_t")
-        self.add_state("exp_avg")
-        self.add_state("exp_inf")
-
-    def _check_group(self, group):
-        self._not_negative(group, "eps", "weight_decay")
-        self._check_betas(group)
+        self.add_state("exp_avg", "exp_inf")
 
     @staticmethod
-    def update(c, value, grad, slots, rate, t):
-        grad = _decayed(c, value, grad)
+    def update(c, value, grad, slots, rate, decay, t):
         beta1, beta2 = c.betas
         m = beta1 * slots[0] + (1 - beta1) * grad
         largest = jnp.maximum(beta2 * slots[1], jnp.abs(grad) + c.eps)
-        return value - rate / (1 - beta1 ** t.astype(value.dtype)) * m / largest, (m, largest)
+        return value - rate / (1 - beta1 ** t.astype(value.dtype)) * m / largest, m, largest
 
 
 class RAdam(Optimizer):
@@ -108,32 +94,29 @@ class RAdam(Optimizer):
         params, lr, betas, eps, weight_decay: as in `Adam`.
     """
 
+    not_negative = ("eps", "weight_decay")
+
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay))
         self.add_step("step_t")
-        self.add_state("exp_avg")
-        self.add_state("exp_avg_sq")
-
-    def _check_group(self, group):
-        self._not_negative(group, "eps", "weight_decay")
-        self._check_betas(group)
+        self.add_state("exp_avg", "exp_avg_sq")
 
     @staticmethod
-    def begin(c, rate, step, kept):
+    def begin(c, shared, step, rate):
         beta1, beta2 = c.betas
         t = step.astype(jnp.float32)
         most = 2 / (1 - beta2) - 1
         length = most - 2 * t * beta2**t / (1 - beta2**t)
         spread = (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)
         rectified = jnp.sqrt(jnp.where(length > 5, spread, 1.0))
-        return (length > 5, rectified * jnp.sqrt(1 - beta2**t), 1 - beta1**t), kept
+        return (length > 5, rectified * jnp.sqrt(1 - beta2**t), 1 - beta1**t), {}
 
     @staticmethod
-    def update(c, value, grad, slots, rate, context):
+    def update(c, value, grad, slots, rate, decay, context):
         enough, factor, first = context
-        m, v = _moments(c, _decayed(c, value, grad), *slots)
+        m, v = formulas.moments(*slots, grad, *c.betas)
         scaled = jnp.where(enough, factor / (jnp.sqrt(v) + c.eps), 1.0)
-        return value - rate * m / first * scaled, (m, v)
+        return value - rate * m / first * scaled, m, v
 
 
 class NAdam(Optimizer):
@@ -145,29 +128,24 @@ class NAdam(Optimizer):
         momentum_decay (float): how fast the momentum grows. Default: 4e-3.
     """
 
+    not_negative = ("eps", "weight_decay", "momentum_decay")
     group_state = {"mu_product": 1.0}
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, momentum_decay=4e-3):
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay))
         self.add_step("step_t")
-        self.add_state("exp_avg")
-        self.add_state("exp_avg_sq")
-
-    def _check_group(self, group):
-        self._not_negative(group, "eps", "weight_decay", "momentum_decay")
-        self._check_betas(group)
+        self.add_state("exp_avg", "exp_avg_sq")
 
     @staticmethod
-    def begin(c, rate, step, kept):
+    def begin(c, shared, step, rate):
         t = step.astype(jnp.float32)
         now, after = (c.betas[0] * (1 - 0.5 * 0.96 ** ((t + ahead) * c.momentum_decay)) for ahead in (0, 1))
-        product = kept["mu_product"] * now
+        product = shared["mu_product"] * now
         shares = (1 - now) / (1 - product), after / (1 - product * after), 1 - c.betas[1] ** t
         return shares, {"mu_product": product}
 
     @staticmethod
-    def update(c, value, grad, slots, rate, context):
+    def update(c, value, grad, slots, rate, decay, context):
         own, ahead, second = context
-        grad = _decayed(c, value, grad)
-        m, v = _moments(c, grad, *slots)
-        return value - rate * (own * grad + ahead * m) / (jnp.sqrt(v / second) + c.eps), (m, v)
+        m, v = formulas.moments(*slots, grad, *c.betas)
+        return value - rate * (own * grad + ahead * m) / (jnp.sqrt(v / second) + c.eps), m, v

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 
 from msjax.experimental.optim.optimizer import Optimizer
+from msjax.ops.operations import optim_ops as formulas
 
 
 class SGD(Optimizer):
@@ -18,6 +19,8 @@ class SGD(Optimizer):
         maximize (bool): whether to go up. Default: False.
     """
 
+    not_negative = ("momentum", "dampening", "weight_decay")
+
     def __init__(self, params, lr, momentum=0, dampening=0, weight_decay=0.0, nesterov=False, *, maximize=False):
         defaults = dict(
             lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov, maximize=maximize,
@@ -25,11 +28,11 @@ class SGD(Optimizer):
         )  # fmt: skip
         super().__init__(params, defaults)
         self.add_state("accum")
-        self.add_state("stat", jnp.ones_like)
+        self.add_state("stat", start=jnp.ones_like)
 
     def _check_group(self, group):
-        self._not_negative(group, "momentum", "dampening", "weight_decay")
-        for name in ("momentum", "dampening", "weight_decay"):
+        super()._check_group(group)
+        for name in self.not_negative:
             group[name] = float(group[name])
         if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
             raise ValueError(
@@ -38,12 +41,8 @@ class SGD(Optimizer):
             )
 
     @staticmethod
-    def update(c, value, grad, slots, rate, context):
-        accum, first = slots
-        if c.weight_decay:
-            grad = grad + c.weight_decay * value
+    def update(c, value, grad, slots, rate, decay, context):
         if not c.momentum:
-            return value - rate * grad, slots
-        accum = jnp.where(first > 0, grad, c.momentum * accum + (1 - c.dampening) * grad)
-        move = grad + c.momentum * accum if c.nesterov else accum
-        return value - rate * move, (accum, jnp.zeros_like(first))
+            return value - rate * grad, *slots
+        accum, first = slots
+        return *formulas.sgd(value, accum, grad, rate, c.momentum, c.dampening, c.nesterov, first > 0), jnp.zeros_like(first)

@@ -3,6 +3,7 @@
 import math
 
 from msjax import ops
+from msjax.checks import check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
@@ -10,7 +11,6 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.mint.nn import functional as F
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.basic import positive_int
 from msjax.ops.function.nn_func.pads import pad as _pad
 
 __all__ = [
@@ -50,8 +50,8 @@ class Linear(Cell):
 
     def __init__(self, in_features, out_features, bias=True, weight_init=None, bias_init=None, dtype=None):
         super().__init__()
-        self.in_features = positive_int(in_features, "in_features", "Linear")
-        self.out_features = positive_int(out_features, "out_features", "Linear")
+        self.in_features = check_positive_int(in_features, "in_features", "Linear")
+        self.out_features = check_positive_int(out_features, "out_features", "Linear")
         if not isinstance(bias, bool):
             raise TypeError(f"For 'Linear', 'bias' should be a bool, but got {describe(bias)}.")
         self.has_bias = bias
@@ -84,9 +84,9 @@ class _Conv(Cell):
     def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype):
         super().__init__()
         who, n = type(self).__name__, self.axes
-        self.in_channels = positive_int(in_channels, "in_channels", who)
-        self.out_channels = positive_int(out_channels, "out_channels", who)
-        self.groups = positive_int(groups, "groups", who)
+        self.in_channels = check_positive_int(in_channels, "in_channels", who)
+        self.out_channels = check_positive_int(out_channels, "out_channels", who)
+        self.groups = check_positive_int(groups, "groups", who)
         if in_channels % groups or out_channels % groups:
             raise ValueError(
                 f"For '{who}', the channels {in_channels} and {out_channels} should be multiples of 'groups', {groups}."
@@ -211,7 +211,7 @@ class _BatchNorm(Cell):
 
     def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, dtype=None):
         super().__init__()
-        self.num_features = positive_int(num_features, "num_features", type(self).__name__)
+        self.num_features = check_positive_int(num_features, "num_features", type(self).__name__)
         self.eps, self.momentum = eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         shape, kind = (num_features,), _type(dtype)
@@ -280,8 +280,8 @@ class GroupNorm(Cell):
 
     def __init__(self, num_groups, num_channels, eps=1e-05, affine=True, dtype=None):
         super().__init__()
-        self.num_groups = positive_int(num_groups, "num_groups", "GroupNorm")
-        self.num_channels = positive_int(num_channels, "num_channels", "GroupNorm")
+        self.num_groups = check_positive_int(num_groups, "num_groups", "GroupNorm")
+        self.num_channels = check_positive_int(num_channels, "num_channels", "GroupNorm")
         if num_channels % num_groups:
             raise ValueError(f"For 'GroupNorm', {num_channels} channels can't be split into {num_groups} groups.")
         self.eps, self.affine = eps, affine
@@ -337,8 +337,8 @@ class Embedding(Cell):
         self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, dtype=None
     ):
         super().__init__()
-        self.num_embeddings = positive_int(num_embeddings, "num_embeddings", "Embedding")
-        self.embedding_dim = positive_int(embedding_dim, "embedding_dim", "Embedding")
+        self.num_embeddings = check_positive_int(num_embeddings, "num_embeddings", "Embedding")
+        self.embedding_dim = check_positive_int(embedding_dim, "embedding_dim", "Embedding")
         self.padding_idx, self.max_norm = padding_idx, max_norm
         self.norm_type, self.scale_grad_by_freq = norm_type, scale_grad_by_freq
         table = initializer("normal", (num_embeddings, embedding_dim), _type(dtype)) * 100
@@ -364,7 +364,7 @@ class PReLU(Cell):
 
     def __init__(self, num_parameters=1, init=0.25, dtype=None):
         super().__init__()
-        shape = (positive_int(num_parameters, "num_parameters", "PReLU"),)
+        shape = (check_positive_int(num_parameters, "num_parameters", "PReLU"),)
         self.weight = Parameter(initializer(init, shape, _type(dtype)), name="weight")
 
     def construct(self, input):

@@ -4,13 +4,14 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
+from msjax.checks import check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.initializer import XavierNormal, XavierUniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.basic import Dense
-from msjax.nn.layer.checks import check_tensor, positive_int
+from msjax.nn.layer.checks import check_tensor
 
 __all__ = ["MultiheadAttention"]
 
@@ -149,8 +150,8 @@ class MultiheadAttention(Cell):
         dtype=mstype.float32,
     ):
         super().__init__()
-        self.embed_dim = positive_int(embed_dim, "embed_dim", "MultiheadAttention")
-        self.num_heads = positive_int(num_heads, "num_heads", "MultiheadAttention")
+        self.embed_dim = check_positive_int(embed_dim, "embed_dim", "MultiheadAttention")
+        self.num_heads = check_positive_int(num_heads, "num_heads", "MultiheadAttention")
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim
         self.dropout = dropout

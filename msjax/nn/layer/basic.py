@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from msjax import ops
 from msjax.autograd.op import apply
+from msjax.checks import check_bool, check_positive_int, check_type
 from msjax.common import dtype as mstype
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
@@ -14,7 +15,7 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
-from msjax.nn.layer.checks import check_bool, check_init_shape, check_tensor, check_type, positive_int
+from msjax.nn.layer.checks import check_init_shape, check_tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import arrange
 from msjax.ops.function.linalg_func import layers
@@ -68,8 +69,8 @@ class Dense(Cell):
         dtype=mstype.float32,
     ):
         super().__init__()
-        self.in_channels = positive_int(in_channels, "in_channels", "Dense")
-        self.out_channels = positive_int(out_channels, "out_channels", "Dense")
+        self.in_channels = check_positive_int(in_channels, "in_channels", "Dense")
+        self.out_channels = check_positive_int(out_channels, "out_channels", "Dense")
         self.has_bias = check_bool(has_bias, "has_bias", "Dense")
         self.weight, self.bias = _weights(
             "Dense", (out_channels, in_channels), in_channels, weight_init, bias_init, has_bias, dtype
@@ -128,8 +129,8 @@ class Linear(Cell):
 
     def __init__(self, in_features, out_features, bias=True, weight_init=None, bias_init=None, dtype=None):
         super().__init__()
-        self.in_features = positive_int(in_features, "in_features", "Linear")
-        self.out_features = positive_int(out_features, "out_features", "Linear")
+        self.in_features = check_positive_int(in_features, "in_features", "Linear")
+        self.out_features = check_positive_int(out_features, "out_features", "Linear")
         self.has_bias = check_bool(bias, "bias", "Linear")
         dtype = mstype.float32 if dtype is None else dtype
         self.weight, self.bias = _weights("Linear", (out_features, in_features), in_features, weight_init, bias_init, bias, dtype)
@@ -191,9 +192,9 @@ class BiDense(Cell):
         dtype=mstype.float32,
     ):
         super().__init__()
-        self.in1_channels = positive_int(in1_channels, "in1_channels", "BiDense")
-        self.in2_channels = positive_int(in2_channels, "in2_channels", "BiDense")
-        self.out_channels = positive_int(out_channels, "out_channels", "BiDense")
+        self.in1_channels = check_positive_int(in1_channels, "in1_channels", "BiDense")
+        self.in2_channels = check_positive_int(in2_channels, "in2_channels", "BiDense")
+        self.out_channels = check_positive_int(out_channels, "out_channels", "BiDense")
         self.has_bias = check_bool(has_bias, "has_bias", "BiDense")
         bound = 1 / math.sqrt(in1_channels)
         shape = (out_channels, in1_channels, in2_channels)

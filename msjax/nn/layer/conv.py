@@ -3,6 +3,7 @@
 import math
 
 from msjax.autograd.op import apply
+from msjax.checks import check_bool, check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
@@ -10,8 +11,7 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import LeakyReLU, get_activation
-from msjax.nn.layer.basic import Dense, positive_int
-from msjax.nn.layer.checks import check_bool
+from msjax.nn.layer.basic import Dense
 from msjax.nn.layer.normalization import BatchNorm1d, BatchNorm2d
 from msjax.nn.layer.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func.convolution import CONV, CONV_1D, CONV_TRANSPOSE, CONV_TRANSPOSE_1D, conv_pads, transposed_layout
@@ -69,9 +69,9 @@ class _Conv(Cell):
         weight_init, bias_init, data_format, dtype, output_padding=0,
     ):  # fmt: skip
         who, n = type(self).__name__, self.axes
-        self.in_channels = positive_int(in_channels, "in_channels", who)
-        self.out_channels = positive_int(out_channels, "out_channels", who)
-        self.group = positive_int(group, "group", who)
+        self.in_channels = check_positive_int(in_channels, "in_channels", who)
+        self.out_channels = check_positive_int(out_channels, "out_channels", who)
+        self.group = check_positive_int(group, "group", who)
         self._kernel = _spatial(kernel_size, n, "kernel_size", who)
         self._strides = _spatial(stride, n, "stride", who)
         self._dilations = _spatial(dilation, n, "dilation", who)

@@ -2,9 +2,10 @@
 
 from msjax import ops
 from msjax.autograd.inplace import rebind
+from msjax.checks import check_type
 from msjax.common import dtype as mstype
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_tensor, check_type
+from msjax.nn.layer.checks import check_tensor
 
 __all__ = ["Dropout", "Dropout1d", "Dropout2d", "Dropout2dExt", "Dropout3d", "DropoutExt"]
 

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax import ops
+from msjax.checks import check_bool, check_positive_int, check_type
 from msjax.common import dtype as mstype
 from msjax.common.arrays import is_tracer
 from msjax.common.initializer import Normal, initializer
@@ -12,7 +13,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_bool, check_tensor, check_type, positive_int
+from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
 
 __all__ = ["Embedding", "EmbeddingExt", "EmbeddingLookup", "MultiFieldEmbeddingLookup"]
@@ -87,8 +88,8 @@ class Embedding(Cell):
         self, vocab_size, embedding_size, use_one_hot=False, embedding_table="normal", dtype=mstype.float32, padding_idx=None
     ):
         super().__init__()
-        self.vocab_size = positive_int(vocab_size, "vocab_size", "Embedding")
-        self.embedding_size = positive_int(embedding_size, "embedding_size", "Embedding")
+        self.vocab_size = check_positive_int(vocab_size, "vocab_size", "Embedding")
+        self.embedding_size = check_positive_int(embedding_size, "embedding_size", "Embedding")
         self.use_one_hot = check_bool(use_one_hot, "use_one_hot", "Embedding")
         self.dtype = dtype
         self.padding_idx = padding_idx
@@ -159,8 +160,8 @@ class EmbeddingExt(Cell):
         who = "EmbeddingExt"
         if check_bool(sparse, "sparse", who):
             raise ValueError("For 'EmbeddingExt', sparse=True is not supported.")
-        self.num_embeddings = positive_int(num_embeddings, "num_embeddings", who)
-        self.embedding_dim = positive_int(embedding_dim, "embedding_dim", who)
+        self.num_embeddings = check_positive_int(num_embeddings, "num_embeddings", who)
+        self.embedding_dim = check_positive_int(embedding_dim, "embedding_dim", who)
         self.dtype = mstype.float32 if dtype is None else dtype
         shape = (num_embeddings, embedding_dim)
         if padding_idx is not None:
@@ -277,8 +278,8 @@ class EmbeddingLookup(Cell):
     ):
         super().__init__()
         who = type(self).__name__
-        self.vocab_size = positive_int(vocab_size, "vocab_size", who)
-        self.embedding_size = positive_int(embedding_size, "embedding_size", who)
+        self.vocab_size = check_positive_int(vocab_size, "vocab_size", who)
+        self.embedding_size = check_positive_int(embedding_size, "embedding_size", who)
         if target not in ("CPU", "DEVICE"):
             raise ValueError(f"For '{who}', 'target' should be 'CPU' or 'DEVICE', but got {target!r}.")
         self.target = target
@@ -367,7 +368,7 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
         dtype=mstype.float32,
     ):
         super().__init__(vocab_size, embedding_size, param_init, target, slice_mode, None, max_norm, sparse, dtype)
-        self.field_size = positive_int(field_size, "field_size", "MultiFieldEmbeddingLookup")
+        self.field_size = check_positive_int(field_size, "field_size", "MultiFieldEmbeddingLookup")
         if operator not in ("SUM", "MEAN", "MAX"):
             raise ValueError(
                 f"For 'MultiFieldEmbeddingLookup', 'operator' should be 'SUM', 'MEAN' or 'MAX', but got {operator!r}."

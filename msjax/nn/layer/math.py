@@ -4,10 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.checks import check_bool, check_type
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_bool, check_tensor, check_type
+from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import arrange
 from msjax.ops.function.linalg_func import linear

@@ -2,8 +2,9 @@
 
 import jax.numpy as jnp
 
+from msjax.checks import check_type
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_tensor, check_type
+from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
 
 __all__ = ["MatrixDiag", "MatrixDiagPart", "MatrixSetDiag", "Tril", "Triu"]

@@ -1,12 +1,12 @@
 """Normalization layers."""
 
 from msjax.autograd.op import apply
+from msjax.checks import check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.basic import positive_int
 from msjax.nn.layer.primitive_attributes import PrimitiveAttribute
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func import normalization as ops
@@ -25,7 +25,7 @@ class _MovingNorm(Cell):
 
     def _setup(self, num_features, eps, momentum, affine, inits, dtype):
         who = type(self).__name__
-        self.num_features = positive_int(num_features, "num_features", who)
+        self.num_features = check_positive_int(num_features, "num_features", who)
         if isinstance(momentum, bool) or not isinstance(momentum, (int, float)):
             raise TypeError(f"For '{who}', 'momentum' should be a float, but got {describe(momentum)}.")
         if not 0 <= momentum <= 1:
@@ -302,8 +302,8 @@ class GroupNorm(Cell):
         self, num_groups, num_channels, eps=1e-5, affine=True, gamma_init="ones", beta_init="zeros", dtype=mstype.float32
     ):  # fmt: skip
         super().__init__()
-        self.num_groups = positive_int(num_groups, "num_groups", "GroupNorm")
-        self.num_channels = positive_int(num_channels, "num_channels", "GroupNorm")
+        self.num_groups = check_positive_int(num_groups, "num_groups", "GroupNorm")
+        self.num_channels = check_positive_int(num_channels, "num_channels", "GroupNorm")
         if num_channels % num_groups:
             raise ValueError(f"For 'GroupNorm', 'num_groups' should divide 'num_channels', {num_channels}, but got {num_groups}.")
         if isinstance(eps, bool) or not isinstance(eps, (int, float)):

@@ -4,12 +4,13 @@ import math
 
 from msjax import ops
 from msjax.autograd.op import apply
+from msjax.checks import check_bool, check_positive_int, check_type
 from msjax.common import dtype as mstype
 from msjax.common.initializer import Uniform, initializer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_bool, check_tensor, check_type, positive_int
+from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.dropout import Dropout
 from msjax.nn.layer.recurrence import CELL_OPS, RECURRENCES, STEPS
 
@@ -46,9 +47,9 @@ class _RNNBase(Cell):
     ):
         super().__init__()
         who = type(self).__name__
-        self.input_size = positive_int(input_size, "input_size", who)
-        self.hidden_size = positive_int(hidden_size, "hidden_size", who)
-        self.num_layers = positive_int(num_layers, "num_layers", who)
+        self.input_size = check_positive_int(input_size, "input_size", who)
+        self.hidden_size = check_positive_int(hidden_size, "hidden_size", who)
+        self.num_layers = check_positive_int(num_layers, "num_layers", who)
         self.has_bias = check_bool(has_bias, "has_bias", who)
         self.batch_first = check_bool(batch_first, "batch_first", who)
         self.bidirectional = check_bool(bidirectional, "bidirectional", who)
@@ -313,8 +314,8 @@ class _RNNCellBase(Cell):
     def __init__(self, kind, input_size, hidden_size, has_bias, dtype):
         super().__init__()
         who = type(self).__name__
-        self.input_size = positive_int(input_size, "input_size", who)
-        self.hidden_size = positive_int(hidden_size, "hidden_size", who)
+        self.input_size = check_positive_int(input_size, "input_size", who)
+        self.hidden_size = check_positive_int(hidden_size, "hidden_size", who)
         self.has_bias = check_bool(has_bias, "has_bias", who)
         self._kind = kind
         rows, bound = STEPS[kind][1] * hidden_size, Uniform(1 / math.sqrt(hidden_size))

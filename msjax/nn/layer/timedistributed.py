@@ -1,9 +1,10 @@
 """A layer applied to each step of a sequence."""
 
 from msjax import ops
+from msjax.checks import check_type
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.checks import check_tensor, check_type
+from msjax.nn.layer.checks import check_tensor
 from msjax.ops.primitive import Primitive
 
 __all__ = ["TimeDistributed"]

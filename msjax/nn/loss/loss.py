@@ -3,11 +3,12 @@
 import jax
 import jax.numpy as jnp
 
+from msjax.checks import check_type
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import LogSoftmax, Softmax, get_activation
-from msjax.nn.layer.checks import check_tensor, check_type
+from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func import arithmetic, elementary, elementwise, reduction
 from msjax.ops.function.nn_func import activations, classification, ctc

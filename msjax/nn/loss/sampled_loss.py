@@ -3,9 +3,10 @@
 import jax
 import jax.numpy as jnp
 
+from msjax.checks import check_bool, check_positive_int, check_type
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
-from msjax.nn.layer.checks import check_bool, check_tensor, check_type, positive_int
+from msjax.nn.layer.checks import check_tensor
 from msjax.nn.loss.loss import LossBase
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.random_func import choices
@@ -66,9 +67,9 @@ class SampledSoftmaxLoss(LossBase):
     ):
         super().__init__(reduction)
         who = "SampledSoftmaxLoss"
-        self.num_sampled = positive_int(num_sampled, "num_sampled", who)
-        self.num_classes = positive_int(num_classes, "num_classes", who)
-        self.num_true = positive_int(num_true, "num_true", who)
+        self.num_sampled = check_positive_int(num_sampled, "num_sampled", who)
+        self.num_classes = check_positive_int(num_classes, "num_classes", who)
+        self.num_true = check_positive_int(num_true, "num_true", who)
         for name in ("num_sampled", "num_true"):
             if getattr(self, name) > num_classes:
                 raise ValueError(

@@ -1,48 +1,36 @@
 """Adam and its kin."""
 
-import jax.numpy as jnp
-
+from msjax.checks import check_bool
 from msjax.common.tensor import Tensor
-from msjax.nn.optim.checks import flag, fraction, positive
 from msjax.nn.optim.optimizer import Optimizer
+from msjax.ops.operations import optim_ops as formulas
 
 __all__ = ["AdaMax", "Adam", "AdamOffload", "AdamWeightDecay", "LazyAdam"]
-
-
-def _moments(c, grad, m, v):
-    return c.beta1 * m + (1 - c.beta1) * grad, c.beta2 * v + (1 - c.beta2) * jnp.square(grad)
 
 
 class _BiasCorrected(Optimizer):
     """The formula that Adam, LazyAdam and AdamOffload share: the correction of the bias is in the learning rate."""
 
-    constants = ("beta1", "beta2", "eps", "use_nesterov", "use_amsgrad")
-    use_amsgrad = False
+    constants = ("beta1", "beta2", "eps", "use_nesterov")
 
     def _make(self, beta1, beta2, eps, use_locking, use_nesterov, power):
         who = type(self).__name__
-        self.beta1, self.beta2 = fraction(beta1, "beta1", who), fraction(beta2, "beta2", who)
-        self.eps = positive(eps, "eps", who)
-        self.use_locking = flag(use_locking, "use_locking", who)
-        self.use_nesterov = flag(use_nesterov, "use_nesterov", who)
+        self._set_betas(beta1, beta2, eps)
+        self.use_locking = check_bool(use_locking, "use_locking", who)
+        self.use_nesterov = check_bool(use_nesterov, "use_nesterov", who)
         self.add_shared("beta1_power", Tensor(power))
         self.add_shared("beta2_power", Tensor(power))
-        self.add_state("moment1")
-        self.add_state("moment2")
+        self.add_state("moment1", "moment2")
 
     @staticmethod
-    def begin(c, shared, step):
+    def begin(c, shared, step, rate):
         powers = {"beta1_power": shared["beta1_power"] * c.beta1, "beta2_power": shared["beta2_power"] * c.beta2}
-        first, second = (p.reshape(()) for p in powers.values())
-        return jnp.sqrt(1 - second) / (1 - first), powers
+        return [p.reshape(()) for p in powers.values()], powers
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, correction):
-        m, v = _moments(c, grad, *slots[:2])
-        top = c.beta1 * m + (1 - c.beta1) * grad if c.use_nesterov else m
-        largest = (jnp.maximum(slots[2], v),) if c.use_amsgrad else ()
-        below = jnp.sqrt(largest[0] if c.use_amsgrad else v) + c.eps
-        return value - rate * correction.astype(value.dtype) * top / below, (m, v, *largest)
+    def update(c, value, grad, slots, rate, decay, powers):
+        m, v, *vhat = slots
+        return formulas.adam(value, m, v, *powers, rate, c.beta1, c.beta2, c.eps, grad, c.use_nesterov, *vhat)
 
 
 class Adam(_BiasCorrected):
@@ -78,9 +66,9 @@ class Adam(_BiasCorrected):
         if wrong:
             raise KeyError(f"For 'Adam', there are no arguments {sorted(wrong)}; further ones are 'use_lazy' and 'use_offload'.")
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.use_lazy = flag(kwargs.get("use_lazy", False), "use_lazy", "Adam")
-        self.use_offload = flag(kwargs.get("use_offload", False), "use_offload", "Adam")
-        self.use_amsgrad = flag(use_amsgrad, "use_amsgrad", "Adam")
+        self.use_lazy = check_bool(kwargs.get("use_lazy", False), "use_lazy", "Adam")
+        self.use_offload = check_bool(kwargs.get("use_offload", False), "use_offload", "Adam")
+        self.use_amsgrad = check_bool(use_amsgrad, "use_amsgrad", "Adam")
         if self.use_lazy and self.use_offload:
             raise ValueError("For 'Adam', 'use_lazy' and 'use_offload' can't both be True.")
         if use_amsgrad and (self.use_lazy or self.use_offload):
@@ -129,16 +117,12 @@ class AdamWeightDecay(Optimizer):
 
     def __init__(self, params, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-6, weight_decay=0.0):
         super().__init__(learning_rate, params, weight_decay)
-        who = type(self).__name__
-        self.beta1, self.beta2 = fraction(beta1, "beta1", who), fraction(beta2, "beta2", who)
-        self.eps = positive(eps, "eps", who)
-        self.add_state("adam_m")
-        self.add_state("adam_v")
+        self._set_betas(beta1, beta2, eps)
+        self.add_state("adam_m", "adam_v")
 
     @staticmethod
     def update(c, value, grad, slots, rate, decay, step):
-        m, v = _moments(c, grad, *slots)
-        return value - rate * (m / (jnp.sqrt(v) + c.eps) + decay * value), (m, v)
+        return formulas.adam_weight_decay(value, *slots, rate, c.beta1, c.beta2, c.eps, decay, grad)
 
 
 class AdaMax(Optimizer):
@@ -157,19 +141,15 @@ class AdaMax(Optimizer):
 
     def __init__(self, params, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0, loss_scale=1.0):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.beta1, self.beta2 = fraction(beta1, "beta1", "AdaMax"), fraction(beta2, "beta2", "AdaMax")
-        self.eps = positive(eps, "eps", "AdaMax")
+        self._set_betas(beta1, beta2, eps)
         self.add_shared("beta1_power", Tensor([1.0]))
-        self.add_state("moment1")
-        self.add_state("moment2")
+        self.add_state("moment1", "moment2")
 
     @staticmethod
-    def begin(c, shared, step):
+    def begin(c, shared, step, rate):
         power = shared["beta1_power"] * c.beta1
         return power.reshape(()), {"beta1_power": power}
 
     @staticmethod
     def update(c, value, grad, slots, rate, decay, power):
-        m = c.beta1 * slots[0] + (1 - c.beta1) * grad
-        v = jnp.maximum(c.beta2 * slots[1], jnp.abs(grad))
-        return value - rate / (1 - power.astype(value.dtype)) * m / (v + c.eps), (m, v)
+        return formulas.ada_max(value, *slots, power, rate, c.beta1, c.beta2, c.eps, grad)

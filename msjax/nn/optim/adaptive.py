@@ -2,8 +2,7 @@
 
 import jax.numpy as jnp
 
-from msjax.errors import describe
-from msjax.nn.optim.checks import flag, not_negative, positive, real
+from msjax.checks import check_bool, check_float
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.operations import optim_ops as formulas
 
@@ -30,13 +29,12 @@ class Adagrad(Optimizer):
 
     def __init__(self, params, accum=0.1, learning_rate=0.001, update_slots=True, loss_scale=1.0, weight_decay=0.0):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.update_slots = flag(update_slots, "update_slots", "Adagrad")
-        self.add_state("accum", _filled(not_negative(accum, "accum", "Adagrad")))
+        self.update_slots = check_bool(update_slots, "update_slots", "Adagrad")
+        self.add_state("accum", start=_filled(check_float(accum, "accum", "Adagrad", low=0)))
 
     @staticmethod
     def update(c, value, grad, slots, rate, decay, step):
-        accum = slots[0] + jnp.square(grad) if c.update_slots else slots[0]
-        return value - rate * grad / jnp.sqrt(accum), (accum,)
+        return formulas.adagrad(value, *slots, rate, grad, 0.0, c.update_slots)
 
 
 class Adadelta(Optimizer):
@@ -55,16 +53,13 @@ class Adadelta(Optimizer):
 
     def __init__(self, params, learning_rate=1.0, rho=0.9, epsilon=1e-6, loss_scale=1.0, weight_decay=0.0):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.rho = real(rho, "rho", "Adadelta", low=0.0, high=1.0)
-        self.epsilon = not_negative(epsilon, "epsilon", "Adadelta")
-        self.add_state("accum")
-        self.add_state("accum_update")
+        self.rho = check_float(rho, "rho", "Adadelta", low=0, high=1)
+        self.epsilon = check_float(epsilon, "epsilon", "Adadelta", low=0)
+        self.add_state("accum", "accum_update")
 
     @staticmethod
     def update(c, value, grad, slots, rate, decay, step):
-        accum = c.rho * slots[0] + (1 - c.rho) * jnp.square(grad)
-        move = jnp.sqrt((slots[1] + c.epsilon) / (accum + c.epsilon)) * grad
-        return value - rate * move, (accum, c.rho * slots[1] + (1 - c.rho) * jnp.square(move))
+        return formulas.adadelta(value, *slots, rate, c.rho, c.epsilon, grad)
 
 
 class RMSProp(Optimizer):
@@ -89,21 +84,20 @@ class RMSProp(Optimizer):
         loss_scale=1.0, weight_decay=0.0,
     ):  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.decay = not_negative(decay, "decay", "RMSProp")
-        self.momentum = not_negative(momentum, "momentum", "RMSProp")
-        self.epsilon = positive(epsilon, "epsilon", "RMSProp")
-        self.use_locking = flag(use_locking, "use_locking", "RMSProp")
-        self.centered = flag(centered, "centered", "RMSProp")
+        self.decay = check_float(decay, "decay", "RMSProp", low=0)
+        self.momentum = check_float(momentum, "momentum", "RMSProp", low=0)
+        self.epsilon = check_float(epsilon, "epsilon", "RMSProp", above=0)
+        self.use_locking = check_bool(use_locking, "use_locking", "RMSProp")
+        self.centered = check_bool(centered, "centered", "RMSProp")
         if centered:
             self.add_state("mean_grad", attribute="mg")
-        self.add_state("mean_square", jnp.ones_like, attribute="ms")
+        self.add_state("mean_square", start=jnp.ones_like, attribute="ms")
         self.add_state("moment")
 
     @staticmethod
     def update(c, value, grad, slots, rate, decay, step):
         step = formulas.centered_rms_prop if c.centered else formulas.rms_prop
-        value, *slots = step(value, *slots, lr=rate, grad=grad, decay=c.decay, momentum=c.momentum, epsilon=c.epsilon)
-        return value, tuple(slots)
+        return step(value, *slots, lr=rate, grad=grad, decay=c.decay, momentum=c.momentum, epsilon=c.epsilon)
 
 
 class FTRL(Optimizer):
@@ -130,17 +124,16 @@ class FTRL(Optimizer):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         if self.dynamic_lr or self.is_group_lr:
             raise ValueError("For 'FTRL', the learning rate should be one for all steps and groups.")
-        not_negative(initial_accum, "initial_accum", "FTRL")
-        self.lr_power = real(lr_power, "lr_power", "FTRL", high=0.0)
-        self.l1, self.l2 = not_negative(l1, "l1", "FTRL"), not_negative(l2, "l2", "FTRL")
-        self.use_locking = flag(use_locking, "use_locking", "FTRL")
-        self.add_state("moments", _filled(initial_accum))
+        check_float(initial_accum, "initial_accum", "FTRL", low=0)
+        self.lr_power = check_float(lr_power, "lr_power", "FTRL", high=0)
+        self.l1, self.l2 = check_float(l1, "l1", "FTRL", low=0), check_float(l2, "l2", "FTRL", low=0)
+        self.use_locking = check_bool(use_locking, "use_locking", "FTRL")
+        self.add_state("moments", start=_filled(initial_accum))
         self.add_state("linear")
 
     @staticmethod
     def update(c, value, grad, slots, rate, decay, step):
-        value, *slots = formulas.ftrl(value, *slots, grad, rate, c.l1, c.l2, c.lr_power)
-        return value, tuple(slots)
+        return formulas.ftrl(value, *slots, grad, rate, c.l1, c.l2, c.lr_power)
 
 
 class ProximalAdagrad(Optimizer):
@@ -162,12 +155,10 @@ class ProximalAdagrad(Optimizer):
         self, params, accum=0.1, learning_rate=0.001, l1=0.0, l2=0.0, use_locking=False, loss_scale=1.0, weight_decay=0.0
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        if not isinstance(use_locking, bool):
-            raise TypeError(f"For 'ProximalAdagrad', 'use_locking' should be a bool, but got {describe(use_locking)}.")
-        self.l1, self.l2 = not_negative(l1, "l1", "ProximalAdagrad"), not_negative(l2, "l2", "ProximalAdagrad")
-        self.add_state("accum", _filled(not_negative(accum, "accum", "ProximalAdagrad")))
+        check_bool(use_locking, "use_locking", "ProximalAdagrad")
+        self.l1, self.l2 = check_float(l1, "l1", "ProximalAdagrad", low=0), check_float(l2, "l2", "ProximalAdagrad", low=0)
+        self.add_state("accum", start=_filled(check_float(accum, "accum", "ProximalAdagrad", low=0)))
 
     @staticmethod
     def update(c, value, grad, slots, rate, decay, step):
-        value, accum = formulas.proximal_adagrad(value, *slots, rate, c.l1, c.l2, grad)
-        return value, (accum,)
+        return formulas.proximal_adagrad(value, *slots, rate, c.l1, c.l2, grad)

@@ -4,12 +4,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op, apply
+from msjax.checks import check_bool, check_float, check_number, check_type
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
-from msjax.nn.optim.checks import flag, fraction, positive, real
 from msjax.nn.optim.optimizer import Optimizer
+from msjax.ops.operations import optim_ops as formulas
 
 __all__ = ["AdaFactor", "LARS", "Lamb"]
 
@@ -38,20 +39,18 @@ class Lamb(Optimizer):
 
     def __init__(self, params, learning_rate, beta1=0.9, beta2=0.999, eps=1e-6, weight_decay=0.0):
         super().__init__(learning_rate, params, weight_decay)
-        self.beta1, self.beta2 = fraction(beta1, "beta1", "Lamb"), fraction(beta2, "beta2", "Lamb")
-        self.eps = positive(eps, "eps", "Lamb")
+        self._set_betas(beta1, beta2, eps)
         self.add_state("lamb_m", attribute="moments1")
         self.add_state("lamb_v", attribute="moments2")
 
     @staticmethod
     def update(c, value, grad, slots, rate, decay, step):
         t = step.astype(value.dtype)
-        m = c.beta1 * slots[0] + (1 - c.beta1) * grad
-        v = c.beta2 * slots[1] + (1 - c.beta2) * jnp.square(grad)
+        m, v = formulas.moments(*slots, grad, c.beta1, c.beta2)
         move = (m / (1 - c.beta1**t)) / (jnp.sqrt(v / (1 - c.beta2**t)) + c.eps) + decay * value
         size, move_size = _norm(value), _norm(move)
         trust = jnp.where((size > 0) & (move_size > 0), size / jnp.where(move_size > 0, move_size, 1), 1)
-        return value - rate * trust * move, (m, v)
+        return value - rate * trust * move, m, v
 
 
 class LARS(Optimizer):
@@ -73,12 +72,11 @@ class LARS(Optimizer):
         self, optimizer, epsilon=1e-5, coefficient=0.001, use_clip=False,
         lars_filter=lambda x: "LayerNorm" not in x.name and "bias" not in x.name,
     ):  # fmt: skip
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"For 'LARS', 'optimizer' should be an optimizer, but got {describe(optimizer)}.")
+        check_type(optimizer, Optimizer, "optimizer", "LARS")
         super().__init__(0.0, [Parameter(Tensor(0.0), name="fake_param")])
-        self.epsilon = real(epsilon, "epsilon", "LARS")
-        self.coefficient = real(coefficient, "coefficient", "LARS")
-        self.use_clip = flag(use_clip, "use_clip", "LARS")
+        self.epsilon = check_float(epsilon, "epsilon", "LARS")
+        self.coefficient = check_float(coefficient, "coefficient", "LARS")
+        self.use_clip = check_bool(use_clip, "use_clip", "LARS")
         if use_clip and optimizer.is_group_lr and optimizer.dynamic_lr:
             raise ValueError("For 'LARS', use_clip=True can't go with learning rates that groups have and that change.")
         self.opt = optimizer
@@ -86,7 +84,7 @@ class LARS(Optimizer):
         self.parameters = optimizer.parameters
         self.is_group = optimizer.is_group
         self.lars_flag = tuple(bool(lars_filter(p)) for p in optimizer.parameters)
-        self._rates, self._decays, self._states, self._shared = optimizer._rates, optimizer._decays, (), ()
+        self._rates, self._decays, self._states, self._shared = optimizer._rates, optimizer._decays, {}, ()
         self._centralized = optimizer._centralized
         self.loss_scale, self.reciprocal_scale = optimizer.loss_scale, optimizer.reciprocal_scale
         self.decay_flags, self.dynamic_weight_decay = optimizer.decay_flags, optimizer.dynamic_weight_decay
@@ -150,26 +148,28 @@ class AdaFactor(Optimizer):
             ("scale_parameter", scale_parameter), ("relative_step", relative_step), ("warmup_init", warmup_init),
             ("compression", compression),
         ):  # fmt: skip
-            flag(value, name, "AdaFactor")
+            check_bool(value, name, "AdaFactor")
         # Unlike in the other optimizers, this decay is for all Parameters, whatever their names or groups.
         self._decays = (weight_decay,) * len(self.parameters)
         self.eps = tuple(float(e) for e in eps)
-        self.clip_threshold = positive(clip_threshold, "clip_threshold", "AdaFactor", ints=True)
-        self.decay_rate = real(decay_rate, "decay_rate", "AdaFactor", low=0.0)
-        self.beta1 = real(0.0 if beta1 is None else beta1, "beta1", "AdaFactor", low=0.0, high=1.0)
+        self.clip_threshold = float(check_number(clip_threshold, "clip_threshold", "AdaFactor", above=0))
+        self.decay_rate = check_float(decay_rate, "decay_rate", "AdaFactor", low=0)
+        self.beta1 = check_float(0.0 if beta1 is None else beta1, "beta1", "AdaFactor", low=0, high=1)
         self.scale_parameter, self.relative_step, self.warmup_init = scale_parameter, relative_step, warmup_init
         if self.beta1:
             self.add_state("exp_avg")
-        self.add_state("exp_avg_sq_row", lambda x: jnp.zeros(x.shape[:-1] if x.ndim >= 2 else 1, x.dtype), form="{}_{}")
+        self.add_state("exp_avg_sq_row", start=lambda x: jnp.zeros(x.shape[:-1] if x.ndim >= 2 else 1, x.dtype), form="{}_{}")
         self.add_state(
-            "exp_avg_sq_col", lambda x: jnp.zeros(x.shape[:-2] + x.shape[-1:] if x.ndim >= 2 else 1, x.dtype), form="{}_{}"
+            "exp_avg_sq_col", start=lambda x: jnp.zeros(x.shape[:-2] + x.shape[-1:] if x.ndim >= 2 else 1, x.dtype), form="{}_{}"
         )
         small = jnp.float16 if compression else None
-        self.add_state("exp_avg_sq", lambda x: jnp.zeros(1, x.dtype) if x.ndim >= 2 else jnp.zeros_like(x, small), form="{}_{}")
+        self.add_state(
+            "exp_avg_sq", start=lambda x: jnp.zeros(1, x.dtype) if x.ndim >= 2 else jnp.zeros_like(x, small), form="{}_{}"
+        )
         self.add_shared("afactor_step", Tensor(np.zeros(1), mstype.float32))
 
     @staticmethod
-    def begin(c, shared, step):
+    def begin(c, shared, step, rate):
         t = shared["afactor_step"].reshape(()) + 1
         return t, {"afactor_step": t.reshape(1)}
 
@@ -195,7 +195,7 @@ class AdaFactor(Optimizer):
         if c.beta1:
             move = c.beta1 * mean[0] + (1 - c.beta1) * move
             mean = [move]
-        return value * (1 - decay * rate) - move, (*mean, rows, columns, squares)
+        return value * (1 - decay * rate) - move, *mean, rows, columns, squares
 
 
 def _lars_kernel(value, grad, decay, rate, scale, epsilon, coefficient):

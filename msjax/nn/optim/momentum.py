@@ -2,9 +2,9 @@
 
 import jax.numpy as jnp
 
-from msjax.errors import describe
-from msjax.nn.optim.checks import flag, not_negative
+from msjax.checks import check_bool, check_float, check_number
 from msjax.nn.optim.optimizer import Optimizer
+from msjax.ops.operations import optim_ops as formulas
 
 __all__ = ["Momentum", "SGD"]
 
@@ -35,9 +35,9 @@ class SGD(Optimizer):
 
     def __init__(self, params, learning_rate=0.1, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, loss_scale=1.0):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        momentum = not_negative(momentum, "momentum", "SGD", ints=True)
-        self.dampening = not_negative(dampening, "dampening", "SGD", ints=True)
-        self.nesterov = flag(nesterov, "nesterov", "SGD")
+        momentum = float(check_number(momentum, "momentum", "SGD", low=0))
+        self.dampening = float(check_number(dampening, "dampening", "SGD", low=0))
+        self.nesterov = check_bool(nesterov, "nesterov", "SGD")
         if nesterov and (momentum == 0 or dampening != 0):
             raise ValueError(
                 f"For 'SGD', nesterov=True needs a momentum and no dampening, but got momentum={momentum}, dampening={dampening}."
@@ -45,20 +45,20 @@ class SGD(Optimizer):
         self._plain = momentum == 0
         self.add_shared("momentum", momentum)
         self.add_state("accum")
-        self.add_state("stat", jnp.ones_like)
+        self.add_state("stat", start=jnp.ones_like)
 
     @staticmethod
-    def begin(c, shared, step):
+    def begin(c, shared, step, rate):
         return shared["momentum"], {}
 
     @staticmethod
     def update(c, value, grad, slots, rate, decay, momentum):
         if c._plain:
-            return value - rate * grad, slots
+            return value - rate * grad, *slots
         accum, first = slots
         momentum = momentum.astype(value.dtype)
-        accum = jnp.where(first > 0, grad, momentum * accum + (1 - c.dampening) * grad)
-        return value - rate * (grad + momentum * accum if c.nesterov else accum), (accum, jnp.zeros_like(first))
+        moved = formulas.sgd(value, accum, grad, rate, momentum, c.dampening, c.nesterov, first=first > 0)
+        return *moved, jnp.zeros_like(first)
 
 
 class Momentum(Optimizer):
@@ -85,18 +85,14 @@ class Momentum(Optimizer):
 
     def __init__(self, params, learning_rate, momentum, weight_decay=0.0, loss_scale=1.0, use_nesterov=False):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        if not isinstance(momentum, float):
-            raise TypeError(f"For 'Momentum', 'momentum' should be a float, but got {describe(momentum)}.")
-        self.use_nesterov = flag(use_nesterov, "use_nesterov", "Momentum")
-        self.add_shared("momentum", not_negative(momentum, "momentum", "Momentum"))
+        self.use_nesterov = check_bool(use_nesterov, "use_nesterov", "Momentum")
+        self.add_shared("momentum", check_float(momentum, "momentum", "Momentum", low=0))
         self.add_state("moments")
 
     @staticmethod
-    def begin(c, shared, step):
+    def begin(c, shared, step, rate):
         return shared["momentum"], {}
 
     @staticmethod
     def update(c, value, grad, slots, rate, decay, momentum):
-        momentum = momentum.astype(value.dtype)
-        v = momentum * slots[0] + grad
-        return value - rate * (grad + momentum * v if c.use_nesterov else v), (v,)
+        return formulas.sgd(value, *slots, grad, rate, momentum.astype(value.dtype), nesterov=c.use_nesterov)

@@ -1,12 +1,11 @@
-"""Optimizer: the base of optimizers. One compiled program updates all Parameters at once."""
+"""Optimizer: the base of nn's optimizers, with learning rates and weight decays that may change from step to step."""
 
 import functools
 import inspect
-import types
 
-import jax
 import jax.numpy as jnp
 
+from msjax.checks import check_bool, check_float, check_number, check_one_of, is_number
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
@@ -14,7 +13,7 @@ from msjax.nn.cell.base import Cell
 from msjax.nn.layer.container import CellList
 from msjax.nn.learning_rate_schedule import LearningRateSchedule
 from msjax.nn.optim import rates as rate_kinds
-from msjax.nn.optim.checks import not_negative, positive
+from msjax.nn.optim.engine import CompiledOptimizer, GroupSpec, StepInputs, UpdateSpec, centralize, compiled_step
 from msjax.nn.optim.groups import members
 from msjax.ops.dispatch.operator import freeze
 
@@ -58,13 +57,13 @@ def opt_init_args_register(fn):
     return __init__
 
 
-class Optimizer(Cell):
+class Optimizer(CompiledOptimizer):
     """Base of optimizers.
 
     An optimizer is called with the gradients of its Parameters, in their order. A subclass either defines
     ``construct(gradients)``, as in MindSpore, or makes its state with `add_shared` and `add_state`, names in
-    `constants` what its formula reads, and defines the formula: `begin` and `update`. Then all Parameters are updated
-    by one compiled program.
+    `constants` the attributes that its formula reads, and defines the formula in `begin` and `update`. Then one compiled
+    program updates all Parameters.
 
     Args:
         learning_rate: a number; a Tensor or list with one for each step; or a LearningRateSchedule.
@@ -95,14 +94,13 @@ class Optimizer(Cell):
     constants: tuple = ()
     # Parameters with one of these in their names have no weight decay, unless in groups.
     spared = ("beta", "gamma")
-    # Whether weight decay is added to the gradients; False where the formula has its own.
-    decays_gradient = True
+    state_requires_grad = True
 
     def __init__(self, learning_rate, parameters, weight_decay=0.0, loss_scale=1.0):
-        super().__init__(auto_prefix=False)
+        super().__init__()
         who = type(self).__name__
         found = members(parameters)
-        self.loss_scale = positive(loss_scale, "loss_scale", who, ints=True)
+        self.loss_scale = float(check_number(loss_scale, "loss_scale", who, above=0))
         self.reciprocal_scale = 1.0 / self.loss_scale
         self.is_group = found[0].group is not None
         self.is_group_lr = any(m.lr is not None for m in found)
@@ -121,7 +119,7 @@ class Optimizer(Cell):
         self.optim_filter = (True,) * len(found)
         self.use_parallel, self.param_rank = False, None
         self.need_scale = self.loss_scale != 1.0
-        self._shared, self._states = (), ()
+        self._shared = ()
 
     def _set_rates(self, found, learning_rate, who):
         """Make the Parameters and schedules of the learning rates; `_rates` has one for each Parameter."""
@@ -161,7 +159,7 @@ class Optimizer(Cell):
         if cells:
             self._decay_cells = CellList(cells, auto_prefix=False)
 
-    # ---- state
+    # ---- the step
 
     def add_shared(self, name, value):
         """Make a Parameter of the optimizer that the formula reads and may change, such as a power of beta.
@@ -173,86 +171,16 @@ class Optimizer(Cell):
         setattr(self, name, Parameter(value if isinstance(value, Tensor) else Tensor(value), name=name))
         self._shared += (name,)
 
-    def add_state(self, prefix, start=jnp.zeros_like, form="{}.{}", attribute=None):
-        """Make a Parameter of state for each Parameter.
-
-        Args:
-            prefix (str): the first part of their names, and the attribute that holds them.
-            start (callable): from a Parameter's value, a jax array, to the state at the beginning.
-            form (str): how a name is put together of the prefix and the Parameter's name.
-        """
-        self.__dict__[attribute or prefix] = None
-        made = [Parameter(wrap(start(p._value)), name=form.format(prefix, p.name)) for p in self.parameters]
-        setattr(self, attribute or prefix, ParameterTuple(made))
-        self._states += (attribute or prefix,)
-
-    # ---- the formula
-
-    @staticmethod
-    def begin(c, shared, step):
-        """What a step has in common for all Parameters, on jax arrays.
-
-        Args:
-            c: has the `constants` as attributes.
-            shared (dict): the values made with `add_shared`.
-            step: the number of this step, from 1, 0-d.
-
-        Returns:
-            (anything that `update` wants, dict of the new values of changed ones of `shared`).
-        """
-        return step, {}
-
-    @staticmethod
-    def update(c, value, grad, slots, rate, decay, context):
-        """One Parameter's step, on jax arrays.
-
-        Args:
-            c: has the `constants` as attributes.
-            value: the Parameter's.
-            grad: its gradient; the decay is in it unless `decays_gradient` is False.
-            slots: its state, a tuple in the order of `add_state`.
-            rate: the learning rate, 0-d.
-            decay: the weight decay, a float or 0-d array.
-            context: what `begin` made.
-
-        Returns:
-            (new value, tuple of the new state).
-        """
-        raise NotImplementedError("The optimizer defines neither 'construct' nor 'update'.")
+    def _set_betas(self, beta1, beta2, eps):
+        who = type(self).__name__
+        self.beta1, self.beta2 = (
+            check_float(beta, name, who, above=0, below=1) for name, beta in (("beta1", beta1), ("beta2", beta2))
+        )
+        self.eps = check_float(eps, "eps", who, above=0)
 
     def construct(self, gradients):
-        """One step.
-
-        Args:
-            gradients (tuple or list of Tensor): one for each of `parameters`, in their order.
-        """
-        parameters = self.parameters
-        if not isinstance(gradients, (tuple, list)) or len(gradients) != len(parameters):
-            raise ValueError(
-                f"For '{type(self).__name__}', a tuple of {len(parameters)} gradients is expected, but got "
-                f"{len(gradients) if isinstance(gradients, (tuple, list)) else describe(gradients)}."
-            )
-        grads = [g._value if isinstance(g, Tensor) else _no_tensor(g, self) for g in gradients]
-        program, rates, decays, states, shared = self.__dict__.get("_prepared") or self._prepare()
-        step = self.global_step
-        values, new_states, new_shared, now = program(
-            [p._value for p in parameters],
-            grads,
-            [[s._value for s in state] for state in states],
-            [_rate_now(rate, step) for rate in rates],
-            [d(step)._value for d in decays],
-            [p._value for p in shared],
-            step._value,
-        )
-        for p, value in zip(parameters, values):
-            p._value = value
-        for state, new in zip(states, new_states):
-            for s, value in zip(state, new):
-                s._value = value
-        for p, value in zip(shared, new_shared):
-            p._value = value
-        step._value = now
-        return (True,) * len(parameters)
+        super().construct(gradients)
+        return (True,) * len(self.parameters)
 
     def __setattr__(self, name, value):
         # What the compiled program is made for may have changed.
@@ -260,22 +188,22 @@ class Optimizer(Cell):
         super().__setattr__(name, value)
 
     def _prepare(self):
-        """(program, learning rates, decay cells, states, shared Parameters): what a step needs, found once."""
-        rates = _distinct(self._rates)
-        cells = _distinct(d for d in self._decays if isinstance(d, Cell))
-        at = {id(member): i for each in (rates, cells) for i, member in enumerate(each)}
-        plan = _Plan(
-            rates=tuple(at[id(r)] for r in self._rates),
-            decays=tuple(("cell", at[id(d)]) if isinstance(d, Cell) else ("number", d) for d in self._decays),
-            centralized=self._centralized,
-            loss_scale=self.loss_scale,
-            shared=self._shared,
-        )
-        constants = tuple((name, freeze(getattr(self, name))) for name in self.constants)
-        states = list(zip(*(getattr(self, name) for name in self._states))) or [()] * len(self.parameters)
-        shared = [getattr(self, name) for name in self._shared]
-        prepared = _program(type(self), constants, plan), rates, cells, states, shared
-        self.__dict__["_prepared"] = prepared
+        prepared = self.__dict__.get("_prepared")
+        if prepared is None:
+            rates = _distinct(self._rates)
+            cells = _distinct(d for d in self._decays if isinstance(d, Cell))
+            at = {id(member): i for each in (rates, cells) for i, member in enumerate(each)}
+            specs = tuple(
+                UpdateSpec(at[id(rate)], 0.0, at[id(decay)], centralized)
+                if isinstance(decay, Cell)
+                else UpdateSpec(at[id(rate)], decay, None, centralized)
+                for rate, decay, centralized in zip(self._rates, self._decays, self._centralized)
+            )
+            settings = tuple((name, freeze(getattr(self, name))) for name in self.constants)
+            program = compiled_step(type(self), (GroupSpec(settings, 0, specs),), self.loss_scale)
+            shared = [{name: getattr(self, name) for name in self._shared}]
+            prepared = StepInputs(program, rates, cells, self._states_by_parameter(), shared, self.global_step)
+            self.__dict__["_prepared"] = prepared
         return prepared
 
     # ---- for optimizers that define `construct`
@@ -341,7 +269,7 @@ class Optimizer(Cell):
         """
         if True not in self._centralized:
             return gradients
-        return tuple(wrap(_centralize(g._value)) if yes else g for g, yes in zip(gradients, self._centralized))
+        return tuple(wrap(centralize(g._value)) if yes else g for g, yes in zip(gradients, self._centralized))
 
     def _is_dynamic_lr_or_weight_decay(self):
         return self.dynamic_lr or self.dynamic_weight_decay
@@ -370,9 +298,7 @@ class Optimizer(Cell):
 
     @unique.setter
     def unique(self, value):
-        if not isinstance(value, bool):
-            raise TypeError(f"For '{type(self).__name__}', 'unique' should be a bool, but got {describe(value)}.")
-        self.__dict__["_unique"] = value
+        self.__dict__["_unique"] = check_bool(value, "unique", type(self).__name__)
 
     @property
     def target(self) -> str:
@@ -381,55 +307,7 @@ class Optimizer(Cell):
 
     @target.setter
     def target(self, value):
-        if value not in ("CPU", "Ascend", "GPU"):
-            raise ValueError(
-                f"For '{type(self).__name__}', 'target' should be 'CPU', 'GPU' or 'Ascend', but got {describe(value)}."
-            )
-        self.__dict__["_target"] = value
-
-
-class _Plan(types.SimpleNamespace):
-    """What a program is compiled for beside the formula's constants; hashable, so that optimizers alike share programs."""
-
-    def __hash__(self):
-        return hash(tuple(self.__dict__.values()))
-
-
-@functools.lru_cache(maxsize=256)
-def _program(cls, constants, plan):
-    """The compiled step of an optimizer class; optimizers with the same constants and plan share it."""
-    c = types.SimpleNamespace(**{name: float(v) if isinstance(v, float) else v for name, v in constants})
-
-    def step(values, grads, states, rates, decays, shared, global_step):
-        number = global_step.reshape(-1)[0] + 1
-        context, changed = cls.begin(c, dict(zip(plan.shared, shared)), number)
-        new_values, new_states = [], []
-        for i, (value, grad, slots) in enumerate(zip(values, grads, states)):
-            if grad.shape != value.shape:
-                raise ValueError(
-                    f"For '{cls.__name__}', gradient {i} has shape {grad.shape}, but its Parameter has shape {value.shape}."
-                )
-            kind = jnp.promote_types(value.dtype, jnp.float32)
-            wide = value.astype(kind)
-            grad = grad.astype(kind)
-            if plan.loss_scale != 1.0:
-                grad = grad * (1.0 / plan.loss_scale)
-            which, decay = plan.decays[i]
-            if which == "cell":
-                decay = decays[decay].reshape(()).astype(kind)
-            if cls.decays_gradient and (which == "cell" or decay > 0):
-                grad = grad + decay * wide
-            if plan.centralized[i]:
-                grad = _centralize(grad)
-            rate = rates[plan.rates[i]].astype(kind)
-            new, slots_now = cls.update(c, wide, grad, tuple(s.astype(kind) for s in slots), rate, decay, context)
-            new_values.append(new.astype(value.dtype))
-            new_states.append([n.astype(s.dtype) for n, s in zip(slots_now, slots)])
-        new_shared = [changed[name].astype(s.dtype) if name in changed else s for name, s in zip(plan.shared, shared)]
-        return new_values, new_states, new_shared, global_step + 1
-
-    step.__name__ = f"{cls.__name__}_step"
-    return jax.jit(step, inline=True)
+        self.__dict__["_target"] = check_one_of(value, ("CPU", "GPU", "Ascend"), "target", type(self).__name__)
 
 
 def _distinct(members):
@@ -437,24 +315,9 @@ def _distinct(members):
     return list({id(m): m for m in members}.values())
 
 
-def _rate_now(rate, step):
-    return rate(step)._value.reshape(()) if isinstance(rate, LearningRateSchedule) else rate._value
-
-
-def _centralize(grad):
-    """The gradient less its mean over all but the first axis, where MindSpore does so: the second axis a multiple of 16."""
-    if grad.ndim < 2 or grad.shape[1] % 16:
-        return grad
-    return grad - jnp.mean(grad, axis=tuple(range(1, grad.ndim)), keepdims=True)
-
-
-def _no_tensor(grad, optimizer):
-    raise TypeError(f"For '{type(optimizer).__name__}', every gradient should be a Tensor, but got {describe(grad)}.")
-
-
 def _as_decay(value, who):
     if isinstance(value, Cell):
         return value
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if not is_number(value):
         raise TypeError(f"For '{who}', 'weight_decay' should be a number or a Cell, but got {describe(value)}.")
-    return not_negative(value, "weight_decay", who, ints=True)
+    return float(check_number(value, "weight_decay", who, low=0.0))

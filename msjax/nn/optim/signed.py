@@ -2,8 +2,7 @@
 
 import jax.numpy as jnp
 
-from msjax.errors import describe
-from msjax.nn.optim.checks import fraction, positive, real
+from msjax.checks import check_float, check_type
 from msjax.nn.optim.optimizer import Optimizer
 
 __all__ = ["ASGD", "Rprop"]
@@ -25,11 +24,11 @@ class ASGD(Optimizer):
 
     def __init__(self, params, learning_rate=0.1, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0):
         super().__init__(learning_rate, params, weight_decay)
-        self.lambd = real(lambd, "lambd", "ASGD")
-        self.alpha = real(alpha, "alpha", "ASGD")
-        self.t0 = real(t0, "t0", "ASGD")
-        self.add_state("mu", lambda x: jnp.ones((), jnp.float32), form="{}_{}")
-        self.add_state("eta", lambda x: jnp.zeros((), jnp.float32), form="{}_{}")
+        self.lambd, self.alpha, self.t0 = (
+            check_float(value, name, "ASGD") for name, value in (("lambd", lambd), ("alpha", alpha), ("t0", t0))
+        )
+        self.add_state("mu", start=lambda x: jnp.ones((), jnp.float32), form="{}_{}")
+        self.add_state("eta", start=lambda x: jnp.zeros((), jnp.float32), form="{}_{}")
         self.add_state("ax_", attribute="ax")
 
     def construct(self, gradients):
@@ -39,11 +38,19 @@ class ASGD(Optimizer):
     @staticmethod
     def update(c, value, grad, slots, rate, decay, step):
         mu, eta, average = slots
-        t = step.astype(value.dtype)
-        eta = jnp.where(step == 1, rate, eta)
-        value = value * (1 - c.lambd * eta) - eta * grad
-        average = jnp.where(mu == 1, value, average + (value - average) * mu)
-        return value, (1 / jnp.maximum(1, t - c.t0), rate / (1 + c.lambd * rate * t) ** c.alpha, average)
+        value, average = averaged(c, value, grad, average, jnp.where(step == 1, rate, eta), mu)
+        return value, *averaging(c, rate, step.astype(value.dtype)), average
+
+
+def averaged(c, value, grad, average, eta, mu):
+    """(new value, new average of the values) of ASGD."""
+    value = value * (1 - c.lambd * eta) - eta * grad
+    return value, jnp.where(mu == 1, value, average + (value - average) * mu)
+
+
+def averaging(c, rate, t):
+    """(weight of the next value in the average, next size of a step) of ASGD after step t."""
+    return 1 / jnp.maximum(1, t - c.t0), rate / (1 + c.lambd * rate * t) ** c.alpha
 
 
 class Rprop(Optimizer):
@@ -62,16 +69,14 @@ class Rprop(Optimizer):
     def __init__(self, params, learning_rate=0.1, etas=(0.5, 1.2), step_sizes=(1e-6, 50.0), weight_decay=0.0):
         super().__init__(learning_rate, params, weight_decay)
         for name, pair in (("etas", etas), ("step_sizes", step_sizes)):
-            if not isinstance(pair, tuple):
-                raise TypeError(f"For 'Rprop', '{name}' should be a tuple, but got {describe(pair)}.")
-            if len(pair) != 2:
+            if len(check_type(pair, tuple, name, "Rprop")) != 2:
                 raise ValueError(f"For 'Rprop', '{name}' should hold two numbers, but got {len(pair)}.")
-        self.etas = fraction(etas[0], "etas[0]", "Rprop"), real(etas[1], "etas[1]", "Rprop", low=1.0, low_open=True)
-        self.step_sizes = positive(step_sizes[0], "step_sizes[0]", "Rprop"), positive(step_sizes[1], "step_sizes[1]", "Rprop")
+        shrink = check_float(etas[0], "etas[0]", "Rprop", above=0, below=1)
+        self.etas = shrink, check_float(etas[1], "etas[1]", "Rprop", above=1)
+        self.step_sizes = tuple(check_float(size, f"step_sizes[{i}]", "Rprop", above=0) for i, size in enumerate(step_sizes))
         if step_sizes[0] > step_sizes[1]:
             raise ValueError(f"For 'Rprop', the smallest of 'step_sizes' should come first, but got {step_sizes}.")
-        self.add_state("prev")
-        self.add_state("step_size")
+        self.add_state("prev", "step_size")
 
     def construct(self, gradients):
         super().construct(gradients)
@@ -79,14 +84,12 @@ class Rprop(Optimizer):
 
     @staticmethod
     def update(c, value, grad, slots, rate, decay, step):
-        before, size = slots
-        size = jnp.where(step == 1, rate, size)
-        size, grad = resize(c, grad, before, size)
-        return value - jnp.sign(grad) * size, (grad, size)
+        return signed(c, value, grad, slots[0], jnp.where(step == 1, rate, slots[1]))
 
 
-def resize(c, grad, before, size):
-    """(sizes of the step, gradients without those that changed their sign) of Rprop."""
+def signed(c, value, grad, before, size):
+    """(new value, gradient without the elements that changed their sign, new sizes of the step) of Rprop."""
     agrees = grad * before
     size = jnp.clip(jnp.where(agrees > 0, size * c.etas[1], jnp.where(agrees < 0, size * c.etas[0], size)), *c.step_sizes)
-    return size, jnp.where(agrees < 0, 0, grad)
+    grad = jnp.where(agrees < 0, 0, grad)
+    return value - jnp.sign(grad) * size, grad, size

@@ -10,23 +10,33 @@ from msjax.ops.primitive import REQUIRED, primitive_class
 __all__ = []
 
 
-def _momentum(var, accum, lr, grad, momentum, nesterov, scale):
-    grad = grad * scale
-    accum = accum * momentum + grad
+def sgd(var, accum, grad, lr, momentum, dampening=0.0, nesterov=False, first=None):
+    """Gradient descent with momentum; where `first` is true, the momentum starts with the whole gradient."""
+    started = momentum * accum + (1 - dampening) * grad
+    accum = started if first is None else jnp.where(first, grad, started)
     return var - lr * (grad + momentum * accum if nesterov else accum), accum
 
 
-def _adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, nesterov):
-    m = m + (grad - m) * (1 - beta1)
-    v = v + (jnp.square(grad) - v) * (1 - beta2)
+def _momentum(var, accum, lr, grad, momentum, nesterov, scale):
+    return sgd(var, accum, grad * scale, lr, momentum, nesterov=nesterov)
+
+
+def moments(m, v, grad, beta1, beta2):
+    """The running means of the gradients and of their squares."""
+    return m + (grad - m) * (1 - beta1), v + (jnp.square(grad) - v) * (1 - beta2)
+
+
+def adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, nesterov=False, vhat=None):
+    """A step of Adam; with `vhat`, the largest `v` so far, of AMSGrad."""
+    m, v = moments(m, v, grad, beta1, beta2)
+    largest = () if vhat is None else (jnp.maximum(vhat, v),)
     step = lr * jnp.sqrt(1 - beta2_power) / (1 - beta1_power)
     towards = m * beta1 + (1 - beta1) * grad if nesterov else m
-    return var - step * towards / (jnp.sqrt(v) + epsilon), m, v
+    return var - step * towards / (jnp.sqrt(largest[0] if largest else v) + epsilon), m, v, *largest
 
 
-def _adam_weight_decay(var, m, v, lr, beta1, beta2, epsilon, decay, grad):
-    m = m + (grad - m) * (1 - beta1)
-    v = v + (jnp.square(grad) - v) * (1 - beta2)
+def adam_weight_decay(var, m, v, lr, beta1, beta2, epsilon, decay, grad):
+    m, v = moments(m, v, grad, beta1, beta2)
     return var - lr * (m / (jnp.sqrt(v) + epsilon) + decay * var), m, v
 
 
@@ -34,9 +44,13 @@ def _gradient_descent(var, alpha, delta):
     return (var - alpha * delta,)
 
 
-def _adagrad(var, accum, lr, grad, update_slots):
+def adagrad(var, accum, lr, grad, epsilon, update_slots=True):
     accum = accum + jnp.square(grad) if update_slots else accum
-    return var - lr * grad / jnp.sqrt(accum), accum
+    return var - lr * grad / (jnp.sqrt(accum) + epsilon), accum
+
+
+def _adagrad(var, accum, lr, grad, update_slots):
+    return adagrad(var, accum, lr, grad, 0.0, update_slots)
 
 
 def rms_prop(var, mean_square, moment, lr, grad, decay, momentum, epsilon):
@@ -45,21 +59,16 @@ def rms_prop(var, mean_square, moment, lr, grad, decay, momentum, epsilon):
     return var - moment, mean_square, moment
 
 
-def _adadelta(var, accum, accum_update, lr, rho, epsilon, grad):
+def adadelta(var, accum, accum_update, lr, rho, epsilon, grad):
     accum = rho * accum + (1 - rho) * jnp.square(grad)
     update = jnp.sqrt(accum_update + epsilon) / jnp.sqrt(accum + epsilon) * grad
     return var - lr * update, accum, rho * accum_update + (1 - rho) * jnp.square(update)
 
 
-def _ada_max(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad):
+def ada_max(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad):
     m = beta1 * m + (1 - beta1) * grad
     v = jnp.maximum(beta2 * v, jnp.abs(grad))
     return var - lr / (1 - beta1_power) * m / (v + epsilon), m, v
-
-
-def _adagrad_v2(var, accum, lr, grad, epsilon, update_slots):
-    accum = accum + jnp.square(grad) if update_slots else accum
-    return var - lr * grad / (jnp.sqrt(accum) + epsilon), accum
 
 
 def _adagrad_da(var, total, squares, grad, lr, l1, l2, global_step):
@@ -108,24 +117,19 @@ def ftrl(var, accum, linear, grad, lr, l1, l2, lr_power):
 
 
 def _amsgrad_v2(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad):
-    m = m + (grad - m) * (1 - beta1)
-    v = v + (jnp.square(grad) - v) * (1 - beta2)
-    vhat = jnp.maximum(vhat, v)
-    step = lr * jnp.sqrt(1 - beta2_power) / (1 - beta1_power)
-    return var - step * m / (jnp.sqrt(vhat) + epsilon), m, v, vhat
+    return adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, vhat=vhat)
 
 
 def _amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, grad, beta1, beta2, epsilon):
-    return _amsgrad_v2(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad)
+    return adam(var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad, vhat=vhat)
 
 
 def _sgd(var, accum, stat, grad, lr, momentum, dampening, weight_decay, nesterov):
     grad = grad + weight_decay * var
     # stat is 1 before the first step, which takes the gradient as it is.
-    moved = jnp.where(stat > 0, grad, accum * momentum + (1 - dampening) * grad)
-    accum = jnp.where(momentum > 0, moved, accum)
-    towards = grad + momentum * accum if nesterov else accum
-    return var - lr * jnp.where(momentum > 0, towards, grad), accum, jnp.where((momentum > 0) & (stat > 0), 0, stat)
+    moved, started = sgd(var, accum, grad, lr, momentum, dampening, nesterov, first=stat > 0)
+    moves = momentum > 0
+    return jnp.where(moves, moved, var - lr * grad), jnp.where(moves, started, accum), jnp.where(moves & (stat > 0), 0, stat)
 
 
 def _step(name, fn, written, attributes, static, single, doc, order=None):
@@ -173,7 +177,7 @@ _step(
     """,
 )  # fmt: skip
 _step(
-    "Adam", _adam, 3, {**_LOCKING, "use_nesterov": False}, ("use_nesterov",), False,
+    "Adam", adam, 3, {**_LOCKING, "use_nesterov": False}, ("use_nesterov",), False,
     """A step of Adam, of (var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, gradient); returns var, m and v.
 
     Args:
@@ -182,12 +186,12 @@ _step(
     """,
 )  # fmt: skip
 for _name, _fn, _written, _attributes, _static, _single, _operands in (
-    ("AdamWeightDecay", _adam_weight_decay, 3, _LOCKING, (), False, "var, m, v, lr, beta1, beta2, epsilon, decay, gradient"),
+    ("AdamWeightDecay", adam_weight_decay, 3, _LOCKING, (), False, "var, m, v, lr, beta1, beta2, epsilon, decay, gradient"),
     ("ApplyGradientDescent", _gradient_descent, 1, {}, (), True, "var, alpha, delta"),
     ("ApplyAdagrad", _adagrad, 2, {"update_slots": True}, ("update_slots",), False, "var, accum, lr, grad"),
     ("ApplyRMSProp", rms_prop, 3, _LOCKING, (), True, "var, mean_square, moment, lr, grad, decay, momentum, epsilon"),
-    ("ApplyAdadelta", _adadelta, 3, {}, (), False, "var, accum, accum_update, lr, rho, epsilon, grad"),
-    ("ApplyAdagradV2", _adagrad_v2, 2, {"epsilon": REQUIRED, "update_slots": True}, ("epsilon", "update_slots"), False, "var, accum, lr, grad"),
+    ("ApplyAdadelta", adadelta, 3, {}, (), False, "var, accum, accum_update, lr, rho, epsilon, grad"),
+    ("ApplyAdagradV2", adagrad, 2, {"epsilon": REQUIRED, "update_slots": True}, ("epsilon", "update_slots"), False, "var, accum, lr, grad"),
     ("ApplyAdagradDA", _adagrad_da, 3, _LOCKING, (), True, "var, sum of gradients, sum of squares, grad, lr, l1, l2, global_step"),
     ("ApplyAddSign", _add_sign, 2, {}, (), False, "var, m, lr, alpha, sign_decay, beta, grad"),
     ("ApplyPowerSign", _power_sign, 2, {}, (), False, "var, m, lr, logbase, sign_decay, beta, grad"),
@@ -200,7 +204,7 @@ for _name, _fn, _written, _attributes, _static, _single, _operands in (
      ("beta1", "beta2", "epsilon"), False, "var, m, v, vhat, beta1_power, beta2_power, lr, grad"),
     ("ApplyAdamWithAmsgradV2", _amsgrad_v2, 4, _LOCKING, (), False,
      "var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad"),
-    ("ApplyAdaMax", _ada_max, 3, {}, (), False, "var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad"),
+    ("ApplyAdaMax", ada_max, 3, {}, (), False, "var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad"),
 ):  # fmt: skip
     _doc = f"An optimizer's step, of ({_operands}): writes the new values into the first {_written} and returns "
     _step(_name, _fn, _written, _attributes, _static, _single, _doc + ("the first." if _single else "them."))

@@ -1,0 +1,248 @@
+"""The engine under all optimizers: one compiled program updates every Parameter and its state."""
+
+import functools
+import types
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.common.tensor import Tensor, wrap
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+from msjax.nn.learning_rate_schedule import LearningRateSchedule
+
+
+class UpdateSpec(NamedTuple):
+    """How one Parameter is updated, as far as the program is compiled for it.
+
+    Attributes:
+        rate: the index of its learning rate among the optimizer's.
+        decay: its weight decay; not read where a Cell computes it.
+        decay_cell: the index of that Cell among the optimizer's.
+        centralize: whether the mean of its gradient is subtracted.
+    """
+
+    rate: int
+    decay: float = 0.0
+    decay_cell: int | None = None
+    centralize: bool = False
+
+
+class GroupSpec(NamedTuple):
+    """A group of Parameters whose formula reads the same settings.
+
+    Attributes:
+        settings: pairs of name and hashable value.
+        rate: the index of the group's learning rate, which `begin` is given.
+        members: an UpdateSpec for each Parameter.
+    """
+
+    settings: tuple
+    rate: int
+    members: tuple
+
+
+class StepInputs(NamedTuple):
+    """The compiled program of a step, and the objects whose values it reads and writes.
+
+    Attributes:
+        program: what `compiled_step` returned.
+        rates: the learning rates: Tensors or schedules.
+        decays: the Cells that compute a weight decay.
+        states: for each Parameter, a tuple of its state.
+        shared: for each group, a dict of the Parameters or Buffers that its formula shares.
+        step: the Parameter that counts steps, or None.
+    """
+
+    program: object
+    rates: list
+    decays: list
+    states: list
+    shared: list
+    step: Parameter | None
+
+
+class CompiledOptimizer(Cell):
+    """Base of all optimizers: the state, the formula and the compiled step.
+
+    A subclass makes its state with `add_state`, defines the formula in `begin` and `update`, and says in `_prepare`
+    which settings, learning rates and state each Parameter has.
+    """
+
+    # Whether the engine adds the weight decay to the gradients; False where the formula has its own.
+    decays_gradient = True
+    state_requires_grad = False
+
+    def __init__(self):
+        super().__init__(auto_prefix=False)
+        self.__dict__["_states"] = {}
+
+    def add_state(self, *prefixes, start=jnp.zeros_like, form="{}.{}", attribute=None):
+        """Make a Parameter of state for each Parameter; several prefixes make several states that start alike.
+
+        Args:
+            prefixes (str): the first part of the state's names, and the attribute that holds it as a ParameterTuple.
+            start (callable): from a Parameter's value, a jax array, to the state's first value.
+            form (str): how a name is formatted from the prefix and the Parameter's name.
+            attribute (str, optional): another name for the attribute.
+        """
+        for prefix in prefixes:
+            self._states[attribute or prefix] = prefix, start, form
+            self._extend_state(attribute or prefix, self.parameters)
+
+    def _extend_state(self, name, parameters):
+        """Append the state of some more Parameters."""
+        prefix, start, form = self._states[name]
+        made = [
+            Parameter(wrap(start(p._value)), name=form.format(prefix, p.name), requires_grad=self.state_requires_grad)
+            for p in parameters
+        ]
+        setattr(self, name, ParameterTuple([*self.__dict__.get(name, ()), *made]))
+
+    def _states_by_parameter(self):
+        return list(zip(*(getattr(self, name) for name in self._states))) or [()] * len(self.parameters)
+
+    @staticmethod
+    def begin(c, shared, step, rate):
+        """What a step has in common for all Parameters of a group, on jax arrays.
+
+        Args:
+            c: has the group's settings as attributes.
+            shared (dict): the values of the state that the group shares.
+            step: the number of this step, from 1, 0-d; None if steps are not counted.
+            rate: the group's learning rate, 0-d.
+
+        Returns:
+            (anything that `update` needs, dict of the new values of `shared`; those left out stay).
+        """
+        return step, {}
+
+    @staticmethod
+    def update(c, value, grad, slots, rate, decay, context):
+        """One Parameter's step, on jax arrays.
+
+        Args:
+            c: has the group's settings as attributes.
+            value: the Parameter's value.
+            grad: its gradient; the weight decay is in it unless `decays_gradient` is False.
+            slots: its state, a tuple in the order of `add_state`.
+            rate: the learning rate, 0-d.
+            decay: the weight decay, a float or 0-d array.
+            context: what `begin` returned.
+
+        Returns:
+            (new value, *new state), the state in the order of `slots`.
+        """
+        raise NotImplementedError("The optimizer defines neither 'construct' nor 'update'.")
+
+    def _prepare(self) -> StepInputs:
+        raise NotImplementedError
+
+    def construct(self, gradients):
+        """One step.
+
+        Args:
+            gradients (tuple or list of Tensor): one for each of `parameters`, in their order.
+
+        Raises:
+            TypeError, ValueError: the gradients do not fit the Parameters.
+        """
+        parameters = self.parameters
+        grads = _arrays(gradients, parameters, type(self).__name__)
+        program, rates, decays, states, shared, step = self._prepare()
+        values, new_states, new_shared, now = program(
+            [p._value for p in parameters],
+            grads,
+            [[s._value for s in state] for state in states],
+            [_rate_now(rate, step) for rate in rates],
+            [decay(step)._value for decay in decays],
+            [{name: p._value for name, p in group.items()} for group in shared],
+            None if step is None else step._value,
+        )
+        for p, value in zip(parameters, values):
+            p._value = value
+        for state, new in zip(states, new_states):
+            for s, value in zip(state, new):
+                s._value = value
+        for group, new in zip(shared, new_shared):
+            for name, p in group.items():
+                p._value = new[name]
+        if step is not None:
+            step._value = now
+        return True
+
+
+def _arrays(gradients, parameters, who):
+    """The gradients' arrays, checked."""
+    if not isinstance(gradients, (tuple, list)) or len(gradients) != len(parameters):
+        raise ValueError(
+            f"For '{who}', a tuple of {len(parameters)} gradients is expected, but got "
+            f"{len(gradients) if isinstance(gradients, (tuple, list)) else describe(gradients)}."
+        )
+    arrays = []
+    for i, (grad, parameter) in enumerate(zip(gradients, parameters)):
+        if not isinstance(grad, Tensor):
+            raise TypeError(f"For '{who}', every gradient should be a Tensor, but got {describe(grad)}.")
+        array = grad._value
+        if array.shape != parameter._value.shape:
+            raise ValueError(
+                f"For '{who}', gradient {i} has shape {array.shape}, but its Parameter {parameter.name!r} has shape {parameter.shape}."
+            )
+        arrays.append(array)
+    return arrays
+
+
+def _rate_now(rate, step):
+    return rate(step)._value.reshape(()) if isinstance(rate, LearningRateSchedule) else rate._value
+
+
+@functools.lru_cache(maxsize=256)
+def compiled_step(cls, groups, loss_scale=1.0):
+    """The compiled step of an optimizer class; optimizers whose groups have the same settings share it.
+
+    Args:
+        cls (type): a subclass of CompiledOptimizer.
+        groups (tuple of GroupSpec): its groups.
+        loss_scale (float): the gradients are divided by it.
+    """
+    settings = [
+        types.SimpleNamespace(**{name: float(v) if isinstance(v, float) else v for name, v in group.settings}) for group in groups
+    ]
+
+    def step(values, grads, states, rates, decays, shared, count):
+        count = None if count is None else count + 1
+        number = None if count is None else count.reshape(-1)[0]
+        rest = zip(values, grads, states)
+        new_values, new_states, new_shared = [], [], []
+        for c, group, kept in zip(settings, groups, shared):
+            context, changed = cls.begin(c, kept, number, rates[group.rate])
+            new_shared.append({name: changed.get(name, old).astype(old.dtype) for name, old in kept.items()})
+            for spec, (value, grad, slots) in zip(group.members, rest):
+                kind = jnp.promote_types(value.dtype, jnp.float32)
+                wide, grad = value.astype(kind), grad.astype(kind)
+                if loss_scale != 1.0:
+                    grad = grad * (1.0 / loss_scale)
+                if getattr(c, "maximize", False):
+                    grad = -grad
+                decay = spec.decay if spec.decay_cell is None else decays[spec.decay_cell].reshape(()).astype(kind)
+                if cls.decays_gradient and (spec.decay_cell is not None or decay):
+                    grad = grad + decay * wide
+                if spec.centralize:
+                    grad = centralize(grad)
+                rate = rates[spec.rate].astype(kind)
+                new, *slots_now = cls.update(c, wide, grad, tuple(s.astype(kind) for s in slots), rate, decay, context)
+                new_values.append(new.astype(value.dtype))
+                new_states.append([n.astype(s.dtype) for n, s in zip(slots_now, slots)])
+        return new_values, new_states, new_shared, count
+
+    step.__name__ = f"{cls.__name__}_step"
+    return jax.jit(step, inline=True)
+
+
+def centralize(grad):
+    """The gradient less its mean over all but the first axis, where MindSpore does so: the second axis a multiple of 16."""
+    if grad.ndim < 2 or grad.shape[1] % 16:
+        return grad
+    return grad - jnp.mean(grad, axis=tuple(range(1, grad.ndim)), keepdims=True)
