@@ -7,7 +7,7 @@ import logging
 import os
 import warnings
 
-from msjax.state import VERSION
+from msjax.state import ACTIVITY, programs_changed
 
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
@@ -66,11 +66,6 @@ class _Settings:
         self.device_target = None
         self.device_id = 0  # the number of the device among those of the target
         self.pynative_synchronize = False
-        self.traces = 0  # programs being compiled at this moment, in any thread
-        self.casts = 0  # calls of cells that compute in a type of their own, in any thread
-        self.slow_dispatch = (
-            False  # operators look twice: they wait for results, convert operands, or a program is being compiled
-        )
         self.hook_dialect = os.environ.get("MSJAX_HOOK_DIALECT", "tutorial")
         if self.hook_dialect not in DIALECTS:
             raise ValueError(
@@ -146,22 +141,6 @@ def get_current_device() -> str:
     return get_context("device_target")
 
 
-def tracing(change: int):
-    """Count a program that begins (1) or ends (-1) to be compiled."""
-    SETTINGS.traces += change
-    _set_slow_dispatch()
-
-
-def casting(change: int):
-    """Count a call that begins (1) or ends (-1) in which operators convert their operands."""
-    SETTINGS.casts += change
-    _set_slow_dispatch()
-
-
-def _set_slow_dispatch():
-    SETTINGS.slow_dispatch = SETTINGS.traces > 0 or SETTINGS.casts > 0 or SETTINGS.pynative_synchronize
-
-
 def force_mode(mode: int | None):
     """Fix the mode against what the program sets later (``msjax run --mode``); None lets it choose again."""
     SETTINGS.forced_mode = mode
@@ -181,14 +160,14 @@ def _set_synchronize(value):
     if not isinstance(value, bool):
         raise TypeError(f"For 'set_context', 'pynative_synchronize' should be a bool, but got {value!r}.")
     SETTINGS.pynative_synchronize = value
-    _set_slow_dispatch()
+    ACTIVITY.set_synchronize(value)
 
 
 def _set_dialect(value):
     if value not in DIALECTS:
         raise ValueError(f"For 'set_context', 'hook_dialect' should be one of {', '.join(DIALECTS)}, but got {value!r}.")
     SETTINGS.hook_dialect = value
-    VERSION.n += 1
+    programs_changed()
 
 
 def _set_compile_cache(value):

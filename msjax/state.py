@@ -33,18 +33,18 @@ LOCK = threading.RLock()
 
 
 class State(threading.local):
-    """Per-thread state.
+    """Per-thread state; `swap` sets fields for a while.
 
     Attributes:
         scope: the innermost gradient function that runs, ROOT outside of all.
-        recording: False under ``ms.no_grad()`` and while hooks run in a backward sweep.
+        recording: False under ``ms.no_grad()`` and while hooks run in a backward pass.
         cells: the cells whose call is under way, outermost first.
-        saving: what becomes of the values that recorded operators keep for their backward (msjax.autograd.saved), or
-            None: they are kept as they are.
+        saving: packs the values that recorded operators keep for their backward (msjax.autograd.saved); None keeps them
+            as they are.
         cast: converts the operands of operators while a cell set with `to_float` runs (msjax.autograd.precision), or None.
-        trace: the program that msjax is compiling (msjax.compile.trace.Trace), or None.
-        hooks_run: True while this thread runs the hooks of programs under someone else's jax.jit.
-        foreign: True while a functionalized network runs under whatever transformation its caller uses.
+        trace: the `Tracing` under way in this thread, or None.
+        functional: True while a functionalized network runs, under whatever transformation its caller uses.
+        hooks_run: True while this thread runs the hooks of programs that jax, not msjax, compiled.
     """
 
     def __init__(self):
@@ -61,10 +61,87 @@ class State(threading.local):
 STATE = State()
 
 
+class swap:
+    """A context manager that gives fields of STATE other values, and puts the earlier ones back at the end.
+
+    Example:
+        >>> with swap(recording=False):
+        ...     STATE.recording
+        False
+        >>> STATE.recording
+        True
+    """
+
+    __slots__ = ("_values", "_before")
+
+    def __init__(self, **values):
+        self._values = values
+
+    def __enter__(self):
+        fields = STATE.__dict__
+        self._before = {name: fields[name] for name in self._values}
+        fields.update(self._values)
+        return self
+
+    def __exit__(self, *_exception):
+        STATE.__dict__.update(self._before)
+
+
+class Tracing:
+    """What `STATE.trace` holds while Python code runs to become part of a program: a program that msjax compiles, or a hook
+    that runs on the host within one.
+
+    Attributes:
+        uses_callbacks: True once the program calls the host while it runs.
+    """
+
+    uses_callbacks = False
+
+    def here(self) -> bool:
+        """Whether values now belong to this program itself, not to a loop or transformation within it."""
+        return False
+
+    def see(self, operands):
+        """Called with the operands of every operator."""
+
+
+class Activity:
+    """Counts what runs in any thread and makes operators take the slow dispatch.
+
+    Attributes:
+        traces: programs that are being traced.
+        casts: calls of cells that compute in a floating type of their own.
+        synchronize: the setting pynative_synchronize: operators wait for their results.
+        slow_dispatch: whether any of these is on. Operators read only this.
+    """
+
+    __slots__ = ("traces", "casts", "synchronize", "slow_dispatch")
+
+    def __init__(self):
+        self.traces = self.casts = 0
+        self.synchronize = self.slow_dispatch = False
+
+    def add(self, traces=0, casts=0):
+        """Count traces or casts that begin (1) or end (-1)."""
+        self.traces += traces
+        self.casts += casts
+        self._update()
+
+    def set_synchronize(self, value: bool):
+        self.synchronize = value
+        self._update()
+
+    def _update(self):
+        self.slow_dispatch = self.traces > 0 or self.casts > 0 or self.synchronize
+
+
+ACTIVITY = Activity()
+
+
 class Version:
     """Counts the changes of anything that compiled programs were made for: members, settings, hooks.
 
-    A compiled function whose last look was at the present count need not look again.
+    A compiled function whose guards were checked at the present count need not check them again.
     """
 
     __slots__ = ("n",)
@@ -74,6 +151,11 @@ class Version:
 
 
 VERSION = Version()
+
+
+def programs_changed():
+    """Tell compiled programs that something they may depend on has changed: they check their guards at the next call."""
+    VERSION.n += 1
 
 
 class Compiler:

@@ -30,10 +30,12 @@ def clean_state():
 
     np.random.seed(0)
     ms.set_seed(0)
-    SETTINGS.mode, SETTINGS.hook_dialect, SETTINGS.pynative_synchronize = ms.PYNATIVE_MODE, "tutorial", False
+    SETTINGS.mode, SETTINGS.hook_dialect = ms.PYNATIVE_MODE, "tutorial"
+    ms.set_context(pynative_synchronize=False)
     yield
     assert STATE.scope is ROOT and STATE.recording and not STATE.cells
-    SETTINGS.mode, SETTINGS.hook_dialect, SETTINGS.pynative_synchronize = ms.PYNATIVE_MODE, "tutorial", False
+    SETTINGS.mode, SETTINGS.hook_dialect = ms.PYNATIVE_MODE, "tutorial"
+    ms.set_context(pynative_synchronize=False)
 
 
 @pytest.fixture

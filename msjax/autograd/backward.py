@@ -1,6 +1,5 @@
 """The backward sweep over recorded nodes, from the last created to the first."""
 
-from contextlib import contextmanager
 from operator import attrgetter
 
 import jax
@@ -9,7 +8,7 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, wrap
-from msjax.state import STATE
+from msjax.state import STATE, swap
 
 _ADD = Op("add gradients", lambda a, b: a + b, int_grad=True)
 _add_arrays = jax.jit(lambda a, b: a + b)
@@ -49,7 +48,8 @@ def run_backward(roots, targets, *, recorded=False, keep=False, weights=(), deli
         else:
             deliver(leaf, grad)
 
-    with _recording(recorded):
+    # While hooks run, operators are recorded only if the way back is.
+    with swap(recording=recorded and STATE.recording):
         for node in reversed(order):
             cts = grads.pop(node, None)
             if node in pending:
@@ -181,18 +181,6 @@ def _through_leaf_hooks(leaf, grad, recorded):
 def _run_tensor_hooks(hooks, grad, recorded):
     result = hooks.run(grad if recorded else wrap(grad))
     return result if recorded else result._value
-
-
-@contextmanager
-def _recording(recorded):
-    """While hooks run: operators are recorded only if the sweep is."""
-    state = STATE
-    before = state.recording
-    state.recording = recorded and before
-    try:
-        yield
-    finally:
-        state.recording = before
 
 
 _FREED = (

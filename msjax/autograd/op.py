@@ -14,9 +14,8 @@ from msjax.common import dtype as mstype
 from msjax.common.arrays import CONCRETE, TracedValueError, as_array, is_tracer
 from msjax.common.node import Node, wrap
 from msjax.common.tensor import Tensor, is_tensor
-from msjax.context import SETTINGS
 from msjax.errors import describe, where
-from msjax.state import ROOT, STATE
+from msjax.state import ACTIVITY, ROOT, STATE
 
 
 class Op:
@@ -117,7 +116,7 @@ def apply(op: Op, operands, static=()):
     Returns:
         A Tensor, or a tuple of Tensors.
     """
-    if SETTINGS.slow_dispatch:
+    if ACTIVITY.slow_dispatch:
         if STATE.trace is not None:
             STATE.trace.see(operands)
         if STATE.cast is not None:
@@ -143,7 +142,7 @@ def apply(op: Op, operands, static=()):
         out = op.bind(static)(*values) if traced else op.compiled(static)(*values)
     except Exception as error:
         raise_op_error(error, op, operands)
-    if SETTINGS.pynative_synchronize and not traced:
+    if ACTIVITY.synchronize and not traced:
         _wait(out, op)
     if out.__class__ is tuple or out.__class__ is list:
         return tuple([wrap(o) for o in out])
@@ -182,7 +181,7 @@ def _record(op, operands, values, static, traced):
     else:
         out, residuals = op.forward(static, slots)(*values)
         pull = residuals.spec.pull
-        if SETTINGS.pynative_synchronize:
+        if ACTIVITY.synchronize:
             _wait(out, op)
     tensors = [wrap(o) for o in out]
     if True in pull.carries:

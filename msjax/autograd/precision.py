@@ -7,8 +7,7 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
-from msjax.context import casting
-from msjax.state import STATE
+from msjax.state import ACTIVITY, swap
 
 _CAST = Op("Cast", lambda x, dtype: x.astype(dtype), int_grad=True)
 
@@ -46,11 +45,9 @@ class _Caster:
 @contextmanager
 def computing_in(dtype):
     """Operators convert their floating operands to `dtype`, in this thread."""
-    before = STATE.cast
-    STATE.cast = _Caster(dtype)
-    casting(1)
+    ACTIVITY.add(casts=1)
     try:
-        yield
+        with swap(cast=_Caster(dtype)):
+            yield
     finally:
-        STATE.cast = before
-        casting(-1)
+        ACTIVITY.add(casts=-1)

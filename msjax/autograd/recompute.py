@@ -16,7 +16,7 @@ from msjax.common.node import FunctionNode, RootLeaf, next_seq, place_on_tape
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.errors import callable_name, describe
-from msjax.state import STATE
+from msjax.state import STATE, swap
 
 __all__ = ["recompute"]
 
@@ -81,15 +81,10 @@ class _Region:
 
     def run(self, context):
         """The first run; its Tensors leave through a node that calls the block again when the backward comes."""
-        before = STATE.saving
-        STATE.saving = self
         args, kwargs = self.given
         self.given = None
-        try:
-            with context:
-                out = self.block(*args, **kwargs)
-        finally:
-            STATE.saving = before
+        with swap(saving=self), context:
+            out = self.block(*args, **kwargs)
         if not self.signature:
             return out
         leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
@@ -139,15 +134,12 @@ class _Region:
 
     def _run_again(self):
         """The second run: computes the values anew, with everything as it was in the first."""
-        state = STATE
-        before = state.scope, state.recording, state.saving, state.cells
         scopes = list(_chain(self.scope))
         were_open = [scope.open for scope in scopes]
         random = default_generator.state._value
         buffers = [(b, b._value) for b in _buffers(self.block)]
         now = [_Snapshot(snapshot.tensor) for snapshot in self.outside.values()]
         args, kwargs = jax.tree.unflatten(self.treedef, [x.copy() if isinstance(x, _Snapshot) else x for x in self.leaves])
-        state.scope, state.recording, state.saving, state.cells = self.scope, True, self, list(self.cells)
         for scope in scopes:
             scope.open = True
         default_generator.state._value = self.random
@@ -155,7 +147,7 @@ class _Region:
         try:
             for snapshot in self.outside.values():
                 snapshot.put_back()
-            with self.context:
+            with swap(scope=self.scope, recording=True, saving=self, cells=list(self.cells)), self.context:
                 self.block(*args, **kwargs)
             if len(self.store) != len(self.signature):
                 raise RuntimeError(
@@ -163,7 +155,6 @@ class _Region:
                     f"{len(self.store)} operators, in the first run {len(self.signature)}."
                 )
         finally:
-            state.scope, state.recording, state.saving, state.cells = before
             for scope, was in zip(scopes, were_open):
                 scope.open = was
             default_generator.state._value = random

@@ -9,7 +9,7 @@ import numpy as np
 from msjax.autograd.op import gather
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import callable_name, check_callable, describe
-from msjax.state import ROOT, STATE
+from msjax.state import ROOT, swap
 
 __all__ = ["saved_tensors_hooks"]
 
@@ -47,12 +47,11 @@ class saved_tensors_hooks:
         self._before = []
 
     def __enter__(self):
-        self._before.append(STATE.saving)
-        STATE.saving = self
+        self._before.append(swap(saving=self).__enter__())
         return self
 
     def __exit__(self, *_exception):
-        STATE.saving = self._before.pop()
+        self._before.pop().__exit__()
 
     def save(self, node, operands, values):
         """Take over the values of a node that has just been recorded."""
@@ -83,13 +82,15 @@ class _Packed:
     def _pack(self, value):
         if not hasattr(value, "shape"):
             return value, None, None  # a Python number or None
-        with _Apart():
+        # The user's functions run unrecorded, and what they compute isn't packed.
+        with swap(recording=False, saving=None):
             return self.hooks.pack_hook(wrap(value)), value.shape, value.dtype
 
     def _unpack(self, packed, shape, dtype):
         if shape is None:
             return packed
-        with _Apart():
+        # The user's functions run unrecorded, and what they compute isn't packed.
+        with swap(recording=False, saving=None):
             tensor = self.hooks.unpack_hook(packed)
         name = callable_name(self.hooks.unpack_hook)
         if not isinstance(tensor, Tensor):
@@ -113,14 +114,3 @@ class _Packed:
                 "is not offered. Use ms.grad of ms.grad, or no saved_tensors_hooks here."
             )
         return [self._unpack(*each) for each in self.kept_operands]
-
-
-class _Apart:
-    """The user's pack and unpack functions run unrecorded, and what they compute is not packed."""
-
-    def __enter__(self):
-        self.before = STATE.recording, STATE.saving
-        STATE.recording, STATE.saving = False, None
-
-    def __exit__(self, *_exception):
-        STATE.recording, STATE.saving = self.before

@@ -7,7 +7,7 @@ from msjax.autograd.recording import GradientScope, check_function, flatten_tens
 from msjax.common.node import place_on_tape
 from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.errors import describe
-from msjax.state import STATE
+from msjax.state import swap
 
 
 def vjp(fn, *inputs, weights=None, has_aux=False):
@@ -106,12 +106,8 @@ def jvp(fn, inputs, v, has_aux=False):
     tree = []
 
     def pure(*values):
-        recording = STATE.recording
-        STATE.recording = False
-        try:
+        with swap(recording=False):
             out = fn(*(wrap(value) for value in values))
-        finally:
-            STATE.recording = recording
         main, aux = _main_and_aux(out, "jvp") if has_aux else (out, ())
         leaves, treedef = jax.tree.flatten(main, is_leaf=is_tensor)
         tree[:] = [treedef]

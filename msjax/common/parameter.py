@@ -12,7 +12,7 @@ from msjax.common.initializers import initial_array
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, defer_to_tensor, wrap
 from msjax.flax_slots import METADATA, RAW_VALUE
-from msjax.state import VERSION
+from msjax.state import programs_changed
 
 _ANONYMOUS = itertools.count(1)
 
@@ -110,7 +110,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
         if not isinstance(value, bool):
             raise TypeError(f"'requires_grad' should be a bool, but got {value!r}.")
         self._metadata["requires_grad"] = value
-        VERSION.n += 1
+        programs_changed()
         self.__dict__.pop("_node", None)
 
     @property

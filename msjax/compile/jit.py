@@ -10,7 +10,7 @@ from msjax.compile.cache import compiled_for
 from msjax.compile.compiled_node import on_tape, record
 from msjax.compile.program import Compiled
 from msjax.errors import describe
-from msjax.hooks.delivery import any_input_traced
+from msjax.hooks.protocol import any_traced_value
 from msjax.hooks.worker import raise_pending
 from msjax.state import STATE
 
@@ -104,7 +104,7 @@ def _jitted(function, fullgraph):
 
 def inlined(args, kwargs) -> bool:
     """True where a call is part of a program that is being compiled already, by msjax or by jax."""
-    return STATE.trace is not None or STATE.functional or any_input_traced(args) or any_input_traced(kwargs.values())
+    return STATE.trace is not None or STATE.functional or any_traced_value(args, kwargs)
 
 
 def run(compiled, args, kwargs):

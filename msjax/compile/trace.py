@@ -17,8 +17,7 @@ from flax import nnx
 from msjax.common.arrays import is_tracer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf
-from msjax.context import tracing
-from msjax.state import LOCK, STATE, Scope
+from msjax.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 
 _MARK = re.compile("\x02(\\d+):(str|repr|format):([^\x03]*)\x03")
 
@@ -74,7 +73,7 @@ class OutputRef:
         self.value = value
 
 
-class Trace:
+class Trace(Tracing):
     """A program while it is being compiled.
 
     Args:
@@ -99,21 +98,20 @@ class Trace:
         self.missing = {}
         self.silent = False
         self.forward_args = []
-        self.uses_callbacks = False
         self._marks = []
         self._text = []
         self.cells = {}
-        self._before = None
+        self._swap = self._stdout = None
         self.world = None
 
     # ---- the world in which it runs
 
     def __enter__(self):
         LOCK.acquire()
-        tracing(1)
-        self._before = (STATE.scope, STATE.recording, STATE.cells, STATE.trace, sys.stdout)
-        STATE.scope, STATE.recording, STATE.trace = Scope(None), True, self
-        STATE.cells = _SeenCells(self, STATE.cells)
+        ACTIVITY.add(traces=1)
+        self._swap = swap(scope=Scope(None), recording=True, trace=self, cells=_SeenCells(self, STATE.cells))
+        self._swap.__enter__()
+        self._stdout = sys.stdout
         self.world = jax.extend.core.get_opaque_trace_state()
         sys.stdout = _Capture(self, sys.stdout)
         return self
@@ -121,8 +119,9 @@ class Trace:
     def __exit__(self, *_exception):
         self.flush_text()
         STATE.scope.open = False
-        STATE.scope, STATE.recording, STATE.cells, STATE.trace, sys.stdout = self._before
-        tracing(-1)
+        self._swap.__exit__()
+        sys.stdout = self._stdout
+        ACTIVITY.add(traces=-1)
         LOCK.release()
 
     def here(self) -> bool:

@@ -12,7 +12,7 @@ from msjax.errors import describe
 from msjax.hooks.batching import CallbackBatch
 from msjax.hooks.nodes import through_custom_vjp
 from msjax.hooks.worker import raise_pending
-from msjax.state import LOCK, STATE, Scope
+from msjax.state import LOCK, STATE, Scope, swap
 
 # The entry of the buffers that holds the state of the random operators.
 RANDOM = "random_state"
@@ -127,11 +127,10 @@ class _Installed:
 
     def __enter__(self):
         LOCK.acquire()
-        state = STATE
-        self.before = (state.scope, state.recording, state.functional)
         self.held = [v._value for v in self.variables]
         # A program that msjax compiles keeps its tape; elsewhere jax differentiates.
-        state.scope, state.recording, state.functional = Scope(None), True, True
+        self._swap = swap(scope=Scope(None), recording=True, functional=True)
+        self._swap.__enter__()
         for variable, value in zip(self.variables, self.values):
             variable._value = value
             hooks = variable._hooks
@@ -142,7 +141,7 @@ class _Installed:
         for variable, value in zip(self.variables, self.held):
             variable._value = value
         STATE.scope.open = False
-        STATE.scope, STATE.recording, STATE.functional = self.before
+        self._swap.__exit__()
         LOCK.release()
 
 

@@ -1,6 +1,7 @@
 """Hooks for plain jax code: functions of jax arrays and pytrees, with no Cell and no Tensor in sight."""
 
 import functools
+from operator import attrgetter
 from types import SimpleNamespace
 
 import jax
@@ -11,7 +12,7 @@ from msjax.common.tensor import wrap
 from msjax.errors import check_callable, describe
 from msjax.hooks.delivery import observes, run_traced_hook
 from msjax.hooks.handle import new_hook_id
-from msjax.hooks.nodes import CellBackward, any_traced, run_checked, through_custom_vjp
+from msjax.hooks.nodes import BackwardHooks, any_traced, run_checked, through_custom_vjp
 from msjax.hooks.table import Hook, HookTable
 
 
@@ -138,8 +139,8 @@ def with_hooks(fn, *, pre=None, post=None, backward_pre=None, backward=None):
             args = _forward(pre, "pre hook", (), args)
         flat, treedef = jax.tree.flatten(args)
         tensors = tuple(wrap(jnp.asarray(v)) for v in flat)
-        site = SimpleNamespace(_hooks=HookTable())
-        taps = _FunctionBackward(site)
+        site = SimpleNamespace(hooks=HookTable())
+        taps = BackwardHooks(site, attrgetter("hooks"))
         if backward is not None:
             tensors = taps.on_inputs(tensors)
         out = fn(*jax.tree.unflatten(treedef, [t._value for t in tensors]), **kwargs)
@@ -147,7 +148,7 @@ def with_hooks(fn, *, pre=None, post=None, backward_pre=None, backward=None):
             out = _forward(post, "post hook", (args,), out)
         leaves, out_tree = jax.tree.flatten(out)
         outputs = tuple(wrap(jnp.asarray(v)) for v in leaves)
-        site._hooks = HookTable(
+        site.hooks = HookTable(
             backward_pre=_hooks(backward_pre, (out_tree,), out_tree), backward=_hooks(backward, (treedef, out_tree), treedef)
         )
         if backward is not None:
@@ -164,15 +165,6 @@ def _hooks(fn, treedefs, answer):
         return ()
     seen = observes(fn)
     return (Hook(new_hook_id(), _Adapter(fn, treedefs, answer, skip=1), observe=seen, traced=not seen),)
-
-
-class _FunctionBackward(CellBackward):
-    """The backward hooks of a plain function: no cell, and not the hooks of all cells."""
-
-    __slots__ = ()
-
-    def _table(self):
-        return self.cell._hooks
 
 
 def _forward(fn, kind, before, value):

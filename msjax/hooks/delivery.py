@@ -9,7 +9,7 @@ import weakref
 
 import jax
 
-from msjax.common.arrays import CONCRETE, TracedValueError, is_tracer, known_value
+from msjax.common.arrays import TracedValueError, is_tracer, known_value
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.hooks.batching import observe_traced
 from msjax.hooks.classify import only_observes
@@ -88,14 +88,6 @@ def run_traced_hook(fn, args, kind, *, observe=None, traced=None, cells=None, ca
     if STATE.trace is not None and kind.startswith("forward"):
         STATE.trace.forward_args += [(ref, _sentence(what)) for ref in fresh]
     return result, carried
-
-
-def any_input_traced(args) -> bool:
-    """True if jax traces one of a cell's positional arguments."""
-    for arg in args:
-        if isinstance(arg, Tensor) and arg._value.__class__ not in CONCRETE and is_tracer(arg._value):
-            return True
-    return False
 
 
 def _sentence(what):

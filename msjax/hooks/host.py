@@ -4,8 +4,7 @@ import jax
 import numpy as np
 
 from msjax.common.tensor import Tensor, is_leaf, wrap
-from msjax.context import tracing
-from msjax.state import STATE
+from msjax.state import ACTIVITY, Tracing, swap
 
 
 def call_on_host(fn, args, what, carries, check):
@@ -42,19 +41,20 @@ def call_on_host(fn, args, what, carries, check):
     return new[0] if single else tuple(new)
 
 
-class _HostOnly:
+class _HostOnly(Tracing):
     """Where a hook runs within XLA's callback: computing with jax there could wait forever."""
 
     def __init__(self, what):
         self.what = what
 
     def __enter__(self):
-        self.before, STATE.trace = STATE.trace, self
-        tracing(1)
+        self._swap = swap(trace=self)
+        self._swap.__enter__()
+        ACTIVITY.add(traces=1)
 
     def __exit__(self, *_exception):
-        STATE.trace = self.before
-        tracing(-1)
+        self._swap.__exit__()
+        ACTIVITY.add(traces=-1)
 
     def see(self, operands):
         raise RuntimeError(

@@ -7,12 +7,11 @@ from msjax.common.arrays import CONCRETE, is_tracer
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_tensor, wrap
-from msjax.context import SETTINGS
 from msjax.hooks.batching import add_pending_dependencies
 from msjax.hooks.delivery import run_traced_hook
+from msjax.hooks.dialect import dialect
 from msjax.hooks.returns import gradients_result
-from msjax.hooks.table import with_global
-from msjax.state import STATE
+from msjax.state import STATE, swap
 
 
 def hook_gradients(tensors, function, label):
@@ -65,11 +64,8 @@ def through_custom_vjp(tensors, function, flags=None):
         for i, ct in zip(at, cts):
             if flags[i] and not isinstance(ct, jax.custom_derivatives.SymbolicZero):
                 grads[i] = wrap(ct)
-        recording, STATE.recording = STATE.recording, False
-        try:
+        with swap(recording=False):
             grads = function(grads)
-        finally:
-            STATE.recording = recording
         return tuple(None if grads[i] is None else grads[i]._value for i in at)
 
     identity.defvjp(forward, backward, symbolic_zeros=True)
@@ -90,40 +86,46 @@ def _outputs(node, tensors, on_tape):
     return out
 
 
-class CellBackward:
-    """The backward hooks of one call of a Cell: a node on its inputs, and one or two on its outputs.
+class BackwardHooks:
+    """The backward hooks of one call: a node on its inputs, and one or two on its outputs.
 
-    The node on the outputs keeps what arrives; the node on the inputs, which runs when the whole cell
-    has, calls the backward hooks with both. Hooks are read when they run: one that was removed in
-    the meantime doesn't.
+    The node on the outputs keeps the gradient that arrives. The node on the inputs runs when everything between them has
+    run, and calls the backward hooks with both. Hooks are looked up when they run: one that was removed in the meantime
+    doesn't.
+
+    Args:
+        subject: the owner of the hooks, their first argument.
+        table_of (callable): from the owner to its HookTable.
     """
 
-    __slots__ = ("cell", "cells", "inputs", "n_outputs", "grad_output", "n_inputs", "flags")
+    __slots__ = ("subject", "table_of", "cells", "inputs", "n_outputs", "grad_output", "n_inputs", "flags")
 
-    def __init__(self, cell):
-        self.cell = cell
+    def __init__(self, subject, table_of):
+        self.subject = subject
+        self.table_of = table_of
         self.cells = tuple(STATE.cells)
-        self.inputs = None
-        self.n_outputs = 0
-        self.grad_output = None
-        self.n_inputs = 0
-        self.flags = None
+        self.inputs = self.grad_output = self.flags = None
+        self.n_inputs = self.n_outputs = 0
 
     def __str__(self):
-        return f"backward hooks of {type(self.cell).__name__}"
+        return f"backward hooks of {type(self.subject).__name__}"
 
     def on_inputs(self, args):
         """The positional arguments, with their Tensors passed through the node on the inputs."""
         if len(args) == 1 and args[0].__class__ is Tensor:
-            out = self._through_node(args[0], self._call_hooks)
+            tensor = args[0]
+            out = self._through_node(tensor, self._call_hooks)
             if out is not None:
                 self.n_inputs, self.inputs = 1, out._node
                 return (out,)
+            if tensor._value.__class__ in CONCRETE:
+                # Off the tape, the node still marks where the call began.
+                self.n_inputs, self.inputs = 1, FunctionNode(STATE.scope, [None], 1, self._call_hooks, self)
+                return args
         leaves, treedef, at = _find_tensors(args)
         tensors = [leaves[i] for i in at]
         self.n_inputs = len(tensors)
         edges, base = place_on_tape(tensors)
-        # Without an input on the tape the node still marks where the cell began.
         self.inputs = FunctionNode(base or STATE.scope, edges, len(tensors), self._call_hooks, self)
         if base is None:
             if not under_jax_transform(tensors):
@@ -187,21 +189,12 @@ class CellBackward:
             leaves[i] = tensor
         return tuple(leaves) if treedef is None else jax.tree.unflatten(treedef, leaves)
 
-    # ---- in the backward sweep
-
-    def _table(self):
-        """The hooks that run; read when they do."""
-        return with_global(self.cell._hooks)
+    # ---- in the backward pass
 
     def _call_pre_hooks(self, grads):
-        grads = tuple(grads)
-        traced = any_traced(grads)
-        for hook in self._table().backward_pre:
-            args = (cell_argument(self.cell), grads)
-            if traced:
-                grads = run_hook(hook.fn, "backward pre hook", args, 1, hook.observe, hook.traced, self.cells)
-            else:
-                grads = gradients_result(hook.fn, "backward pre hook", hook.fn(*args), grads, self.cells)
+        grads, named = tuple(grads), dialect().subject(self.subject)
+        for hook in self.table_of(self.subject).backward_pre:
+            grads = run_hook(hook, "backward pre hook", (named, grads), 1, self.cells)
         return list(grads)
 
     def _keep(self, grads):
@@ -211,7 +204,7 @@ class CellBackward:
     def _keep_under_jax_transform(self, grads):
         self._keep(grads)
         if not self.flags or True not in self.flags:
-            # No input carries a gradient, and so jax will not come by the cell's inputs.
+            # No input carries a gradient: jax never reaches the node on the inputs, so the hooks run here.
             self._call_hooks([None] * self.n_inputs)
             return add_pending_dependencies(grads)
         return grads
@@ -219,27 +212,22 @@ class CellBackward:
     def _call_hooks(self, grads):
         grad_output = self.grad_output or (None,) * self.n_outputs
         self.grad_output = None
-        # A cell that takes no Tensor shows one entry without a gradient, as in MindSpore.
-        grads = tuple(grads) or (None,)
-        traced = any_traced(grads) or any_traced(grad_output)
-        turned = SETTINGS.hook_dialect == "mindspore-1"
-        for hook in self._table().backward:
-            cell = cell_argument(self.cell)
-            args = (cell, grad_output, grads) if turned else (cell, grads, grad_output)
-            if traced:
-                grads = run_hook(hook.fn, "backward hook", args, 1 + turned, hook.observe, hook.traced, self.cells)
-            else:
-                grads = gradients_result(hook.fn, "backward hook", hook.fn(*args), grads, self.cells)
+        # A call without Tensors among its inputs shows one entry without a gradient, as in MindSpore.
+        grads, rules = tuple(grads) or (None,), dialect()
+        named = rules.subject(self.subject)
+        for hook in self.table_of(self.subject).backward:
+            args = (named, grad_output, grads) if rules.grad_output_first else (named, grads, grad_output)
+            grads = run_hook(hook, "backward hook", args, 1 + rules.grad_output_first, self.cells)
         return list(grads[: self.n_inputs])
 
 
-def run_hook(fn, kind, args, carries=0, observe=None, traced=None, cells=None):
-    """The gradients after one backward hook, which gets them, a tuple, as its argument number `carries`."""
+def run_hook(hook, kind, args, carries, cells=None):
+    """The gradients after one registered backward hook, which gets them, a tuple, as its argument number `carries`."""
 
     def check(result, grads):
-        return gradients_result(fn, kind, result, grads, cells)
+        return gradients_result(hook.fn, kind, result, grads, cells)
 
-    return run_checked(fn, kind, args, carries, check, observe, traced, cells)
+    return run_checked(hook.fn, kind, args, carries, check, hook.observe, hook.traced, cells)
 
 
 def run_checked(fn, kind, args, carries, check, observe=None, traced=None, cells=None):
@@ -275,8 +263,3 @@ def _find_tensors(value):
             return list(value), None, [i for i, v in enumerate(value) if isinstance(v, Tensor)]
     leaves, treedef = jax.tree.flatten(value, is_leaf=is_tensor)
     return leaves, treedef, [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
-
-
-def cell_argument(cell):
-    """What hooks get for the cell: the user's object; in MindSpore 1's dialect a text, ``Name(id)``."""
-    return f"{type(cell).__name__}({id(cell)})" if SETTINGS.hook_dialect == "mindspore-1" else cell

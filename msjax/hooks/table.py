@@ -9,13 +9,11 @@ from dataclasses import dataclass, replace
 
 from msjax.errors import callable_name
 from msjax.hooks.handle import RemovableHandle, new_hook_id
-from msjax.state import VERSION
+from msjax.state import programs_changed
 
+CALL_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
 KINDS = (
-    "forward_pre",
-    "forward",
-    "backward_pre",
-    "backward",
+    *CALL_KINDS,
     "saved_tensors",
     "state_dict_pre",
     "state_dict_post",
@@ -106,27 +104,21 @@ class GlobalHooks:
 
     def _set_hooks(self, table):
         self.table = table
-        VERSION.n += 1
+        programs_changed()
         self.changed(table)
 
 
 GLOBAL = GlobalHooks()
 
 
-def with_global(own: HookTable) -> HookTable:
-    """The hooks that run when a cell is called: those of all cells, then its own."""
-    table = GLOBAL.table
+def hooks_of(owner) -> HookTable:
+    """The hooks that run when an owner is called: those of all cells, then its own."""
+    own, table = owner._hooks, GLOBAL.table
     if table is EMPTY:
         return own
     if own is EMPTY:
         return table
-    return replace(
-        own,
-        forward_pre=table.forward_pre + own.forward_pre,
-        forward=table.forward + own.forward,
-        backward_pre=table.backward_pre + own.backward_pre,
-        backward=table.backward + own.backward,
-    )
+    return replace(own, **{kind: getattr(table, kind) + getattr(own, kind) for kind in CALL_KINDS})
 
 
 def register(owner, kind: str, fn, prepend=False, **options) -> RemovableHandle:

@@ -8,7 +8,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.errors import callable_name, describe
 from msjax.hooks.handle import RemovableHandle, new_hook_id
 from msjax.hooks.nodes import run_checked
-from msjax.state import VERSION
+from msjax.state import programs_changed
 
 
 class HookList:
@@ -31,13 +31,13 @@ class HookList:
         """Register `hook(grad)`; it runs after those that are there."""
         handle = RemovableHandle(self, _remove, new_hook_id())
         self.hooks[handle.id] = hook
-        VERSION.n += 1
+        programs_changed()
         return handle
 
     def clear(self):
         """Take all hooks away."""
         self.hooks.clear()
-        VERSION.n += 1
+        programs_changed()
 
     def run(self, grad: Tensor) -> Tensor:
         """The gradient after all hooks, each fed by the one before."""
@@ -58,7 +58,7 @@ def _changed(hook, result, grad):
 
 def _remove(hook_list, id):
     hook_list.hooks.pop(id, None)
-    VERSION.n += 1
+    programs_changed()
 
 
 def replacement(hook, result, grad: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 """Cell: the base of layers and networks, a stateful object over flax's nnx.Module."""
 
 import copy
-import warnings
 from contextlib import nullcontext
+from functools import partial
 
 from flax import nnx
 
@@ -18,15 +18,14 @@ from msjax.context import GRAPH_MODE, SETTINGS
 from msjax.errors import cell_path, describe
 from msjax.flax_slots import MODULE_STATE, blank_like
 from msjax.hooks import table as hook_table
-from msjax.hooks.delivery import any_input_traced, run_traced_hook
-from msjax.hooks.nodes import CellBackward, cell_argument
-from msjax.hooks.returns import forward_pre_result
+from msjax.hooks.protocol import call_with_hooks
+from msjax.hooks.table import hooks_of
 from msjax.nn.cell.custom_bprop import call_with_bprop
 from msjax.nn.cell.hooks import CellHooks
 from msjax.nn.cell.state_dict import CellState
 from msjax.nn.cell.torch_names import TorchNames
 from msjax.nn.cell.tree import CellTree, CompiledCacheSlot
-from msjax.state import COMPILER, STATE, VERSION
+from msjax.state import COMPILER, STATE, programs_changed
 
 _MEMBERS = (Parameter, ParameterTuple, Buffer)
 _BUFFER = (
@@ -97,15 +96,15 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         raise AttributeError(f"{type(self).__name__} defines no method 'construct', and so can't be called.")
 
     def __call__(self, *args, **kwargs):
-        if SETTINGS.mode == 0:
+        if SETTINGS.mode == GRAPH_MODE:
             done, result = COMPILER.call_cell(self, args, kwargs)
             if done:
                 return result
-        if self._special:
-            return self.call_with_hooks(args, kwargs)
         cells = STATE.cells
         cells.append(self)
         try:
+            if self._special:
+                return self._call_specially(args, kwargs)
             return self.construct(*args, **kwargs)
         except Exception as error:
             _name_cell(error, cells)
@@ -113,99 +112,26 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         finally:
             cells.pop()
 
-    def call_with_hooks(self, args, kwargs):
-        """The call with its hooks and settings, not compiled."""
-        if self._to_float is None:
-            return self._call_with_hooks(args, kwargs)
-        with computing_in(self._to_float):
-            return self._call_with_hooks(args, kwargs)
-
-    def _call_with_hooks(self, args, kwargs):
-        cells = STATE.cells
-        cells.append(self)
-        try:
-            traced = STATE.trace is not None or STATE.functional or any_input_traced(args)
-            try:
-                for hook in hook_table.with_global(self._hooks).forward_pre:
-                    given = (cell_argument(self), args, kwargs) if hook.with_kwargs else (cell_argument(self), args)
-                    if traced:
-                        result, args = run_traced_hook(
-                            hook.fn, given, "forward pre hook", observe=hook.observe, traced=hook.traced, carries=1
-                        )
-                    else:
-                        result = hook.fn(*given)
-                    args, kwargs = forward_pre_result(hook, result, args, kwargs)
-            except Exception:
-                self._run_always_called(hook_table.with_global(self._hooks).forward, args, kwargs, None)
-                raise
-            table = hook_table.with_global(self._hooks)
-            backward = CellBackward(self) if table.backward or table.backward_pre else None
-            given = args
-            if backward is not None and table.backward:
-                given = backward.on_inputs(args)
-                if SETTINGS.hook_dialect == "mindspore-2.10":
-                    args = given  # forward hooks are inside the scope of the backward hooks
-            out, pending = None, list(table.forward)
-            try:
-                out = self._run_construct(given, kwargs)
-                keep = backward is not None and table.backward
-                if keep and SETTINGS.hook_dialect != "mindspore-2.10":
-                    out = backward.on_outputs(out)
-                while pending:
-                    hook = pending.pop(0)
-                    out = self._run_forward_hook(hook, args, kwargs, out, traced)
-                if keep and SETTINGS.hook_dialect == "mindspore-2.10":
-                    out = backward.on_outputs(out)
-            except Exception:
-                self._run_always_called(pending, args, kwargs, out)
-                raise
-            if backward is not None and table.backward_pre:
-                out = backward.pre_on_outputs(out)
-            return out
-        except Exception as error:
-            _name_cell(error, cells)
-            raise
-        finally:
-            cells.pop()
-
-    def _run_forward_hook(self, hook, args, kwargs, out, traced=False):
-        cell = cell_argument(self)
-        given = (cell, args, kwargs, out) if hook.with_kwargs else (cell, args, out)
-        if traced:
-            result, out = run_traced_hook(hook.fn, given, "forward hook", observe=hook.observe, traced=hook.traced)
-        else:
-            result = hook.fn(*given)
-        return out if result is None else result
-
-    def _run_always_called(self, pending, args, kwargs, out):
-        """Run the hooks that want to run even now that the call has failed."""
-        for hook in pending:
-            if hook.always_call:
-                try:
-                    self._run_forward_hook(hook, args, kwargs, out)
-                except Exception as error:
-                    warnings.warn(
-                        f"The forward hook {hook.name} (always_call=True) of cell {cell_path()} raised {error!r}, after the "
-                        "call had failed already.",
-                        stacklevel=4,
-                    )
-
-    def _run_construct(self, args, kwargs):
-        construct = self.construct if self.bprop is None else self._call_bprop
+    def _call_specially(self, args, kwargs):
+        """The call of a cell that has hooks, a floating type of its own, a bprop or recomputation."""
+        function = self.construct if self.bprop is None else self._call_bprop
         if self._recompute or self._hooks.saved_tensors:
-            return self._construct_saving(construct, args, kwargs)
-        return construct(*args, **kwargs)
-
-    def _construct_saving(self, construct, args, kwargs):
-        """Run construct where values kept for the backward are packed, or computed again."""
-        packing = self._hooks.saved_tensors
-        with saved_tensors_hooks(*packing[-1].fn) if packing else nullcontext():
-            if self._recompute:
-                return call_recomputed(construct, args, kwargs, self._recompute["context_fn"])
-            return construct(*args, **kwargs)
+            function = partial(self._call_saving, function)
+        if self._to_float is None:
+            return call_with_hooks(function, args, kwargs, self, hooks_of)
+        with computing_in(self._to_float):
+            return call_with_hooks(function, args, kwargs, self, hooks_of)
 
     def _call_bprop(self, *args, **kwargs):
         return call_with_bprop(self, args, kwargs)
+
+    def _call_saving(self, function, *args, **kwargs):
+        """Call a function where values kept for the backward are packed, or computed again."""
+        packing = self._hooks.saved_tensors
+        with saved_tensors_hooks(*packing[-1].fn) if packing else nullcontext():
+            if self._recompute:
+                return call_recomputed(function, args, kwargs, self._recompute["context_fn"])
+            return function(*args, **kwargs)
 
     # ---- hooks
 
@@ -214,7 +140,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         self._refresh_special()
 
     def _refresh_special(self):
-        VERSION.n += 1
+        programs_changed()
         if self._hooks.in_calls or self._to_float is not None or self._recompute:
             self.__dict__["_special"] = True
         else:
@@ -243,7 +169,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
     # ---- members
 
     def __setattr__(self, name, value):
-        VERSION.n += 1
+        programs_changed()
         if isinstance(value, Cell):
             self._check_initialized(name, value)
             current = self.__dict__.get(name)
@@ -283,7 +209,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
 
     def __delattr__(self, name):
         object.__delattr__(self, name)
-        VERSION.n += 1
+        programs_changed()
         self.__dict__["_order"] = tuple(n for n in self._order if n != name)
         self._structure_changed()
 
@@ -368,7 +294,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
                 f"For 'insert_child_to_cell', the child {child_name!r} should be a Cell, but got {describe(child_cell)}."
             )
         self._check_initialized(child_name, child_cell)
-        VERSION.n += 1
+        programs_changed()
         object.__setattr__(self, child_name, child_cell)
         self._structure_changed(child_name)
 
@@ -392,7 +318,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         """Set the cell and all in it to training (True) or inference (False); returns the cell."""
         for _, cell in self.cells_and_names():
             object.__setattr__(cell, "training", bool(mode))
-        VERSION.n += 1
+        programs_changed()
         return self
 
     def set_grad(self, requires_grad=True) -> "Cell":

@@ -8,7 +8,7 @@ from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import cell_path, describe
 from msjax.hooks.nodes import under_jax_transform
-from msjax.state import STATE
+from msjax.state import STATE, swap
 
 
 def call_with_bprop(cell, args, kwargs):
@@ -17,12 +17,8 @@ def call_with_bprop(cell, args, kwargs):
     edges, base = place_on_tape(tensors)
     if base is None:
         return _elsewhere(cell, args, kwargs, tensors) if under_jax_transform(tensors) else cell.construct(*args, **kwargs)
-    recording = STATE.recording
-    STATE.recording = False
-    try:
+    with swap(recording=False):
         out = cell.construct(*args, **kwargs)
-    finally:
-        STATE.recording = recording
     leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
     at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
     cells = tuple(STATE.cells)

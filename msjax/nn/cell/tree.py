@@ -4,7 +4,7 @@ import itertools
 
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
-from msjax.state import VERSION
+from msjax.state import programs_changed
 
 _VERSIONS = itertools.count(1)
 
@@ -27,7 +27,7 @@ class CellTree:
         if added is not None and added not in self._order:
             self.__dict__["_order"] = (*self._order, added)
         CellTree._structure_version = next(_VERSIONS)
-        VERSION.n += 1
+        programs_changed()
 
     def _adopt(self, name, child):
         """Give the Parameters of a new child their names in this cell."""

@@ -8,11 +8,11 @@ import numpy as np
 from msjax.autograd.op import apply, raise_op_error
 from msjax.common.arrays import CONCRETE
 from msjax.common.tensor import Tensor
-from msjax.context import SETTINGS
 from msjax.errors import describe
 from msjax.ops.function.linalg_func import linear
 from msjax.ops.function.math_func import arithmetic, comparison
 from msjax.ops.methods import array, math
+from msjax.state import ACTIVITY
 
 _OPERANDS = (Tensor, numbers.Number, np.ndarray, np.generic, jax.Array)
 # As in MindSpore, sums, differences and floor division take sequences of numbers, too, and no other operator does.
@@ -35,7 +35,7 @@ def _binary(function, operands):
     def method(self, other):
         if jit is not None and other.__class__ is Tensor is self.__class__ and self._node is None and other._node is None:
             a, b = self._value, other._value
-            if a.__class__ in CONCRETE and b.__class__ in CONCRETE and not SETTINGS.slow_dispatch:
+            if a.__class__ in CONCRETE and b.__class__ in CONCRETE and not ACTIVITY.slow_dispatch:
                 try:
                     value = jit(a, b)
                 except Exception as error:

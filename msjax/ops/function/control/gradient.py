@@ -5,8 +5,10 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import check_callable, describe, where
+from msjax.hooks.handle import new_hook_id
 from msjax.hooks.nodes import hook_gradients, run_checked, run_hook
 from msjax.hooks.returns import gradients_result
+from msjax.hooks.table import Hook
 from msjax.ops.primitive import Primitive
 
 
@@ -67,8 +69,7 @@ class HookBackward(Primitive):
         check_callable(hook_fn, "HookBackward")
         self.hook_fn = hook_fn
         self.cell_id = cell_id
-        self.observe = observe
-        self.traced = traced
+        self._hook = Hook(new_hook_id(), hook_fn, observe=observe, traced=traced)
 
     def __call__(self, *inputs):
         for value in inputs:
@@ -79,7 +80,7 @@ class HookBackward(Primitive):
         def run(grads):
             # An output that was not used has a gradient of zeros, as in MindSpore.
             grads = tuple(wrap(jnp.zeros(*aval)) if g is None else g for g, aval in zip(grads, avals))
-            return list(run_hook(self.hook_fn, "HookBackward hook", (grads,), 0, self.observe, self.traced))
+            return list(run_hook(self._hook, "HookBackward hook", (grads,), 0))
 
         out = hook_gradients(inputs, run, "HookBackward")
         return out[0] if len(out) == 1 else tuple(out)

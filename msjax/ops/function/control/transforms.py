@@ -12,7 +12,7 @@ from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import callable_name, describe
 from msjax.ops.function.array_func.joining import stack
-from msjax.state import STATE
+from msjax.state import swap
 
 __all__ = ["jacfwd", "jacrev", "vmap"]
 
@@ -115,13 +115,12 @@ class Lifted:
         for place, value in zip(self.places, values):
             leaves[place] = wrap(value)
         before = [(t, t._value) for t in self.reached]
-        recording, STATE.recording = STATE.recording, False
         try:
             for tensor, value in zip(self.reached, values[len(self.places) :]):
                 tensor._value = value
-            out = self.fn(*jax.tree.unflatten(self.structure, leaves))
+            with swap(recording=False):
+                out = self.fn(*jax.tree.unflatten(self.structure, leaves))
         finally:
-            STATE.recording = recording
             for tensor, value in before:
                 tensor._value = value
         found, self.tree = jax.tree.flatten(out, is_leaf=is_tensor)

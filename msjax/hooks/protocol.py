@@ -1,0 +1,96 @@
+"""The protocol of hooks: what runs around one call that has hooks, in which order.
+
+Forward pre hooks, the backward node on the inputs, the function, the backward node on the outputs, forward hooks, the
+backward pre node; `msjax.hooks.dialect` says where the order differs. Whatever has hooks uses it as it is: a Cell, a module of
+another framework, a plain function.
+"""
+
+import warnings
+
+from msjax.common.arrays import CONCRETE, is_tracer
+from msjax.common.tensor import Tensor
+from msjax.errors import where
+from msjax.hooks.delivery import run_traced_hook
+from msjax.hooks.dialect import dialect
+from msjax.hooks.nodes import BackwardHooks
+from msjax.hooks.returns import forward_pre_result
+from msjax.state import STATE
+
+
+def call_with_hooks(function, args, kwargs, subject, table_of):
+    """Call a function with the hooks of its owner around it.
+
+    Args:
+        function (callable): called with the arguments that the forward pre hooks leave.
+        args (tuple), kwargs (dict): the arguments of the call.
+        subject: the owner; hooks get it as their first argument.
+        table_of (callable): from the owner to its HookTable at that moment. A hook that a forward pre hook registers takes
+            effect in the same call, and backward hooks are looked up when the gradient arrives.
+
+    Returns:
+        What the function returned, after the forward hooks.
+    """
+    rules = dialect()
+    named = rules.subject(subject)
+    traced = STATE.trace is not None or STATE.functional or any_traced_value(args, kwargs)
+    table, out, pending = table_of(subject), None, None
+    try:
+        if table.forward_pre:
+            for hook in table.forward_pre:
+                args, kwargs = _run_forward_pre_hook(hook, named, args, kwargs, traced)
+            table = table_of(subject)
+        backward = BackwardHooks(subject, table_of) if table.backward or table.backward_pre else None
+        pending = list(table.forward)
+        inputs = backward.on_inputs(args) if table.backward else args
+        if rules.nodes_around_forward_hooks:
+            args = inputs
+        out = function(*inputs, **kwargs)
+        if table.backward and not rules.nodes_around_forward_hooks:
+            out = backward.on_outputs(out)
+        while pending:
+            out = _run_forward_hook(pending.pop(0), named, args, kwargs, out, traced)
+        if table.backward and rules.nodes_around_forward_hooks:
+            out = backward.on_outputs(out)
+    except Exception:
+        for hook in table_of(subject).forward if pending is None else pending:
+            if hook.always_call:
+                _run_after_failure(hook, named, args, kwargs, out)
+        raise
+    return backward.pre_on_outputs(out) if table.backward_pre else out
+
+
+def any_traced_value(args, kwargs) -> bool:
+    """Whether jax traces one of the arguments."""
+    for arg in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(arg, Tensor) and arg._value.__class__ not in CONCRETE and is_tracer(arg._value):
+            return True
+    return False
+
+
+def _run_forward_pre_hook(hook, subject, args, kwargs, traced):
+    given = (subject, args, kwargs) if hook.with_kwargs else (subject, args)
+    if traced:
+        result, args = run_traced_hook(hook.fn, given, "forward pre hook", observe=hook.observe, traced=hook.traced, carries=1)
+    else:
+        result = hook.fn(*given)
+    return forward_pre_result(hook, result, args, kwargs)
+
+
+def _run_forward_hook(hook, subject, args, kwargs, out, traced=False):
+    given = (subject, args, kwargs, out) if hook.with_kwargs else (subject, args, out)
+    if traced:
+        result, out = run_traced_hook(hook.fn, given, "forward hook", observe=hook.observe, traced=hook.traced)
+    else:
+        result = hook.fn(*given)
+    return out if result is None else result
+
+
+def _run_after_failure(hook, subject, args, kwargs, out):
+    """Run a forward hook registered with always_call=True although the call has failed."""
+    try:
+        _run_forward_hook(hook, subject, args, kwargs, out)
+    except Exception as error:
+        warnings.warn(
+            f"The forward hook {hook.name} (always_call=True){where()} raised {error!r}, after the call had failed already.",
+            stacklevel=4,
+        )
