@@ -31,7 +31,7 @@ def _within(args, kwargs) -> bool:
 
 
 def _call_cell(cell, args, kwargs):
-    return cell(*args, **kwargs)
+    return cell.call_uncompiled(args, kwargs)
 
 
 def whole(function, salt, body, args, kwargs, roots=()):

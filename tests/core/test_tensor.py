@@ -107,7 +107,7 @@ BAD = [
     (([1, "a"],), {}, TypeError, "numbers"),
     (([[1], [2, 3]],), {}, TypeError, "equal lengths"),
     ((np.array(["a"]),), {}, TypeError, "<U1"),
-    ((np.array([object()]),), {}, TypeError, "object"),
+    ((np.array([None]),), {}, TypeError, "object"),
     (({},), {}, TypeError, "dict"),
     (([1, None],), {}, TypeError, "numbers"),
     ((), {}, TypeError, "got None"),

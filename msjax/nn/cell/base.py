@@ -100,11 +100,11 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
             done, result = COMPILER.call_cell(self, args, kwargs)
             if done:
                 return result
+        if self._special:
+            return self.call_uncompiled(args, kwargs)
         cells = STATE.cells
         cells.append(self)
         try:
-            if self._special:
-                return self._call_specially(args, kwargs)
             return self.construct(*args, **kwargs)
         except Exception as error:
             _name_cell(error, cells)
@@ -112,15 +112,23 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         finally:
             cells.pop()
 
-    def _call_specially(self, args, kwargs):
-        """The call of a cell that has hooks, a floating type of its own, a bprop or recomputation."""
-        function = self.construct if self.bprop is None else self._call_bprop
-        if self._recompute or self._hooks.saved_tensors:
-            function = partial(self._call_saving, function)
-        if self._to_float is None:
-            return call_with_hooks(function, args, kwargs, self, hooks_of)
-        with computing_in(self._to_float):
-            return call_with_hooks(function, args, kwargs, self, hooks_of)
+    def call_uncompiled(self, args, kwargs):
+        """The call with all that a cell may have: hooks, a floating type of its own, a bprop, recomputation."""
+        cells = STATE.cells
+        cells.append(self)
+        try:
+            function = self.construct if self.bprop is None else self._call_bprop
+            if self._recompute or self._hooks.saved_tensors:
+                function = partial(self._call_saving, function)
+            if self._to_float is None:
+                return call_with_hooks(function, args, kwargs, self, hooks_of)
+            with computing_in(self._to_float):
+                return call_with_hooks(function, args, kwargs, self, hooks_of)
+        except Exception as error:
+            _name_cell(error, cells)
+            raise
+        finally:
+            cells.pop()
 
     def _call_bprop(self, *args, **kwargs):
         return call_with_bprop(self, args, kwargs)
