@@ -35,7 +35,7 @@ from msjax.context import (
     set_context,
     set_device,
 )
-from msjax.lazy import NO_SUMMARY, placeholder_or_error
+from msjax.lazy import NO_SUMMARY, lazy_function, placeholder_or_error
 from msjax.ops.function.control.from_jax import from_jax
 from msjax.version import __version__
 
@@ -73,6 +73,9 @@ _LATER |= {"constexpr": "msjax.ops.function.control.functions"} | dict.fromkeys(
     ("jacfwd", "jacrev", "vmap"), "msjax.ops.function.control.transforms"
 )
 
+
+# Only a notebook asks for it; what draws a cell stands above it and is imported then.
+nn.Cell._repr_html_ = lazy_function("msjax.tools.display", "cell_html")
 
 _STAND_INS = {"RowTensor": "gradients are dense Tensors here.", "SummaryRecord": NO_SUMMARY}
 

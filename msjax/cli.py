@@ -100,11 +100,11 @@ def _demo(options) -> int:
 
 def _info(options) -> int:
     import platform
+    from importlib.metadata import version
 
     import flax
     import jax
     import numpy
-    import optax
 
     import msjax
 
@@ -112,7 +112,7 @@ def _info(options) -> int:
         "msjax": __version__,
         "jax": jax.__version__,
         "flax": flax.__version__,
-        "optax": optax.__version__,
+        "optax": version("optax"),
         "numpy": numpy.__version__,
         "python": platform.python_version(),
         "devices": ", ".join(f"{d.platform}:{d.id} ({d.device_kind})" for d in jax.devices()),

@@ -14,6 +14,11 @@ METADATA = nnx.Variable.__dict__["_var_metadata"]
 MODULE_STATE = ("_pytree__state", "_pytree__nodes")
 
 
+def is_module_state(name: str) -> bool:
+    """Whether an attribute of a module is nnx's own bookkeeping."""
+    return name.startswith("_pytree__")
+
+
 def blank_like(module):
     """A module of the same class with none of its attributes, as nnx makes it before ``__init__``."""
     blank = object.__new__(type(module))

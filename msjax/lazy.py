@@ -132,6 +132,15 @@ def lazy_names(package: str, names: dict):
     return __getattr__
 
 
+def lazy_function(module: str, name: str):
+    """A function whose module is imported when it is first called."""
+
+    def call(*args, **kwargs):
+        return getattr(importlib.import_module(module), name)(*args, **kwargs)
+
+    return call
+
+
 def gather(package: str, modules: str, family: str | None = None):
     """A package's ``__getattr__`` and ``__dir__`` that offer what its modules list in ``__all__``, imported when first asked for.
 

@@ -15,6 +15,7 @@ from flax import nnx
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.flax_slots import is_module_state
 from msjax.hooks.table import GLOBAL, HookTable
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, type(Ellipsis), slice)
@@ -106,7 +107,7 @@ class Guards:
         self._visited.add(id(cell))
         for name, value in vars(cell).items():
             # What is as the class has it may as well not be there: so it is again after a hook was removed.
-            if name in _UNCOUNTED or name.startswith("_pytree__") or getattr(type(cell), name, self) is value:
+            if name in _UNCOUNTED or is_module_state(name) or getattr(type(cell), name, self) is value:
                 continue
             self._key.append(name)
             self._visit(value, 1)

@@ -63,6 +63,11 @@ def tree(cell) -> Tree:
     return Tree(cell)
 
 
+def cell_html(cell) -> str:
+    """The HTML that a notebook shows for a cell: its `tree`."""
+    return tree(cell)._repr_html_()
+
+
 @contextlib.contextmanager
 def _renderer():
     base = treescope.active_renderer.get()

@@ -414,12 +414,6 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
 
     __str__ = __repr__
 
-    def _repr_html_(self):
-        # Only a notebook asks for it, and what draws it is imported then.
-        from msjax.tools.display import tree
-
-        return tree(self)._repr_html_()
-
     def __iter__(self):
         raise TypeError(f"The cell {type(self).__name__} can't be iterated; use its cells() or cells_and_names().")
 

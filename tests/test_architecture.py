@@ -1,0 +1,184 @@
+"""The house: imports point down and in no circle, files and folders stay readable, dependencies are declared.
+
+The floors are those of the table in CONTRIBUTING.md. A lazy import, inside a function, counts like any other.
+"""
+
+import ast
+import graphlib
+import importlib.metadata
+import re
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "msjax"
+LONGEST_FILE, LARGEST_FOLDER = 500, 24
+# They offer names from floors above, which are imported when they are first used.
+DOORS = ("msjax", "msjax.hooks")
+# Attributes of flax nnx that are not public.
+FLAX_SLOTS = re.compile(r"_raw_value|_var_metadata|_pytree__|\bnnx(\.\w+)*\._[a-z]")
+
+
+def _module_name(path):
+    parts = ["msjax", *path.relative_to(PACKAGE).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {_module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@cache
+def _nodes(module):
+    """The nodes of a file's syntax tree, without those that only type checkers see."""
+    nodes, pending = [], [ast.parse(MODULES[module].read_text())]
+    for node in pending:
+        nodes.append(node)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in (getattr(node.test, "id", ""), getattr(node.test, "attr", "")):
+            pending += node.orelse
+        else:
+            pending += ast.iter_child_nodes(node)
+    return nodes
+
+
+@cache
+def _later(package):
+    """{name: module} of the names that a package's ``__init__`` imports when they are first used."""
+    found = {}
+    for node in _nodes(package):
+        if isinstance(node, ast.Dict):
+            pairs = [(getattr(k, "value", None), getattr(v, "value", None)) for k, v in zip(node.keys, node.values)]
+            found.update({name: module for name, module in pairs if isinstance(module, str) and module in MODULES})
+    return found
+
+
+@cache
+def _imports(module):
+    """(line, full name) of everything that a file imports, from msjax or elsewhere."""
+    found = []
+    for node in _nodes(module):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{MODULES[module]}:{node.lineno} should import by the full name"
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                if full not in MODULES and node.module in MODULES:
+                    full = _later(node.module).get(alias.name, node.module)
+                found.append((node.lineno, full))
+    return found
+
+
+def _edges(module):
+    """(line, module) of the other modules of msjax that a file imports."""
+    return [(line, name) for line, name in _imports(module) if name in MODULES and name != module]
+
+
+def _named_later(module):
+    """(line, module) of the modules that a file imports by their names, in strings."""
+    strings = []
+    for node in _nodes(module):
+        if MODULES[module].name == "__init__.py":
+            strings.append(node)
+        elif isinstance(node, ast.Call) and "import_module" in (getattr(node.func, "id", ""), getattr(node.func, "attr", "")):
+            strings += node.args
+    return [(s.lineno, s.value) for s in strings if isinstance(s, ast.Constant) and s.value in MODULES and s.value != module]
+
+
+def _room(module):
+    """The package or module directly in msjax to which a module belongs; "__init__" for msjax itself."""
+    return module.split(".")[1] if "." in module else "__init__"
+
+
+def _floors():
+    """{room: floor}, the lowest floor first, from the table in CONTRIBUTING.md."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = re.findall(r"^\| (?:\d+|door) \|.*$", text[text.index("| floor |") :].partition("\n\n")[0], re.MULTILINE)
+    return {name: floor for floor, row in enumerate(rows) for name in re.findall(r"`(\w+)(?:/|\.py)`", row)}
+
+
+def _assert_no_circle(graph):
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        raise AssertionError("circle of imports: " + " <- ".join(error.args[1])) from None
+
+
+def _shown(module, line):
+    return f"{MODULES[module].relative_to(ROOT)}:{line}"
+
+
+def test_the_table_of_floors_names_what_there_is():
+    assert set(_floors()) == {_room(module) for module in MODULES if module != "msjax"} | {"__init__"}
+
+
+def test_no_import_points_up():
+    floors = _floors()
+    wrong = []
+    for module in MODULES:
+        targets = _edges(module) + ([] if module in DOORS else _named_later(module))
+        wrong += [
+            f"{_shown(module, line)} imports {target}"
+            for line, target in targets
+            if floors[_room(target)] > floors[_room(module)]
+        ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_circle_of_files():
+    _assert_no_circle({module: {target for _, target in _edges(module)} for module in MODULES})
+
+
+def test_no_circle_of_packages():
+    graph = {}
+    for module in MODULES:
+        graph.setdefault(_room(module), set()).update(_room(target) for _, target in _edges(module))
+    _assert_no_circle({room: targets - {room} for room, targets in graph.items()})
+
+
+def test_private_parts_of_jax_are_left_alone():
+    wrong = []
+    for module in MODULES:
+        wrong += [_shown(module, line) for line, name in _imports(module) if "_src" in name.split(".")]
+        wrong += [
+            _shown(module, node.lineno) for node in _nodes(module) if isinstance(node, ast.Attribute) and node.attr == "_src"
+        ]
+    assert not wrong, wrong
+
+
+def test_private_slots_of_flax_are_used_in_one_file():
+    wrong = []
+    for module in MODULES:
+        lines = MODULES[module].read_text().splitlines() if module != "msjax.flax_slots" else []
+        wrong += [_shown(module, i) for i, line in enumerate(lines, 1) if FLAX_SLOTS.search(line)]
+    assert not wrong, wrong
+
+
+def test_files_are_of_a_readable_length():
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in MODULES.values()}
+    assert not {path: length for path, length in lengths.items() if length > LONGEST_FILE}
+
+
+def test_folders_hold_few_files():
+    folders = {path.parent for path in MODULES.values()}
+    counts = {str(folder.relative_to(ROOT)): len(list(folder.glob("*.py"))) for folder in folders}
+    assert not {folder: count for folder, count in counts.items() if count > LARGEST_FOLDER}
+
+
+def test_dependencies_are_those_that_are_imported():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = [texts for extra, texts in project["optional-dependencies"].items() if extra not in ("dev", "docs")]
+    declared = {re.split(r"[^\w-]", text)[0] for text in sum(extras, project["dependencies"])}
+    # One name can be imported from several distributions, as orbax; one that isn't installed is taken to be its own.
+    distributions = importlib.metadata.packages_distributions()
+    used, undeclared = set(), set()
+    for module in MODULES:
+        for line, name in _imports(module):
+            top = name.partition(".")[0]
+            if top != "msjax" and top not in sys.stdlib_module_names:
+                providers = set(distributions.get(top, [top])) & declared
+                used |= providers
+                undeclared |= set() if providers else {f"{_shown(module, line)} imports {top}"}
+    assert not undeclared
+    assert used == declared
