@@ -1,5 +1,7 @@
 """Whether the installation works."""
 
+from __future__ import annotations
+
 import jax
 import numpy as np
 
@@ -8,7 +10,7 @@ from msjax.common.tensor import Tensor
 from msjax.version import __version__
 
 
-def run_check():
+def run_check() -> None:
     """Multiply two Tensors on the default device and print whether the result is right, as MindSpore's ``run_check`` does."""
     result = ops.mul(Tensor(np.full((2, 3), 2.0, np.float32)), Tensor(np.full((2, 3), 3.0, np.float32)))
     right = bool((result.asnumpy() == 6.0).all())

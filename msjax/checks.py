@@ -5,48 +5,62 @@ of range. The message names the caller (`who`, such as "Conv2d"), the argument, 
 operator leaves out `who` where the operator's name is added to its errors anyway.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 from msjax.errors import describe
+from msjax.typing import TensorLike
 
 
-def is_int(value) -> bool:
+def is_int(value: TensorLike) -> bool:
     """True for an int that is not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def is_number(value) -> bool:
+def is_number(value: Any) -> bool:
     """True for an int or a float that is not a bool."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def check_bool(value, name: str, who: str | None = None) -> bool:
+def check_bool(value: bool, name: str, who: str | None = None) -> bool:
     """The value, if it is a bool."""
     if not isinstance(value, bool):
         raise _type_error(value, name, who, "a bool")
     return value
 
 
-def check_str(value, name: str, who: str | None = None) -> str:
+def check_str(value: TensorLike, name: str, who: str | None = None) -> str:
     """The value, if it is a str."""
     if not isinstance(value, str):
         raise _type_error(value, name, who, "a str")
     return value
 
 
-def check_int(value, name: str, who: str | None = None, *, low=None, high=None) -> int:
+def check_int(value: TensorLike, name: str, who: str | None = None, *, low: Any = None, high: Any = None) -> int:
     """The value, if it is an int (no bool) from `low` to `high`, both included; None leaves a side open."""
     if not is_int(value):
         raise _type_error(value, name, who, "an int")
     return _in_range(value, name, who, low=low, high=high)
 
 
-def check_positive_int(value, name: str, who: str | None = None) -> int:
+def check_positive_int(value: TensorLike, name: str, who: str | None = None) -> int:
     """The value, if it is an int (no bool) above zero."""
     if not is_int(value):
         raise _type_error(value, name, who, "an int")
     return _in_range(value, name, who, above=0)
 
 
-def check_number(value, name: str, who: str | None = None, *, low=None, above=None, high=None, below=None):
+def check_number(
+    value: TensorLike,
+    name: str,
+    who: str | None = None,
+    *,
+    low: Any = None,
+    above: Any = None,
+    high: Any = None,
+    below: Any = None,
+):
     """The value, if it is an int or a float (no bool) in the range, and not NaN.
 
     Args:
@@ -58,14 +72,23 @@ def check_number(value, name: str, who: str | None = None, *, low=None, above=No
     return _in_range(value, name, who, low=low, above=above, high=high, below=below)
 
 
-def check_float(value, name: str, who: str | None = None, *, low=None, above=None, high=None, below=None) -> float:
+def check_float(
+    value: TensorLike,
+    name: str,
+    who: str | None = None,
+    *,
+    low: Any = None,
+    above: Any = None,
+    high: Any = None,
+    below: Any = None,
+) -> float:
     """The value, if it is a float in the range, and not NaN; the bounds are those of `check_number`."""
     if not isinstance(value, float):
         raise _type_error(value, name, who, "a float")
     return _in_range(value, name, who, low=low, above=above, high=high, below=below)
 
 
-def check_one_of(value, options, name: str, who: str | None = None):
+def check_one_of(value: TensorLike, options: Any, name: str, who: str | None = None):
     """The value, if it is one of the options (strings, mostly).
 
     Raises:
@@ -79,7 +102,7 @@ def check_one_of(value, options, name: str, who: str | None = None):
     return value
 
 
-def check_type(value, types, name: str, who: str | None = None):
+def check_type(value: Any, types: tuple[Any, ...], name: str, who: str | None = None):
     """The value, if it is of one of the types; a bool is no int here, unless bool is one of the types."""
     types = types if isinstance(types, tuple) else (types,)
     if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
@@ -87,7 +110,7 @@ def check_type(value, types, name: str, who: str | None = None):
     return value
 
 
-def check_ints(value, n: int, name: str, who: str | None = None, *, low=None) -> tuple:
+def check_ints(value: TensorLike, n: int, name: str, who: str | None = None, *, low: int | None = None) -> tuple:
     """A tuple of n ints, from one int, which counts for all of them, or from a tuple, list or Tensor of n.
 
     Args:
@@ -104,7 +127,7 @@ def check_ints(value, n: int, name: str, who: str | None = None, *, low=None) ->
     return tuple(values)
 
 
-def check_axis(axis, rank: int, *, bools=False):
+def check_axis(axis: int, rank: int, *, bools: bool = False) -> None:
     """Raise unless there is such an axis.
 
     Args:

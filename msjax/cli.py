@@ -1,5 +1,7 @@
 """The command ``msjax``: run MindSpore scripts, a demonstration, information."""
 
+from __future__ import annotations
+
 import argparse
 import os
 import runpy
@@ -11,7 +13,7 @@ from msjax.version import __version__
 _MODES = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}
 
 
-def main(argv=None) -> int:
+def main(argv: list[str] | None = None) -> int:
     """Run the command line.
 
     Args:

@@ -3,9 +3,12 @@
 The names and values are MindSpore's (``ms.set_context``); `hook_dialect` is msjax's own.
 """
 
+from __future__ import annotations
+
 import logging
 import os
 import warnings
+from typing import Any
 
 from msjax.state import ACTIVITY, programs_changed
 
@@ -80,7 +83,7 @@ class _Settings:
 SETTINGS = _Settings()
 
 
-def set_context(**kwargs):
+def set_context(**kwargs: Any) -> None:
     """Set one or more settings of the program.
 
     Args:
@@ -116,7 +119,7 @@ def set_context(**kwargs):
             raise ValueError(f"For 'set_context', there is no setting {name!r}; msjax has {', '.join(sorted(_names()))}.")
 
 
-def get_context(attr_key: str):
+def get_context(attr_key: str) -> int:
     """The value of a setting; see `set_context`.
 
     Raises:
@@ -131,7 +134,7 @@ def get_context(attr_key: str):
     raise ValueError(f"For 'get_context', there is no setting {attr_key!r}; msjax has {', '.join(sorted(_names()))}.")
 
 
-def set_device(device_target: str, device_id: int | None = None):
+def set_device(device_target: str, device_id: int | None = None) -> None:
     """Choose the device by its name, "CPU", "GPU", "TPU" or "Ascend", and its number among those."""
     _set_device_target(device_target, 0 if device_id is None else device_id)
 
@@ -141,7 +144,7 @@ def get_current_device() -> str:
     return get_context("device_target")
 
 
-def force_mode(mode: int | None):
+def force_mode(mode: int | None) -> None:
     """Fix the mode against what the program sets later (``msjax run --mode``); None lets it choose again."""
     SETTINGS.forced_mode = mode
     if mode is not None:
@@ -252,7 +255,7 @@ class ParallelMode:
     AUTO_PARALLEL = "auto_parallel"
 
 
-def set_auto_parallel_context(**kwargs):
+def set_auto_parallel_context(**kwargs: Any) -> None:
     """Accepts MindSpore's stand-alone settings; another parallel mode is an error, since sharding is jax's job here.
 
     Raises:
@@ -274,5 +277,5 @@ def get_auto_parallel_context(attr_key: str):
     return known[attr_key]
 
 
-def reset_auto_parallel_context():
+def reset_auto_parallel_context() -> None:
     """Does nothing: the parallel settings never change."""

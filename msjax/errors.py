@@ -1,9 +1,14 @@
 """Where something went wrong, in the words of the user's program."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from msjax.state import STATE
 
 
-def cell_path(cells=None) -> str:
+def cell_path(cells: Any = None) -> str:
     """The innermost running cell as ``Net.block.fc1 (Dense)``; the empty string outside of cells."""
     stack = STATE.cells if cells is None else cells
     if not stack:
@@ -30,7 +35,7 @@ def where() -> str:
     return f" in cell {path}" if path else ""
 
 
-def describe(value) -> str:
+def describe(value: Any) -> str:
     """A value as messages name it: shape and dtype of a tensor, the type and value of something small."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
@@ -42,7 +47,7 @@ def describe(value) -> str:
     return f"{type(value).__name__} {text}" if len(text) <= 40 else type(value).__name__
 
 
-def callable_name(fn) -> str:
+def callable_name(fn: Callable[..., Any]) -> str:
     """A hook or function as messages name it: its qualified name and where it is defined."""
     fn = getattr(fn, "__wrapped__", fn)
     code = getattr(getattr(fn, "__func__", fn), "__code__", None)
@@ -50,7 +55,7 @@ def callable_name(fn) -> str:
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else name
 
 
-def check_callable(fn, who: str):
+def check_callable(fn: Any, who: str) -> None:
     """TypeError unless `fn` can be called."""
     if not callable(fn):
         raise TypeError(f"For '{who}', the hook function must be callable, but got {describe(fn)}.")

@@ -4,7 +4,15 @@ flax's own accessors cost 5 to 11 microseconds a read; the raw slot costs 0.1. C
 0.12.8 and 0.12.12 (tests/core/test_flax.py names them).
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from flax import nnx
+
+if TYPE_CHECKING:
+    from msjax.nn.cell.base import Cell
+
 
 # Member descriptors: reading one as an attribute of a Parameter takes no Python call.
 RAW_VALUE = nnx.Variable.__dict__["_raw_value"]
@@ -19,7 +27,7 @@ def is_module_state(name: str) -> bool:
     return name.startswith("_pytree__")
 
 
-def blank_like(module):
+def blank_like(module: Cell) -> Cell:
     """A module of the same class with none of its attributes, as nnx makes it before ``__init__``."""
     blank = object.__new__(type(module))
     state, nodes = (vars(module)[name] for name in MODULE_STATE)

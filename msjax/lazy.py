@@ -1,5 +1,7 @@
 """What a module says of a name that it lacks."""
 
+from __future__ import annotations
+
 import dis
 import functools
 import importlib
@@ -7,6 +9,7 @@ import importlib.util
 import sys
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 # What to do without parts of MindSpore that several modules of it offer.
 NO_SUMMARY = "it writes no summary files; a callback's on_train_step_end can log to any writer, such as TensorBoard's."
@@ -36,7 +39,7 @@ def module_placeholders(module: str, placeholders: Mapping[str, str] = MappingPr
     return __getattr__
 
 
-def placeholder_or_error(module: str, name: str, placeholders: Mapping[str, str], caller):
+def placeholder_or_error(module: str, name: str, placeholders: Mapping[str, str], caller: Any) -> None:
     """The stand-in for a name that isn't offered; if it has none, the exception for it, see `missing`."""
     if name in placeholders:
         return placeholder(module, name, placeholders[name])
@@ -78,7 +81,7 @@ def placeholder(module: str, name: str, sentence: str):
     return _StandInType(name, (), {"__new__": __new__, "__module__": module, "__doc__": full, "_sentence": full})
 
 
-def missing_name_error(shown: str, caller) -> Exception:
+def missing_name_error(shown: str, caller: Any) -> Exception:
     """The exception for a name that isn't offered, as `caller` (a frame) asked for it."""
     message = f"msjax doesn't offer {shown}."
     # An AttributeError from a module becomes "cannot import name" in a from-import, and its sentence would be lost.

@@ -1,6 +1,9 @@
 """What is going on in this thread: which cells run, and whether gradients are recorded."""
 
+from __future__ import annotations
+
 import threading
+from typing import Any
 
 
 class Scope:
@@ -18,7 +21,7 @@ class Scope:
 
     __slots__ = ("depth", "parent", "root", "open", "nested")
 
-    def __init__(self, parent: "Scope | None"):
+    def __init__(self, parent: Scope | None):
         self.parent = parent
         self.root = self if parent is None or parent is ROOT else parent.root
         self.depth = 0 if parent is None else parent.depth + 1
@@ -74,7 +77,7 @@ class swap:
 
     __slots__ = ("_values", "_before")
 
-    def __init__(self, **values):
+    def __init__(self, **values: Any):
         self._values = values
 
     def __enter__(self):
@@ -101,7 +104,7 @@ class Tracing:
         """Whether values now belong to this program itself, not to a loop or transformation within it."""
         return False
 
-    def see(self, operands):
+    def see(self, operands: Any) -> None:
         """Called with the operands of every operator."""
 
 
@@ -121,13 +124,13 @@ class Activity:
         self.traces = self.casts = 0
         self.synchronize = self.slow_dispatch = False
 
-    def add(self, traces=0, casts=0):
+    def add(self, traces: int = 0, casts: int = 0) -> None:
         """Count traces or casts that begin (1) or end (-1)."""
         self.traces += traces
         self.casts += casts
         self._update()
 
-    def set_synchronize(self, value: bool):
+    def set_synchronize(self, value: bool) -> None:
         self.synchronize = value
         self._update()
 
@@ -153,7 +156,7 @@ class Version:
 VERSION = Version()
 
 
-def programs_changed():
+def programs_changed() -> None:
     """Tell compiled programs that something they may depend on has changed: they check their guards at the next call."""
     VERSION.n += 1
 

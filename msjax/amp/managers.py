@@ -1,5 +1,9 @@
 """Loss scales as `Model` and `build_train_network` take them."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from msjax.errors import describe
 from msjax.nn.wrap.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
 
@@ -11,7 +15,7 @@ class LossScaleManager:
         """The present scale."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'get_loss_scale'.")
 
-    def update_loss_scale(self, overflow):
+    def update_loss_scale(self, overflow: Any):
         """Take notice of a step; `overflow` says whether it overflowed."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'update_loss_scale'.")
 
@@ -29,7 +33,7 @@ class FixedLossScaleManager(LossScaleManager):
         drop_overflow_update (bool): whether they are left out. Default: True.
     """
 
-    def __init__(self, loss_scale=128.0, drop_overflow_update=True):
+    def __init__(self, loss_scale: float = 128.0, drop_overflow_update: bool = True):
         if isinstance(loss_scale, bool) or not isinstance(loss_scale, (int, float)) or loss_scale < 1:
             raise ValueError(f"For 'FixedLossScaleManager', 'loss_scale' should be at least 1, but got {describe(loss_scale)}.")
         self._loss_scale = loss_scale
@@ -38,11 +42,11 @@ class FixedLossScaleManager(LossScaleManager):
     def get_loss_scale(self):
         return self._loss_scale
 
-    def get_drop_overflow_update(self):
+    def get_drop_overflow_update(self) -> bool:
         """Whether steps that overflow are left out."""
         return self._drop_overflow_update
 
-    def update_loss_scale(self, overflow):
+    def update_loss_scale(self, overflow: Any) -> None:
         """Nothing: the scale stays."""
 
     def get_update_cell(self):
@@ -65,7 +69,7 @@ class DynamicLossScaleManager(LossScaleManager):
         8.0
     """
 
-    def __init__(self, init_loss_scale=2**24, scale_factor=2, scale_window=2000):
+    def __init__(self, init_loss_scale: float = 2**24, scale_factor: int = 2, scale_window: int = 2000):
         if isinstance(init_loss_scale, bool) or not isinstance(init_loss_scale, (int, float)) or init_loss_scale < 1:
             raise ValueError(
                 f"For 'DynamicLossScaleManager', 'init_loss_scale' should be at least 1, but got {describe(init_loss_scale)}."
@@ -81,10 +85,10 @@ class DynamicLossScaleManager(LossScaleManager):
         self.cur_iter = 1
         self.last_overflow_iter = 0
 
-    def get_loss_scale(self):
+    def get_loss_scale(self) -> float:
         return self.loss_scale
 
-    def update_loss_scale(self, overflow):
+    def update_loss_scale(self, overflow: bool) -> None:
         if overflow:
             self.loss_scale = max(self.loss_scale * self.decrease_ratio, 1)
             self.last_overflow_iter = self.cur_iter
@@ -92,7 +96,7 @@ class DynamicLossScaleManager(LossScaleManager):
             self.loss_scale *= self.increase_ratio
         self.cur_iter += 1
 
-    def get_drop_overflow_update(self):
+    def get_drop_overflow_update(self) -> bool:
         """True: steps that overflow are left out."""
         return True
 

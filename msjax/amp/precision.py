@@ -1,10 +1,19 @@
 """Which parts of a network are computed in 16 bits."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from msjax import nn
 from msjax.common import dtype as mstype
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.wrap.loss_scale import to_float32
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
+
 
 _LEVELS = ("O0", "O1", "O2", "O3", "auto")
 
@@ -38,7 +47,7 @@ class _OutputTo32(Cell):
         return self._backbone
 
 
-def auto_mixed_precision(network, amp_level="O0", dtype=mstype.float16):
+def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Type = mstype.float16):
     """Compute a network in mixed precision. Its Parameters keep their types.
 
     Args:
@@ -75,7 +84,9 @@ def auto_mixed_precision(network, amp_level="O0", dtype=mstype.float16):
     return _black(network, get_black_list() if amp_level == "O2" else [], dtype)
 
 
-def custom_mixed_precision(network, *, white_list=None, black_list=None, dtype=mstype.float16):
+def custom_mixed_precision(
+    network: Cell, *, white_list: list[Any] | None = None, black_list: list[Any] | None = None, dtype: Type = mstype.float16
+):
     """Compute a network in mixed precision, by lists of one's own. Its Parameters keep their types.
 
     Args:
@@ -143,7 +154,9 @@ def _black(network, classes, dtype):
 _LEVEL_SETTINGS = ("cast_model_type", "keep_batchnorm_fp32", "loss_scale_manager")
 
 
-def build_train_network(network, optimizer, loss_fn=None, level="O0", boost_level="O0", **kwargs):
+def build_train_network(
+    network: Cell, optimizer: Cell, loss_fn: Cell | None = None, level: str = "O0", boost_level: str = "O0", **kwargs: Any
+) -> TrainOneStepCell:
     """A cell that makes one step of training in mixed precision.
 
     Args:

@@ -1,5 +1,9 @@
 """Loss scaling in training loops written by hand."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
@@ -24,15 +28,15 @@ def _map(fn, value):
 class LossScaler:
     """Base of loss scalers: `scale` a loss before its gradient is taken, `unscale` the gradients, `adjust` the scale."""
 
-    def scale(self, inputs):
+    def scale(self, inputs: Any):
         """The inputs times the scale."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'scale'.")
 
-    def unscale(self, inputs):
+    def unscale(self, inputs: Any):
         """The inputs divided by the scale."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'unscale'.")
 
-    def adjust(self, grads_finite):
+    def adjust(self, grads_finite: Any):
         """Take notice of a step; returns whether the scale can change at all."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'adjust'.")
 
@@ -54,18 +58,18 @@ class StaticLossScaler(LossScaler):
         16.0 (Tensor(shape=[], dtype=Float32, value= 2),)
     """
 
-    def __init__(self, scale_value):
+    def __init__(self, scale_value: float):
         if isinstance(scale_value, bool) or not isinstance(scale_value, (int, float)) or scale_value < 1:
             raise ValueError(f"For '{type(self).__name__}', 'scale_value' should be at least 1, but got {describe(scale_value)}.")
         self.scale_value = Parameter(Tensor(scale_value, mstype.float32), name="scale_value")
 
-    def scale(self, inputs):
+    def scale(self, inputs: Tensor) -> Tensor:
         return _map(lambda v: apply(_SCALE, (self.scale_value.value(), v)), inputs)
 
-    def unscale(self, inputs):
+    def unscale(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return _map(lambda v: apply(_UNSCALE, (self.scale_value.value(), v)), inputs)
 
-    def adjust(self, grads_finite):
+    def adjust(self, grads_finite: Any) -> bool:
         return False
 
 
@@ -98,7 +102,7 @@ class DynamicLossScaler(StaticLossScaler):
         4.0
     """
 
-    def __init__(self, scale_value, scale_factor, scale_window):
+    def __init__(self, scale_value: float, scale_factor: int, scale_window: int):
         super().__init__(scale_value)
         for name, value in (("scale_factor", scale_factor), ("scale_window", scale_window)):
             if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
@@ -107,7 +111,7 @@ class DynamicLossScaler(StaticLossScaler):
         self.scale_window = scale_window
         self.counter = Parameter(Tensor(0, mstype.int32), name="counter")
 
-    def adjust(self, grads_finite):
+    def adjust(self, grads_finite: Tensor) -> bool:
         operands = self.scale_value.value(), self.counter.value(), grads_finite
         scale, counter = apply(_ADJUST, operands, (float(self.scale_factor), int(self.scale_window)))
         self.scale_value.set_data(scale)

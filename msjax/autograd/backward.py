@@ -1,6 +1,10 @@
 """The backward sweep over recorded nodes, from the last created to the first."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from operator import attrgetter
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,12 +13,21 @@ from msjax.autograd.op import Op, apply
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, wrap
 from msjax.state import STATE, swap
+from msjax.typing import TensorLike
 
 _ADD = Op("add gradients", lambda a, b: a + b, int_grad=True)
 _add_arrays = jax.jit(lambda a, b: a + b)
 
 
-def run_backward(roots, targets, *, recorded=False, keep=False, weights=(), deliver=None):
+def run_backward(
+    roots: Any,
+    targets: Any,
+    *,
+    recorded: bool = False,
+    keep: bool = False,
+    weights: Any = (),
+    deliver: Callable[..., Any] | None = None,
+) -> dict[str, Any]:
     """Send gradients back from `roots`.
 
     Args:
@@ -189,6 +202,6 @@ _FREED = (
 )
 
 
-def is_recorded(tensor) -> bool:
+def is_recorded(tensor: TensorLike) -> bool:
     """True if the Tensor is on the tape."""
     return isinstance(tensor, Tensor) and tensor._node is not None and tensor._node.live()

@@ -1,5 +1,10 @@
 """Gradient functions: grad, value_and_grad, GradOperation, get_grad."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 
 from msjax.autograd.recording import GradientScope, check_function, flatten_tensors, ones_like
@@ -9,9 +14,19 @@ from msjax.common.tensor import Tensor
 from msjax.context import GRAPH_MODE, SETTINGS
 from msjax.errors import describe
 from msjax.state import COMPILER
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.parameter import ParameterTuple
 
 
-def grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=False):
+def grad(
+    fn: Callable[..., Any],
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Parameter | Sequence[Any] | ParameterTuple | None = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+) -> Callable[..., Any]:
     """A function that computes the gradient of `fn`.
 
     Outputs that are no scalars are differentiated as if summed.
@@ -54,7 +69,9 @@ def grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=False):
     return gradient_of
 
 
-def value_and_grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=False):
+def value_and_grad(
+    fn: Any, grad_position: int = 0, weights: ParameterTuple | None = None, has_aux: bool = False, return_ids: bool = False
+) -> Callable[..., Any]:
     """A function that computes the value of `fn` and its gradient.
 
     The arguments are those of `grad`.
@@ -82,7 +99,7 @@ def value_and_grad(fn, grad_position=0, weights=None, has_aux=False, return_ids=
     return value_and_gradient_of
 
 
-def get_grad(gradients, identifier):
+def get_grad(gradients: Any, identifier: int | Parameter) -> Tensor:
     """Look a gradient up in what a gradient function with ``return_ids=True`` returned.
 
     Args:
@@ -156,7 +173,7 @@ class GradOperation:
         (Tensor(shape=[], dtype=Int32, value= 2), Tensor(shape=[], dtype=Int32, value= 1))
     """
 
-    def __init__(self, get_all=False, get_by_list=False, sens_param=False):
+    def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False):
         for name, flag in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
             if not isinstance(flag, bool):
                 raise TypeError(f"For 'GradOperation', '{name}' should be a bool, but got {flag!r}.")
@@ -164,7 +181,7 @@ class GradOperation:
         self.get_by_list = get_by_list
         self.sens_param = sens_param
 
-    def __call__(self, fn, weights=None):
+    def __call__(self, fn: Callable[..., Any], weights: TensorLike | None = None) -> Callable[..., Any]:
         """A function that computes the gradient of `fn`; `weights` counts with `get_by_list` only."""
         check_function(fn, "GradOperation")
         if self.get_by_list and weights is None:
@@ -230,7 +247,7 @@ class _Gradient:
 class Weights:
     """The Parameters that a gradient is asked for, and the form in which the gradients go back."""
 
-    def __init__(self, weights, who):
+    def __init__(self, weights: ParameterTuple, who: str):
         self.single = isinstance(weights, Parameter)
         if not self.single and not isinstance(weights, (list, tuple)):
             raise TypeError(
@@ -241,7 +258,7 @@ class Weights:
             if not isinstance(parameter, Parameter):
                 raise TypeError(f"For '{who}', every one of 'weights' should be a Parameter, but got {describe(parameter)}.")
 
-    def shape_like(self, grads):
+    def shape_like(self, grads: list[Tensor]):
         return grads[0] if self.single else tuple(grads)
 
     @property
@@ -325,7 +342,7 @@ def _run_whole(request, fn, salt, args, kwargs):
     return COMPILER.whole(fn, (*salt, key), request.run, args, kwargs, parameters)
 
 
-def is_compiled(fn) -> bool:
+def is_compiled(fn: Any) -> bool:
     """True for what `jit` returned."""
     return hasattr(fn, "compilations")
 

@@ -1,7 +1,11 @@
 """Gradients in PyTorch's manner: Tensors that require one, `backward()` and what it adds to `grad`."""
 
+from __future__ import annotations
+
 import warnings
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -69,7 +73,7 @@ def _set_requires_grad(self, value):
     self._node, self._oidx = RootLeaf(self), 0
 
 
-def requires_grad_(self, requires_grad=True) -> Tensor:
+def requires_grad_(self: Any, requires_grad: bool = True) -> Tensor:
     """Set `requires_grad`; returns the Tensor itself.
 
     Args:
@@ -126,7 +130,7 @@ def _set_grad(self, value):
     self._grad = value
 
 
-def retain_grad(self):
+def retain_grad(self: Any) -> None:
     """Let `backward()` keep the gradient of this Tensor in its `grad`, although it is no leaf.
 
     It is the gradient after all hooks of the Tensor.
@@ -166,7 +170,7 @@ class _Keeper:
             add_grad(tensor, grad)
 
 
-def add_grad(tensor, grad):
+def add_grad(tensor: Tensor, grad: Tensor) -> None:
     """Add a gradient, a Tensor, to the `grad` of a Tensor."""
     there = tensor._grad
     if there is None:
@@ -179,7 +183,7 @@ def add_grad(tensor, grad):
         tensor._grad = apply(_ADD, (there, grad))
 
 
-def register_post_accumulate_grad_hook(self, hook) -> RemovableHandle:
+def register_post_accumulate_grad_hook(self: Any, hook: Callable[..., Any]) -> RemovableHandle:
     """Register ``hook(tensor)``, called when `backward()` has added to the `grad` of this leaf.
 
     Args:
@@ -213,7 +217,13 @@ class BackwardError(RuntimeError):
     """`backward()` was called where gradients are values: in a function that is being compiled or differentiated."""
 
 
-def backward(self, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+def backward(
+    self: Any,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Tensor | list[Tensor] | None = None,
+) -> None:
     """Compute the gradients of this Tensor with respect to all leaves that require one, and add them to their `grad`.
 
     Hooks run on the way: those of Tensors, Parameters and cells.

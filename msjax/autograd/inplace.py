@@ -5,13 +5,20 @@ and gives the Tensor that value and its node. What was recorded before keeps the
 saw, so its gradient stays right, whatever is written later; there is no version to check.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from msjax.autograd.imperative import retain_grad
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.state import ROOT, STATE
 
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
 
-def rebind(tensor, new):
+
+def rebind(tensor: Any, new: Tensor) -> None:
     """Give a Tensor what another one holds, place on the tape included: the end of every in-place operation.
 
     A Parameter stays the leaf that gradients are asked for; what was written to it is a new start, as in MindSpore.

@@ -1,7 +1,11 @@
 """Whether operators are recorded: no_grad, enable_grad and set_grad_enabled."""
 
+from __future__ import annotations
+
 import functools
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 from msjax.state import STATE
 
@@ -111,7 +115,7 @@ class set_grad_enabled(_Recording):
         (False, True)
     """
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool):
         super().__init__(bool(mode))
         self._at_once = STATE.recording
         STATE.recording = self._recording
@@ -122,7 +126,7 @@ class set_grad_enabled(_Recording):
         STATE.recording = self._recording
         return self
 
-    def __call__(self, fn):
+    def __call__(self, fn: Callable[..., Any]):
         STATE.recording = self._at_once
         return super().__call__(fn)
 

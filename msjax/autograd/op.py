@@ -5,7 +5,11 @@ gradient wanted, it runs as a compiled call; with a gradient wanted, as a compil
 leaves residuals, and a node on the tape; while jax traces, it is simply called.
 """
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -16,6 +20,11 @@ from msjax.common.node import Node, wrap
 from msjax.common.tensor import Tensor, is_tensor
 from msjax.errors import describe, where
 from msjax.state import ACTIVITY, ROOT, STATE
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.autograd.residuals import Residuals, ResidualSpec
+    from msjax.state import Scope
 
 
 class Op:
@@ -45,7 +54,15 @@ class Op:
         "_derived",
     )
 
-    def __init__(self, name, fn, *, int_grad=False, differentiable=True, shape_error=ValueError):
+    def __init__(
+        self,
+        name: str,
+        fn: Callable[..., Any],
+        *,
+        int_grad: bool = False,
+        differentiable: bool = True,
+        shape_error: Any = ValueError,
+    ):
         self.name = name
         self.fn = fn
         self.int_grad = int_grad
@@ -59,25 +76,25 @@ class Op:
     def __repr__(self):
         return f"Op({self.name})"
 
-    def bind(self, static):
+    def bind(self, static: Any):
         """The function of operands alone."""
         return _Bound(self.fn, static) if static else self.fn
 
-    def compiled(self, static):
+    def compiled(self, static: Any):
         try:
             return self._plain[static]
         except KeyError:
             compiled = self._plain[static] = jax.jit(self.bind(static))
             return compiled
 
-    def forward(self, static, slots):
+    def forward(self, static: Any, slots: tuple[int, ...]):
         try:
             return self._forward[static, slots]
         except KeyError:
             compiled = self._forward[static, slots] = compile_forward(self.bind(static), slots, self.int_grad)
             return compiled
 
-    def derived(self, key, make):
+    def derived(self, key: Any, make: Any):
         """An operator made from this one, such as its backward; made once for each key."""
         try:
             return self._derived[key]
@@ -105,7 +122,7 @@ def _thawed(static):
     ])  # fmt: skip
 
 
-def apply(op: Op, operands, static=()):
+def apply(op: Op, operands: Any, static: tuple[Any, ...] = ()):
     """Run an operator.
 
     Args:
@@ -206,7 +223,7 @@ def _record(op, operands, values, static, traced):
     return tensors[0] if pull.single else tuple(tensors)
 
 
-def snapshot(operand, value=None):
+def snapshot(operand: Any, value: TensorLike | None = None):
     """The operand as it is now; it may be written to later."""
     if not isinstance(operand, Tensor):
         return operand if value is None else value
@@ -228,7 +245,7 @@ class OpNode(Node):
 
     __slots__ = ("op", "static", "way_back", "residuals", "values", "out", "needs_operands", "saved")
 
-    def __init__(self, base, edges, op, static, way_back, residuals):
+    def __init__(self, base: Scope, edges: Any, op: Op, static: Any, way_back: TracedVJP, residuals: Residuals):
         Node.__init__(self, base, edges, len(way_back.carries))
         self.op = op
         self.static = static
@@ -242,14 +259,14 @@ class OpNode(Node):
         return self.op.name
 
     @property
-    def accumulation_order(self):
+    def accumulation_order(self) -> list[int] | None:
         order = self.op.accumulation_order
         if order is None:
             return None
         slots = self.way_back.slots
         return [slots.index(i) for i in order if i in slots]
 
-    def pull(self, cts, need):
+    def pull(self, cts: list[JaxArray], need: tuple[bool, ...]):
         if self.residuals is None:
             return self.way_back(cts, need)
         spec = self.residuals.spec
@@ -279,7 +296,7 @@ class OpNode(Node):
             tensor._node, tensor._oidx = node, i
         return inputs
 
-    def pull_recorded(self, cts, need):
+    def pull_recorded(self, cts: Any, need: Any):
         """As `pull`, on Tensors and by operators, so that an outer scope can differentiate it."""
         given = tuple([c is not None for c in cts])
         cts = [c for c in cts if c is not None]
@@ -316,13 +333,13 @@ class OpNode(Node):
         found = iter(grads)
         return [next(found) if n else None for n in need]
 
-    def release(self):
+    def release(self) -> None:
         if self.base is ROOT and self.residuals is not None and not self.residuals.spec.sources:
             return  # nothing to free: as in PyTorch, graphs that share such a step can each go back through it
         self.edges = self.residuals = self.values = self.out = self.saved = self.way_back = None
 
 
-def gather(spec, kept, values, out):
+def gather(spec: ResidualSpec, kept: Any, values: Any, out: tuple[JaxArray, ...]):
     """The residuals in their order, from those that were kept, the operands and the results."""
     of = {"kept": kept, "in": values, "out": out}
     return [of[kind][i] for kind, i in spec.sources]
@@ -335,7 +352,7 @@ def _wait(out, op):
         raise_op_error(error, op, ())
 
 
-def raise_op_error(error, op, operands):
+def raise_op_error(error: Any, op: Any, operands: Any) -> None:
     """Raise what went wrong in an operator again, with the operator, the cell and the operands named."""
     if isinstance(error, (TracedValueError, IndexError, NotImplementedError, OpError)) or not isinstance(error, _EXPECTED):
         raise error
@@ -376,7 +393,7 @@ def _first_lines(error) -> str:
     return text if len(text) <= 600 else text[:600] + " ..."
 
 
-def type_of(value):
+def type_of(value: TensorLike):
     """The msjax data type of an operand: a Tensor's, an array's or that of a Python number."""
     if isinstance(value, Tensor):
         return value.dtype

@@ -1,6 +1,10 @@
 """Mixed precision: while a cell set with `to_float` runs, operators compute in its type."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
@@ -8,6 +12,10 @@ from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.state import ACTIVITY, swap
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 _CAST = Op("Cast", lambda x, dtype: x.astype(dtype), int_grad=True)
 
@@ -43,7 +51,7 @@ class _Caster:
 
 
 @contextmanager
-def computing_in(dtype):
+def computing_in(dtype: Type) -> Iterator[Any]:
     """Operators convert their floating operands to `dtype`, in this thread."""
     ACTIVITY.add(casts=1)
     try:

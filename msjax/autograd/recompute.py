@@ -5,7 +5,11 @@ values that the operators would keep are left out. The backward, when it enters 
 end, runs the function once more, as it ran then, and the operators get their values from that run.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -18,10 +22,22 @@ from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.errors import callable_name, describe
 from msjax.state import STATE, swap
 
+if TYPE_CHECKING:
+    from msjax.nn.cell.base import Cell
+
+
 __all__ = ["recompute"]
 
 
-def recompute(block, *args, use_reentrant=True, output_recompute=False, early_stop=True, context_fn=None, **kwargs):
+def recompute(
+    block: Cell | Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool = True,
+    output_recompute: bool = False,
+    early_stop: bool = True,
+    context_fn: Callable[..., Any] | None = None,
+    **kwargs: Any,
+) -> Tensor:
     """Call a cell or function such that its inner values are not kept for the backward, but computed again there.
 
     That takes less memory and more time; values and gradients are the same. Forward hooks of the cells inside run
@@ -53,7 +69,9 @@ def recompute(block, *args, use_reentrant=True, output_recompute=False, early_st
     return call_recomputed(block, args, kwargs, context_fn)
 
 
-def call_recomputed(block, args, kwargs, context_fn=None):
+def call_recomputed(
+    block: Callable[..., Any], args: tuple[Tensor, ...], kwargs: dict[str, Any], context_fn: Any = None
+) -> Tensor:
     """The call that `recompute` makes."""
     first, second = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
     if not STATE.recording or any(is_tracer(t._value) for t in tensors_in((args, kwargs))):

@@ -1,5 +1,9 @@
 """One run of a function under recording, and the gradients found after it."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 
 from msjax.autograd.backward import run_backward
@@ -7,6 +11,10 @@ from msjax.common.node import Leaf, place_on_tape
 from msjax.common.tensor import Tensor, tensors_in, wrap
 from msjax.errors import callable_name, describe
 from msjax.state import STATE, Scope
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.parameter import Parameter
 
 
 class GradientScope:
@@ -40,7 +48,7 @@ class GradientScope:
         self.scope.open = False
         STATE.scope, STATE.recording = self._before
 
-    def inputs(self, args, kwargs, positions):
+    def inputs(self, args: tuple[Tensor, ...], kwargs: dict[str, Any], positions: Any):
         """Mark the Tensors among the arguments; keyword arguments count after the others.
 
         Returns:
@@ -71,7 +79,7 @@ class GradientScope:
         values = [marked[i][0] for i in range(len(args))]
         return tuple(values[:n]), dict(zip(names, values[n:])), [marked[p][1] for p in positions]
 
-    def weights(self, parameters):
+    def weights(self, parameters: list[Parameter]) -> list[Leaf]:
         """Mark Parameters; returns their leaves, one for each, the same for one that is named twice."""
         leaves = []
         for parameter in parameters:
@@ -90,7 +98,7 @@ class GradientScope:
                 return node, oidx
         return tensor._node, tensor._oidx
 
-    def mark(self, tensor, requested=True):
+    def mark(self, tensor: Any, requested: bool = True) -> Leaf:
         """Make a Tensor a leaf of this run; returns the leaf."""
         node, oidx = tensor._node, tensor._oidx
         leaf = Leaf(tensor, self.scope, requested)
@@ -98,7 +106,7 @@ class GradientScope:
         tensor._node, tensor._oidx = leaf, 0
         return leaf
 
-    def backward(self, outputs, cts, also=(), keep=False):
+    def backward(self, outputs: list[Tensor], cts: list[Tensor], also: tuple[Any, ...] = (), keep: bool = False) -> Gradients:
         """Sweep back from `outputs` (Tensors) with the gradients `cts` (Tensors).
 
         Args:
@@ -119,14 +127,14 @@ class GradientScope:
             self.forget([*outputs, *tensors_in(also)])
         return Gradients(found, recorded)
 
-    def place(self, tensor):
+    def place(self, tensor: Tensor):
         """(node, output number) of a Tensor when the run ended; one of the inputs may be an output, too."""
         return self._ends.get(id(tensor)) or (tensor._node, tensor._oidx)
 
     def _mine(self, node):
         return node.base is self.scope or node.base.open
 
-    def forget(self, tensors):
+    def forget(self, tensors: list[Tensor]) -> None:
         """Take Tensors off the tape, unless an outer scope differentiates them."""
         for tensor in tensors:
             if tensor._node is not None and tensor._node.base is self.scope:
@@ -137,18 +145,18 @@ class GradientScope:
 class Gradients:
     """What a sweep found."""
 
-    def __init__(self, found, recorded):
+    def __init__(self, found: dict[str, Any], recorded: bool):
         self._found = found
         self._recorded = recorded
 
-    def of(self, leaf) -> Tensor:
+    def of(self, leaf: Leaf) -> Tensor:
         """The gradient of a leaf; zeros if nothing arrived there."""
         grad = self._found.get(leaf)
         if grad is None:
             return zeros_like(leaf.tensor)
         return grad if self._recorded else wrap(grad)
 
-    def gradient(self, place):
+    def gradient(self, place: Leaf) -> Tensor:
         """The gradient of one argument, as `GradientScope.inputs` describes it; () for a number."""
         if isinstance(place, Leaf):
             return self.of(place)
@@ -173,7 +181,7 @@ def _map_tensors(fn, value):
     return fn(value)
 
 
-def flatten_tensors(out, fn):
+def flatten_tensors(out: Any, fn: Any) -> list[Tensor]:
     """The Tensors that a function returned, through nested containers.
 
     Raises:
@@ -185,17 +193,17 @@ def flatten_tensors(out, fn):
     return tensors
 
 
-def ones_like(tensors):
+def ones_like(tensors: list[Tensor]) -> list[Tensor]:
     """Gradients to begin with: ones."""
     return [wrap(jnp.ones(t.shape, t._value.dtype)) for t in tensors]
 
 
-def zeros_like(tensor) -> Tensor:
+def zeros_like(tensor: TensorLike) -> Tensor:
     """A zero gradient of the Tensor's shape and dtype."""
     return wrap(jnp.zeros(tensor.shape, tensor._value.dtype))
 
 
-def check_function(fn, who):
+def check_function(fn: Any, who: str):
     """The function itself; TypeError unless it can be called."""
     if not callable(fn):
         raise TypeError(f"For '{who}', 'fn' should be a function or a Cell, but got {describe(fn)}.")

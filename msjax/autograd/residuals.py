@@ -5,9 +5,16 @@ signature: the forward returns its result and, as a flat list, what the backward
 list fits together stays with the compiled program as auxiliary data of its output.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from msjax.typing import JaxArray
 
 
 class TracedVJP:
@@ -25,7 +32,7 @@ class TracedVJP:
         slots: the part of `slots` that can carry a gradient.
     """
 
-    def __init__(self, fn, values, slots, int_grad):
+    def __init__(self, fn: Callable[..., Any], values: Any, slots: tuple[int, ...], int_grad: Any):
         dtypes = [jnp.result_type(values[i]) for i in slots]
         # A gradient with respect to integers is taken in floats and cast: MindSpore differentiates integers, jax doesn't.
         as_ints = [jnp.issubdtype(d, jnp.integer) for d in dtypes]
@@ -57,7 +64,7 @@ class TracedVJP:
         self.out_avals = [(o.shape, o.dtype) for o in self.out]
         self.carries = tuple(bool(self.slots) and jnp.issubdtype(d, jnp.inexact) for _, d in self.shadow)
 
-    def __call__(self, cts, need, vjp=None):
+    def __call__(self, cts: list[JaxArray], need: tuple[bool, ...], vjp: Any = None):
         """Gradients of the inputs that `need` names (a tuple of bools), None for the others.
 
         Args:
@@ -86,11 +93,11 @@ class Residuals:
 
     __slots__ = ("spec", "leaves")
 
-    def __init__(self, spec, leaves):
+    def __init__(self, spec: ResidualSpec, leaves: Any):
         self.spec = spec
         self.leaves = leaves
 
-    def emptied(self):
+    def emptied(self) -> Residuals:
         """The same without values."""
         return Residuals(self.spec, ())
 
@@ -109,14 +116,14 @@ class ResidualSpec:
 
     __slots__ = ("pull", "treedef", "sources", "_backwards", "needs_values")
 
-    def __init__(self, pull, treedef, sources):
+    def __init__(self, pull: TracedVJP, treedef: Any, sources: Any):
         self.pull = pull
         self.treedef = treedef
         self.sources = sources
         self.needs_values = any(kind != "kept" for kind, _ in sources)
         self._backwards = {}
 
-    def backward(self, given, need):
+    def backward(self, given: tuple[bool, ...], need: tuple[bool, ...]):
         """The compiled backward for gradients given for some outputs, needed for some inputs.
 
         Takes the residuals, then the given gradients; returns the needed ones.
@@ -127,7 +134,7 @@ class ResidualSpec:
             compiled = self._backwards[given, need] = jax.jit(self.backward_fn(given, need))
             return compiled
 
-    def backward_fn(self, given, need):
+    def backward_fn(self, given: tuple[bool, ...], need: tuple[bool, ...]) -> Callable[..., Any]:
         n = len(self.sources)
 
         def backward(*args):
@@ -139,7 +146,7 @@ class ResidualSpec:
         return backward
 
 
-def compile_forward(fn, slots, int_grad):
+def compile_forward(fn: Callable[..., Any], slots: tuple[int, ...], int_grad: Any):
     """A compiled function from operand values to (outputs, Residuals)."""
 
     def forward(*values):

@@ -4,12 +4,22 @@ A recorded operator keeps residuals: operands, results, and what else its way ba
 ``STATE.saving`` set, it hands them over and gets them back when the backward comes to it.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from msjax.autograd.op import gather
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import callable_name, check_callable, describe
 from msjax.state import ROOT, swap
+from msjax.typing import JaxArray
+
+if TYPE_CHECKING:
+    from msjax.autograd.op import OpNode
+
 
 __all__ = ["saved_tensors_hooks"]
 
@@ -39,7 +49,7 @@ class saved_tensors_hooks:
         30.0
     """
 
-    def __init__(self, pack_hook, unpack_hook):
+    def __init__(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]):
         check_callable(pack_hook, "saved_tensors_hooks")
         check_callable(unpack_hook, "saved_tensors_hooks")
         self.pack_hook = pack_hook
@@ -53,7 +63,7 @@ class saved_tensors_hooks:
     def __exit__(self, *_exception):
         self._before.pop().__exit__()
 
-    def save(self, node, operands, values):
+    def save(self, node: OpNode, operands: tuple[Tensor, ...], values: list[JaxArray]) -> None:
         """Take over the values of a node that has just been recorded."""
         residuals = node.residuals
         if residuals is None:

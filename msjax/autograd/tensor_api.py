@@ -1,5 +1,10 @@
 """What Tensors can do about gradients: hooks of their own."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor
 from msjax.errors import check_callable
@@ -9,7 +14,7 @@ from msjax.hooks.tensor_hooks import HookList
 from msjax.state import ROOT, STATE
 
 
-def register_hook(self, hook) -> RemovableHandle:
+def register_hook(self: Any, hook: Callable[..., Any]) -> RemovableHandle:
     """Register a function of the gradient with respect to this Tensor.
 
     The hook is called as ``hook(grad)`` in each backward pass, once, with the summed gradient: a Tensor of this
@@ -45,7 +50,7 @@ def register_hook(self, hook) -> RemovableHandle:
     return register_hook_list(self).add(hook)
 
 
-def register_hook_list(tensor) -> HookList:
+def register_hook_list(tensor: Tensor) -> HookList:
     """The hooks of a Tensor, which its place on the tape knows, too."""
     hooks = tensor._hooks
     if hooks is None:
@@ -68,12 +73,12 @@ def register_hook_list(tensor) -> HookList:
     return hooks
 
 
-def hooks(self) -> list:
+def hooks(self: Any) -> list:
     """The functions registered with `register_hook`, in order."""
     return [] if self._hooks is None else list(self._hooks.hooks.values())
 
 
-def remove_hook(self):
+def remove_hook(self: Any) -> None:
     """Take away all functions registered with `register_hook`."""
     if self._hooks is not None:
         self._hooks.clear()

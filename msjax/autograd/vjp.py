@@ -1,5 +1,10 @@
 """vjp and jvp: the two products with a Jacobian."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import jax
 
 from msjax.autograd.grad import Weights
@@ -9,8 +14,16 @@ from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.errors import describe
 from msjax.state import swap
 
+if TYPE_CHECKING:
+    from msjax.common.parameter import Parameter, ParameterTuple
 
-def vjp(fn, *inputs, weights=None, has_aux=False):
+
+def vjp(
+    fn: Callable[..., Any],
+    *inputs: Tensor,
+    weights: Parameter | Sequence[Any] | ParameterTuple | None = None,
+    has_aux: bool = False,
+):
     """The value of a function, and the function of its vector-Jacobian product.
 
     Args:
@@ -65,7 +78,7 @@ def vjp(fn, *inputs, weights=None, has_aux=False):
     return (out, vjp_fn, _bare(aux)) if has_aux else (out, vjp_fn)
 
 
-def jvp(fn, inputs, v, has_aux=False):
+def jvp(fn: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...], v: Tensor | tuple[Tensor, ...], has_aux: bool = False):
     """The value of a function, and its Jacobian-vector product, in forward mode.
 
     Backward hooks don't run; forward hooks do.

@@ -1,10 +1,18 @@
 """Gradients gathered over several steps, before the optimizer takes one."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
+
+if TYPE_CHECKING:
+    from msjax.nn.optim.optimizer import Optimizer
+
 
 __all__ = ["GradientAccumulation", "gradient_accumulation_op", "gradient_clear_op"]
 
@@ -49,7 +57,7 @@ class GradientAccumulation(Cell):
         [0.8]
     """
 
-    def __init__(self, max_accumulation_step, optimizer):
+    def __init__(self, max_accumulation_step: int, optimizer: Optimizer):
         super().__init__()
         self._max_accumulation_step = max_accumulation_step
         self.optimizer = optimizer
@@ -57,7 +65,7 @@ class GradientAccumulation(Cell):
         self._grad_accumulation = optimizer.parameters.clone(prefix="grad_accumulation", init="zeros")
         self._accumulation_step = Parameter(Tensor(0, mstype.int32), name="accumulation_step")
 
-    def construct(self, loss, grads):
+    def construct(self, loss: Tensor, grads: tuple[Tensor, ...]) -> Tensor:
         self.hyper_map(ops.partial(gradient_accumulation_op, self._max_accumulation_step), self._grad_accumulation, grads)
         self._accumulation_step += 1
         if self._accumulation_step >= self._max_accumulation_step:

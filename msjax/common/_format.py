@@ -1,15 +1,18 @@
 """Text of a Tensor, character by character as MindSpore prints it."""
 
+from __future__ import annotations
+
 import ml_dtypes
 import numpy as np
 
 from msjax.common import dtype as mstype
+from msjax.typing import TensorLike
 
 _EDGE = 3  # elements shown at either end of an axis that is cut
 _LONGEST = 1000  # a vector of more elements is cut; of a matrix, every axis longer than both edges
 
 
-def value_text(value, kind: str, spec: str = "") -> str:
+def value_text(value: TensorLike, kind: str, spec: str = "") -> str:
     """The text of a Tensor with this concrete array.
 
     Args:

@@ -1,5 +1,9 @@
 """jax arrays from numbers, lists and numpy arrays, and what is known of values while jax traces."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,12 +11,13 @@ import numpy as np
 from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import Type
+from msjax.typing import TensorLike
 
 # Classes known not to be tracers: looking a class up here takes a third of the time of isinstance, and every operator asks.
 CONCRETE = set()
 
 
-def is_tracer(value) -> bool:
+def is_tracer(value: Any) -> bool:
     """Whether `value` is a JAX tracer."""
     if value.__class__ in CONCRETE:
         return False
@@ -22,7 +27,7 @@ def is_tracer(value) -> bool:
     return False
 
 
-def known_value(value):
+def known_value(value: TensorLike):
     """The concrete array behind a value, also behind a tracer of jax.grad or jax.jvp; None if there is none yet."""
     if not is_tracer(value):
         return value
@@ -49,7 +54,7 @@ def concrete(tensor: TensorBase, what: str):
     return known
 
 
-def as_array(data, dtype: Type | None = None):
+def as_array(data: Any, dtype: Type | None = None):
     """A jax array of anything that Tensor() takes."""
     target = None if dtype is None else mstype.to_jax(dtype)
     if isinstance(data, TensorBase):

@@ -1,5 +1,9 @@
 """Empty base classes of Tensor and Cell, by which code below them recognizes their instances."""
 
+from __future__ import annotations
+
+from msjax.typing import TensorLike
+
 
 class TensorBase:
     """Base of Tensor; `_value` is the jax array (or tracer) that it holds."""
@@ -13,6 +17,6 @@ class CellBase:
     __slots__ = ()
 
 
-def is_cell(value) -> bool:
+def is_cell(value: TensorLike) -> bool:
     """True for a Cell; False for anything else, a class of cells included."""
     return isinstance(value, CellBase)

@@ -1,11 +1,16 @@
 """Buffer: a Tensor that is part of a cell's state, but not trained."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from flax import nnx
 
 from msjax.common.arrays import as_array
 from msjax.common.parameter import Kind
 from msjax.common.tensor import Tensor, defer_to_tensor, wrap
 from msjax.flax_slots import METADATA, RAW_VALUE
+from msjax.typing import TensorLike
 
 
 class Buffer(Tensor, nnx.BatchStat, metaclass=Kind):
@@ -16,7 +21,7 @@ class Buffer(Tensor, nnx.BatchStat, metaclass=Kind):
     __setattr__ = object.__setattr__
     __delattr__ = object.__delattr__
 
-    def __init__(self, data, persistent=True):
+    def __init__(self, data: TensorLike, persistent: bool = True):
         nnx.BatchStat.__init__(self, as_array(data), persistent=persistent)
 
     @property
@@ -27,7 +32,7 @@ class Buffer(Tensor, nnx.BatchStat, metaclass=Kind):
     def __deepcopy__(self, memo):
         return memo.setdefault(id(self), Buffer(wrap(self._value), self.persistent))
 
-    def copy(self, *args, **kwargs):
+    def copy(self, *args: Any, **kwargs: Any) -> Tensor:
         """A Tensor of the same value; with arguments, nnx's ``Variable.copy``."""
         return nnx.BatchStat.copy(self, *args, **kwargs) if args or kwargs else wrap(self._value)
 

@@ -1,12 +1,17 @@
 """Data types: MindSpore's type objects and their numpy and Python counterparts."""
 
+from __future__ import annotations
+
 import builtins
 import functools
 import types
+from typing import Any
 
 import jax
 import ml_dtypes
 import numpy as np
+
+from msjax.typing import TensorLike
 
 __all__ = [
     "Type",
@@ -77,7 +82,7 @@ class Type:
 
     __slots__ = ("name", "code", "np", "kind")
 
-    def __init__(self, name: str, code: str, np_dtype=None):
+    def __init__(self, name: str, code: str, np_dtype: Any = None):
         self.name = name
         self.code = code
         self.np = None if np_dtype is None else np.dtype(np_dtype)
@@ -156,7 +161,7 @@ def _by_code(code: str) -> Type:
     return _SINGLETONS[code]
 
 
-def from_np(np_dtype) -> Type:
+def from_np(np_dtype: TensorLike) -> Type:
     """The type of a numpy (or jax) dtype; TypeError for one that has no counterpart."""
     found = _BY_NP.get(np_dtype)
     if found is not None:
@@ -167,12 +172,12 @@ def from_np(np_dtype) -> Type:
     return found
 
 
-def has_counterpart(np_dtype) -> bool:
+def has_counterpart(np_dtype: Any) -> bool:
     """Whether there is a type for a numpy dtype (an instance of np.dtype)."""
     return np_dtype in _BY_NP
 
 
-def as_dtype(value, what: str = "dtype") -> Type:
+def as_dtype(value: Any, what: str = "dtype") -> Type:
     """A type from a type object, its name, a numpy dtype or a Python type.
 
     Raises:
@@ -200,7 +205,7 @@ def _canonical(np_dtype, x64: bool):
     return np.dtype(jax.dtypes.canonicalize_dtype(np_dtype))
 
 
-def to_jax(value) -> np.dtype:
+def to_jax(value: Type) -> np.dtype:
     """The numpy dtype that jax will use for a type: 64-bit types become 32-bit ones unless jax's x64 flag is on."""
     np_dtype = value.np if isinstance(value, Type) else as_dtype(value).np
     if np_dtype is None:
@@ -227,7 +232,7 @@ def dtype_to_pytype(type_: Type):
     return {string: str, list_: list, tuple_: tuple, type_none: type(None)}[type_]
 
 
-def pytype_to_dtype(obj) -> Type:
+def pytype_to_dtype(obj: Any) -> Type:
     """The msjax type of a Python or numpy type.
 
     Raises:
@@ -250,7 +255,7 @@ def pytype_to_dtype(obj) -> Type:
     raise NotImplementedError(f"msjax has no data type for {obj!r}.")
 
 
-def get_py_obj_dtype(obj) -> Type:
+def get_py_obj_dtype(obj: Any) -> Type:
     """The msjax type of a Python object: that of a function is Func, that of other objects pytype_to_dtype's."""
     if isinstance(obj, (types.FunctionType, types.MethodType)):
         raise NotImplementedError("msjax has no type object for functions.")

@@ -1,5 +1,10 @@
 """``initializer()``, which makes a Tensor, and the classes of initializers under MindSpore's name of this module."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.initializers import (
@@ -23,13 +28,17 @@ from msjax.common.initializers import (
 )
 from msjax.common.tensor import Tensor, wrap
 
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
+
 __all__ = [
     "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse",
     "TruncatedNormal", "Uniform", "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "initializer",
 ]  # fmt: skip
 
 
-def initializer(init, shape=None, dtype=mstype.float32) -> Tensor:
+def initializer(init: Any, shape: int | Sequence[int] | None = None, dtype: Type = mstype.float32) -> Tensor:
     """A Tensor made by an initializer.
 
     Args:

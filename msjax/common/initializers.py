@@ -3,7 +3,11 @@
 Random ones draw from one numpy generator, which ``ms.set_seed`` seeds.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +15,10 @@ from msjax.checks import check_one_of, is_int, is_number
 from msjax.common.arrays import as_array
 from msjax.common.seeds import numpy_generator
 from msjax.errors import describe
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
 
 
 class Initializer:
@@ -29,7 +37,7 @@ class Initializer:
         [1. 1.]
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any):
         self._kwargs = kwargs
 
     def _initialize(self, arr):
@@ -42,16 +50,16 @@ class Initializer:
         self._initialize(arr)
         return arr
 
-    def make(self, shape, dtype):
+    def make(self, shape: tuple[int, ...], dtype: Type):
         """A jax array of a shape and data type."""
         return as_array(np.broadcast_to(np.asarray(self._array(tuple(shape))), shape), dtype)
 
-    def __call__(self, arr):
+    def __call__(self, arr: TensorLike) -> None:
         """Fill a numpy array in place, as MindSpore's initializers do."""
         self._initialize(arr)
 
 
-def initial_array(init, shape, dtype):
+def initial_array(init: Any, shape: int | Sequence[int], dtype: Type):
     """A jax array made by an initializer.
 
     Args:
@@ -71,7 +79,7 @@ def initial_array(init, shape, dtype):
     return as_initializer(init).make(tuple(map(int, sizes)), dtype)
 
 
-def as_initializer(init) -> Initializer:
+def as_initializer(init: Any) -> Initializer:
     """An Initializer from one, its name or a number."""
     if isinstance(init, Initializer):
         return init
@@ -106,7 +114,7 @@ class Constant(Initializer):
         value (int or float): the value.
     """
 
-    def __init__(self, value):
+    def __init__(self, value: float):
         super().__init__(value=value)
         self.value = value
 
@@ -140,7 +148,7 @@ class Uniform(Initializer):
         scale (float): Default: 0.07.
     """
 
-    def __init__(self, scale=0.07):
+    def __init__(self, scale: float = 0.07):
         super().__init__(scale=scale)
         self.scale = scale
 
@@ -156,7 +164,7 @@ class Normal(Initializer):
         mean (float): Default: 0.0.
     """
 
-    def __init__(self, sigma=0.01, mean=0.0):
+    def __init__(self, sigma: float = 0.01, mean: float = 0.0):
         super().__init__(sigma=sigma, mean=mean)
         self.sigma = sigma
         self.mean = mean
@@ -174,7 +182,7 @@ class TruncatedNormal(Initializer):
         a, b (float): the smallest and the largest value. Default: -2.0, 2.0.
     """
 
-    def __init__(self, sigma=0.01, mean=0.0, a=-2.0, b=2.0):
+    def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0):
         super().__init__(sigma=sigma, mean=mean, a=a, b=b)
         if not a < b:
             raise ValueError(f"For 'TruncatedNormal', 'a' should be less than 'b', but got {a} and {b}.")
@@ -187,7 +195,7 @@ class TruncatedNormal(Initializer):
         return _truncated(self.sigma, self.mean, self.a, self.b, shape)
 
 
-def fans(shape) -> tuple:
+def fans(shape: tuple[int, ...]) -> tuple:
     """(inputs, outputs) that one element of a weight of this shape connects; weights are (out, in, ...)."""
     if len(shape) < 2:
         raise ValueError(f"Fans are defined for weights of two or more axes, but the shape is {shape}.")
@@ -195,7 +203,7 @@ def fans(shape) -> tuple:
     return shape[1] * receptive, shape[0] * receptive
 
 
-def gain(nonlinearity, param=None) -> float:
+def gain(nonlinearity: str, param: float | None = None) -> float:
     """The recommended gain after a nonlinearity."""
     simple = {"linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0)}
     if nonlinearity in simple:
@@ -212,7 +220,7 @@ class XavierUniform(Initializer):
         gain (float): Default: 1.
     """
 
-    def __init__(self, gain=1):
+    def __init__(self, gain: float = 1):
         super().__init__(gain=gain)
         self.gain = gain
 
@@ -228,7 +236,7 @@ class XavierNormal(Initializer):
         gain (float): Default: 1.
     """
 
-    def __init__(self, gain=1):
+    def __init__(self, gain: float = 1):
         super().__init__(gain=gain)
         self.gain = gain
 
@@ -287,7 +295,7 @@ class VarianceScaling(Initializer):
     # The standard deviation of a normal distribution that is cut off at two of its own.
     _TRUNCATED_STD = 0.87962566103423978
 
-    def __init__(self, scale=1.0, mode="fan_in", distribution="truncated_normal"):
+    def __init__(self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal"):
         super().__init__(scale=scale, mode=mode, distribution=distribution)
         if scale <= 0:
             raise ValueError(f"For 'VarianceScaling', 'scale' should be greater than 0, but got {scale}.")
@@ -315,7 +323,7 @@ class Orthogonal(Initializer):
         gain (float): Default: 1.0.
     """
 
-    def __init__(self, gain=1.0):
+    def __init__(self, gain: float = 1.0):
         super().__init__(gain=gain)
         self.gain = gain
 
@@ -338,7 +346,7 @@ class Sparse(Initializer):
         sigma (float): Default: 0.01.
     """
 
-    def __init__(self, sparsity, sigma=0.01):
+    def __init__(self, sparsity: float, sigma: float = 0.01):
         super().__init__(sparsity=sparsity, sigma=sigma)
         self.sparsity = sparsity
         self.sigma = sigma
@@ -360,7 +368,7 @@ class Dirac(Initializer):
         groups (int): the number of groups of the convolution. Default: 1.
     """
 
-    def __init__(self, groups=1):
+    def __init__(self, groups: int = 1):
         super().__init__(groups=groups)
         self.groups = groups
 

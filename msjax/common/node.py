@@ -6,11 +6,20 @@ number), or None. Nodes never change what they point to, so in-place writes to T
 the Tensor another node, can't spoil a recorded graph.
 """
 
+from __future__ import annotations
+
 import itertools
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from msjax.common.tensor import wrap
 from msjax.state import ROOT, STATE
+from msjax.typing import JaxArray
+
+if TYPE_CHECKING:
+    from msjax.state import Scope
+
 
 _SEQUENCE = itertools.count(1)
 
@@ -37,7 +46,7 @@ class Node:
     is_leaf = False
     accumulation_order = None  # the order in which `backward()` hands gradients to the edges, where it is not theirs
 
-    def __init__(self, base, edges, nout=1):
+    def __init__(self, base: Scope, edges: Any, nout: int = 1):
         self.seq = next(_SEQUENCE)
         self.base = base
         self.edges = edges
@@ -53,15 +62,15 @@ class Node:
     def name(self) -> str:
         return type(self).__name__
 
-    def pull(self, cts, need):
+    def pull(self, cts: Any, need: Any):
         """Gradients for the edges from those of the outputs: arrays, None where there is none."""
         raise NotImplementedError
 
-    def pull_recorded(self, cts, need):
+    def pull_recorded(self, cts: Any, need: Any):
         """The same with Tensors, so that the sweep itself is on the tape of an outer scope."""
         raise NotImplementedError
 
-    def release(self):
+    def release(self) -> None:
         """Forget what only the backward needed."""
         self.edges = None
 
@@ -76,7 +85,7 @@ class Leaf(Node):
 
     is_leaf = True
 
-    def __init__(self, tensor, scope, requested: bool):
+    def __init__(self, tensor: Any, scope: Scope, requested: bool):
         outer = tensor._node
         alive = outer is not None and outer.live()
         super().__init__(outer.base if alive else scope, [(outer, tensor._oidx)] if alive else [])
@@ -85,12 +94,12 @@ class Leaf(Node):
         if self.base is not scope:
             scope.nested = True
 
-    def pull(self, cts, need):
+    def pull(self, cts: Any, need: Any):
         return cts * len(self.edges)
 
     pull_recorded = pull
 
-    def release(self):
+    def release(self) -> None:
         """Nothing: a leaf keeps no values."""
 
 
@@ -105,7 +114,7 @@ class RootLeaf(Node):
 
     is_leaf = True
 
-    def __init__(self, tensor):
+    def __init__(self, tensor: Any):
         super().__init__(ROOT, [])
         self.ref = weakref.ref(tensor)
         self.hooks = tensor._hooks
@@ -118,12 +127,12 @@ class RootLeaf(Node):
         # Inside a gradient function only what was asked for counts.
         return STATE.scope is ROOT and STATE.recording
 
-    def pull(self, cts, need):
+    def pull(self, cts: Any, need: Any):
         return []
 
     pull_recorded = pull
 
-    def release(self):
+    def release(self) -> None:
         """Nothing: the leaf is the Tensor's, and takes part in other graphs."""
 
 
@@ -138,7 +147,7 @@ class FunctionNode(Node):
 
     __slots__ = ("function", "label", "keeps")
 
-    def __init__(self, base, edges, nout, function, label, keeps=False):
+    def __init__(self, base: Scope, edges: Any, nout: int, function: Callable[..., Any], label: str, keeps: bool = False):
         super().__init__(base, edges, nout)
         self.function = function
         self.label = label
@@ -148,21 +157,21 @@ class FunctionNode(Node):
     def name(self) -> str:
         return str(self.label)
 
-    def pull(self, cts, need):
+    def pull(self, cts: list[JaxArray], need: tuple[bool, ...]):
         grads = self.function([None if c is None else wrap(c) for c in cts])
         if len(grads) == 1:
             return (None if grads[0] is None else grads[0]._value,)
         return [None if g is None else g._value for g in grads]
 
-    def pull_recorded(self, cts, need):
+    def pull_recorded(self, cts: Any, need: Any):
         return self.function(list(cts))
 
-    def release(self):
+    def release(self) -> None:
         if self.keeps or self.base is not ROOT:
             self.edges = self.function = None
 
 
-def place_on_tape(tensors):
+def place_on_tape(tensors: Any):
     """(edges, base) of a new node whose inputs are these: edge None where no gradient is recorded.
 
     The base is None if no input is on the tape.

@@ -1,6 +1,9 @@
 """Parameter: a Tensor that belongs to a network, and a flax nnx.Param."""
 
+from __future__ import annotations
+
 import itertools
+from typing import Any
 
 import jax
 import numpy as np
@@ -13,6 +16,7 @@ from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, defer_to_tensor, wrap
 from msjax.flax_slots import METADATA, RAW_VALUE
 from msjax.state import programs_changed
+from msjax.typing import TensorLike
 
 _ANONYMOUS = itertools.count(1)
 
@@ -65,7 +69,15 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
     __setattr__ = object.__setattr__
     __delattr__ = object.__delattr__
 
-    def __init__(self, default_input, name=None, requires_grad=True, layerwise_parallel=False, parallel_optimizer=True, **_):
+    def __init__(
+        self,
+        default_input: Any,
+        name: str | None = None,
+        requires_grad: bool = True,
+        layerwise_parallel: bool = False,
+        parallel_optimizer: bool = True,
+        **_: Any,
+    ):
         if name is not None and not isinstance(name, str):
             raise ValueError(f"For 'Parameter', 'name' should be a str, but got {name!r}.")
         if not isinstance(requires_grad, bool):
@@ -89,7 +101,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
         return self._metadata["name"]
 
     @name.setter
-    def name(self, value):
+    def name(self, value: str) -> None:
         if value is not None and not isinstance(value, str):
             raise ValueError(f"The name of a Parameter should be a str, but got {value!r}.")
         self._metadata["name"] = value or f"Parameter#{next(_ANONYMOUS)}"
@@ -106,7 +118,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
         return self._metadata["requires_grad"]
 
     @requires_grad.setter
-    def requires_grad(self, value):
+    def requires_grad(self, value: TensorLike) -> None:
         if not isinstance(value, bool):
             raise TypeError(f"'requires_grad' should be a bool, but got {value!r}.")
         self._metadata["requires_grad"] = value
@@ -119,7 +131,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
         return self._metadata["layerwise_parallel"]
 
     @layerwise_parallel.setter
-    def layerwise_parallel(self, value):
+    def layerwise_parallel(self, value: TensorLike) -> None:
         self._metadata["layerwise_parallel"] = bool(value)
 
     @property
@@ -128,7 +140,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
         return self._metadata["parallel_optimizer"]
 
     @parallel_optimizer.setter
-    def parallel_optimizer(self, value):
+    def parallel_optimizer(self, value: TensorLike) -> None:
         self._metadata["parallel_optimizer"] = bool(value)
 
     # Settings of MindSpore's distributed training, as they are without it.
@@ -146,7 +158,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
     # ---- data
 
     @property
-    def data(self) -> "Parameter":
+    def data(self) -> Parameter:
         """The Parameter itself."""
         return self
 
@@ -154,7 +166,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
         """The present value as a Tensor that later changes of the Parameter leave alone."""
         return wrap(self._value)
 
-    def set_data(self, data, slice_shape=False) -> "Parameter":
+    def set_data(self, data: Tensor, slice_shape: bool = False) -> Parameter:
         """Give the Parameter other data, of any shape, cast to its dtype.
 
         Args:
@@ -173,11 +185,11 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
             f"For 'set_data', the data of Parameter {self.name!r} should be a Tensor or a number, but got {type(data).__name__}."
         )
 
-    def init_data(self, *_args, **_kwargs) -> "Parameter":
+    def init_data(self, *_args: Any, **_kwargs: Any) -> Parameter:
         """The Parameter itself; its data is there from the start."""
         return self
 
-    def clone(self, init="same") -> "Parameter":
+    def clone(self, init: str = "same") -> Parameter:
         """A new Parameter of the same name, dtype and settings.
 
         Args:
@@ -191,12 +203,12 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
             data = wrap(initial_array(init, self.shape, self.dtype))
         return self._like(data)
 
-    def _like(self, data, name=None) -> "Parameter":
+    def _like(self, data, name=None) -> Parameter:
         other = Parameter(data, name=name or self.name, requires_grad=self.requires_grad)
         other._metadata["named"] = self.is_named or name is not None
         return other
 
-    def copy(self, *args, **kwargs) -> "Parameter":
+    def copy(self, *args: Any, **kwargs: Any) -> Parameter:
         """The same as ``clone()``; with arguments, nnx's ``Variable.copy``."""
         return nnx.Param.copy(self, *args, **kwargs) if args or kwargs else self.clone()
 
@@ -224,7 +236,7 @@ def _rebuild(array, name, requires_grad):
     return Parameter(as_array(array), name=name, requires_grad=requires_grad)
 
 
-def _unchecked(members) -> "ParameterTuple":
+def _unchecked(members) -> ParameterTuple:
     """A ParameterTuple of whatever jax puts in the place of Parameters."""
     return tuple.__new__(ParameterTuple, members)
 
@@ -262,7 +274,7 @@ class ParameterTuple(tuple):
                 raise ValueError(f"For 'ParameterTuple', two different Parameters have the name {parameter.name!r}.")
         return super().__new__(cls, data)
 
-    def clone(self, prefix: str, init="same") -> "ParameterTuple":
+    def clone(self, prefix: str, init: str = "same") -> ParameterTuple:
         """New Parameters, each named ``prefix.name``; `init` as in `Parameter.clone`."""
         if not isinstance(prefix, str):
             raise TypeError(f"For 'ParameterTuple.clone', 'prefix' should be a str, but got {prefix!r}.")

@@ -1,5 +1,9 @@
 """Generators of jax keys for random operators, and the seed of the whole program."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import jax
 import numpy as np
 
@@ -17,7 +21,7 @@ class Generator:
     Since the state is a buffer like any other, compiled and functionalized programs take it in and hand it back.
     """
 
-    def __init__(self, seed=None):
+    def __init__(self, seed: Any = None):
         self._seed = seed
         self._state = None
 
@@ -30,7 +34,7 @@ class Generator:
             self._state = Buffer(jax.random.key_data(jax.random.key(seed)))
         return self._state
 
-    def manual_seed(self, seed: int) -> "Generator":
+    def manual_seed(self, seed: int) -> Generator:
         """Start anew from a seed; returns the generator."""
         self._seed = seed
         if self._state is not None:
@@ -67,7 +71,7 @@ default_generator = _DefaultGenerator()
 _SEED = {"seed": None}
 
 
-def set_seed(seed: int):
+def set_seed(seed: int) -> None:
     """Seed every source of randomness: initializers, random operators and Dropout, and numpy's global generator.
 
     Args:
@@ -88,7 +92,7 @@ def set_seed(seed: int):
     np.random.seed(seed % 2**32)
 
 
-def get_seed():
+def get_seed() -> int:
     """The seed last set with `set_seed`; None if none was."""
     return _SEED["seed"]
 
@@ -98,12 +102,12 @@ def manual_seed(seed: int) -> Generator:
     return default_generator.manual_seed(seed)
 
 
-def get_rng_state():
+def get_rng_state() -> Tensor:
     """The state of the default generator, a Tensor; see `set_rng_state`."""
     return wrap(default_generator.state._value)
 
 
-def set_rng_state(state):
+def set_rng_state(state: Tensor) -> None:
     """Give the default generator a state that `get_rng_state` returned: the same random numbers come again.
 
     Raises:

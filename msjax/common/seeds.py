@@ -1,5 +1,7 @@
 """The numpy generator that initializers draw from, and its seed."""
 
+from __future__ import annotations
+
 import numpy as np
 
 
@@ -18,7 +20,7 @@ def numpy_generator() -> np.random.Generator:
     return _SOURCE.generator
 
 
-def seed_numpy_generator(seed: int):
+def seed_numpy_generator(seed: int) -> None:
     """Make initializers draw from a new generator with this seed."""
     _SOURCE.generator = np.random.default_rng(seed)
 

@@ -5,6 +5,11 @@ Tensor in place gives it another array. Operators and most methods are attached 
 and gradients by msjax.autograd: this file has what needs neither.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +21,10 @@ from msjax.common.bases import TensorBase
 from msjax.common.dtype import Type
 from msjax.common.initializers import initial_array
 from msjax.state import STATE
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.initializers import Initializer
 
 
 class Tensor(TensorBase):
@@ -51,7 +60,14 @@ class Tensor(TensorBase):
     # numpy operators leave the work to Tensor's reflected ones.
     __array_priority__ = 1000
 
-    def __init__(self, input_data=None, dtype=None, shape=None, init=None, const_arg=False):
+    def __init__(
+        self,
+        input_data: Any = None,
+        dtype: Type | None = None,
+        shape: tuple[int, ...] | None = None,
+        init: Initializer | str | None = None,
+        const_arg: bool = False,
+    ):
         if dtype is not None and not isinstance(dtype, Type):
             raise TypeError(f"For 'Tensor', 'dtype' should be a data type such as ms.float32, but got {dtype!r}.")
         if init is not None:
@@ -110,7 +126,7 @@ class Tensor(TensorBase):
             step *= n
         return tuple(reversed(steps))
 
-    def stride(self, dim=None):
+    def stride(self, dim: int | None = None):
         """Elements from one to the next along each axis, or along axis `dim`."""
         steps = tuple(s // self.itemsize for s in self.strides)
         return steps if dim is None else steps[dim]
@@ -147,7 +163,7 @@ class Tensor(TensorBase):
         """Always True: XLA keeps no strided views."""
         return True
 
-    def contiguous(self) -> "Tensor":
+    def contiguous(self) -> Tensor:
         """The Tensor itself."""
         return self
 
@@ -156,21 +172,21 @@ class Tensor(TensorBase):
         """Always False: data is made when the Tensor is."""
         return False
 
-    def init_data(self, *_args, **_kwargs) -> "Tensor":
+    def init_data(self, *_args: Any, **_kwargs: Any) -> Tensor:
         """The Tensor itself; its data is there from the start."""
         return self
 
-    def value(self) -> "Tensor":
+    def value(self) -> Tensor:
         """The Tensor itself (of a Parameter: its value)."""
         return self
 
     @property
-    def data(self) -> "Tensor":
+    def data(self) -> Tensor:
         """A Tensor of the same data that no gradient passes through; setting it gives the Tensor other data."""
         return wrap(self._value)
 
     @data.setter
-    def data(self, data):
+    def data(self, data: Any) -> None:
         self._value = as_array(data)
 
     @property
@@ -209,7 +225,7 @@ class Tensor(TensorBase):
         """The data as nested lists of Python numbers; a number for a 0-d Tensor."""
         return np.asarray(concrete(self, "tolist()")).tolist()
 
-    def item(self, index=None):
+    def item(self, index: int | tuple[int, ...] | None = None):
         """The only element as a Python number, or the element at `index`.
 
         Args:
@@ -305,7 +321,7 @@ class Tensor(TensorBase):
         )
 
     @staticmethod
-    def from_numpy(array: np.ndarray) -> "Tensor":
+    def from_numpy(array: np.ndarray) -> Tensor:
         """A Tensor of a numpy array's data. Unlike in MindSpore, later writes to the array don't show: jax arrays don't change."""
         if not isinstance(array, np.ndarray):
             raise TypeError(f"For 'from_numpy', the argument should be a numpy array, but got {type(array).__name__}.")
@@ -319,7 +335,7 @@ _ESCAPES = """A Tensor of shape {shape} and dtype {dtype}, whose gradient is bei
   3. where no gradient is wanted, say so: ops.stop_gradient(x), or `with ms.no_grad():` around the computation."""
 
 
-def defer_to_tensor(self, _other):
+def defer_to_tensor(self: Any, _other: int):
     """Operators that Parameters and buffers have from nnx.Variable, but not from Tensor: Python does what it does for Tensors.
 
     ``p += 1`` makes a new Tensor, as ``p + 1`` does, and ``p << 1`` is a TypeError.
@@ -327,7 +343,7 @@ def defer_to_tensor(self, _other):
     return NotImplemented
 
 
-def text_of(tensor, kind: str, spec: str = "") -> str:
+def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
     """The Tensor as text.
 
     Args:
@@ -344,7 +360,7 @@ def text_of(tensor, kind: str, spec: str = "") -> str:
     return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
 
 
-def wrap(value, _new=object.__new__) -> Tensor:
+def wrap(value: TensorLike, _new: Callable[..., Any] = object.__new__) -> Tensor:
     """A Tensor around a jax array, without checks."""
     tensor = _new(Tensor)
     tensor._value = value
@@ -363,7 +379,13 @@ jax.tree_util.register_pytree_with_keys(
 )
 
 
-def tensor(input_data=None, dtype=None, shape=None, init=None, const_arg=False) -> Tensor:
+def tensor(
+    input_data: list[int] | None = None,
+    dtype: Type | None = None,
+    shape: tuple[int, ...] | None = None,
+    init: Any = None,
+    const_arg: bool = False,
+) -> Tensor:
     """A new Tensor; the arguments are those of `Tensor`.
 
     Example:
@@ -379,7 +401,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     return Tensor.from_numpy(array)
 
 
-def is_tensor(obj) -> bool:
+def is_tensor(obj: Any) -> bool:
     """True for a Tensor or Parameter.
 
     Example:
@@ -390,11 +412,11 @@ def is_tensor(obj) -> bool:
     return isinstance(obj, Tensor)
 
 
-def is_leaf(value) -> bool:
+def is_leaf(value: TensorLike) -> bool:
     """For jax.tree's `is_leaf`: Tensors are leaves, and so is None, which jax would leave out."""
     return value is None or isinstance(value, Tensor)
 
 
-def tensors_in(value) -> list:
+def tensors_in(value: TensorLike) -> list:
     """The Tensors in nested containers."""
     return [leaf for leaf in jax.tree.leaves(value, is_leaf=is_tensor) if isinstance(leaf, Tensor)]

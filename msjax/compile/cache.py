@@ -1,11 +1,14 @@
 """Where compiled programs are kept: with the cell or function that they were made of, to go when it goes."""
 
+from __future__ import annotations
+
 import weakref
+from typing import Any
 
-_OTHERS: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
+_OTHERS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-def compiled_for(owner, salt, make):
+def compiled_for(owner: Any, salt: Any, make: Any):
     """The Compiled of an owner for a purpose, made when it is first asked for.
 
     Args:

@@ -4,6 +4,10 @@ Its way back is a program of its own, which computes the function again from the
 then the gradients: nothing is kept for it but those values.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax
 
 from msjax.autograd.recording import GradientScope
@@ -12,8 +16,11 @@ from msjax.common.tensor import Tensor, tensors_in, wrap
 from msjax.compile.program import Compiled, SignatureChanged, is_argument, keep
 from msjax.state import LOCK, ROOT, STATE
 
+if TYPE_CHECKING:
+    from msjax.compile.program import Program
 
-def on_tape(program, leaves) -> bool:
+
+def on_tape(program: Program, leaves: tuple[Tensor, ...]) -> bool:
     """True if a gradient is recorded for something that a program takes in."""
     if program.eager or (program.trains and STATE.scope is ROOT):
         # A step of training: whoever wants gradients takes them within.
@@ -26,7 +33,7 @@ def on_tape(program, leaves) -> bool:
     return False
 
 
-def record(compiled, program, leaves, args, kwargs):
+def record(compiled: Any, program: Any, leaves: Any, args: Any, kwargs: Any):
     """Call a compiled function and put one node for it on the tape."""
     if STATE.scope.depth > 1:
         # An outer gradient function differentiates the way back, too: it has to see each step.

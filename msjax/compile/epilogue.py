@@ -3,7 +3,11 @@
 It runs after every step of a training, and so it is written out as code rather than interpreted.
 """
 
+from __future__ import annotations
+
 import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -11,6 +15,9 @@ from msjax.common._format import value_text
 from msjax.common.tensor import wrap
 from msjax.compile.trace import Call
 from msjax.hooks.returns import check_observer_result
+
+if TYPE_CHECKING:
+    from msjax.compile.trace import OutputRef
 
 
 class _Writer:
@@ -52,7 +59,7 @@ class _Writer:
         return f"unflatten({self.name(how)}, [{inner}])"
 
 
-def write(events, result):
+def write(events: list[Any], result: OutputRef) -> Callable[..., Any]:
     """The function of a program's outputs that makes its events happen and returns its result.
 
     Args:

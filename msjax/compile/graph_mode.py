@@ -1,5 +1,10 @@
 """Graph mode: the call of a network, and of its gradient function, as one program."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from flax import nnx
 
 from msjax.compile.cache import compiled_for
@@ -9,7 +14,7 @@ from msjax.hooks.worker import raise_pending
 from msjax.state import COMPILER, ROOT, STATE
 
 
-def call_cell(cell, args, kwargs):
+def call_cell(cell: Any, args: Any, kwargs: Any):
     """Run the call of a cell as one program.
 
     Returns:
@@ -34,7 +39,7 @@ def _call_cell(cell, args, kwargs):
     return cell.call_uncompiled(args, kwargs)
 
 
-def whole(function, salt, body, args, kwargs, roots=()):
+def whole(function: Callable[..., Any], salt: Any, body: Any, args: Any, kwargs: Any, roots: tuple[Any, ...] = ()):
     """Run a gradient function as one program.
 
     Args:

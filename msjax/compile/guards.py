@@ -4,9 +4,13 @@ A survey starts from the function or cell that is compiled and follows attribute
 globals that its code names. What it overlooks is found when the program is traced.
 """
 
+from __future__ import annotations
+
 import itertools
 import types
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
@@ -25,13 +29,13 @@ _LIBRARIES = frozenset(
 _DEPTH = 5
 _UNCOUNTED = ("_special",)  # follows from the hooks
 
-_SERIALS: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
+_SERIALS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 _NUMBERS = itertools.count(1)
 
 
-def serial(cell) -> int:
+def serial(cell: Any) -> int:
     """A number for a cell that no other cell of the process ever has."""
     number = _SERIALS.get(cell)
     if number is None:
@@ -49,7 +53,7 @@ class Guards:
         refs: what `key` names by its identity, kept alive.
     """
 
-    def __init__(self, roots):
+    def __init__(self, roots: list[Callable[..., Any]]):
         self.variables, self.watched, self.seen, self.refs = [], [], [], []
         self._visited = set()
         self._key = [GLOBAL.table]

@@ -1,8 +1,12 @@
 """jit: functions and methods compiled into one program for each signature."""
 
+from __future__ import annotations
+
 import functools
 import inspect
 import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from flax import nnx
 
@@ -14,22 +18,25 @@ from msjax.hooks.protocol import any_traced_value
 from msjax.hooks.worker import raise_pending
 from msjax.state import STATE
 
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 def jit(
-    function=None,
+    function: Callable[..., Any] | None = None,
     *,
-    mode="PSJit",
-    input_signature=None,
-    hash_args=None,
-    jit_config=None,
-    compile_once=False,
-    capture_mode="ast",
-    jit_level="O0",
-    dynamic=0,
-    fullgraph=False,
-    backend="",
-    **options,
-):
+    mode: str = "PSJit",
+    input_signature: Any = None,
+    hash_args: Any = None,
+    jit_config: Any = None,
+    compile_once: bool = False,
+    capture_mode: str = "ast",
+    jit_level: str = "O0",
+    dynamic: int = 0,
+    fullgraph: bool = False,
+    backend: str = "",
+    **options: Any,
+) -> Callable[..., Any]:
     """Compile a function, method or Cell: its calls run as one XLA program.
 
     It is compiled once for each combination of shapes and dtypes of its Tensors, of the values of its other arguments,
@@ -65,7 +72,7 @@ def jit(
     return _jitted(function, fullgraph)
 
 
-def ms_function(fn=None, obj=None, input_signature=None, **options):
+def ms_function(fn: Callable[..., Any] | None = None, obj: Any = None, input_signature: Any = None, **options: Any):
     """MindSpore 1's name of `jit`."""
     return jit(fn, **options) if fn is not None else functools.partial(ms_function, **options)
 
@@ -102,12 +109,12 @@ def _jitted(function, fullgraph):
     return call
 
 
-def inlined(args, kwargs) -> bool:
+def inlined(args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> bool:
     """True where a call is part of a program that is being compiled already, by msjax or by jax."""
     return STATE.trace is not None or STATE.functional or any_traced_value(args, kwargs)
 
 
-def run(compiled, args, kwargs):
+def run(compiled: Compiled, args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> Tensor:
     """Run a compiled function, with a node on the tape where its gradient is recorded."""
     program, leaves = compiled.find(args, kwargs)
     if STATE.recording and on_tape(program, leaves):

@@ -1,6 +1,10 @@
 """What MindSpore programs say to its compiler. Here each program is compiled for the shapes at hand, so that little of it is needed."""
 
+from __future__ import annotations
+
 import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
@@ -30,7 +34,15 @@ class JitConfig:
         'O1'
     """
 
-    def __init__(self, jit_level="", exc_mode="auto", jit_syntax_level="", debug_level="RELEASE", infer_boost="off", **kwargs):
+    def __init__(
+        self,
+        jit_level: str = "",
+        exc_mode: str = "auto",
+        jit_syntax_level: str = "",
+        debug_level: str = "RELEASE",
+        infer_boost: str = "off",
+        **kwargs: Any,
+    ):
         chosen = {"jit_level": jit_level, "exc_mode": exc_mode, "jit_syntax_level": jit_syntax_level}
         for name, value in chosen.items():
             if value not in _LEVELS[name]:
@@ -38,7 +50,7 @@ class JitConfig:
         self.jit_config_dict = {**chosen, "debug_level": debug_level, "infer_boost": infer_boost, **kwargs}
 
 
-def jit_class(cls):
+def jit_class(cls: Any):
     """A class decorator that marks classes which compiled functions use; any class may be used here.
 
     Raises:
@@ -49,17 +61,17 @@ def jit_class(cls):
     return cls
 
 
-def lazy_inline(fn=None, attrs=None, policy=None):
+def lazy_inline(fn: Callable[..., Any] | None = None, attrs: Any = None, policy: Any = None):
     """A decorator of a cell's ``__init__``, by which MindSpore compiles equal cells once; without effect."""
     return fn if fn is not None else lazy_inline
 
 
-def no_inline(fn=None):
+def no_inline(fn: Callable[..., Any] | None = None):
     """A decorator that keeps MindSpore's compiler from inlining a function; without effect."""
     return fn if fn is not None else no_inline
 
 
-def mutable(input_data, dynamic_len=False):
+def mutable(input_data: float | Tensor | Sequence[int] | dict[str, Any], dynamic_len: bool = False):
     """Its argument, of which MindSpore's compiler is to make a variable.
 
     A compiled function here takes Tensors as variables and has a program for each value of its other arguments.

@@ -1,10 +1,14 @@
 """Programs: Python functions of Tensors as XLA executables, with the Tensors that they read and write outside."""
 
+from __future__ import annotations
+
 import gc
 import itertools
 import warnings
 import weakref
+from collections.abc import Callable
 from sys import getrefcount
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +28,10 @@ from msjax.hooks import worker
 from msjax.hooks.delivery import HookNeedsValue
 from msjax.state import LOCK, VERSION
 
+if TYPE_CHECKING:
+    from msjax.common.buffer import Buffer
+
+
 # So many programs are kept for one function: the latest used.
 KEPT = 64
 
@@ -41,7 +49,14 @@ class Compiled:
         fullgraph: True raises where it can't be compiled; False runs it in PyNative mode then.
     """
 
-    def __init__(self, body, subject, name, roots=(), fullgraph=False):
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        subject: Callable[..., Any],
+        name: str,
+        roots: tuple[Any, ...] = (),
+        fullgraph: bool = False,
+    ):
         self.fullgraph = fullgraph
         self.body = body
         self.name = name
@@ -53,12 +68,12 @@ class Compiled:
         self._version = -1
         self.compilations = 0
 
-    def __call__(self, args, kwargs):
+    def __call__(self, args: Any, kwargs: Any):
         """Run the program for these arguments; it is compiled if it is not there yet."""
         program, leaves = self.find(args, kwargs)
         return self.run(program, leaves, args, kwargs)
 
-    def run(self, program, leaves, args, kwargs):
+    def run(self, program: Program, leaves: tuple[Tensor, ...], args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> Tensor:
         """Run a program that `find` found."""
         if program.eager:
             return self.run_eagerly(program, args, kwargs)
@@ -68,7 +83,7 @@ class Compiled:
             self.forget(program)
             return self(args, kwargs)
 
-    def find(self, args, kwargs):
+    def find(self, args: tuple[Tensor, ...], kwargs: dict[str, Any]):
         """(program, leaves of the arguments) of a call."""
         environment = self._environment(args, kwargs)
         key, leaves, treedef = _signature(args, kwargs)
@@ -77,7 +92,7 @@ class Compiled:
             program = self._make(environment, key, leaves, treedef)
         return program, leaves
 
-    def run_eagerly(self, program, args, kwargs):
+    def run_eagerly(self, program: Any, args: Any, kwargs: Any):
         """Run what can't be compiled in PyNative mode; where it works, say why it is not compiled, once."""
         result = self.body(self.subject(), args, kwargs)
         if program.why:
@@ -86,7 +101,7 @@ class Compiled:
             program.why = None
         return result
 
-    def forget(self, program):
+    def forget(self, program: Any) -> None:
         """Drop a program: a variable has another shape or dtype than when it was made."""
         programs = self._now.programs
         for key in [key for key, kept in programs.items() if kept is program]:
@@ -131,7 +146,7 @@ class Compiled:
         return eager
 
 
-def keep(cache, key, value):
+def keep(cache: dict[str, Any], key: Any, value: Program) -> None:
     """Put something into a cache of limited size, in the place of what was put there first."""
     while len(cache) >= KEPT:
         del cache[next(iter(cache))]
@@ -149,7 +164,7 @@ class Fallback:
     eager = True
     keep = None
 
-    def __init__(self, why):
+    def __init__(self, why: Any):
         self.why = why
 
 
@@ -199,7 +214,7 @@ def _leaf_key(leaf):
     return "object", id(leaf)
 
 
-def is_argument(leaf) -> bool:
+def is_argument(leaf: Tensor) -> bool:
     """True for a Tensor that goes in with the arguments; a Parameter is a variable."""
     return isinstance(leaf, Tensor) and not isinstance(leaf, Parameter)
 
@@ -230,7 +245,19 @@ class Program:
 
     eager = False
 
-    def __init__(self, variables, writes, attributes, finish, arguments, inputs, jitted, donated, sources, callbacks):
+    def __init__(
+        self,
+        variables: list[Buffer],
+        writes: list[Any],
+        attributes: list[Any],
+        finish: Callable[..., Any],
+        arguments: Any,
+        inputs: Any,
+        jitted: Any,
+        donated: tuple[Any, ...],
+        sources: list[Any],
+        callbacks: bool,
+    ):
         self.variables = variables
         self.writes = writes
         self.attributes = attributes
@@ -243,7 +270,7 @@ class Program:
         self.callbacks = callbacks
         self.trains = any(isinstance(v, Parameter) and v.requires_grad for v, _ in writes)
 
-    def run(self, leaves):
+    def run(self, leaves: tuple[Tensor, ...]) -> Tensor:
         """Run it on the leaves of its arguments, with the present values of its variables; returns its result."""
         with LOCK:
             values = [v._value for v in self.variables]
@@ -263,7 +290,7 @@ class Program:
             _wait_for_callbacks(outs)
         return self.finish(outs)
 
-    def run_on(self, values, leaves):
+    def run_on(self, values: Any, leaves: Any):
         """Run it on other values of its variables, which stay as they are; nothing is written."""
         values = [jnp.copy(v) if i in self.donated else v for i, v in enumerate(values)]
         outs = self._outs(values, leaves)

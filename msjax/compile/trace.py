@@ -5,10 +5,14 @@ at every run is written down here in order: calls of observers and printed text.
 become outputs of the program.
 """
 
+from __future__ import annotations
+
 import re
 import sys
 import threading
 import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.extend.core
@@ -18,6 +22,11 @@ from msjax.common.arrays import is_tracer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf
 from msjax.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.buffer import Buffer
+
 
 _MARK = re.compile("\x02(\\d+):(str|repr|format):([^\x03]*)\x03")
 
@@ -29,7 +38,7 @@ class NeedsPyNative(Exception):
         why: a sentence.
     """
 
-    def __init__(self, why):
+    def __init__(self, why: Any):
         super().__init__(why)
         self.why = why
 
@@ -39,7 +48,7 @@ class Call:
 
     __slots__ = ("fn", "args", "what")
 
-    def __init__(self, fn, args, what, trace):
+    def __init__(self, fn: Callable[..., Any], args: Any, what: str, trace: Any):
         self.fn = fn
         self.args = trace.keep(tuple(args))
         self.what = what
@@ -50,7 +59,7 @@ class Text:
 
     __slots__ = ("parts",)
 
-    def __init__(self, text, marks):
+    def __init__(self, text: str, marks: Any):
         self.parts, end = [], 0
         for found in _MARK.finditer(text):
             self.parts += [text[end : found.start()], (marks[int(found[1])], found[2], found[3])]
@@ -68,7 +77,7 @@ class OutputRef:
 
     __slots__ = ("kind", "value")
 
-    def __init__(self, kind, value):
+    def __init__(self, kind: str, value: int):
         self.kind = kind
         self.value = value
 
@@ -89,7 +98,7 @@ class Trace(Tracing):
         forward_args: weak references to the Tensors that traced forward hooks were given, with their names.
     """
 
-    def __init__(self, variables):
+    def __init__(self, variables: list[Buffer]):
         self.variables = {id(v): v for v in variables}
         self.events = []
         self.outputs = []
@@ -130,13 +139,13 @@ class Trace(Tracing):
 
     # ---- variables
 
-    def see(self, operands):
+    def see(self, operands: Any) -> None:
         """Operands of an operator: a Tensor whose value is known came from outside."""
         for operand in operands:
             if isinstance(operand, Tensor) and id(operand) not in self.variables and not is_tracer(operand._value):
                 self.missing[id(operand)] = operand, operand._value
 
-    def see_cell(self, cell):
+    def see_cell(self, cell: Any) -> None:
         """A cell that is called: all its Tensors are the program's variables."""
         if id(cell) in self.cells:
             return
@@ -147,7 +156,7 @@ class Trace(Tracing):
 
     # ---- events
 
-    def keep(self, value) -> OutputRef:
+    def keep(self, value: Tensor) -> OutputRef:
         """Something to be given out after each run, with the values of that run in the place of Tensors."""
         if isinstance(value, Tensor) and not isinstance(value, Parameter):
             return self.keep_output(value._value)
@@ -166,13 +175,13 @@ class Trace(Tracing):
             return OutputRef("constant", value)
         return OutputRef("tree", ([self.keep(v) for v in leaves], treedef))
 
-    def keep_output(self, value) -> OutputRef:
+    def keep_output(self, value: TensorLike) -> OutputRef:
         """A value of the program, to be given out as a Tensor."""
         kept = OutputRef("output", self.output(value))
         self.given.append(kept)
         return kept
 
-    def output(self, value) -> int:
+    def output(self, value: TensorLike) -> int:
         """The number of a value among the outputs."""
         index = self._index.get(id(value))
         if index is None:
@@ -180,21 +189,21 @@ class Trace(Tracing):
             self.outputs.append(value)
         return index
 
-    def call(self, fn, args, what):
+    def call(self, fn: Callable[..., Any], args: Any, what: str) -> None:
         """Call the observer `fn(*args)` after each run."""
         self.flush_text()
         if not self.silent:
             self.events.append(Call(fn, args, what, self))
 
-    def mark(self, tensor, kind, spec) -> str:
+    def mark(self, tensor: TensorLike, kind: Any, spec: Any) -> str:
         """What stands in a text for that of a Tensor."""
         self._marks.append(self.keep_output(tensor._value))
         return f"\x02{len(self._marks) - 1}:{kind}:{spec}\x03"
 
-    def write(self, text):
+    def write(self, text: str) -> None:
         self._text.append(text)
 
-    def flush_text(self):
+    def flush_text(self) -> None:
         if self._text:
             text, self._text = "".join(self._text), []
             if not self.silent:
@@ -231,7 +240,7 @@ class _Capture:
         return getattr(self._stream, name)
 
 
-def cell_tensors(cell):
+def cell_tensors(cell: Any) -> Iterator[Any]:
     """The Tensors that are attributes of one cell, in lists, tuples and dicts, too."""
     for value in vars(cell).values():
         if isinstance(value, Tensor):

@@ -1,8 +1,12 @@
 """The handwritten digits that the demonstration learns; DIGITS.md beside this file names their source and licence."""
 
+from __future__ import annotations
+
 import importlib.resources
 
 import numpy as np
+
+from msjax.typing import TensorLike
 
 _TEST = 360
 
@@ -23,7 +27,7 @@ def load_digits():
         return arrays["images"], arrays["labels"]
 
 
-def enlarge(images, size=32):
+def enlarge(images: TensorLike, size: int = 32):
     """Square images scaled to `size` x `size` by bilinear interpolation, values from -1 to 1.
 
     Args:
@@ -42,7 +46,7 @@ def enlarge(images, size=32):
     return scaled[:, None]
 
 
-def split(seed):
+def split(seed: int):
     """Images and labels, shuffled and split into training and test.
 
     Args:

@@ -1,12 +1,19 @@
 """The five forms of hooks on one batch, and what each of them got."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from msjax import ops
 from msjax.autograd.grad import grad
 from msjax.common.tensor import Tensor
+
+if TYPE_CHECKING:
+    from msjax.demo.lenet import LeNet5
+    from msjax.nn.cell.base import Cell
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,7 @@ class Seen:
     value: np.ndarray
 
 
-def watch(net, loss_fn, images, labels):
+def watch(net: LeNet5, loss_fn: Cell, images: Tensor, labels: Tensor):
     """Run one batch forward and backward with a hook of each form, and take the hooks away again.
 
     Args:
@@ -70,7 +77,7 @@ def watch(net, loss_fn, images, labels):
     return seen
 
 
-def table_of(seen):
+def table_of(seen: Any):
     """What the hooks got, as a rich table that fits into 80 columns."""
     from rich import box
     from rich.table import Table

@@ -1,7 +1,14 @@
 """LeNet-5, as a MindSpore program writes it."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from msjax import nn
 from msjax.common.initializer import HeUniform
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
 
 
 class LeNet5(nn.Cell):
@@ -24,7 +31,7 @@ class LeNet5(nn.Cell):
         (1, 10)
     """
 
-    def __init__(self, num_class=10):
+    def __init__(self, num_class: int = 10):
         super().__init__()
         self.conv1 = nn.Conv2d(1, 6, 5, pad_mode="valid", weight_init=HeUniform())
         self.conv2 = nn.Conv2d(6, 16, 5, pad_mode="valid", weight_init=HeUniform())
@@ -35,7 +42,7 @@ class LeNet5(nn.Cell):
         self.pool = nn.MaxPool2d(kernel_size=2, stride=2)
         self.flatten = nn.Flatten()
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         x = self.pool(self.relu(self.conv1(x)))
         x = self.pool(self.relu(self.conv2(x)))
         x = self.flatten(x)

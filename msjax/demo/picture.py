@@ -1,15 +1,27 @@
 """A picture of what flows through the network: each layer's activations and gradients, caught by hooks."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from msjax.autograd.grad import value_and_grad
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from msjax.common.tensor import Tensor
+    from msjax.demo.lenet import LeNet5
+
 
 LAYERS = ("conv1", "conv2", "fc1", "fc2", "fc3")
 # How many rows the channels or features of a layer are laid out in.
 _ROWS = {"image": 1, "conv1": 1, "conv2": 2, "fc1": 4, "fc2": 3, "fc3": 1}
 
 
-def capture(net, image, digit):
+def capture(net: LeNet5, image: Tensor, digit: int) -> Callable[..., Any]:
     """Activations and gradients of one image, caught by a forward and a backward pre hook on each layer.
 
     Args:
@@ -40,7 +52,7 @@ def capture(net, image, digit):
     return activations, gradients
 
 
-def check_drawable(path):
+def check_drawable(path: Any):
     """None if a picture can be written to `path` (pathlib.Path), else the reason why not.
 
     Raises:
@@ -58,7 +70,7 @@ def check_drawable(path):
     return None
 
 
-def draw(path, activations, gradients, digit, score):
+def draw(path: Path, activations: Any, gradients: Any, digit: int, score: float) -> None:
     """Write the picture.
 
     Args:

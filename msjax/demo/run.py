@@ -1,8 +1,11 @@
 """The demonstration: train LeNet-5 on real digits in PyNative mode and show the hooks at work."""
 
+from __future__ import annotations
+
 import contextlib
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +25,7 @@ class DemoError(Exception):
     """What was asked for can't be done; the message says why."""
 
 
-def run_demo(epochs=12, seed=0, picture_path=None, console=None) -> float:
+def run_demo(epochs: int = 12, seed: int = 0, picture_path: str | None = None, console: Any = None) -> float:
     """Train LeNet-5 on the embedded digits, show the five forms of hooks on the first batch, print the test accuracy.
 
     Args:

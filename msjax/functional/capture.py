@@ -1,8 +1,11 @@
 """capture: activations and gradients of chosen places as ordinary outputs, without any callback."""
 
+from __future__ import annotations
+
 import fnmatch
 import threading
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.extend.core
@@ -11,6 +14,7 @@ import jax.numpy as jnp
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.errors import check_callable, describe
+from msjax.typing import TensorLike
 
 
 class Captured(NamedTuple):
@@ -30,7 +34,7 @@ class _Collector(threading.local):
 _COLLECTOR = _Collector()
 
 
-def site(name, value):
+def site(name: str, value: TensorLike):
     """Name a value inside a function, so that `capture` finds it; otherwise it does nothing.
 
     Args:
@@ -53,7 +57,14 @@ def site(name, value):
     return value if collector is None else collector.meet(name, value)
 
 
-def capture(fn, select="*", *, gradients=False, statistic=None, loss=None):
+def capture(
+    fn: Any,
+    select: str | list[str] | Callable[..., Any] = "*",
+    *,
+    gradients: bool = False,
+    statistic: Callable[..., Any] | None = None,
+    loss: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
     """A function that returns chosen activations, and gradients with respect to them, beside the result.
 
     Args:

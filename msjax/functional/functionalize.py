@@ -1,5 +1,10 @@
 """functionalize: a network as a pure function of pytrees of jax arrays, for any jax transformation."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import jax
 
 from msjax.common.arrays import is_tracer
@@ -14,11 +19,15 @@ from msjax.hooks.nodes import through_custom_vjp
 from msjax.hooks.worker import raise_pending
 from msjax.state import LOCK, STATE, Scope, swap
 
+if TYPE_CHECKING:
+    from msjax.nn.cell.base import Cell
+
+
 # The entry of the buffers that holds the state of the random operators.
 RANDOM = "random_state"
 
 
-def functionalize(net):
+def functionalize(net: Cell):
     """A pure function that computes what a network computes, with its hooks, and the values that it starts from.
 
     Args:
@@ -61,7 +70,7 @@ def functionalize(net):
     return apply, {n: v._value for n, v in trained.items()}, {n: v._value for n, v in rest.items()}
 
 
-def write_back(net, params=None, buffers=None):
+def write_back(net: Cell, params: dict[str, Any] | None = None, buffers: dict[str, Any] | None = None) -> None:
     """Put values back into a network.
 
     Args:
@@ -91,7 +100,7 @@ def write_back(net, params=None, buffers=None):
             variables[name]._value = jax.numpy.asarray(value, variables[name]._value.dtype)
 
 
-def state_of(net):
+def state_of(net: Cell):
     """({path: Parameter that requires a gradient}, {path: other Parameter, Buffer or random state})."""
     trained, rest = {}, {}
     for name, parameter in net.parameters_and_names():
@@ -153,7 +162,7 @@ def _to_array(tensor):
     return tensor._value
 
 
-def map_arrays(fn, value):
+def map_arrays(fn: Callable[..., Any], value: Any):
     """`fn` of all arrays in nested containers; Tensors are taken for their arrays."""
     return jax.tree.map(
         lambda leaf: (
@@ -168,6 +177,6 @@ def map_arrays(fn, value):
     )
 
 
-def map_tensors(fn, value):
+def map_tensors(fn: Callable[..., Any], value: Tensor):
     """`fn` of all Tensors in nested containers."""
     return jax.tree.map(lambda leaf: fn(leaf) if isinstance(leaf, Tensor) else leaf, value, is_leaf=is_leaf)

@@ -1,8 +1,12 @@
 """Hooks for plain jax code: functions of jax arrays and pytrees, with no Cell and no Tensor in sight."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
 from operator import attrgetter
 from types import SimpleNamespace
+from typing import Any
 
 import jax
 import jax.extend.core
@@ -14,9 +18,10 @@ from msjax.hooks.delivery import observes, run_traced_hook
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.nodes import BackwardHooks, any_traced, run_checked, through_custom_vjp
 from msjax.hooks.table import Hook, HookTable
+from msjax.typing import TensorLike
 
 
-def hook_gradient(fn, *, observe=None, traced=None):
+def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced: bool | None = None) -> Callable[..., Any]:
     """An identity whose gradient passes through a function.
 
     Args:
@@ -102,7 +107,14 @@ def _fitting(fn, result, given):
     return result
 
 
-def with_hooks(fn, *, pre=None, post=None, backward_pre=None, backward=None):
+def with_hooks(
+    fn: Callable[..., Any],
+    *,
+    pre: Callable[..., Any] | None = None,
+    post: Callable[..., Any] | None = None,
+    backward_pre: Callable[..., Any] | None = None,
+    backward: Callable[..., Any] | None = None,
+) -> Callable[..., Any]:
     """A function with hooks around it, forwards and backwards.
 
     Each hook may return None, which keeps what it was shown, or a replacement of the same structure.
@@ -188,7 +200,7 @@ def _forward(fn, kind, before, value):
     return jax.tree.unflatten(jax.tree.structure(value), [t._value for t in mine])
 
 
-def probe(x, p, statistic=None):
+def probe(x: TensorLike, p: TensorLike, statistic: Callable[..., Any] | None = None):
     """An identity that leaves a statistic of the gradient of `x` as the gradient of `p`.
 
     Nothing is called back: the statistic is an ordinary output of the gradient function, under any transformation.

@@ -1,7 +1,11 @@
 """Batches the hook calls of one traced region into as few host callbacks as possible."""
 
+from __future__ import annotations
+
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.extend.core
@@ -13,6 +17,11 @@ from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.hooks.primitive import hook_p
 from msjax.hooks.returns import check_observer_result
 from msjax.state import STATE
+from msjax.typing import JaxArray
+
+if TYPE_CHECKING:
+    from msjax.hooks.returns import HookLabel
+    from msjax.nn.cell.base import Cell
 
 
 class Delivery:
@@ -23,17 +32,17 @@ class Delivery:
         slots: for each leaf of the arguments, the number of a value or, wrapped in a tuple, the leaf itself.
     """
 
-    def __init__(self, fn, what, slots, treedef):
+    def __init__(self, fn: Callable[..., Any], what: HookLabel, slots: list[Any], treedef: Any):
         self.fn = fn
         self.what = what
         self.slots = slots
         self.treedef = treedef
 
-    def __call__(self, values):
+    def __call__(self, values: Any) -> None:
         leaves = [s[0] if isinstance(s, tuple) else wrap(values[s]) for s in self.slots]
         check_observer_result(self.fn(*jax.tree.unflatten(self.treedef, leaves)), self.what)
 
-    def all_lanes(self, values, lanes):
+    def all_lanes(self, values: Any, lanes: Any) -> None:
         """Call the hook once for each example of a vmap (nested `lanes` times), as the code within sees them."""
         if not lanes:
             self(values)
@@ -50,7 +59,7 @@ class HookCall:
     at: tuple
     lanes: int = 0
 
-    def __call__(self, values):
+    def __call__(self, values: Any) -> None:
         self.delivery.all_lanes([values[i] for i in self.at], self.lanes)
 
 
@@ -79,7 +88,7 @@ def _batched(values, axes, *, calls):
 batching.primitive_batchers[hook_p] = _batched
 
 
-def observe_traced(fn, args, what, carries):
+def observe_traced(fn: Callable[..., Any], args: tuple[Cell, tuple[Tensor], Tensor], what: HookLabel, carries: int) -> Tensor:
     """Call an observer with the values that its arguments get when the program runs.
 
     Returns:
@@ -153,7 +162,7 @@ class CallbackBatch:
     def __exit__(self, *_exception):
         _CALLS.together = self.before
 
-    def add(self, delivery, values) -> bool:
+    def add(self, delivery: Delivery, values: list[JaxArray]) -> bool:
         """Take a call, or bring those that were taken to an end and return False."""
         if jax.extend.core.get_opaque_trace_state() != self.world:
             self.flush()
@@ -171,7 +180,7 @@ class CallbackBatch:
             self.bytes += value.size * value.dtype.itemsize
         return self.numbers[id(value)]
 
-    def flush(self):
+    def flush(self) -> None:
         """Put the callback of the calls that were taken into the program."""
         if not self.calls:
             return
@@ -181,7 +190,7 @@ class CallbackBatch:
         _CALLS.last = self.done if is_tracer(self.done) else None
         self._clear()
 
-    def add_dependency(self, value):
+    def add_dependency(self, value: Tensor) -> Tensor:
         """Nested containers whose Tensors need the calls."""
         self.flush()
         if self.done is None:
@@ -201,7 +210,7 @@ class _Calls(threading.local):
 _CALLS = _Calls()
 
 
-def add_pending_dependencies(tensors):
+def add_pending_dependencies(tensors: Sequence[Tensor]):
     """Tie calls that nothing depends on yet to Tensors (or None) that go on; returns those."""
     calls, _CALLS.untied = _CALLS.untied, []
     for done in calls:

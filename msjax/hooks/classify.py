@@ -6,12 +6,16 @@ whose every return gives None, and functions that return what such a call gives,
 ``lambda cell, inputs, output: log.append(output)``.
 """
 
+from __future__ import annotations
+
 import builtins
 import dis
 import functools
 import inspect
 import types
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 # Methods of builtin containers and files that return None.
 _NONE_METHODS = frozenset(
@@ -24,10 +28,10 @@ _UNKNOWN = object()
 # Methods that return None whatever they belong to, where that can't be told, as in ``found[name].append(x)``.
 _LIST_METHODS = frozenset(("append", "extend", "appendleft", "extendleft"))
 
-_KNOWN: "weakref.WeakKeyDictionary" = weakref.WeakKeyDictionary()
+_KNOWN: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-def only_observes(fn) -> bool:
+def only_observes(fn: Callable[..., Any]) -> bool:
     """True if a call of `fn` can only return None."""
     return _returns_none(fn, 0)
 

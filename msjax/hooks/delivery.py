@@ -5,7 +5,11 @@ program that msjax compiles, which calls it after each run; under a transformati
 callback. A modifier is called at once with traced Tensors: what it computes becomes part of the program.
 """
 
+from __future__ import annotations
+
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import jax
 
@@ -32,12 +36,12 @@ class HostNeeded(Exception):
         why: a sentence.
     """
 
-    def __init__(self, what, error):
+    def __init__(self, what: str, error: Any):
         self.why = f"{what} returns a value, for which it needs concrete values ({str(error).splitlines()[0]})"
         super().__init__(self.why)
 
 
-def observes(fn, observe=None, traced=None) -> bool:
+def observes(fn: Callable[..., Any], observe: bool | None = None, traced: bool | None = None) -> bool:
     """True if a hook is to be called after each run; what the user said of it counts first."""
     if observe is not None:
         return bool(observe)
@@ -46,7 +50,17 @@ def observes(fn, observe=None, traced=None) -> bool:
     return only_observes(fn)
 
 
-def run_traced_hook(fn, args, kind, *, observe=None, traced=None, cells=None, carries=-1, check=None):
+def run_traced_hook(
+    fn: Callable[..., Any],
+    args: Any,
+    kind: str,
+    *,
+    observe: bool | None = None,
+    traced: bool | None = None,
+    cells: Any = None,
+    carries: int = -1,
+    check: Callable[..., Any] | None = None,
+):
     """Run one hook of a program that is being traced.
 
     Args:

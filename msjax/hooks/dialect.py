@@ -1,6 +1,9 @@
 """Dialects: where MindSpore's documents disagree about hooks, one setting says which of them is followed."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any
 
 from msjax.context import SETTINGS
 
@@ -22,7 +25,7 @@ class Dialect:
     names_subject: bool = False
     grad_output_first: bool = False
 
-    def subject(self, subject):
+    def subject(self, subject: Any):
         """What hooks get as their first argument."""
         return f"{type(subject).__name__}({id(subject)})" if self.names_subject else subject
 

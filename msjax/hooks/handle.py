@@ -1,7 +1,11 @@
 """Handles of registered hooks."""
 
+from __future__ import annotations
+
 import itertools
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 _IDS = itertools.count()
 
@@ -24,7 +28,7 @@ class RemovableHandle:
 
     __slots__ = ("id", "_owner", "_remove", "__weakref__")
 
-    def __init__(self, owner, remove, id=None):
+    def __init__(self, owner: Any, remove: Callable[..., Any], id: int | None = None):
         """
         Args:
             owner: what the hook is registered on; held weakly.

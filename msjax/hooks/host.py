@@ -1,5 +1,10 @@
 """Backward hooks that need concrete values and return some: run on the host, in the middle of a program."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import numpy as np
 
@@ -7,7 +12,7 @@ from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.state import ACTIVITY, Tracing, swap
 
 
-def call_on_host(fn, args, what, carries, check):
+def call_on_host(fn: Callable[..., Any], args: Any, what: str, carries: Any, check: Any):
     """Call a backward hook that needs concrete values and returns some, within the program, on numpy arrays.
 
     Args:

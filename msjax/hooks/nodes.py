@@ -1,5 +1,10 @@
 """Hook nodes: identities whose backward calls hooks with the gradients that pass."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -14,7 +19,7 @@ from msjax.hooks.returns import gradients_result
 from msjax.state import STATE, swap
 
 
-def hook_gradients(tensors, function, label):
+def hook_gradients(tensors: Any, function: Callable[..., Any], label: str) -> list[Tensor]:
     """Tensors equal to the given ones; where gradients flow back through them, `function` gets and returns those.
 
     Args:
@@ -29,7 +34,7 @@ def hook_gradients(tensors, function, label):
     return _outputs(node, tensors, [e is not None for e in edges])
 
 
-def under_jax_transform(tensors) -> bool:
+def under_jax_transform(tensors: list[Tensor]) -> bool:
     """True if it is jax that would differentiate these Tensors: someone else's transformation, or one within a program."""
     trace = STATE.trace
     for tensor in tensors:
@@ -38,7 +43,7 @@ def under_jax_transform(tensors) -> bool:
     return False
 
 
-def through_custom_vjp(tensors, function, flags=None):
+def through_custom_vjp(tensors: list[Tensor], function: Callable[..., Any], flags: list[Any] | None = None) -> list[Tensor]:
     """The same as `hook_gradients` under jax's own differentiation.
 
     Args:
@@ -100,7 +105,7 @@ class BackwardHooks:
 
     __slots__ = ("subject", "table_of", "cells", "inputs", "n_outputs", "grad_output", "n_inputs", "flags")
 
-    def __init__(self, subject, table_of):
+    def __init__(self, subject: Any, table_of: Callable[..., Any]):
         self.subject = subject
         self.table_of = table_of
         self.cells = tuple(STATE.cells)
@@ -110,7 +115,7 @@ class BackwardHooks:
     def __str__(self):
         return f"backward hooks of {type(self.subject).__name__}"
 
-    def on_inputs(self, args):
+    def on_inputs(self, args: Any):
         """The positional arguments, with their Tensors passed through the node on the inputs."""
         if len(args) == 1 and args[0].__class__ is Tensor:
             tensor = args[0]
@@ -142,11 +147,11 @@ class BackwardHooks:
             leaves[i] = tensor
         return tuple(leaves) if treedef is None else jax.tree.unflatten(treedef, leaves)
 
-    def on_outputs(self, out):
+    def on_outputs(self, out: Any):
         """The result, with its Tensors passed through the node that keeps the gradients that arrive."""
         return self._through(out, self._keep, also_run=True)
 
-    def pre_on_outputs(self, out):
+    def pre_on_outputs(self, out: Any):
         """The result, with its Tensors passed through the node that calls the backward pre hooks."""
         return self._through(out, self._call_pre_hooks)
 
@@ -221,7 +226,7 @@ class BackwardHooks:
         return list(grads[: self.n_inputs])
 
 
-def run_hook(hook, kind, args, carries, cells=None):
+def run_hook(hook: Callable[..., Any], kind: str, args: Any, carries: int, cells: Any = None):
     """The gradients after one registered backward hook, which gets them, a tuple, as its argument number `carries`."""
 
     def check(result, grads):
@@ -230,7 +235,16 @@ def run_hook(hook, kind, args, carries, cells=None):
     return run_checked(hook.fn, kind, args, carries, check, hook.observe, hook.traced, cells)
 
 
-def run_checked(fn, kind, args, carries, check, observe=None, traced=None, cells=None):
+def run_checked(
+    fn: Callable[..., Any],
+    kind: str,
+    args: Any,
+    carries: int,
+    check: Callable[..., Any],
+    observe: bool | None = None,
+    traced: bool | None = None,
+    cells: Any = None,
+):
     """What a hook of gradients makes of its argument number `carries`, now or as a part of a program.
 
     Args:
@@ -245,7 +259,7 @@ def run_checked(fn, kind, args, carries, check, observe=None, traced=None, cells
     return check(fn(*args), args[carries])
 
 
-def any_traced(value) -> bool:
+def any_traced(value: Any) -> bool:
     """True if jax traces a Tensor, or one in a tuple."""
     for tensor in value if value.__class__ is tuple else (value,):
         if isinstance(tensor, Tensor) and tensor._value.__class__ not in CONCRETE and is_tracer(tensor._value):

@@ -5,7 +5,11 @@ backward pre node; `msjax.hooks.dialect` says where the order differs. Whatever 
 another framework, a plain function.
 """
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from msjax.common.arrays import CONCRETE, is_tracer
 from msjax.common.tensor import Tensor
@@ -17,7 +21,7 @@ from msjax.hooks.returns import forward_pre_result
 from msjax.state import STATE
 
 
-def call_with_hooks(function, args, kwargs, subject, table_of):
+def call_with_hooks(function: Callable[..., Any], args: Any, kwargs: Any, subject: Any, table_of: Callable[..., Any]):
     """Call a function with the hooks of its owner around it.
 
     Args:
@@ -59,7 +63,7 @@ def call_with_hooks(function, args, kwargs, subject, table_of):
     return backward.pre_on_outputs(out) if table.backward_pre else out
 
 
-def any_traced_value(args, kwargs) -> bool:
+def any_traced_value(args: Any, kwargs: Any) -> bool:
     """Whether jax traces one of the arguments."""
     for arg in (*args, *kwargs.values()) if kwargs else args:
         if isinstance(arg, Tensor) and arg._value.__class__ not in CONCRETE and is_tracer(arg._value):

@@ -1,10 +1,18 @@
 """What hooks may return, and the errors where they return something else."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from msjax.common.tensor import Tensor
 from msjax.errors import callable_name, cell_path, describe
 
+if TYPE_CHECKING:
+    from msjax.hooks.table import Hook
 
-def forward_pre_result(hook, result, args, kwargs):
+
+def forward_pre_result(hook: Hook, result: Tensor, args: tuple[Tensor, ...], kwargs: dict[str, Any]):
     """(args, kwargs) after a forward pre hook."""
     if result is None:
         return args, kwargs
@@ -24,7 +32,7 @@ def forward_pre_result(hook, result, args, kwargs):
     return tuple(new_args), new_kwargs
 
 
-def gradients_result(fn, kind, result, grads, cells=None):
+def gradients_result(fn: Callable[..., Any], kind: str, result: Any, grads: tuple[Tensor, ...], cells: Any = None):
     """The gradients after a backward hook, backward pre hook or HookBackward function.
 
     Args:
@@ -68,7 +76,7 @@ class HookLabel:
 
     __slots__ = ("kind", "name", "path")
 
-    def __init__(self, kind, fn, cells=None):
+    def __init__(self, kind: str, fn: Callable[..., Any], cells: Any = None):
         self.kind = kind
         self.name = callable_name(fn)
         self.path = cell_path(cells)
@@ -77,7 +85,7 @@ class HookLabel:
         return f"the {self.kind} {self.name}" + (f" of cell {self.path}" if self.path else "")
 
 
-def check_observer_result(result, what):
+def check_observer_result(result: Any, what: str) -> None:
     """Check that an observer, called after the run, returned None: anything else would come too late to have an effect."""
     if result is not None:
         raise TypeError(

@@ -4,8 +4,11 @@ A table that never changes can be part of a compilation key, and a call that is 
 hooks it started with.
 """
 
+from __future__ import annotations
+
 import copy
 from dataclasses import dataclass, replace
+from typing import Any
 
 from msjax.errors import callable_name
 from msjax.hooks.handle import RemovableHandle, new_hook_id
@@ -73,11 +76,11 @@ class HookTable:
         """True if there is a hook that runs when the Cell is called or differentiated."""
         return bool(self.forward_pre or self.forward or self.backward_pre or self.backward or self.saved_tensors)
 
-    def add(self, kind: str, hook: Hook, prepend=False) -> "HookTable":
+    def add(self, kind: str, hook: Hook, prepend: bool = False) -> HookTable:
         hooks = getattr(self, kind)
         return replace(self, **{kind: (hook, *hooks) if prepend else (*hooks, hook)})
 
-    def without(self, id: int) -> "HookTable":
+    def without(self, id: int) -> HookTable:
         """The table without a hook; the shared empty one if none is left."""
         kept = {kind: tuple(h for h in getattr(self, kind) if h.id != id) for kind in KINDS}
         return HookTable(**kept) if any(kept.values()) else EMPTY
@@ -111,7 +114,7 @@ class GlobalHooks:
 GLOBAL = GlobalHooks()
 
 
-def hooks_of(owner) -> HookTable:
+def hooks_of(owner: Any) -> HookTable:
     """The hooks that run when an owner is called: those of all cells, then its own."""
     own, table = owner._hooks, GLOBAL.table
     if table is EMPTY:
@@ -121,7 +124,7 @@ def hooks_of(owner) -> HookTable:
     return replace(own, **{kind: getattr(table, kind) + getattr(own, kind) for kind in CALL_KINDS})
 
 
-def register(owner, kind: str, fn, prepend=False, **options) -> RemovableHandle:
+def register(owner: Any, kind: str, fn: Any, prepend: bool = False, **options: Any) -> RemovableHandle:
     """Add a hook to `owner._hooks` and return its handle."""
     hook = Hook(new_hook_id(), fn, **options)
     owner._set_hooks(owner._hooks.add(kind, hook, prepend))

@@ -1,6 +1,10 @@
 """Hooks on Tensors and Parameters: functions of one gradient."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -27,14 +31,14 @@ class HookList:
     def __bool__(self):
         return bool(self.hooks or self.after)
 
-    def add(self, hook) -> RemovableHandle:
+    def add(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register `hook(grad)`; it runs after those that are there."""
         handle = RemovableHandle(self, _remove, new_hook_id())
         self.hooks[handle.id] = hook
         programs_changed()
         return handle
 
-    def clear(self):
+    def clear(self) -> None:
         """Take all hooks away."""
         self.hooks.clear()
         programs_changed()
@@ -61,7 +65,7 @@ def _remove(hook_list, id):
     programs_changed()
 
 
-def replacement(hook, result, grad: Tensor) -> Tensor:
+def replacement(hook: Callable[..., Any], result: Any, grad: Tensor) -> Tensor:
     """What a Tensor hook returned, as the new gradient: cast to its dtype and broadcast to its shape.
 
     Raises:

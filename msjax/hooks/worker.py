@@ -5,6 +5,8 @@ within it would wait for a thread that waits for it. Hooks run in a thread of ms
 other, in the order in which the values came.
 """
 
+from __future__ import annotations
+
 import atexit
 import collections
 import threading
@@ -107,7 +109,7 @@ WORKER = _Worker()
 _QUIET = 0.02
 
 
-def barrier():
+def barrier() -> None:
     """Wait until the hooks of all programs that have been started have run.
 
     For programs under ``jax.jit`` and the like, whose hooks run in a thread beside them. It waits for the results that
@@ -136,17 +138,17 @@ def barrier():
     flush()
 
 
-def synchronize():
+def synchronize() -> None:
     """Wait until all that was computed so far is there."""
     jax.block_until_ready([a for a in jax.live_arrays() if not a.is_deleted()])
 
 
-def flush():
+def flush() -> None:
     """Wait for the hooks whose values have arrived, and raise what they raised."""
     WORKER.drain()
     WORKER.raise_pending()
 
 
-def raise_pending():
+def raise_pending() -> None:
     """Raise what a hook raised since the last look, if one did."""
     WORKER.raise_pending()

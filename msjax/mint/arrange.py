@@ -1,5 +1,10 @@
 """Shapes, joining, splitting and picking, as mint has them."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import jax.numpy as jnp
 
 from msjax import ops
@@ -7,6 +12,7 @@ from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.arrange import shape_of
 from msjax.ops.function.array_func.scattering import index_combine, scatter_along
+from msjax.typing import JaxArray, TensorLike
 
 __all__ = [
     "cat", "chunk", "clone", "concat", "diag", "diff", "dstack", "flatten", "flip", "gather", "hstack", "index_add",
@@ -15,7 +21,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def cat(tensors, dim=0):
+def cat(tensors: tuple[Tensor, ...], dim: int = 0) -> Tensor:
     """Tensors joined along an axis that they have.
 
     Example:
@@ -28,72 +34,72 @@ def cat(tensors, dim=0):
     return ops.concat(tensors, dim)
 
 
-def concat(tensors, dim=0):
+def concat(tensors: list[Tensor] | tuple[Tensor, ...], dim: int = 0) -> Tensor:
     """The same as `cat`."""
     return ops.concat(tensors, dim)
 
 
-def stack(tensors, dim=0):
+def stack(tensors: list[Tensor] | tuple[Tensor, ...], dim: int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis."""
     return ops.stack(tensors, dim)
 
 
-def hstack(tensors):
+def hstack(tensors: Sequence[Tensor]):
     """Tensors joined along the second axis; 1-d ones along their only axis."""
     return ops.hstack(tensors)
 
 
-def dstack(tensors):
+def dstack(tensors: Sequence[Tensor]):
     """Tensors joined along the third axis, which is added where it is missing."""
     return ops.dstack(tensors)
 
 
-def split(tensor, split_size_or_sections, dim=0):
+def split(tensor: Tensor, split_size_or_sections: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of a given size, or of given sizes, along an axis; see `ops.split`."""
     return ops.split(tensor, split_size_or_sections, dim)
 
 
-def chunk(input, chunks, dim=0):
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal size along an axis; the last may be smaller."""
     return ops.chunk(input, chunks, dim)
 
 
-def unbind(input, dim=0):
+def unbind(input: TensorLike, dim: int = 0):
     """The slices along an axis, without it, as a tuple."""
     return ops.unbind(input, dim)
 
 
-def narrow(input, dim, start, length):
+def narrow(input: TensorLike, dim: int, start: TensorLike, length: Any):
     """The `length` elements from `start` on along an axis."""
     return ops.narrow(input, dim, start, length)
 
 
-def select(input, dim, index):
+def select(input: Tensor, dim: int, index: TensorLike) -> Tensor:
     """The slice at one position of an axis, without it."""
     return input.select(dim, index)
 
 
-def transpose(input, dim0, dim1):
+def transpose(input: Tensor, dim0: Any, dim1: Any) -> Tensor:
     """Two axes exchanged."""
     return ops.swapaxes(input, dim0, dim1)
 
 
-def swapaxes(input, axis0, axis1):
+def swapaxes(input: TensorLike, axis0: int, axis1: int) -> JaxArray:
     """Two axes exchanged."""
     return ops.swapaxes(input, axis0, axis1)
 
 
-def permute(input, *axes, dims=None):
+def permute(input: Tensor, *axes: Any, dims: int | Sequence[int] | None = None) -> Tensor:
     """The axes in another order, given as a tuple."""
     return ops.permute(input, shape_of(axes) if dims is None else dims)
 
 
-def flatten(input, start_dim=0, end_dim=-1):
+def flatten(input: TensorLike, start_dim: int = 0, end_dim: int = -1) -> JaxArray:
     """The axes from `start_dim` to `end_dim` as one, all by default."""
     return ops.flatten(input, start_dim=start_dim, end_dim=end_dim)
 
 
-def squeeze(input, dim=None):
+def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> JaxArray:
     """Without axes of size 1: all of them, or those named; one of another size stays.
 
     Args:
@@ -106,12 +112,12 @@ def squeeze(input, dim=None):
     return ops.squeeze(input, tuple(d for d in dims if input.shape[d] == 1)) if any(input.shape[d] == 1 for d in dims) else input
 
 
-def flip(input, dims):
+def flip(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """The order of elements reversed along axes, given as a tuple."""
     return ops.flip(input, dims)
 
 
-def clone(input):
+def clone(input: TensorLike):
     """A new Tensor of the same data, differentiable like the Tensor itself."""
     return ops.identity(input)
 
@@ -121,24 +127,26 @@ def _diag(input, diagonal):
     return jnp.diag(input, diagonal)
 
 
-def diag(input, diagonal=0):
+def diag(input: TensorLike, diagonal: int = 0) -> JaxArray:
     """A matrix with a vector on its diagonal number `diagonal`, or that diagonal of a matrix."""
     return _diag(input, diagonal)
 
 
-def meshgrid(*tensors, indexing="ij"):
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, Tensor]:
     """Grids of coordinates from vectors; see `ops.meshgrid`. The first vector runs along the first axis by default."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
     return ops.meshgrid(*tensors, indexing="ij" if indexing is None else indexing)
 
 
-def diff(input, n=1, dim=-1, prepend=None, append=None):
+def diff(input: TensorLike, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Differences of neighbours along an axis, `n` times; `prepend` and `append` are joined first."""
     return ops.diff(input, n, dim, prepend, append)
 
 
-def repeat_interleave(input, repeats, dim=None, *, output_size=None):
+def repeat_interleave(
+    input: Tensor, repeats: Tensor | int, dim: int | None = None, *, output_size: int | tuple[int, ...] | None = None
+) -> Tensor:
     """Each element, or each slice along an axis, repeated where it stands; `output_size` is worked out."""
     return ops.repeat_interleave(input, repeats, dim)
 
@@ -146,17 +154,17 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None):
 # ---- picking and putting
 
 
-def gather(input, dim, index):
+def gather(input: TensorLike, dim: int, index: TensorLike):
     """Elements picked along an axis, by an index for each place of the result; see `ops.gather_elements`."""
     return ops.gather_elements(input, dim, index)
 
 
-def index_select(input, dim, index):
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Slices along an axis, picked by a vector of integers."""
     return ops.index_select(input, dim, index)
 
 
-def index_add(input, dim, index, source, *, alpha=1):
+def index_add(input: TensorLike, dim: int, index: TensorLike, source: Any, *, alpha: int = 1) -> Tensor:
     """`input` with slices of `source`, times `alpha`, added to those that `index` names along an axis."""
     return index_combine(input, index, source if alpha == 1 else source * alpha, dim, "add")
 
@@ -165,11 +173,11 @@ def _source(value):
     return value if isinstance(value, Tensor) else Tensor(value)
 
 
-def scatter(input, dim, index, src):
+def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
     """`input` with `src`, a Tensor or number, put in along an axis, at an index for each element."""
     return scatter_along(input, index, _source(src), dim, "update")
 
 
-def scatter_add(input, dim, index, src):
+def scatter_add(input: TensorLike, dim: int, index: TensorLike, src: TensorLike):
     """`input` with `src` added along an axis, at an index for each element."""
     return scatter_along(input, index, _source(src), dim, "add")

@@ -1,5 +1,9 @@
 """Tensors from numbers, shapes and chance, as mint has them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 
 from msjax import ops
@@ -8,6 +12,13 @@ from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.arrange import shape_of
+from msjax.typing import Number, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.parameter import Parameter
+    from msjax.common.random import Generator
+
 
 __all__ = [
     "arange", "bernoulli", "empty", "empty_like", "eye", "full", "full_like", "linspace", "multinomial", "normal", "ones",
@@ -15,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def zeros(*size, dtype=None):
+def zeros(*size: Any, dtype: Type | None = None) -> Tensor:
     """Zeros of a shape, given as ints or a tuple; Float32 by default.
 
     Example:
@@ -26,47 +37,47 @@ def zeros(*size, dtype=None):
     return ops.zeros(shape_of(size), dtype)
 
 
-def ones(*size, dtype=None):
+def ones(*size: Any, dtype: Type | None = None) -> Tensor:
     """Ones of a shape, given as ints or a tuple; Float32 by default."""
     return ops.ones(shape_of(size), dtype)
 
 
-def empty(*size, dtype=None, device=None):
+def empty(*size: Any, dtype: Type | None = None, device: str | None = None):
     """Zeros of a shape: jax leaves no memory unset."""
     return ops.zeros(shape_of(size), dtype)
 
 
-def full(size, fill_value, *, dtype=None):
+def full(size: tuple[int, ...], fill_value: float, *, dtype: Type | None = None) -> Tensor:
     """One value in a shape; of the value's type by default."""
     return ops.full(size, fill_value, dtype=dtype)
 
 
-def zeros_like(input, *, dtype=None):
+def zeros_like(input: Parameter | Tensor, *, dtype: Type | None = None) -> Tensor:
     """Zeros of another Tensor's shape and, by default, type."""
     return ops.zeros_like(input, dtype=dtype)
 
 
-def ones_like(input, *, dtype=None):
+def ones_like(input: Tensor, *, dtype: Type | None = None) -> Tensor | list[Tensor]:
     """Ones of another Tensor's shape and, by default, type."""
     return ops.ones_like(input, dtype=dtype)
 
 
-def empty_like(input, *, dtype=None, device=None):
+def empty_like(input: TensorLike, *, dtype: Type | None = None, device: str | None = None):
     """Zeros of another Tensor's shape and, by default, type: jax leaves no memory unset."""
     return ops.zeros_like(input, dtype=dtype)
 
 
-def full_like(input, fill_value, *, dtype=None):
+def full_like(input: Tensor, fill_value: int, *, dtype: Type | None = None) -> Tensor:
     """One value in another Tensor's shape and, by default, type."""
     return ops.full_like(input, fill_value, dtype=dtype)
 
 
-def eye(n, m=None, dtype=None):
+def eye(n: int, m: Any = None, dtype: Type | None = None) -> Tensor:
     """Ones on the diagonal of a matrix of shape (n, m), zeros elsewhere."""
     return ops.eye(n, m, dtype)
 
 
-def arange(start=0, end=None, step=1, *, dtype=None):
+def arange(start: int = 0, end: int | None = None, step: int = 1, *, dtype: Type | None = None) -> Tensor:
     """Numbers from `start` up to, without, `end`."""
     return ops.arange(start, end, step, dtype=dtype)
 
@@ -76,7 +87,7 @@ def _linspace(start, end, steps, dtype):
     return jnp.linspace(start, end, steps, dtype=mstype.to_jax(dtype))
 
 
-def linspace(start, end, steps, *, dtype=None):
+def linspace(start: int, end: int, steps: int, *, dtype: Type | None = None) -> Tensor:
     """`steps` numbers at equal distances, from `start` to `end`; Float32 by default."""
     return _linspace(start, end, number(steps), mstype.float32 if dtype is None else dtype)
 
@@ -84,12 +95,12 @@ def linspace(start, end, steps, *, dtype=None):
 # ---- random numbers; a generator is taken for MindSpore's programs, all draw from msjax's own
 
 
-def rand(*size, generator=None, dtype=None, device=None):
+def rand(*size: Any, generator: Generator | None = None, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Random numbers between 0 and 1 in a shape."""
     return ops.rand(*_ints(size), dtype=dtype)
 
 
-def randn(*size, generator=None, dtype=None, device=None):
+def randn(*size: Any, generator: Generator | None = None, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Random numbers of the standard normal distribution in a shape."""
     return ops.randn(*_ints(size), dtype=dtype)
 
@@ -99,34 +110,39 @@ def _ints(size):
     return tuple(size) if isinstance(size, (tuple, list)) else (size,)
 
 
-def rand_like(input, *, dtype=None, device=None):
+def rand_like(input: Tensor, *, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Random numbers between 0 and 1 in another Tensor's shape and, by default, type."""
     return ops.rand_like(input, dtype=dtype)
 
 
-def randn_like(input, *, dtype=None, device=None):
+def randn_like(input: Tensor, *, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Random numbers of the standard normal distribution in another Tensor's shape and, by default, type."""
     return ops.randn_like(input, dtype=dtype)
 
 
-def randint(*args, generator=None, dtype=None, device=None):
+def randint(*args: Any, generator: Generator | None = None, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Random integers: ``randint(low, high, size)``, or ``randint(high, size)`` from 0 on; Int64 by default."""
     low, high, size = args if len(args) == 3 else (0, *args)
     return ops.randint(low, high, size, dtype=mstype.int64 if dtype is None else dtype)
 
 
-def randint_like(input, *args, dtype=None, device=None):
+def randint_like(input: Tensor, *args: Any, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Random integers in another Tensor's shape and, by default, type: ``randint_like(input, low, high)`` or ``(input, high)``."""
     low, high = args if len(args) == 2 else (0, *args)
     return ops.randint(low, high, input.shape, dtype=input.dtype if dtype is None else dtype)
 
 
-def randperm(n, *, generator=None, dtype=mstype.int64):
+def randperm(n: int, *, generator: Generator | None = None, dtype: Type = mstype.int64) -> Tensor:
     """The integers from 0 to n - 1 in random order."""
     return ops.cast(ops.shuffle(ops.arange(n)), dtype)
 
 
-def normal(mean=0.0, std=1.0, size=None, generator=None):
+def normal(
+    mean: Number | Tensor = 0.0,
+    std: Number | Tensor = 1.0,
+    size: tuple[int, ...] | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
     """Random numbers of normal distributions.
 
     Args:
@@ -140,11 +156,11 @@ def normal(mean=0.0, std=1.0, size=None, generator=None):
     return ops.randn(*size) * std + mean
 
 
-def bernoulli(input, *, generator=None):
+def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that each element is, 0 otherwise."""
     return ops.bernoulli_ext(input)
 
 
-def multinomial(input, num_samples, replacement=False, *, generator=None):
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
     """Indices drawn from rows of weights, Int64."""
     return ops.cast(ops.multinomial(input, num_samples, replacement), mstype.int64)

@@ -1,5 +1,9 @@
 """mint's optimizers: the experimental ones' parameter groups, with PyTorch's formulas and names of states."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
@@ -7,6 +11,7 @@ from msjax.experimental.optim import moments
 from msjax.experimental.optim import optimizer as groups
 from msjax.lazy import module_placeholders
 from msjax.ops.operations import optim_ops as formulas
+from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["Adam", "AdamW", "FusedAdamW", "Optimizer", "SGD"]
 
@@ -27,12 +32,12 @@ class Optimizer(groups.Optimizer):
         ValueError: there are no Parameters, or one is in two groups.
     """
 
-    def __init__(self, params, defaults):
+    def __init__(self, params: list[Any], defaults: dict[str, Any]):
         super().__init__(params, defaults)
         self.state_step = Parameter(Tensor([0], mstype.int32), name="state_step", requires_grad=False)
         self.__dict__["_step_name"] = "state_step"
 
-    def construct(self, gradients):
+    def construct(self, gradients: tuple[Tensor, ...]) -> Tensor:
         return Tensor(super().construct(gradients))
 
 
@@ -62,7 +67,17 @@ class SGD(Optimizer):
 
     not_negative = ("momentum", "weight_decay")
 
-    def __init__(self, params, lr, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False):
+    def __init__(
+        self,
+        params: list[Any],
+        lr: float,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ):
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("For 'SGD', Nesterov's momentum needs a momentum and no dampening.")
         defaults = dict(
@@ -72,7 +87,9 @@ class SGD(Optimizer):
         self.add_state("momentum_buf")
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, step):
+    def update(
+        c: Any, value: TensorLike, grad: TensorLike, slots: tuple[JaxArray, ...], rate: TensorLike, decay: float, step: Any
+    ) -> tuple[JaxArray, tuple[JaxArray, JaxArray]]:
         if not c.momentum:
             return value - rate * grad, *slots
         return formulas.sgd(value, *slots, grad, rate, c.momentum, c.dampening, c.nesterov, first=step == 1)
@@ -96,13 +113,23 @@ class Adam(Optimizer):
 
     not_negative = ("eps", "weight_decay")
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False, *, maximize=False):
+    def __init__(
+        self,
+        params: list[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, ...] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ):
         defaults = dict(lr=lr, betas=tuple(betas), eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize)
         super().__init__(params, defaults)
         self.add_state("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, t):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike):
         return moments.adam(c, value, grad, slots, rate, t, scales_eps=False)
 
 
@@ -111,11 +138,21 @@ class AdamW(Adam):
 
     decays_gradient = False
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *, maximize=False):
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, ...] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, t):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike):
         return moments.adam(c, value * (1 - rate * decay), grad, slots, rate, t, scales_eps=False)
 
 

@@ -1,5 +1,9 @@
 """Reductions and orders along axes, as mint has them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 
 from msjax import ops
@@ -8,6 +12,11 @@ from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func.sorting import argsort_as, sort_with_indices, top_along
+from msjax.typing import JaxArray, Number, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = [
     "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum",
@@ -28,7 +37,7 @@ def _typed(input, dtype):
 # ---- values
 
 
-def sum(input, dim=None, keepdim=False, *, dtype=None):
+def sum(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Type | None = None) -> Tensor:
     """The sum over axes; of Bools and integers as Int64.
 
     Args:
@@ -46,52 +55,52 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
     return ops.sum(input, dim, keepdim, dtype=dtype)
 
 
-def mean(input, dim=None, keepdim=False, *, dtype=None):
+def mean(input: TensorLike, dim: int | None = None, keepdim: bool = False, *, dtype: Type | None = None) -> JaxArray:
     """The mean over axes; the arguments are those of `sum`."""
     return ops.mean(_typed(input, dtype), dim, keepdim)
 
 
-def prod(input, dim=None, keepdim=False, *, dtype=None):
+def prod(input: TensorLike, dim: int | None = None, keepdim: bool = False, *, dtype: Type | None = None) -> JaxArray:
     """The product over an axis, or of all elements; the arguments are those of `sum`."""
     return ops.prod(input, dim, keepdim, dtype)
 
 
-def nansum(input, dim=None, keepdim=False, *, dtype=None):
+def nansum(input: TensorLike, dim: int | None = None, keepdim: bool = False, *, dtype: Type | None = None) -> JaxArray:
     """The sum over axes, NaN left out; the arguments are those of `sum`."""
     return ops.nansum(input, dim, keepdim, dtype=dtype)
 
 
-def all(input, dim=None, keepdim=False):
+def all(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> JaxArray:
     """True where all elements over axes are true."""
     return ops.all(input, dim, keepdim)
 
 
-def any(input, dim=None, keepdim=False):
+def any(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> JaxArray:
     """True where any element over axes is true."""
     return ops.any(input, dim, keepdim)
 
 
-def amax(input, dim=(), keepdim=False):
+def amax(input: Tensor, dim: tuple[Any, ...] = (), keepdim: bool = False) -> Tensor:
     """The largest values over axes; equal ones share the gradient."""
     return ops.amax(input, dim, keepdim)
 
 
-def amin(input, dim=(), keepdim=False):
+def amin(input: Tensor, dim: tuple[Any, ...] = (), keepdim: bool = False) -> Tensor:
     """The smallest values over axes; equal ones share the gradient."""
     return ops.amin(input, dim, keepdim)
 
 
-def count_nonzero(input, dim=None):
+def count_nonzero(input: TensorLike, dim: int | None = None) -> JaxArray:
     """How many elements over axes are not zero, as Int64."""
     return ops.count_nonzero(input, () if dim is None else dim, dtype=mstype.int64)
 
 
-def logsumexp(input, dim, keepdim=False):
+def logsumexp(input: Tensor, dim: int, keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over axes, without overflow."""
     return ops.logsumexp(input, dim, keepdim)
 
 
-def softmax(input, dim, *, dtype=None):
+def softmax(input: TensorLike, dim: int, *, dtype: Type | None = None) -> JaxArray:
     """exp(input) / sum(exp(input)) along an axis."""
     return ops.softmax(input, dim, dtype=dtype)
 
@@ -127,7 +136,14 @@ std_mean = _moment("std_mean", "The standard deviation and the mean")
 var_mean = _moment("var_mean", "The variance and the mean")
 
 
-def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
+def norm(
+    input: Tensor,
+    p: Number | str = "fro",
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Type | None = None,
+) -> JaxArray:
     """The p-norm of all elements, or over axes.
 
     Args:
@@ -173,17 +189,17 @@ min.__doc__ = (
 )
 
 
-def argmax(input, dim=None, keepdim=False):
+def argmax(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> JaxArray:
     """The index of the largest value along an axis, of the flattened Tensor by default, as Int64."""
     return ops.argmax(input, dim, keepdim)
 
 
-def argmin(input, dim=None, keepdim=False):
+def argmin(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> JaxArray:
     """The index of the smallest value along an axis, of the flattened Tensor by default, as Int64."""
     return ops.cast(ops.argmin(input, dim, keepdim), mstype.int64)
 
 
-def median(input, dim=None, keepdim=False):
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The lower median of all elements; with an axis, those along it and their Int64 indices."""
     if dim is None:
         flat = ops.ravel(input)
@@ -191,7 +207,7 @@ def median(input, dim=None, keepdim=False):
     return kthvalue(input, (input.shape[dim] + 1) // 2, dim, keepdim)
 
 
-def kthvalue(input, k, dim=-1, keepdim=False):
+def kthvalue(input: TensorLike, k: int, dim: int = -1, keepdim: bool = False) -> tuple[JaxArray, JaxArray]:
     """The k-th smallest element along an axis, and its Int64 index.
 
     Raises:
@@ -205,7 +221,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     return (values, indices) if keepdim else (ops.squeeze(values, dim), ops.squeeze(indices, dim))
 
 
-def sort(input, *, dim=-1, descending=False, stable=False):
+def sort(input: Tensor, *, dim: int = -1, descending: bool = False, stable: bool = False) -> tuple[Tensor, Tensor]:
     """The elements sorted along an axis, and Int64 indices that say where each came from.
 
     Example:
@@ -218,17 +234,19 @@ def sort(input, *, dim=-1, descending=False, stable=False):
     return sort_with_indices(input, dim, descending, mstype.int64)
 
 
-def argsort(input, dim=-1, descending=False, stable=False):
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """Where each element of the Tensor sorted along an axis comes from, as Int64."""
     return argsort_as(input, dim, descending, mstype.int64)
 
 
-def topk(input, k, dim=-1, largest=True, sorted=True):
+def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) elements along an axis, in order, and their Int64 indices."""
     return top_along(input, k, -1 if dim is None else dim, largest, mstype.int64)
 
 
-def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Tensor | tuple[Tensor, Tensor]:
     """The distinct elements; with the place of each element among them and their counts, where asked for."""
     return input.unique(sorted, return_inverse, return_counts, dim)
 
@@ -236,25 +254,25 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 # ---- along an axis
 
 
-def cumsum(input, dim, dtype=None):
+def cumsum(input: TensorLike, dim: int, dtype: Type | None = None) -> JaxArray:
     """The cumulative sum along an axis; of Bools and integers as Int64."""
     if dtype is None and input.dtype.kind in "biu":
         dtype = mstype.int64
     return ops.cumsum(_typed(input, dtype), dim)
 
 
-def cumprod(input, dim, dtype=None):
+def cumprod(input: TensorLike, dim: int, dtype: Type | None = None) -> JaxArray:
     """The cumulative product along an axis; of Bools and integers as Int64."""
     if dtype is None and input.dtype.kind in "biu":
         dtype = mstype.int64
     return ops.cumprod(_typed(input, dtype), dim)
 
 
-def cummax(input, dim):
+def cummax(input: TensorLike, dim: int) -> tuple[JaxArray, JaxArray]:
     """The cumulative maximum along an axis, and Int64 indices."""
     return _int64(ops.cummax(input, dim))
 
 
-def cummin(input, dim):
+def cummin(input: TensorLike, dim: int) -> tuple[JaxArray, JaxArray]:
     """The cumulative minimum along an axis, and Int64 indices."""
     return _int64(ops.cummin(input, dim))

@@ -1,5 +1,7 @@
 """Names of mint that are functions of ops, or nearly so."""
 
+from __future__ import annotations
+
 import jax
 
 from msjax import ops
@@ -7,6 +9,7 @@ from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func.arithmetic import sub_method
 from msjax.ops.function.math_func.tables import renamed
+from msjax.typing import JaxArray, TensorLike
 
 __all__ = [
     "add", "addcdiv", "addcmul", "addr", "allclose", "baddbmm", "cdist", "clip", "constexpr", "equal", "fix", "item", "sub",
@@ -38,12 +41,12 @@ fix = ops.trunc
 __all__.append("bitwise_not")
 
 
-def isnan(tensor):
+def isnan(tensor: TensorLike) -> bool:
     """True where an element is no number."""
     return ops.not_equal(tensor, tensor)
 
 
-def add(input, other, *, alpha=1):
+def add(input: Tensor, other: Tensor, *, alpha: int = 1) -> Tensor:
     """input + alpha * other, elementwise with broadcasting.
 
     Example:
@@ -55,37 +58,37 @@ def add(input, other, *, alpha=1):
     return ops.add(input, other if alpha == 1 else ops.mul(other, alpha))
 
 
-def sub(input, other, *, alpha=1):
+def sub(input: TensorLike, other: TensorLike, *, alpha: int = 1) -> JaxArray:
     """input - alpha * other, elementwise with broadcasting."""
     return sub_method(input, other if alpha == 1 else ops.mul(other, alpha))
 
 
-def addcmul(input, tensor1, tensor2, *, value=1):
+def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> JaxArray:
     """input + value * tensor1 * tensor2, elementwise with broadcasting."""
     return input + tensor1 * tensor2 * value
 
 
-def addcdiv(input, tensor1, tensor2, *, value=1):
+def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> JaxArray:
     """input + value * tensor1 / tensor2, elementwise with broadcasting."""
     return input + tensor1 / tensor2 * value
 
 
-def addr(input, vec1, vec2, *, beta=1, alpha=1):
+def addr(input: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: int = 1, alpha: int = 1) -> JaxArray:
     """beta * input + alpha * the products of all elements of two vectors."""
     return input * beta + ops.outer(vec1, vec2) * alpha
 
 
-def vdot(input, other):
+def vdot(input: TensorLike, other: TensorLike):
     """The dot product of two vectors, the first one conjugated."""
     return ops.dot(ops.conj(input) if input.is_complex() else input, other)
 
 
-def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
+def allclose(input: TensorLike, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements are close; see `isclose`."""
     return bool(ops.isclose(input, other, rtol, atol, equal_nan).all())
 
 
-def equal(input, other) -> bool:
+def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two Tensors have one shape and equal elements.
 
     Example:
@@ -97,7 +100,7 @@ def equal(input, other) -> bool:
     return input.shape == other.shape and bool((input == other).all())
 
 
-def item(input):
+def item(input: TensorLike):
     """The only element as a Python number.
 
     Raises:
@@ -108,7 +111,7 @@ def item(input):
     return input.item()
 
 
-def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> JaxArray:
     """The p-norm distance of each row of one Tensor to each of the other; `compute_mode` is without effect."""
     return ops.cdist(x1, x2, p)
 
@@ -118,7 +121,9 @@ def _triangular(b, A, upper, transpose, unit):
     return jax.scipy.linalg.solve_triangular(A, b, trans=int(transpose), lower=not upper, unit_diagonal=unit)
 
 
-def triangular_solve(b, A, upper=True, transpose=False, unitriangular=False):
+def triangular_solve(
+    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> tuple[Tensor, Tensor]:
     """The solution x of ``A @ x = b`` for a triangular matrix, and the matrix.
 
     Args:

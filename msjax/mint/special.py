@@ -1,7 +1,16 @@
 """mint's special functions."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from msjax import ops
 from msjax.lazy import module_placeholders
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = ["erfc", "exp2", "expm1", "log1p", "log_softmax", "round", "sinc"]
 
@@ -13,7 +22,7 @@ round = ops.round
 sinc = ops.sinc
 
 
-def log_softmax(input, dim=None, *, dtype=None):
+def log_softmax(input: TensorLike, dim: int | None = None, *, dtype: Type | None = None) -> JaxArray:
     """log(softmax(input)) along an axis; the last by default."""
     return ops.log_softmax(input if dtype is None else ops.cast(input, dtype), -1 if dim is None else dim)
 

@@ -1,6 +1,9 @@
 """Learning rates as lists, one for each step."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 
 from msjax.checks import check_bool, check_float, check_positive_int, check_type
 
@@ -10,7 +13,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def piecewise_constant_lr(milestone, learning_rates) -> list:
+def piecewise_constant_lr(milestone: Sequence[int], learning_rates: Sequence[float]) -> list:
     """A learning rate that stays the same between milestones.
 
     Args:
@@ -60,7 +63,9 @@ def _decayed(who, learning_rate, decay_rate, total_step, step_per_epoch, decay_e
     return [formula(epoch // decay_epoch if is_stair else epoch / decay_epoch) for epoch in epochs]
 
 
-def exponential_decay_lr(learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair=False) -> list:
+def exponential_decay_lr(
+    learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False
+) -> list:
     """learning_rate * decay_rate ** (epoch / decay_epoch) for each step.
 
     Args:
@@ -82,7 +87,9 @@ def exponential_decay_lr(learning_rate, decay_rate, total_step, step_per_epoch, 
     )  # fmt: skip
 
 
-def natural_exp_decay_lr(learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair=False) -> list:
+def natural_exp_decay_lr(
+    learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False
+) -> list:
     """learning_rate * exp(-decay_rate * epoch) for each step; with `is_stair`, of the last multiple of `decay_epoch`.
 
     Args:
@@ -99,7 +106,9 @@ def natural_exp_decay_lr(learning_rate, decay_rate, total_step, step_per_epoch, 
     )  # fmt: skip
 
 
-def inverse_decay_lr(learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair=False) -> list:
+def inverse_decay_lr(
+    learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False
+) -> list:
     """learning_rate / (1 + decay_rate * epoch / decay_epoch) for each step.
 
     Args:
@@ -116,7 +125,7 @@ def inverse_decay_lr(learning_rate, decay_rate, total_step, step_per_epoch, deca
     )  # fmt: skip
 
 
-def cosine_decay_lr(min_lr, max_lr, total_step, step_per_epoch, decay_epoch) -> list:
+def cosine_decay_lr(min_lr: float, max_lr: float, total_step: int, step_per_epoch: int, decay_epoch: int) -> list:
     """From `max_lr` down to `min_lr` in `decay_epoch` epochs, along a half wave of the cosine.
 
     Args:
@@ -139,7 +148,13 @@ def cosine_decay_lr(min_lr, max_lr, total_step, step_per_epoch, decay_epoch) -> 
 
 
 def polynomial_decay_lr(
-    learning_rate, end_learning_rate, total_step, step_per_epoch, decay_epoch, power, update_decay_epoch=False
+    learning_rate: float,
+    end_learning_rate: float,
+    total_step: int,
+    step_per_epoch: int,
+    decay_epoch: int,
+    power: float,
+    update_decay_epoch: bool = False,
 ) -> list:
     """From `learning_rate` to `end_learning_rate` in `decay_epoch` epochs, along a polynomial.
 
@@ -169,7 +184,7 @@ def polynomial_decay_lr(
     return rates
 
 
-def warmup_lr(learning_rate, total_step, step_per_epoch, warmup_epoch) -> list:
+def warmup_lr(learning_rate: float, total_step: int, step_per_epoch: int, warmup_epoch: int) -> list:
     """Up to `learning_rate` in `warmup_epoch` equal steps, an epoch each.
 
     Args:

@@ -1,5 +1,7 @@
 """Learning rates that follow from the number of the step."""
 
+from __future__ import annotations
+
 import math
 
 import jax.numpy as jnp
@@ -29,7 +31,7 @@ class LearningRateSchedule(Cell):
         0.05
     """
 
-    def construct(self, global_step):
+    def construct(self, global_step: Tensor):
         raise NotImplementedError(f"{type(self).__name__} defines no 'construct'.")
 
 
@@ -169,7 +171,7 @@ class CosineDecayLR(LearningRateSchedule):
         0.05
     """
 
-    def __init__(self, min_lr, max_lr, decay_steps):
+    def __init__(self, min_lr: float, max_lr: float, decay_steps: int):
         super().__init__()
         self.min_lr = check_float(min_lr, "min_lr", "CosineDecayLR", low=0)
         self.max_lr = check_float(max_lr, "max_lr", "CosineDecayLR", above=0)
@@ -177,7 +179,7 @@ class CosineDecayLR(LearningRateSchedule):
         if min_lr >= max_lr:
             raise ValueError(f"For 'CosineDecayLR', 'max_lr' should be greater than 'min_lr', but got {max_lr} and {min_lr}.")
 
-    def construct(self, global_step):
+    def construct(self, global_step: Tensor) -> Tensor:
         return _rate(_cosine, global_step, self.min_lr, self.max_lr, self.decay_steps)
 
 
@@ -199,7 +201,9 @@ class PolynomialDecayLR(LearningRateSchedule):
         0.05
     """
 
-    def __init__(self, learning_rate, end_learning_rate, decay_steps, power, update_decay_steps=False):
+    def __init__(
+        self, learning_rate: float, end_learning_rate: float, decay_steps: int, power: float, update_decay_steps: bool = False
+    ):
         super().__init__()
         self.learning_rate = check_float(learning_rate, "learning_rate", "PolynomialDecayLR", above=0)
         self.end_learning_rate = check_float(end_learning_rate, "end_learning_rate", "PolynomialDecayLR", low=0)
@@ -207,7 +211,7 @@ class PolynomialDecayLR(LearningRateSchedule):
         self.power = check_float(power, "power", "PolynomialDecayLR", above=0)
         self.update_decay_steps = check_bool(update_decay_steps, "update_decay_steps", "PolynomialDecayLR")
 
-    def construct(self, global_step):
+    def construct(self, global_step: Tensor) -> Tensor:
         settings = self.learning_rate, self.end_learning_rate, self.decay_steps, self.power, self.update_decay_steps
         return _rate(_polynomial, global_step, *settings)
 
@@ -226,10 +230,10 @@ class WarmUpLR(LearningRateSchedule):
         0.05
     """
 
-    def __init__(self, learning_rate, warmup_steps):
+    def __init__(self, learning_rate: float, warmup_steps: int):
         super().__init__()
         self.learning_rate = check_float(learning_rate, "learning_rate", "WarmUpLR", low=0)
         self.warmup_steps = check_positive_int(warmup_steps, "warmup_steps", "WarmUpLR")
 
-    def construct(self, global_step):
+    def construct(self, global_step: Tensor) -> Tensor:
         return _rate(_warm_up, global_step, self.learning_rate, self.warmup_steps)

@@ -1,12 +1,16 @@
 """Helpers for making networks."""
 
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Iterator
+from typing import Any
 
 __all__ = ["no_init_parameters"]
 
 
 @contextlib.contextmanager
-def no_init_parameters():
+def no_init_parameters() -> Iterator[Any]:
     """A context in which networks are made whose data will be loaded from a checkpoint.
 
     MindSpore leaves their Parameters without data until then. Here Parameters have data from the start, so the

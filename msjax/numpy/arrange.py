@@ -1,5 +1,10 @@
 """Shapes, axes and repetition under numpy's names."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -8,6 +13,11 @@ from msjax.autograd.op import Op, apply
 from msjax.numpy.lifting import tensor, tensors
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.casting import ints
+from msjax.typing import ArrayLike, JaxArray, Number
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = [
     "apply_along_axis", "apply_over_axes", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to",
@@ -16,17 +26,17 @@ __all__ = [
 ]  # fmt: skip
 
 
-def reshape(x, new_shape):
+def reshape(x: ArrayLike, new_shape: Any) -> Tensor:
     """The same elements in another shape; one -1 is worked out."""
     return ops.reshape(tensor(x), new_shape)
 
 
-def ravel(x):
+def ravel(x: ArrayLike) -> Tensor:
     """The elements as one axis."""
     return ops.ravel(tensor(x))
 
 
-def size(a, axis=None) -> int:
+def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements, or the size of an axis."""
     a = tensor(a)
     return a.size if axis is None else a.shape[axis]
@@ -37,28 +47,28 @@ def _expand(a, axis):
     return jnp.expand_dims(a, axis)
 
 
-def expand_dims(a, axis):
+def expand_dims(a: ArrayLike, axis: int) -> JaxArray:
     """New axes of size 1 at the positions `axis`, an int or a tuple."""
     return _expand(tensor(a), freeze(axis))
 
 
-def squeeze(a, axis=None):
+def squeeze(a: ArrayLike, axis: tuple[int, ...] | None = None) -> JaxArray:
     """Without axes of size 1: all of them, or those named."""
     return ops.squeeze(tensor(a), freeze(axis))
 
 
-def transpose(a, axes=None):
+def transpose(a: ArrayLike, axes: int | Sequence[int] | None = None) -> Tensor:
     """The axes in another order, reversed by default."""
     a = tensor(a)
     return ops.transpose(a, tuple(range(a.ndim))[::-1] if axes is None else axes)
 
 
-def swapaxes(x, axis1, axis2):
+def swapaxes(x: ArrayLike, axis1: int, axis2: Any) -> JaxArray:
     """Two axes exchanged."""
     return ops.swapaxes(tensor(x), axis1, axis2)
 
 
-def moveaxis(a, source, destination):
+def moveaxis(a: ArrayLike, source: int, destination: int) -> JaxArray:
     """Axes moved to other positions, the others in their order."""
     return ops.moveaxis(tensor(a), freeze(source), freeze(destination))
 
@@ -68,7 +78,7 @@ def _rollaxis(x, axis, start):
     return jnp.rollaxis(x, axis, start)
 
 
-def rollaxis(x, axis, start=0):
+def rollaxis(x: ArrayLike, axis: int | Sequence[int], start: int = 0):
     """An axis moved in front of the axis `start`."""
     return _rollaxis(tensor(x), axis, start)
 
@@ -89,50 +99,50 @@ atleast_2d = _atleast(ops.atleast_2d, "Arrays with at least two axes; new ones g
 atleast_3d = _atleast(ops.atleast_3d, "Arrays with at least three axes: (n,) becomes (1, n, 1), (m, n) becomes (m, n, 1).")
 
 
-def broadcast_to(array, shape):
+def broadcast_to(array: ArrayLike, shape: tuple[int, ...]) -> Tensor:
     """The array repeated to a larger shape."""
     return ops.broadcast_to(tensor(array), ints(shape))
 
 
-def broadcast_arrays(*args):
+def broadcast_arrays(*args: Any):
     """Arrays repeated to the shape that all of them fit, as a list."""
     args = tensors(args)
     shape = np.broadcast_shapes(*(a.shape for a in args))
     return [ops.broadcast_to(a, shape) for a in args]
 
 
-def tile(a, reps):
+def tile(a: ArrayLike, reps: int | Sequence[int]) -> Tensor:
     """The array repeated along its axes."""
     return ops.tile(tensor(a), ints(reps))
 
 
-def repeat(a, repeats, axis=None):
+def repeat(a: ArrayLike, repeats: Any, axis: int | Sequence[int] | None = None):
     """Each element, or each slice along an axis, repeated where it stands."""
     return ops.repeat_interleave(tensor(a), repeats, axis)
 
 
-def flip(m, axis=None):
+def flip(m: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     """The order of elements reversed along axes, all by default."""
     m = tensor(m)
     return ops.flip(m, tuple(range(m.ndim)) if axis is None else ints(axis))
 
 
-def fliplr(m):
+def fliplr(m: Any):
     """The order of elements reversed along the second axis."""
     return ops.flip(tensor(m), (1,))
 
 
-def flipud(m):
+def flipud(m: Any):
     """The order of elements reversed along the first axis."""
     return ops.flip(tensor(m), (0,))
 
 
-def rot90(a, k=1, axes=(0, 1)):
+def rot90(a: ArrayLike, k: int = 1, axes: tuple[int, ...] = (0, 1)):
     """The plane of two axes turned by k times 90 degrees."""
     return ops.rot90(tensor(a), k, ints(axes))
 
 
-def roll(a, shift, axis=None):
+def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     """Elements moved along axes, those that leave coming in at the other end; the flattened array by default."""
     return ops.roll(tensor(a), freeze(shift), freeze(axis))
 
@@ -140,7 +150,7 @@ def roll(a, shift, axis=None):
 _GRID = Op("meshgrid", lambda *args: tuple(jnp.meshgrid(*args[:-2], sparse=args[-2], indexing=args[-1])), int_grad=True)
 
 
-def meshgrid(*xi, sparse=False, indexing="xy"):
+def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> tuple[Tensor, Tensor]:
     """Grids of coordinates from vectors, as a tuple; with `sparse`, arrays that broadcast to them.
 
     Example:
@@ -157,7 +167,7 @@ def meshgrid(*xi, sparse=False, indexing="xy"):
     return apply(_GRID, tensors(xi), (sparse, indexing))
 
 
-def ix_(*args):
+def ix_(*args: Any):
     """Vectors shaped so that together they index the grid of their elements."""
     args = tensors(args)
     return tuple(ops.reshape(a, (1,) * i + (-1,) + (1,) * (len(args) - 1 - i)) for i, a in enumerate(args))
@@ -171,7 +181,16 @@ def _pad(arr, pad_width, mode, options):
     return jnp.pad(arr, pad_width, mode, **dict(options))
 
 
-def pad(arr, pad_width, mode="constant", stat_length=None, constant_values=0, end_values=0, reflect_type="even", **kwargs):
+def pad(
+    arr: ArrayLike,
+    pad_width: int | tuple[int, ...],
+    mode: str | Callable[..., Any] = "constant",
+    stat_length: int | tuple[int, ...] | None = None,
+    constant_values: Number | tuple[Any, ...] = 0,
+    end_values: Number | tuple[Any, ...] = 0,
+    reflect_type: str = "even",
+    **kwargs: Any,
+) -> Tensor:
     """The array with elements added at its edges.
 
     Args:
@@ -199,7 +218,7 @@ def pad(arr, pad_width, mode="constant", stat_length=None, constant_values=0, en
 # ---- functions along axes
 
 
-def apply_along_axis(func1d, axis, arr, *args, **kwargs):
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any):
     """A function of vectors called on each vector along an axis, and the results put in its place.
 
     Args:
@@ -217,7 +236,7 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     return ops.moveaxis(out, tuple(range(len(rest), out.ndim)), tuple(range(axis, axis + made))) if made else out
 
 
-def apply_over_axes(func, a, axes):
+def apply_over_axes(func: Any, a: ArrayLike, axes: int | Sequence[int]):
     """A function of (array, axis) called for one axis after the other; a reduced axis comes back with size 1."""
     a = tensor(a)
     for axis in ints(axes):

@@ -1,5 +1,9 @@
 """Arrays from numbers, shapes and windows under numpy's names."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -10,6 +14,11 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.numpy.lifting import as_type, floating, number, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
+from msjax.typing import ArrayLike, JaxArray
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = [
     "arange", "array", "array_str", "asarray", "asfarray", "bartlett", "blackman", "copy", "empty", "empty_like", "eye",
@@ -26,7 +35,7 @@ def _type(dtype, default=None):
 # ---- from data
 
 
-def array(obj, dtype=None, copy=True, ndmin=0):
+def array(obj: ArrayLike, dtype: Type | None = None, copy: bool = True, ndmin: int = 0) -> Tensor:
     """A Tensor of numbers, lists, arrays or a Tensor.
 
     Args:
@@ -46,23 +55,23 @@ def array(obj, dtype=None, copy=True, ndmin=0):
     return ops.identity(out) if out is obj else out
 
 
-def asarray(a, dtype=None):
+def asarray(a: ArrayLike, dtype: Type | None = None):
     """A Tensor of numbers, lists or arrays; a Tensor of the right type as it is."""
     return as_type(tensor(a), _type(dtype)) if dtype is not None else tensor(a)
 
 
-def asfarray(a, dtype=mstype.float32):
+def asfarray(a: ArrayLike, dtype: Type = mstype.float32) -> Tensor:
     """A Tensor of floating numbers, Float32 by default."""
     dtype = mstype.as_dtype(dtype)
     return as_type(tensor(a), dtype if dtype.kind == "f" else mstype.float32)
 
 
-def copy(a):
+def copy(a: ArrayLike):
     """A new Tensor of the same data."""
     return ops.identity(tensor(a))
 
 
-def array_str(a) -> str:
+def array_str(a: ArrayLike) -> str:
     """The elements as text."""
     return str(tensor(a))
 
@@ -74,22 +83,22 @@ def _filled(shape, value, dtype):
     return wrap(jnp.full(ints(shape), value, mstype.to_jax(dtype)))
 
 
-def zeros(shape, dtype=mstype.float32):
+def zeros(shape: tuple[int, ...], dtype: Type = mstype.float32) -> Tensor:
     """Zeros of a shape, Float32 by default."""
     return _filled(shape, 0, _type(dtype, mstype.float32))
 
 
-def ones(shape, dtype=mstype.float32):
+def ones(shape: int | tuple[int, ...], dtype: Type = mstype.float32) -> Tensor:
     """Ones of a shape, Float32 by default."""
     return _filled(shape, 1, _type(dtype, mstype.float32))
 
 
-def empty(shape, dtype=mstype.float32):
+def empty(shape: tuple[int, ...], dtype: Type = mstype.float32):
     """Zeros of a shape: jax leaves no memory unset."""
     return zeros(shape, dtype)
 
 
-def full(shape, fill_value, dtype=None):
+def full(shape: tuple[int, ...], fill_value: float, dtype: Type | None = None) -> Tensor:
     """One value in a shape, of the value's type by default."""
     value = tensor(fill_value)
     return ops.broadcast_to(as_type(value, _type(dtype)), ints(shape))
@@ -107,7 +116,7 @@ zeros_like = _like(0)
 ones_like = _like(1)
 
 
-def empty_like(prototype, dtype=None, shape=None):
+def empty_like(prototype: Any, dtype: Type | None = None, shape: tuple[int, ...] | None = None):
     return zeros_like(prototype, dtype, shape)
 
 
@@ -116,23 +125,23 @@ for _function, _what in ((zeros_like, "Zeros"), (ones_like, "Ones"), (empty_like
 zeros_like.__name__, ones_like.__name__, empty_like.__name__ = "zeros_like", "ones_like", "empty_like"
 
 
-def full_like(a, fill_value, dtype=None, shape=None):
+def full_like(a: ArrayLike, fill_value: int, dtype: Type | None = None, shape: tuple[int, ...] | None = None) -> Tensor:
     """One value in another array's shape and type, or in those given."""
     a = tensor(a)
     return ops.broadcast_to(as_type(tensor(fill_value), _type(dtype, a.dtype)), a.shape if shape is None else ints(shape))
 
 
-def eye(N, M=None, k=0, dtype=mstype.float32):
+def eye(N: int, M: ArrayLike | None = None, k: int = 0, dtype: Type = mstype.float32) -> Tensor:
     """Ones on the diagonal number `k` of a matrix of shape (N, M), zeros elsewhere."""
     return wrap(jnp.eye(N, M, k, mstype.to_jax(_type(dtype, mstype.float32))))
 
 
-def identity(n, dtype=mstype.float32):
+def identity(n: int, dtype: Type = mstype.float32) -> Tensor:
     """The identity matrix of size `n`."""
     return eye(n, dtype=dtype)
 
 
-def tri(N, M=None, k=0, dtype=mstype.float32):
+def tri(N: int, M: ArrayLike | None = None, k: int = 0, dtype: Type = mstype.float32):
     """Ones on and below the diagonal number `k` of a matrix of shape (N, M), zeros elsewhere."""
     return wrap(jnp.tri(N, M, k, mstype.to_jax(_type(dtype, mstype.float32))))
 
@@ -140,7 +149,7 @@ def tri(N, M=None, k=0, dtype=mstype.float32):
 # ---- ranges
 
 
-def arange(start, stop=None, step=None, dtype=None):
+def arange(start: int, stop: int | None = None, step: int | None = None, dtype: Type | None = None) -> Tensor:
     """Numbers from `start` up to, without, `stop`.
 
     Example:
@@ -159,7 +168,15 @@ def _linspace(start, stop, num, endpoint, axis):
     return jnp.linspace(start, stop, num, endpoint, axis=axis)
 
 
-def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Type | None = None,
+    axis: int = 0,
+) -> Tensor:
     """`num` numbers at equal distances.
 
     Args:
@@ -175,20 +192,28 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     return (out, (stop - start) / max(num - 1 if endpoint else num, 1)) if retstep else out
 
 
-def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
+def logspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: float = 10.0,
+    dtype: Type | None = None,
+    axis: int = 0,
+) -> Tensor:
     """`num` powers of `base`, whose exponents stand at equal distances from `start` to `stop`."""
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     return as_type(ops.pow(Tensor(float(base), exponents.dtype), exponents), _type(dtype))
 
 
-def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, dtype: Type | None = None, axis: int = 0):
     """`num` numbers, each by the same factor larger than the one before."""
     start, stop = floating(start), floating(stop)
     ratio = ops.log(stop / start)
     return as_type(start * ops.exp(linspace(ops.zeros_like(ratio), ratio, num, endpoint, axis=axis)), _type(dtype))
 
 
-def indices(dimensions, dtype=mstype.int32, sparse=False):
+def indices(dimensions: Any, dtype: Type = mstype.int32, sparse: bool = False):
     """The indices of a grid of a shape, a tuple of one array for each axis; with `sparse`, of arrays that broadcast."""
     grids = [wrap(as_array(g, _type(dtype))) for g in np.indices(ints(dimensions), sparse=sparse)]
     return tuple(grids)
@@ -215,22 +240,22 @@ ogrid = _Grid(False)
 # ---- triangles
 
 
-def tril_indices(n, k=0, m=None):
+def tril_indices(n: int, k: int = 0, m: Any = None):
     """(rows, columns) of the lower triangle of a matrix of shape (n, m)."""
     return tuple(wrap(as_array(i, mstype.int32)) for i in np.tril_indices(n, k, m))
 
 
-def triu_indices(n, k=0, m=None):
+def triu_indices(n: int, k: int = 0, m: Any = None):
     """(rows, columns) of the upper triangle of a matrix of shape (n, m)."""
     return tuple(wrap(as_array(i, mstype.int32)) for i in np.triu_indices(n, k, m))
 
 
-def tril_indices_from(arr, k=0):
+def tril_indices_from(arr: ArrayLike, k: int = 0):
     """(rows, columns) of the lower triangle of a matrix."""
     return tril_indices(arr.shape[-2], k, arr.shape[-1])
 
 
-def triu_indices_from(arr, k=0):
+def triu_indices_from(arr: ArrayLike, k: int = 0):
     """(rows, columns) of the upper triangle of a matrix."""
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 
@@ -240,7 +265,7 @@ def _vander(x, N, increasing):
     return jnp.vander(x, N, increasing)
 
 
-def vander(x, N=None, increasing=False):
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> JaxArray:
     """A matrix whose columns are powers of a vector, the highest first."""
     return _vander(tensor(x), N, increasing)
 
@@ -265,12 +290,12 @@ hanning = _window(np.hanning, "The Hann")
 # ---- random numbers
 
 
-def rand(*shape, dtype=mstype.float32):
+def rand(*shape: Any, dtype: Type = mstype.float32) -> Tensor:
     """Random numbers between 0 and 1 in a shape."""
     return ops.rand(*_shape(shape), dtype=_type(dtype))
 
 
-def randn(*shape, dtype=mstype.float32):
+def randn(*shape: Any, dtype: Type = mstype.float32) -> Tensor:
     """Random numbers of the standard normal distribution in a shape."""
     return ops.randn(*_shape(shape), dtype=_type(dtype))
 
@@ -279,7 +304,7 @@ def _shape(shape):
     return tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape or (1,)
 
 
-def randint(minval, maxval=None, shape=None, dtype=mstype.int32):
+def randint(minval: Any, maxval: Any = None, shape: tuple[int, ...] | None = None, dtype: Type = mstype.int32) -> Tensor:
     """Random integers from `minval` up to, without, `maxval`; from 0 on with one number."""
     low, high = (0, minval) if maxval is None else (minval, maxval)
     return ops.randint(low, high, (1,) if shape is None else ints(shape), dtype=_type(dtype))

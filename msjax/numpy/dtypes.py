@@ -1,11 +1,18 @@
 """Data types under numpy's names, and what type a computation has."""
 
+from __future__ import annotations
+
 import builtins
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = ["float_", "inf", "int_", "isscalar", "nan", "pi", "promote_types", "result_type", "uint"]
 
@@ -23,7 +30,7 @@ _SHORT = {"b1": "bool", "?": "bool"} | {
 }
 
 
-def dtype_of(value):
+def dtype_of(value: Type | str) -> Type:
     """The data type of a Tensor, Python number, data type or its name."""
     if isinstance(value, Tensor):
         return value.dtype
@@ -42,7 +49,7 @@ def dtype_of(value):
     return mstype.as_dtype(value)
 
 
-def promote_types(type1, type2):
+def promote_types(type1: Type, type2: Type) -> Type:
     """The smallest data type to which both can be converted.
 
     Example:
@@ -54,7 +61,7 @@ def promote_types(type1, type2):
     return mstype.from_np(jnp.promote_types(dtype_of(type1).np, dtype_of(type2).np))
 
 
-def result_type(*arrays_and_dtypes):
+def result_type(*arrays_and_dtypes: Any) -> Type:
     """The data type that arrays, numbers and data types are computed in together.
 
     Example:
@@ -69,7 +76,7 @@ def result_type(*arrays_and_dtypes):
     return found
 
 
-def isscalar(element) -> bool:
+def isscalar(element: float) -> bool:
     """True for a Python number or str.
 
     Example:

@@ -1,5 +1,9 @@
 """Elementwise functions under numpy's names."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 
 from msjax import ops
@@ -9,6 +13,11 @@ from msjax.numpy.lifting import as_type, floating, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.math_func.tables import renamed
+from msjax.typing import ArrayLike, JaxArray, Number
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = ["clip", "fix", "interp", "isclose", "isneginf", "isposinf", "unwrap"]
 
@@ -162,22 +171,22 @@ for _name, (_function, _doc) in _BINARY.items():
     __all__.append(_name)
 
 
-def fix(x):
+def fix(x: ArrayLike):
     """The integer part."""
     return _fix(floating(x))
 
 
-def isneginf(x):
+def isneginf(x: ArrayLike) -> bool:
     """True where x is minus infinity."""
     return ops.isneginf(floating(x))
 
 
-def isposinf(x):
+def isposinf(x: ArrayLike) -> bool:
     """True where x is plus infinity."""
     return ops.isposinf(floating(x))
 
 
-def divmod(x1, x2, dtype=None):
+def divmod(x1: Any, x2: Any, dtype: Type | None = None):
     """(x1 // x2, x1 % x2), elementwise with broadcasting."""
     x1, x2 = tensor(x1), _operand(x2)
     return as_type((ops.floor_divide(x1, x2), ops.floor_mod(x1, x2)), dtype)
@@ -186,7 +195,7 @@ def divmod(x1, x2, dtype=None):
 __all__.append("divmod")
 
 
-def clip(x, xmin, xmax, dtype=None):
+def clip(x: ArrayLike, xmin: int, xmax: int, dtype: Type | None = None) -> Tensor:
     """Values limited to [xmin, xmax]; either may be None.
 
     Example:
@@ -200,7 +209,7 @@ def clip(x, xmin, xmax, dtype=None):
     return as_type(ops.clamp(tensor(x), xmin, xmax), dtype)
 
 
-def isclose(a, b, rtol=1e-05, atol=1e-08, equal_nan=False):
+def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> JaxArray:
     """True where |a - b| <= atol + rtol * |b|."""
     return _isclose(tensor(a), tensor(b), float(rtol), float(atol), bool(equal_nan))
 
@@ -215,7 +224,7 @@ def _interp(x, xp, fp, left, right):
     return jnp.interp(x, xp, fp, left, right)
 
 
-def interp(x, xp, fp, left=None, right=None):
+def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Number | None = None, right: Number | None = None):
     """Values of the function that joins the points (xp, fp) by straight lines.
 
     Args:
@@ -231,6 +240,6 @@ def _unwrap(p, discont, axis):
     return jnp.unwrap(p, discont, axis)
 
 
-def unwrap(p, discont=3.141592653589793, axis=-1):
+def unwrap(p: Any, discont: float = 3.141592653589793, axis: int = -1):
     """Angles without jumps of more than `discont`, by multiples of two pi."""
     return _unwrap(floating(p), float(discont), axis)

@@ -1,5 +1,10 @@
 """Histograms and counts under numpy's names."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -9,11 +14,12 @@ from msjax.common.arrays import as_array, concrete
 from msjax.common.tensor import Tensor, wrap
 from msjax.numpy.lifting import floating, tensor
 from msjax.ops.dispatch.operator import operator
+from msjax.typing import ArrayLike
 
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
 
-def bincount(x, weights=None, minlength=0, length=None):
+def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, length: int | None = None) -> Tensor:
     """How often each integer from 0 on occurs, or the sum of the weights of its occurrences, as Float32.
 
     Args:
@@ -42,7 +48,9 @@ def _float32(array):
     return wrap(as_array(np.asarray(array), mstype.float32))
 
 
-def histogram_bin_edges(a, bins=10, range=None, weights=None):
+def histogram_bin_edges(
+    a: ArrayLike, bins: ArrayLike = 10, range: tuple[Any, ...] | None = None, weights: ArrayLike | None = None
+):
     """The edges of the intervals of a histogram.
 
     Args:
@@ -68,7 +76,13 @@ def _histogram(a, edges, weights, density):
     return counts / jnp.diff(edges) / jnp.sum(counts) if density else counts
 
 
-def histogram(a, bins=10, range=None, weights=None, density=False):
+def histogram(
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: tuple[Any, ...] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool = False,
+) -> tuple[Tensor, Tensor]:
     """How many elements fall into each of a row of intervals.
 
     Args:
@@ -85,7 +99,13 @@ def histogram(a, bins=10, range=None, weights=None, density=False):
     return _histogram(floating(a), edges, None if weights is None else floating(weights), bool(density)), edges
 
 
-def histogramdd(sample, bins=10, range=None, weights=None, density=False):
+def histogramdd(
+    sample: ArrayLike,
+    bins: int | Sequence[int] = 10,
+    range: tuple[Any, ...] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool = False,
+) -> tuple[Tensor, Tensor]:
     """How many points of several coordinates fall into each cell of a grid.
 
     Args:
@@ -109,7 +129,9 @@ def histogramdd(sample, bins=10, range=None, weights=None, density=False):
     return _float32(counts), [_float32(e) for e in edges]
 
 
-def histogram2d(x, y, bins=10, range=None, weights=None, density=False):
+def histogram2d(
+    x: ArrayLike, y: ArrayLike, bins: int = 10, range: Any = None, weights: ArrayLike | None = None, density: bool = False
+) -> tuple[Tensor, Tensor]:
     """How many points (x, y) fall into each cell of a grid: (counts as Float32, edges of x, edges of y)."""
     if isinstance(bins, (Tensor, np.ndarray)):
         bins = [bins, bins]

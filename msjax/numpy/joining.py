@@ -1,8 +1,18 @@
 """Joining and splitting under numpy's names."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from msjax import ops
 from msjax.numpy.lifting import tensor, tensors
 from msjax.ops.dispatch.operator import freeze
+from msjax.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = [
     "append", "array_split", "column_stack", "concatenate", "dsplit", "dstack", "hsplit", "hstack", "split", "stack",
@@ -10,7 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def concatenate(arrays, axis=0):
+def concatenate(arrays: tuple[Tensor, ...], axis: int = 0) -> Tensor:
     """Arrays joined along an axis; flattened first if that is None.
 
     Example:
@@ -23,37 +33,37 @@ def concatenate(arrays, axis=0):
     return ops.concat([ops.ravel(a) for a in arrays] if axis is None else arrays, 0 if axis is None else axis)
 
 
-def append(arr, values, axis=None):
+def append(arr: ArrayLike, values: Any, axis: int | Sequence[int] | None = None):
     """`values` joined to the end of an array along an axis; flattened first if that is None."""
     return concatenate((arr, values), axis)
 
 
-def stack(arrays, axis=0):
+def stack(arrays: Any, axis: int = 0) -> Tensor:
     """Arrays of one shape joined along a new axis."""
     return ops.stack(tensors(arrays), axis)
 
 
-def hstack(tup):
+def hstack(tup: Any):
     """Arrays joined along the second axis; 1-d ones along their only axis."""
     return ops.hstack(tensors(tup))
 
 
-def vstack(tup):
+def vstack(tup: Any):
     """Arrays joined along the first axis; 1-d ones as rows."""
     return ops.vstack(tensors(tup))
 
 
-def dstack(tup):
+def dstack(tup: Any):
     """Arrays joined along the third axis, which is added where it is missing."""
     return ops.dstack(tensors(tup))
 
 
-def column_stack(tup):
+def column_stack(tup: Any):
     """Arrays joined along the second axis; 1-d ones as columns."""
     return ops.column_stack(tensors(tup))
 
 
-def split(x, indices_or_sections, axis=0):
+def split(x: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
     """Pieces along an axis: a number of equal ones, or those between positions to cut at.
 
     Raises:
@@ -65,22 +75,22 @@ def split(x, indices_or_sections, axis=0):
     return ops.tensor_split(x, where, axis)
 
 
-def array_split(x, indices_or_sections, axis=0):
+def array_split(x: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0):
     """Pieces along an axis, the first ones larger by one where the number doesn't divide."""
     return ops.tensor_split(tensor(x), indices_or_sections, axis)
 
 
-def hsplit(x, indices_or_sections):
+def hsplit(x: ArrayLike, indices_or_sections: int | Sequence[int]):
     """`split` along the second axis; of a 1-d array along its only one."""
     x = tensor(x)
     return split(x, indices_or_sections, 0 if x.ndim == 1 else 1)
 
 
-def vsplit(x, indices_or_sections):
+def vsplit(x: ArrayLike, indices_or_sections: int | Sequence[int]):
     """`split` along the first axis."""
     return split(x, indices_or_sections, 0)
 
 
-def dsplit(x, indices_or_sections):
+def dsplit(x: ArrayLike, indices_or_sections: int | Sequence[int]):
     """`split` along the third axis."""
     return split(x, indices_or_sections, 2)

@@ -1,6 +1,10 @@
 """Products, diagonals and signals under numpy's names."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
@@ -9,6 +13,12 @@ from msjax.common import dtype as mstype
 from msjax.numpy.lifting import as_type, floating, tensor, tensors
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import promote
+from msjax.typing import ArrayLike, JaxArray
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.tensor import Tensor
+
 
 __all__ = [
     "convolve", "correlate", "cross", "diag", "diagflat", "diagonal", "dot", "inner", "kron", "matmul", "multi_dot", "outer",
@@ -34,7 +44,7 @@ outer = _product("outer", "All products of an element of each, both flattened.")
 kron = _product("kron", "The Kronecker product.")
 
 
-def matmul(x1, x2, dtype=None):
+def matmul(x1: ArrayLike, x2: ArrayLike, dtype: Type | None = None) -> Tensor:
     """The matrix product, batched over leading axes.
 
     Example:
@@ -51,12 +61,12 @@ def _tensordot(a, b, axes):
     return jnp.tensordot(*promote(a, b), axes)
 
 
-def tensordot(a, b, axes=2):
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int = 2):
     """The product over axes: that many last ones of `a` and first ones of `b`, or those given as a pair of tuples."""
     return _tensordot(tensor(a), tensor(b), freeze(axes))
 
 
-def multi_dot(arrays):
+def multi_dot(arrays: Any):
     """The product of two or more matrices (the first and last may be vectors).
 
     Raises:
@@ -73,7 +83,9 @@ def _cross(a, b, axisa, axisb, axisc, axis):
     return jnp.cross(*promote(a, b), axisa, axisb, axisc, axis)
 
 
-def cross(a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+def cross(
+    a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | Sequence[int] | None = None
+) -> JaxArray:
     """The cross product of vectors of two or three elements along an axis of each."""
     return _cross(tensor(a), tensor(b), axisa, axisb, axisc, axis)
 
@@ -86,17 +98,17 @@ def _diag(v, k):
     return jnp.diag(v, k)
 
 
-def diag(v, k=0):
+def diag(v: Any, k: int = 0) -> JaxArray:
     """A matrix with a vector on its diagonal number `k`, or that diagonal of a matrix."""
     return _diag(tensor(v), k)
 
 
-def diagflat(v, k=0):
+def diagflat(v: Any, k: int = 0):
     """A matrix with the flattened array on its diagonal number `k`."""
     return ops.diagflat(tensor(v), k)
 
 
-def diagonal(a, offset=0, axis1=0, axis2=1):
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1):
     """The diagonal number `offset` of the matrices in two axes, as the last axis."""
     return ops.diagonal(tensor(a), offset, axis1, axis2)
 
@@ -106,19 +118,19 @@ def _trace(a, offset, axis1, axis2):
     return jnp.trace(a, offset, axis1, axis2, a.dtype)
 
 
-def trace(a, offset=0, axis1=0, axis2=1, dtype=None):
+def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Type | None = None) -> Tensor:
     """The sum along the diagonal number `offset` of the matrices in two axes."""
     a = tensor(a)
     dtype = mstype.int64 if dtype is None and a.dtype.kind in "biu" else dtype
     return _trace(as_type(a, dtype), offset, axis1, axis2)
 
 
-def tril(m, k=0):
+def tril(m: Any, k: int = 0) -> JaxArray:
     """The lower triangle of matrices, zeros elsewhere."""
     return ops.tril(tensor(m), k)
 
 
-def triu(m, k=0):
+def triu(m: Any, k: int = 0) -> JaxArray:
     """The upper triangle of matrices, zeros elsewhere."""
     return ops.triu(tensor(m), k)
 
@@ -142,11 +154,11 @@ def _checked_mode(mode, who):
     return mode
 
 
-def convolve(a, v, mode="full"):
+def convolve(a: ArrayLike, v: Any, mode: str = "full") -> JaxArray:
     """The convolution of two vectors."""
     return _convolve(floating(a), floating(v), _checked_mode(mode, "convolve"))
 
 
-def correlate(a, v, mode="valid"):
+def correlate(a: ArrayLike, v: Any, mode: str = "valid"):
     """The correlation of two vectors."""
     return _correlate(floating(a), floating(v), _checked_mode(mode, "correlate"))

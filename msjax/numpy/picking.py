@@ -1,5 +1,10 @@
 """Picking, sorting, sets and conditions under numpy's names."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -12,6 +17,7 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
 from msjax.ops.function.array_func.gathering import take_along_axis as _take_along_axis
 from msjax.ops.function.array_func.searching import unravel_index as _unravel
+from msjax.typing import ArrayLike, Number
 
 __all__ = [
     "argwhere", "array_equal", "array_equiv", "choose", "digitize", "diag_indices", "in1d", "intersect1d", "isin",
@@ -31,7 +37,7 @@ def _made(array):
 # ---- picking
 
 
-def take(a, indices, axis=None, mode="clip"):
+def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, mode: str = "clip") -> Tensor:
     """Elements of the flattened array, or slices along an axis, picked by index.
 
     Args:
@@ -46,7 +52,7 @@ def take(a, indices, axis=None, mode="clip"):
     return a.take(tensor(indices), axis, mode)
 
 
-def take_along_axis(arr, indices, axis):
+def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | Sequence[int]):
     """Elements picked along an axis, by an index for each place; of the flattened array if the axis is None."""
     arr, indices = tensor(arr), tensor(indices)
     if axis is None:
@@ -54,18 +60,18 @@ def take_along_axis(arr, indices, axis):
     return _take_along_axis(arr, indices, axis)
 
 
-def choose(a, choices, mode="clip"):
+def choose(a: ArrayLike, choices: Any, mode: str = "clip"):
     """For each index in `a`, the element of the choice of that number."""
     return tensor(a).choose(choices if isinstance(choices, Tensor) else tensors(choices), mode)
 
 
-def diag_indices(n, ndim=2):
+def diag_indices(n: int, ndim: int = 2):
     """The indices of the main diagonal of an array of `ndim` axes of size `n`, as a tuple."""
     at = wrap(jnp.arange(n, dtype=mstype.to_jax(mstype.int32)))
     return (at,) * ndim
 
 
-def unravel_index(indices, shape, order="C"):
+def unravel_index(indices: ArrayLike, shape: tuple[int, ...], order: str = "C"):
     """The positions in an array of a shape of indices into the flattened array, a tuple of one for each axis."""
     if order not in ("C", "F"):
         raise ValueError(f"For 'unravel_index', 'order' should be 'C' or 'F', but got {order!r}.")
@@ -75,7 +81,7 @@ def unravel_index(indices, shape, order="C"):
     return tuple(columns[::-1] if order == "F" else columns)
 
 
-def ravel_multi_index(multi_index, dims, mode="clip", order="C"):
+def ravel_multi_index(multi_index: tuple[ArrayLike, ...], dims: tuple[int, ...], mode: str = "clip", order: str = "C"):
     """The index into the flattened array of positions, one array for each axis.
 
     Args:
@@ -99,7 +105,7 @@ def ravel_multi_index(multi_index, dims, mode="clip", order="C"):
 # ---- conditions
 
 
-def where(condition, x=None, y=None):
+def where(condition: ArrayLike, x: float | None = None, y: float | None = None) -> Tensor:
     """`x` where the condition holds, `y` elsewhere; without them, the positions where it holds.
 
     Example:
@@ -115,7 +121,7 @@ def where(condition, x=None, y=None):
     return ops.where(condition, x, y)
 
 
-def select(condlist, choicelist, default=0):
+def select(condlist: Any, choicelist: Any, default: int = 0) -> Tensor:
     """For each place the element of the first choice whose condition holds, `default` where none does."""
     conditions, choices = tensors(condlist), tensors(choicelist)
     if len(conditions) != len(choices):
@@ -126,7 +132,7 @@ def select(condlist, choicelist, default=0):
     return out
 
 
-def piecewise(x, condlist, funclist, *args, **kw):
+def piecewise(x: ArrayLike, condlist: list[Tensor], funclist: list[Callable[..., Any]] | Number, *args: Any, **kw: Any):
     """Where a condition holds, the value of its function (or its number); the last one of the list may be for elsewhere.
 
     Args:
@@ -151,12 +157,12 @@ def piecewise(x, condlist, funclist, *args, **kw):
     return out.astype(x.dtype)
 
 
-def argwhere(a):
+def argwhere(a: ArrayLike):
     """The positions of elements other than zero, a row for each."""
     return ops.nonzero(tensor(a))
 
 
-def array_equal(a1, a2, equal_nan=False):
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> bool:
     """True if two arrays have one shape and equal elements."""
     a1, a2 = tensor(a1), tensor(a2)
     if a1.shape != a2.shape:
@@ -167,7 +173,7 @@ def array_equal(a1, a2, equal_nan=False):
     return same.all()
 
 
-def array_equiv(a1, a2):
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
     """True if two arrays, broadcast to each other, have equal elements."""
     a1, a2 = tensor(a1), tensor(a2)
     try:
@@ -180,7 +186,7 @@ def array_equiv(a1, a2):
 # ---- sets
 
 
-def unique(x, return_inverse=False):
+def unique(x: ArrayLike, return_inverse: bool = False) -> Tensor:
     """The distinct elements, ascending; with `return_inverse`, also the place of each element among them.
 
     Example:
@@ -201,17 +207,17 @@ def _isin(element, tests, invert):
     return jnp.isin(element, tests, invert=invert)
 
 
-def isin(element, test_elements, invert=False):
+def isin(element: ArrayLike, test_elements: Any, invert: bool = False) -> bool:
     """True for each element that is among others; with `invert`, for each that isn't."""
     return _isin(tensor(element), tensor(test_elements), invert)
 
 
-def in1d(ar1, ar2, invert=False):
+def in1d(ar1: ArrayLike, ar2: ArrayLike, invert: bool = False):
     """As `isin`, of the flattened array."""
     return isin(ops.ravel(tensor(ar1)), ar2, invert)
 
 
-def intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False):
     """The elements that two arrays have in common, ascending; with `return_indices`, also where they come first."""
     out = np.intersect1d(_known(ar1, "intersect1d"), _known(ar2, "intersect1d"), assume_unique, return_indices)
     if not return_indices:
@@ -219,7 +225,7 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
     return _made(out[0]), *(wrap(as_array(o, mstype.int32)) for o in out[1:])
 
 
-def setdiff1d(ar1, ar2, assume_unique=False):
+def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False):
     """The elements of the first array that the second lacks, ascending."""
     return _made(np.setdiff1d(_known(ar1, "setdiff1d"), _known(ar2, "setdiff1d"), assume_unique))
 
@@ -232,7 +238,7 @@ def _searchsorted(a, v, sorter, side, dtype):
     return jnp.searchsorted(a, v, side, sorter=sorter).astype(mstype.to_jax(dtype))
 
 
-def searchsorted(a, v, side="left", sorter=None):
+def searchsorted(a: ArrayLike, v: Any, side: str = "left", sorter: ArrayLike | None = None) -> Tensor:
     """Where values would go in a sorted vector, before equal elements, or after them (side="right")."""
     if side not in ("left", "right"):
         raise ValueError(f"For 'searchsorted', 'side' should be 'left' or 'right', but got {side!r}.")
@@ -245,6 +251,6 @@ def _digitize(x, bins, right):
     return jnp.digitize(x, bins, right).astype(mstype.to_jax(mstype.int32))
 
 
-def digitize(x, bins, right=False):
+def digitize(x: ArrayLike, bins: Any, right: bool = False):
     """The number of the interval between monotonic `bins` that each element falls into."""
     return _digitize(tensor(x), tensor(bins), right)

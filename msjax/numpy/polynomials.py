@@ -1,10 +1,19 @@
 """Polynomials, given by their coefficients from the highest power down."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 
 from msjax.numpy.lifting import floating, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote
+from msjax.typing import ArrayLike
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["polyadd", "polyder", "polyint", "polymul", "polysub", "polyval"]
 
@@ -30,7 +39,7 @@ def _polymul(a1, a2):
     return jnp.convolve(*promote(a1, a2))
 
 
-def polymul(a1, a2):
+def polymul(a1: ArrayLike, a2: ArrayLike):
     """The product of two polynomials."""
     return _polymul(tensor(a1), tensor(a2))
 
@@ -41,7 +50,7 @@ def _polyval(p, x):
     return jnp.polyval(p, x)
 
 
-def polyval(p, x):
+def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
     """The values of a polynomial.
 
     Example:
@@ -58,7 +67,7 @@ def _polyder(p, m):
     return jnp.polyder(p, m)
 
 
-def polyder(p, m=1):
+def polyder(p: Any, m: int = 1):
     """The `m`-th derivative of a polynomial."""
     return _polyder(tensor(p), m)
 
@@ -68,6 +77,6 @@ def _polyint(p, m, k):
     return jnp.polyint(p, m, jnp.asarray(k, p.dtype))
 
 
-def polyint(p, m=1, k=None):
+def polyint(p: Any, m: int = 1, k: Any = None):
     """The `m`-th integral of a polynomial, with the constants `k`, 0 by default."""
     return _polyint(floating(p), m, 0 if k is None else k)

@@ -1,7 +1,11 @@
 """Reductions, sums along axes and statistics under numpy's names."""
 
+from __future__ import annotations
+
 import builtins
 import functools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
@@ -11,6 +15,11 @@ from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import as_type, floating, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of, to_float
+from msjax.typing import ArrayLike, JaxArray, Number
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "average", "corrcoef", "count_nonzero", "cov", "cumprod", "cumsum", "diff", "ediff1d",
@@ -36,7 +45,13 @@ def _min(a, where, axis, keepdims, initial):
     return jnp.min(a, axis, keepdims=keepdims, initial=initial, where=where)
 
 
-def amax(a, axis=None, keepdims=False, initial=None, where=True):
+def amax(
+    a: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+    initial: Number | None = None,
+    where: ArrayLike = True,
+) -> Tensor:
     """The largest values over axes.
 
     Args:
@@ -55,7 +70,7 @@ def amax(a, axis=None, keepdims=False, initial=None, where=True):
     return _max(tensor(a), None if where is True else where, _axes(axis), keepdims, initial)
 
 
-def amin(a, axis=None, keepdims=False, initial=None, where=True):
+def amin(a: ArrayLike, axis: int | None = None, keepdims: bool = False, initial: Any = None, where: bool = True) -> Tensor:
     """The smallest values over axes; the arguments are those of `amax`."""
     return _min(tensor(a), None if where is True else where, _axes(axis), keepdims, initial)
 
@@ -74,17 +89,17 @@ def _argmin(a, axis):
     return jnp.argmin(a, axis).astype(jnp.int32)
 
 
-def argmax(a, axis=None):
+def argmax(a: ArrayLike, axis: int | Sequence[int] | None = None) -> JaxArray:
     """The index of the largest value along an axis, of the flattened array by default."""
     return _argmax(tensor(a), axis)
 
 
-def argmin(a, axis=None):
+def argmin(a: ArrayLike, axis: int | None = None) -> JaxArray:
     """The index of the smallest value along an axis, of the flattened array by default."""
     return _argmin(tensor(a), axis)
 
 
-def ptp(x, axis=None, keepdims=False):
+def ptp(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False):
     """The largest less the smallest value over axes."""
     return amax(x, axis, keepdims) - amin(x, axis, keepdims)
 
@@ -97,7 +112,13 @@ def _sum(a, axis, keepdims):
     return jnp.sum(a.astype(mstype.to_jax(mstype.int64)) if kind_of(a.dtype) in "biu" else a, axis, keepdims=keepdims)
 
 
-def sum(a, axis=None, dtype=None, keepdims=False, initial=None):
+def sum(
+    a: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    dtype: Type | None = None,
+    keepdims: bool = False,
+    initial: Number | None = None,
+) -> Tensor:
     """The sum over axes.
 
     Args:
@@ -117,7 +138,7 @@ def sum(a, axis=None, dtype=None, keepdims=False, initial=None):
     return as_type(out if initial is None else out + initial, dtype)
 
 
-def mean(a, axis=None, keepdims=False, dtype=None):
+def mean(a: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, dtype: Type | None = None) -> JaxArray:
     """The mean over axes; of integers an integer, rounded towards zero, unless `dtype` says otherwise.
 
     Args:
@@ -141,17 +162,17 @@ def _moment(name):
     return kernel
 
 
-def std(x, axis=None, ddof=0, keepdims=False):
+def std(x: ArrayLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> JaxArray:
     """The standard deviation over axes, with the divisor N - ddof."""
     return _moment("std")(floating(x), _axes(axis), ddof, keepdims)
 
 
-def var(x, axis=None, ddof=0, keepdims=False):
+def var(x: ArrayLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> JaxArray:
     """The variance over axes, with the divisor N - ddof."""
     return _moment("var")(floating(x), _axes(axis), ddof, keepdims)
 
 
-def average(x, axis=None, weights=None, returned=False):
+def average(x: ArrayLike, axis: int | tuple[int, ...] | None = None, weights: ArrayLike | None = None, returned: bool = False):
     """The mean over an axis, with weights.
 
     Args:
@@ -199,12 +220,16 @@ nanmean = _without_nan("nanmean", "The mean over axes, NaN left out.")
 nansum = _without_nan("nansum", "The sum over axes, NaN left out.")
 
 
-def nanstd(a, axis=None, dtype=None, ddof=0, keepdims=False):
+def nanstd(
+    a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Type | None = None, ddof: int = 0, keepdims: bool = False
+):
     """The standard deviation over axes, NaN left out."""
     return as_type(_moment("nanstd")(floating(a), _axes(axis), ddof, keepdims), dtype)
 
 
-def nanvar(a, axis=None, dtype=None, ddof=0, keepdims=False):
+def nanvar(
+    a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Type | None = None, ddof: int = 0, keepdims: bool = False
+):
     """The variance over axes, NaN left out."""
     return as_type(_moment("nanvar")(floating(a), _axes(axis), ddof, keepdims), dtype)
 
@@ -235,7 +260,7 @@ cumsum = _cumulative("cumsum", "The cumulative sum along an axis, of the flatten
 cumprod = _cumulative("cumprod", "The cumulative product along an axis, of the flattened array by default.")
 
 
-def nancumsum(a, axis=None, dtype=None):
+def nancumsum(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Type | None = None):
     """The cumulative sum along an axis, of the flattened array by default; NaN counts as 0."""
     a = tensor(a)
     return cumsum(ops.where(ops.isnan(a), ops.zeros_like(a), a) if a.is_floating_point() else a, axis, dtype)
@@ -246,7 +271,7 @@ def _diff(a, prepend, append, n, axis):
     return jnp.diff(a, n, axis, prepend, append)
 
 
-def diff(a, n=1, axis=-1, prepend=None, append=None):
+def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Differences of neighbours along an axis, `n` times; `prepend` and `append` are joined first.
 
     Example:
@@ -264,7 +289,7 @@ def _ediff1d(ary, to_end, to_begin):
     return jnp.ediff1d(ary, to_end, to_begin)
 
 
-def ediff1d(ary, to_end=None, to_begin=None):
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None):
     """Differences of neighbours in the flattened array, with others put before and after."""
     to_end, to_begin = (v if v is None else tensor(v) for v in (to_end, to_begin))
     return _ediff1d(tensor(ary), to_end, to_begin)
@@ -275,7 +300,7 @@ def _gradient(f, spacing, axis):
     return jnp.gradient(f, *spacing, axis=axis)
 
 
-def gradient(f, *varargs, axis=None, edge_order=1):
+def gradient(f: ArrayLike, *varargs: Number, axis: int | tuple[int, ...] | None = None, edge_order: int = 1):
     """Central differences along axes, one-sided at the ends.
 
     Args:
@@ -299,7 +324,7 @@ def _trapz(y, x, dx, axis):
     return jnp.trapezoid(y, x, dx, axis)
 
 
-def trapz(y, x=None, dx=1.0, axis=-1):
+def trapz(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     """The integral along an axis, by trapezoids between points `x`, or at distances `dx`."""
     return _trapz(floating(y), None if x is None else floating(x), float(dx), axis)
 
@@ -312,7 +337,7 @@ def _count(x, axis, keepdims):
     return jnp.count_nonzero(x, axis, keepdims=keepdims).astype(mstype.to_jax(mstype.int32))
 
 
-def count_nonzero(x, axis=None, keepdims=False):
+def count_nonzero(x: ArrayLike, axis: int | tuple[Any, ...] | None = None, keepdims: bool = False) -> JaxArray:
     """How many elements are not zero, over axes."""
     return _count(tensor(x), _axes(axis), keepdims)
 
@@ -322,7 +347,7 @@ def _any(a, axis, keepdims):
     return jnp.any(a, axis, keepdims=keepdims)
 
 
-def sometrue(a, axis=None, keepdims=False):
+def sometrue(a: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> bool:
     """True where any value over axes is true."""
     return _any(tensor(a), _axes(axis), keepdims)
 
@@ -338,7 +363,9 @@ def _norm(x, ord, axis, keepdims):
     return jnp.linalg.norm(x, ord, axis, keepdims)
 
 
-def norm(x, ord=None, axis=None, keepdims=False):
+def norm(
+    x: ArrayLike, ord: Number | str | None = None, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+) -> JaxArray:
     """A vector or matrix norm; by default the 2-norm of all elements.
 
     Args:
@@ -355,7 +382,16 @@ def _cov(m, y, fweights, aweights, rowvar, bias, ddof):
     return jnp.cov(m, y, rowvar, bias, ddof, fweights, aweights)
 
 
-def cov(m, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None, dtype=None):
+def cov(
+    m: Any,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    dtype: Type | None = None,
+) -> Tensor:
     """The covariance matrix of variables, one a row (or column, without `rowvar`)."""
     y, aweights = (None if v is None else floating(v) for v in (y, aweights))
     fweights = None if fweights is None else tensor(fweights)
@@ -367,6 +403,6 @@ def _corrcoef(x, y, rowvar):
     return jnp.corrcoef(x, y, rowvar)
 
 
-def corrcoef(x, y=None, rowvar=True, dtype=None):
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: Type | None = None):
     """The correlation coefficients of variables, one a row (or column, without `rowvar`)."""
     return as_type(_corrcoef(floating(x), None if y is None else floating(y), rowvar), dtype)

@@ -1,6 +1,12 @@
 """Primitive: the class form of operators, ``ops.Add()(x, y)``."""
 
+from __future__ import annotations
+
 import inspect
+from collections.abc import Callable
+from typing import Any, Self
+
+from msjax.typing import TensorLike
 
 
 class Primitive:
@@ -20,28 +26,28 @@ class Primitive:
     # What the constructor takes, which `repr` shows.
     _arguments = ()
 
-    def __init__(self, name=None):
+    def __init__(self, name: str | None = None):
         self.name = name or type(self).__name__
         self.attrs = {}
 
-    def add_prim_attr(self, name, value):
+    def add_prim_attr(self, name: str, value: TensorLike) -> Self:
         """Keep an attribute; returns the operator itself."""
         self.attrs[name] = value
         return self
 
-    def set_device(self, device_target):
+    def set_device(self, device_target: Any):
         """Kept as an attribute, without effect; returns the operator itself."""
         return self.add_prim_attr("primitive_target", device_target)
 
-    def shard(self, *strategies):
+    def shard(self, *strategies: Any):
         """Without effect here: shardings are given to jax, on a functionalized network; returns the operator itself."""
         return self.add_prim_attr("strategies", strategies)
 
-    def recompute(self, mode=True):
+    def recompute(self, mode: bool = True):
         """Kept as an attribute, without effect; returns the operator itself."""
         return self.add_prim_attr("recompute", mode)
 
-    def __call__(self, *args):
+    def __call__(self, *args: Any):
         raise NotImplementedError(f"Primitive {self.name} has no function of its own.")
 
     def __repr__(self):
@@ -52,7 +58,7 @@ class Primitive:
 REQUIRED = inspect.Parameter.empty
 
 
-def primitive_class(name, attributes, call, doc):
+def primitive_class(name: str, attributes: dict[str, Any], call: Callable[..., Any], doc: str):
     """A Primitive class with attributes.
 
     Args:
@@ -131,7 +137,7 @@ def _plain(name, function):
     )
 
 
-def method_of(function, **renamed):
+def method_of(function: Callable[..., Any], **renamed: Any):
     """A method that takes some arguments under MindSpore's method's names, too."""
 
     def method(self, *args, **kwargs):

@@ -8,14 +8,18 @@ A tensor of more than 512 MiB stands in several values of the same tag, one afte
 may end in "crc_num" and the CRC-32 of all before it, in ten bytes.
 """
 
+from __future__ import annotations
+
 import math
 import zlib
+from typing import Any
 
 import numpy as np
 
 from msjax.common import dtype as mstype
 from msjax.serialization import wire
 from msjax.serialization.files import CorruptCheckpoint
+from msjax.typing import TensorLike
 
 SLICE_BYTES = 512 * 1024 * 1024
 _CRC_MARK = b"crc_num"
@@ -24,7 +28,7 @@ _TYPES = {t.name: t.np.newbyteorder("<") for t in mstype.all_types}
 _MAX_AXES = 32
 
 
-def write(file, entries, crc_check=False):
+def write(file: Any, entries: dict[str, Any], crc_check: bool = False) -> None:
     """Write a checkpoint.
 
     Args:
@@ -63,7 +67,7 @@ def _value(name, data):
         yield part
 
 
-def read(data, crc_check=False) -> dict:
+def read(data: memoryview, crc_check: bool = False) -> dict:
     """The entries of a checkpoint: numpy arrays or str by name.
 
     Args:
@@ -151,7 +155,7 @@ def _entry(name, dims, type_name, content):
     return array(name, dims, dtype, content)
 
 
-def array(name, dims, dtype, content) -> np.ndarray:
+def array(name: str, dims: Any, dtype: TensorLike, content: Any) -> np.ndarray:
     """The content of a file as an array, without a copy, if its length is what shape and type say.
 
     Raises:

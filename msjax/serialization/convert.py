@@ -1,14 +1,23 @@
 """From one format of checkpoints to another."""
 
+from __future__ import annotations
+
 import os
 import re
+from typing import Any
 
 from msjax.errors import describe
 from msjax.serialization.files import reading, writing
 from msjax.serialization.formats import FORMATS
 
 
-def ckpt_to_safetensors(file_path, save_path=None, name_map=None, file_name_regex=None, processes_num=1):
+def ckpt_to_safetensors(
+    file_path: str,
+    save_path: str | None = None,
+    name_map: dict[str, Any] | None = None,
+    file_name_regex: str | None = None,
+    processes_num: int = 1,
+) -> None:
     """Convert .ckpt files to .safetensors files.
 
     Args:
@@ -24,7 +33,9 @@ def ckpt_to_safetensors(file_path, save_path=None, name_map=None, file_name_rege
     _convert(file_path, save_path, name_map, file_name_regex, "ckpt", "safetensors")
 
 
-def safetensors_to_ckpt(file_path, save_path=None, name_map=None, file_name_regex=None, processes_num=1):
+def safetensors_to_ckpt(
+    file_path: Any, save_path: Any = None, name_map: Any = None, file_name_regex: Any = None, processes_num: int = 1
+) -> None:
     """Convert .safetensors files to .ckpt files; the arguments are those of `ckpt_to_safetensors`."""
     _convert(file_path, save_path, name_map, file_name_regex, "safetensors", "ckpt")
 

@@ -1,8 +1,12 @@
 """Reading and writing whole files: a file is written aside and then put in the place of the old one."""
 
+from __future__ import annotations
+
 import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
+from typing import Any
 
 
 class CorruptCheckpoint(Exception):
@@ -10,7 +14,7 @@ class CorruptCheckpoint(Exception):
 
 
 @contextlib.contextmanager
-def reading(path):
+def reading(path: str) -> Iterator[Any]:
     """The content of a file as a memoryview.
 
     Raises:
@@ -30,7 +34,7 @@ def reading(path):
 
 
 @contextlib.contextmanager
-def writing(path):
+def writing(path: str) -> Iterator[Any]:
     """A binary file to write to, which takes the place of `path` when the block ends well.
 
     Whatever goes wrong before that leaves the old file as it was.

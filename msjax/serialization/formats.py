@@ -1,12 +1,16 @@
 """The formats of checkpoints by name; each module has `write(file, entries, crc_check)` and `read(data, crc_check)`."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from msjax.errors import describe
 from msjax.serialization import ckpt, npz, safetensors
 
 FORMATS = {"ckpt": ckpt, "safetensors": safetensors, "npz": npz}
 
 
-def find(name, who):
+def find(name: str, who: str):
     """The module of a format.
 
     Raises:
@@ -17,7 +21,7 @@ def find(name, who):
     return FORMATS[name]
 
 
-def no_encryption(key, name, who):
+def no_encryption(key: Any, name: str, who: str) -> None:
     """NotImplementedError if a key is given."""
     if key is not None:
         raise NotImplementedError(f"For '{who}', encrypted checkpoints are not offered: leave '{name}' out.")

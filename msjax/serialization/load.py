@@ -1,6 +1,10 @@
 """load_checkpoint and load_param_into_net."""
 
+from __future__ import annotations
+
 import concurrent.futures
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from msjax.common.arrays import as_array
 from msjax.common.parameter import Parameter
@@ -12,9 +16,11 @@ from msjax.serialization.formats import find, no_encryption
 
 
 def load_checkpoint(
-    ckpt_file_name, net=None, strict_load=False, filter_prefix=None, dec_key=None, dec_mode="AES-GCM", specify_prefix=None,
-    choice_func=None, crc_check=False, remove_redundancy=False, format="ckpt",
-):  # fmt: skip
+    ckpt_file_name: str, net: Cell | None = None, strict_load: bool = False,
+    filter_prefix: str | Sequence[str] | None = None, dec_key: bytes | str | None = None, dec_mode: str = "AES-GCM",
+    specify_prefix: str | Sequence[str] | None = None, choice_func: Callable[..., Any] | None = None,
+    crc_check: bool = False, remove_redundancy: bool = False, format: str = "ckpt",
+) -> dict[str, Any]:  # fmt: skip
     """Load the Parameters that a file holds.
 
     Args:
@@ -92,8 +98,8 @@ def _prefixes(given, name) -> tuple:
 
 
 def load_checkpoint_async(
-    ckpt_file_name, net=None, strict_load=False, filter_prefix=None, dec_key=None, dec_mode="AES-GCM", specify_prefix=None,
-    choice_func=None,
+    ckpt_file_name: Any, net: Any = None, strict_load: bool = False, filter_prefix: Any = None,
+    dec_key: bytes | str | None = None, dec_mode: str = "AES-GCM", specify_prefix: Any = None, choice_func: Any = None,
 ):  # fmt: skip
     """`load_checkpoint` on another thread.
 
@@ -112,7 +118,7 @@ def load_checkpoint_async(
         executor.shutdown(wait=False)
 
 
-def load_param_into_net(net, parameter_dict, strict_load=False, remove_redundancy=False):
+def load_param_into_net(net: Cell, parameter_dict: dict[str, Any], strict_load: bool = False, remove_redundancy: bool = False):
     """Set the Parameters of a network.
 
     Names that are not found are tried again with the prefix, such as ``backbone.``, that the others of the dict have in

@@ -1,11 +1,14 @@
 """numpy's .npz files, without pickled objects. bfloat16 is kept as uint16, and named in an entry of its own."""
 
+from __future__ import annotations
+
 import io
 import json
 import math
 import tokenize
 import zipfile
 import zlib
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -16,7 +19,7 @@ from msjax.serialization.files import CorruptCheckpoint
 _SPECIAL = "__msjax__"
 
 
-def write(file, entries, crc_check=False):
+def write(file: Any, entries: dict[str, Any], crc_check: bool = False) -> None:
     """Write numpy arrays and str, by name, to a binary file; zip has checksums of its own."""
     special = {}
     arrays = {}
@@ -39,7 +42,7 @@ def write(file, entries, crc_check=False):
                 np.lib.format.write_array(member, np.ascontiguousarray(data).reshape(data.shape), allow_pickle=False)
 
 
-def read(data, crc_check=False) -> dict:
+def read(data: memoryview, crc_check: bool = False) -> dict:
     """The numpy arrays and str of a file, by name.
 
     Args:

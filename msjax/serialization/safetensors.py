@@ -1,7 +1,10 @@
 """The safetensors format: eight bytes of the header's length, the header in JSON, and the data."""
 
+from __future__ import annotations
+
 import json
 import zlib
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -19,7 +22,7 @@ _NAMES = {np.dtype(t.type): name for name, t in _TYPES.items()}
 _MAX_HEADER = 100_000_000
 
 
-def write(file, entries, crc_check=False):
+def write(file: Any, entries: dict[str, Any], crc_check: bool = False) -> None:
     """Write numpy arrays, by name, to a binary file.
 
     Raises:
@@ -63,7 +66,7 @@ def _crc(entries) -> int:
     return crc
 
 
-def read(data, crc_check=False) -> dict:
+def read(data: memoryview, crc_check: bool = False) -> dict:
     """The numpy arrays of a file, by name.
 
     Args:

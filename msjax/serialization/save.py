@@ -1,7 +1,10 @@
 """save_checkpoint."""
 
+from __future__ import annotations
+
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +20,10 @@ _WRITERS: list = []
 
 
 def save_checkpoint(
-    save_obj, ckpt_file_name, integrated_save=True, async_save=False, append_dict=None, enc_key=None, enc_mode="AES-GCM",
-    choice_func=None, crc_check=False, format="ckpt", **kwargs,
-):  # fmt: skip
+    save_obj: Any, ckpt_file_name: str, integrated_save: bool = True, async_save: bool | str = False,
+    append_dict: dict[str, Any] | None = None, enc_key: bytes | str | None = None, enc_mode: str = "AES-GCM",
+    choice_func: Callable[..., Any] | None = None, crc_check: bool = False, format: str = "ckpt", **kwargs: Any,
+) -> None:  # fmt: skip
     """Save the Parameters of a network to a file.
 
     The file is written aside and put in the place of an old one only when it is whole.

@@ -1,13 +1,16 @@
 """Sharded checkpoints of jax arrays, by Orbax: every process writes and reads its own shards."""
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 import jax
 
 from msjax.common.tensor import Tensor, is_tensor
 
 
-def save_sharded(path, tree, overwrite=False):
+def save_sharded(path: str, tree: Any, overwrite: bool = False) -> None:
     """Save a tree of arrays, such as the Parameters of a functionalized network.
 
     Args:
@@ -24,7 +27,7 @@ def save_sharded(path, tree, overwrite=False):
         checkpointer.save(os.path.abspath(path), arrays, force=overwrite)
 
 
-def load_sharded(path, like=None):
+def load_sharded(path: str, like: Any = None):
     """Load a tree of arrays that `save_sharded` saved.
 
     Args:

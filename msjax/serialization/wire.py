@@ -3,6 +3,11 @@
 A message is a row of fields; a field is a key, (number << 3) | kind, and a varint (kind 0) or a length and bytes (kind 2).
 """
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
 from msjax.serialization.files import CorruptCheckpoint
 
 VARINT, BYTES = 0, 2
@@ -29,7 +34,7 @@ def header(number: int, length: int) -> bytes:
     return key(number, BYTES) + varint(length)
 
 
-def read_varint(data, at: int) -> tuple[int, int]:
+def read_varint(data: Any, at: int) -> tuple[int, int]:
     """(number, position behind it)."""
     value = shift = 0
     while True:
@@ -45,7 +50,7 @@ def read_varint(data, at: int) -> tuple[int, int]:
             raise CorruptCheckpoint("a number has more than ten bytes")
 
 
-def fields(data):
+def fields(data: Any) -> Iterator[Any]:
     """(number, kind, value) of each field of a message: an int for a varint, a memoryview for bytes."""
     at = 0
     while at < len(data):

@@ -1,12 +1,19 @@
 """The hooks of a cell in words, for tables and notebooks."""
 
+from __future__ import annotations
+
 import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from msjax.common.parameter import Parameter
 from msjax.hooks.table import KINDS
 
+if TYPE_CHECKING:
+    from msjax.nn.cell.base import Cell
 
-def hooks_of(cell) -> dict:
+
+def hooks_of(cell: Cell) -> dict:
     """The names of the functions that are registered on a cell, by the kind of hook.
 
     Args:
@@ -32,13 +39,13 @@ def hooks_of(cell) -> dict:
     return {kind: names for kind, names in found.items() if names}
 
 
-def function_name(fn) -> str:
+def function_name(fn: Callable[..., Any]) -> str:
     """A short name of a hook: the function's own, or that of its class."""
     fn = inspect.unwrap(fn)
     return getattr(fn, "__name__", type(fn).__name__)
 
 
-def hooks_in_words(cell) -> str:
+def hooks_in_words(cell: Cell) -> str:
     """Such as "forward: print; backward: check (2)"; empty without hooks."""
     parts = []
     for kind, names in hooks_of(cell).items():

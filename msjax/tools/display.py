@@ -1,8 +1,11 @@
 """How cells look in notebooks: an unfoldable tree with Parameters, shapes and the hooks that are registered."""
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import treescope
 from treescope import rendering_parts as parts
@@ -13,6 +16,9 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.tools.describing import hooks_in_words, hooks_of
 
+if TYPE_CHECKING:
+    from msjax.nn.cell.base import Cell
+
 
 class Tree:
     """A cell as a tree: text where it is printed, HTML that unfolds where a notebook shows it.
@@ -21,7 +27,7 @@ class Tree:
         cell (Cell): the network.
     """
 
-    def __init__(self, cell):
+    def __init__(self, cell: Cell):
         self.cell = cell
 
     def __str__(self):
@@ -35,7 +41,7 @@ class Tree:
             return treescope.render_to_html(self.cell, roundtrip_mode=False)
 
 
-def tree(cell) -> Tree:
+def tree(cell: Cell) -> Tree:
     """Show a network as a tree of its cells, with Parameters, shapes and the hooks that are registered.
 
     Args:
@@ -63,7 +69,7 @@ def tree(cell) -> Tree:
     return Tree(cell)
 
 
-def cell_html(cell) -> str:
+def cell_html(cell: Any) -> str:
     """The HTML that a notebook shows for a cell: its `tree`."""
     return tree(cell)._repr_html_()
 

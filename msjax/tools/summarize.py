@@ -1,8 +1,11 @@
 """summary: a table of a network's cells, with output shapes, parameters and hooks."""
 
+from __future__ import annotations
+
 import html
 import io
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -12,6 +15,10 @@ from msjax.common.tensor import Tensor, is_leaf, tensors_in
 from msjax.errors import describe
 from msjax.functional.functionalize import functionalize
 from msjax.tools.describing import hooks_in_words
+
+if TYPE_CHECKING:
+    from msjax.nn.cell.base import Cell
+
 
 _COLUMNS = ("cell", "class", "output", "parameters", "hooks")
 
@@ -118,7 +125,7 @@ def _count(trainable, other):
     return f"{trainable:,} (+{other:,} not trained)"
 
 
-def summary(net, *inputs, **kwargs):
+def summary(net: Cell, *inputs: Any, **kwargs: Any) -> Summary:
     """A table of a network's cells: path, class, shapes and dtypes of the outputs, Parameters, hooks.
 
     The network runs on shapes only: nothing is computed, no Parameter changes, and its observers are not called.

@@ -1,6 +1,9 @@
 """Model: a network, its loss and its optimizer, with loops for training and evaluation."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +15,9 @@ from msjax.nn.metrics.errors import Loss
 from msjax.nn.metrics.names import get_metrics
 from msjax.nn.wrap.cell_wrapper import WithEvalCell
 from msjax.train.callback.callback import CallbackList, Parameters, RunContext, loss_of
+
+if TYPE_CHECKING:
+    from msjax.train.callback.callback import Callback
 
 
 class Model:
@@ -48,8 +54,9 @@ class Model:
     """
 
     def __init__(
-        self, network, loss_fn=None, optimizer=None, metrics=None, eval_network=None, eval_indexes=None, amp_level="O0",
-        boost_level="O0", **kwargs,
+        self, network: Cell, loss_fn: Cell | None = None, optimizer: Cell | None = None,
+        metrics: dict[str, Any] | set[Any] | list[Any] | None = None, eval_network: Cell | None = None,
+        eval_indexes: list[Any] | None = None, amp_level: str = "O0", boost_level: str = "O0", **kwargs: Any,
     ):  # fmt: skip
         for name, cell in (("network", network), ("eval_network", eval_network), ("optimizer", optimizer)):
             if not isinstance(cell, Cell) and (cell is not None or name == "network"):
@@ -92,7 +99,15 @@ class Model:
 
     # ---- training
 
-    def train(self, epoch, train_dataset, callbacks=None, dataset_sink_mode=False, sink_size=-1, initial_epoch=0):
+    def train(
+        self,
+        epoch: int,
+        train_dataset: Any,
+        callbacks: Callback | list[Any] | None = None,
+        dataset_sink_mode: bool = False,
+        sink_size: int = -1,
+        initial_epoch: int = 0,
+    ) -> None:
         """Train the network.
 
         Args:
@@ -108,9 +123,10 @@ class Model:
         self._run(epoch, train_dataset, callbacks, initial_epoch)
 
     def fit(
-        self, epoch, train_dataset, valid_dataset=None, valid_frequency=1, callbacks=None, dataset_sink_mode=False,
-        valid_dataset_sink_mode=False, sink_size=-1, initial_epoch=0,
-    ):  # fmt: skip
+        self, epoch: Any, train_dataset: Any, valid_dataset: Any = None, valid_frequency: int | list[int] = 1,
+        callbacks: Any = None, dataset_sink_mode: bool = False, valid_dataset_sink_mode: bool = False, sink_size: int = -1,
+        initial_epoch: int = 0,
+    ) -> None:  # fmt: skip
         """Train the network, and evaluate it after epochs.
 
         Args:
@@ -192,7 +208,7 @@ class Model:
         if self._eval_network is None:
             raise ValueError(f"For '{who}', the Model should have been made with 'loss_fn' or 'eval_network'.")
 
-    def eval(self, valid_dataset, callbacks=None, dataset_sink_mode=False) -> dict:
+    def eval(self, valid_dataset: Any, callbacks: Callback | list[Any] | None = None, dataset_sink_mode: bool = False) -> dict:
         """Evaluate the network.
 
         Args:
@@ -251,14 +267,16 @@ class Model:
 
     # ---- prediction
 
-    def predict(self, *predict_data, backend=None, config=None):
+    def predict(self, *predict_data: Any, backend: Any = None, config: Any = None):
         """What the network returns for some Tensors, in inference."""
         if backend is not None:
             raise NotImplementedError("For 'Model.predict', 'backend' is not offered.")
         self._predict_network.set_train(False)
         return self._predict_network(*predict_data)
 
-    def build(self, train_dataset=None, valid_dataset=None, sink_size=-1, epoch=1, sink_mode=True):
+    def build(
+        self, train_dataset: Any = None, valid_dataset: Any = None, sink_size: int = -1, epoch: int = 1, sink_mode: bool = True
+    ) -> None:
         """Nothing: programs are compiled when they are first called."""
 
 

@@ -1,11 +1,16 @@
 """Adadelta, Adagrad, ASGD, RMSprop and Rprop, with parameter groups."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import jax.numpy as jnp
 
 from msjax.checks import check_number
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.nn.optim.signed import averaged, averaging, signed
 from msjax.ops.operations import optim_ops as formulas
+from msjax.typing import TensorLike
 
 
 class Adadelta(Optimizer):
@@ -22,7 +27,16 @@ class Adadelta(Optimizer):
 
     not_negative = ("eps", "weight_decay")
 
-    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.0, *, maximize=False):
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+    ):
         super().__init__(params, dict(lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize))
         self.add_state("accum", "accum_update")
 
@@ -31,7 +45,7 @@ class Adadelta(Optimizer):
         check_number(group["rho"], "rho", "Adadelta", low=0, high=1)
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, context):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any):
         return formulas.adadelta(value, *slots, rate, c.rho, c.eps, grad)
 
 
@@ -51,7 +65,15 @@ class Adagrad(Optimizer):
     not_negative = ("lr_decay", "weight_decay", "initial_accumulator_value", "eps")
 
     def __init__(
-        self, params, lr=1e-2, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0, eps=1e-10, *, maximize=False
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
+        *,
+        maximize: bool = False,
     ):
         defaults = dict(
             lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
@@ -62,11 +84,11 @@ class Adagrad(Optimizer):
         self.add_step("step_t")
 
     @staticmethod
-    def begin(c, shared, step, rate):
+    def begin(c: Any, shared: Any, step: Any, rate: Any):
         return rate / (1 + (step.astype(jnp.float32) - 1) * c.lr_decay), {}
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, decayed_rate):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, decayed_rate: Any):
         return formulas.adagrad(value, *slots, decayed_rate.astype(value.dtype), grad, c.eps)
 
 
@@ -86,18 +108,27 @@ class ASGD(Optimizer):
     not_negative = ("weight_decay",)
     group_state = {"eta": "lr", "mu": 1.0}
 
-    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0, maximize=False):
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0.0,
+        maximize: bool = False,
+    ):
         super().__init__(params, dict(lr=lr, lambd=lambd, alpha=alpha, t0=t0, weight_decay=weight_decay, maximize=maximize))
         self.add_state("ax")
         self.add_step("step_t")
 
     @staticmethod
-    def begin(c, shared, step, rate):
+    def begin(c: Any, shared: Any, step: Any, rate: Any):
         mu, eta = averaging(c, rate, step.astype(jnp.float32))
         return shared, {"eta": eta, "mu": mu}
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, shared):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, shared: Any):
         return averaged(c, value, grad, *slots, shared["eta"].astype(value.dtype), shared["mu"].astype(value.dtype))
 
 
@@ -118,7 +149,8 @@ class RMSprop(Optimizer):
     not_negative = ("alpha", "eps", "weight_decay", "momentum")
 
     def __init__(
-        self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False, maximize=False
+        self, params: Any, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0.0,
+        momentum: float = 0.0, centered: bool = False, maximize: bool = False,
     ):  # fmt: skip
         defaults = dict(
             lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered, weight_decay=weight_decay, maximize=maximize
@@ -127,7 +159,7 @@ class RMSprop(Optimizer):
         self.add_state("mean_grad", "mean_square", "moment")
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, context):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any):
         mean, square, moment = slots
         square = c.alpha * square + (1 - c.alpha) * jnp.square(grad)
         spread = square
@@ -151,7 +183,15 @@ class Rprop(Optimizer):
         maximize (bool): whether to go up. Default: False.
     """
 
-    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, maximize=False):
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        etas: tuple[float, ...] = (0.5, 1.2),
+        step_sizes: tuple[float, ...] = (1e-6, 50),
+        *,
+        maximize: bool = False,
+    ):
         super().__init__(params, dict(lr=lr, etas=etas, step_sizes=step_sizes, maximize=maximize))
         self.add_state("prev", "step_size")
         self.add_step("step_t")
@@ -163,5 +203,5 @@ class Rprop(Optimizer):
         group["step_sizes"] = tuple(float(s) for s in group["step_sizes"])
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, step):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
         return signed(c, value, grad, slots[0], jnp.where(step == 1, rate, slots[1]))

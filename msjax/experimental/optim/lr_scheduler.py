@@ -1,13 +1,21 @@
 """Schedulers: they change the learning rates of an optimizer's parameter groups, once an epoch or step."""
 
+from __future__ import annotations
+
 import math
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from msjax.common import dtype as mstype
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
+
+if TYPE_CHECKING:
+    from msjax.nn.optim.optimizer import Optimizer
+
 
 __all__ = [
     "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR",
@@ -47,7 +55,7 @@ class LRScheduler:
         0.25
     """
 
-    def __init__(self, optimizer, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         _check_optimizer(optimizer, type(self).__name__)
         if isinstance(last_epoch, bool) or not isinstance(last_epoch, int):
             raise TypeError(f"For '{type(self).__name__}', 'last_epoch' should be an int, but got {describe(last_epoch)}.")
@@ -70,7 +78,7 @@ class LRScheduler:
         """The learning rates last set: one Tensor for each parameter group."""
         return self._last_lr
 
-    def step(self, epoch=None):
+    def step(self, epoch: Any = None) -> None:
         """Go to the next epoch, or to `epoch`, and set the learning rates."""
         if epoch is None:
             self.last_epoch += 1
@@ -102,7 +110,7 @@ class StepLR(LRScheduler):
         last_epoch (int): Default: -1.
     """
 
-    def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
         if isinstance(step_size, bool) or not isinstance(step_size, int):
             raise TypeError(f"For 'StepLR', 'step_size' should be an int, but got {describe(step_size)}.")
         _check_gamma(gamma, "StepLR")
@@ -110,7 +118,7 @@ class StepLR(LRScheduler):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
             return self._rates()
         return [rate * self.gamma for rate in self._rates()]
@@ -135,7 +143,14 @@ class LinearLR(LRScheduler):
         last_epoch (int): Default: -1.
     """
 
-    def __init__(self, optimizer, start_factor=1.0 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ):
         if not 0 < start_factor <= 1:
             raise ValueError(f"For 'LinearLR', 'start_factor' should be in (0, 1], but got {start_factor}.")
         if not 0 <= end_factor <= 1:
@@ -165,7 +180,7 @@ class ExponentialLR(LRScheduler):
         last_epoch (int): Default: -1.
     """
 
-    def __init__(self, optimizer, gamma, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
         _check_gamma(gamma, "ExponentialLR")
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -187,7 +202,7 @@ class PolynomialLR(LRScheduler):
         last_epoch (int): Default: -1.
     """
 
-    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
         if not isinstance(power, float):
             raise TypeError(f"For 'PolynomialLR', 'power' should be a float, but got {describe(power)}.")
         if isinstance(total_iters, bool) or not isinstance(total_iters, int):
@@ -262,7 +277,7 @@ class ConstantLR(LRScheduler):
         last_epoch (int): Default: -1.
     """
 
-    def __init__(self, optimizer, factor=1.0 / 3, total_iters=5, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
         if not 0 <= factor <= 1:
             raise ValueError(f"For 'ConstantLR', 'factor' should be in [0, 1], but got {factor}.")
         self.factor, self.total_iters = factor, total_iters
@@ -289,7 +304,7 @@ class MultiStepLR(LRScheduler):
         last_epoch (int): Default: -1.
     """
 
-    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, milestones: list[int], gamma: float = 0.1, last_epoch: int = -1):
         if not isinstance(milestones, (list, tuple)):
             raise TypeError(f"For 'MultiStepLR', 'milestones' should be a list, but got {describe(milestones)}.")
         for milestone in milestones:
@@ -318,7 +333,7 @@ class SequentialLR:
         last_epoch (int): Default: -1.
     """
 
-    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int], last_epoch: int = -1):
         _check_optimizer(optimizer, "SequentialLR")
         if len(schedulers) != len(milestones) + 1:
             raise ValueError(
@@ -337,7 +352,7 @@ class SequentialLR:
         self._schedulers[0].step()
         self._last_lr = self._schedulers[0].get_last_lr()
 
-    def step(self):
+    def step(self) -> None:
         """Go to the next epoch, and set the learning rates."""
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
@@ -369,8 +384,8 @@ class ReduceLROnPlateau:
     """
 
     def __init__(
-        self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0, min_lr=0,
-        eps=1e-8,
+        self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10, threshold: float = 1e-4,
+        threshold_mode: str = "rel", cooldown: int = 0, min_lr: float | list[float] = 0, eps: float = 1e-8,
     ):  # fmt: skip
         _check_optimizer(optimizer, "ReduceLROnPlateau")
         if factor >= 1:
@@ -389,7 +404,7 @@ class ReduceLROnPlateau:
         self.last_epoch = self.wait = self.cooldown_counter = 0
         self._last_lr = [group["lr"].value() for group in optimizer.param_groups]
 
-    def step(self, metrics):
+    def step(self, metrics: Any) -> None:
         """Take the measure of an epoch, a number or 0-d Tensor."""
         current = _number(metrics)
         self.last_epoch += 1
@@ -445,8 +460,9 @@ class CyclicLR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer, base_lr, max_lr, step_size_up=2000, step_size_down=None, mode="triangular", gamma=1.0, scale_fn=None,
-        scale_mode="cycle", last_epoch=-1,
+        self, optimizer: Optimizer, base_lr: float | list[float], max_lr: float | list[float], step_size_up: int = 2000,
+        step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
+        scale_fn: Callable[..., Any] | None = None, scale_mode: str = "cycle", last_epoch: int = -1,
     ):  # fmt: skip
         _check_optimizer(optimizer, "CyclicLR")
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
@@ -494,7 +510,7 @@ class CosineAnnealingLR(LRScheduler):
         last_epoch (int): Default: -1.
     """
 
-    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
         self.T_max, self.eta_min = T_max, float(eta_min)
         super().__init__(optimizer, last_epoch)
 
@@ -524,7 +540,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         last_epoch (int): Default: -1.
     """
 
-    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0, last_epoch=-1):
+    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0, last_epoch: int = -1):
         for name, value in (("T_0", T_0), ("T_mult", T_mult)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ValueError(
@@ -538,7 +554,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         wave = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * wave for base in self._bases()]
 
-    def step(self, epoch=None):
+    def step(self, epoch: Any = None) -> None:
         """Go to the next epoch, or to `epoch`, also a fractional one, and set the learning rates."""
         if epoch is not None and epoch < 0:
             raise ValueError(f"For 'CosineAnnealingWarmRestarts', 'epoch' should not be negative, but got {epoch}.")

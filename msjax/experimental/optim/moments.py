@@ -1,12 +1,20 @@
 """Adam and its kin, with parameter groups."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.ops.operations import optim_ops as formulas
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.parameter import Parameter
 
 
-def adam(c, value, grad, slots, rate, t, scales_eps=True):
+def adam(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, t: TensorLike, scales_eps: bool = True):
     """A step of Adam; `eps` is added before the bias of the squares is corrected (`scales_eps`), or after it."""
     t = t.astype(value.dtype)
     first, second = (beta**t for beta in c.betas)
@@ -32,7 +40,8 @@ class Adam(Optimizer):
     not_negative = ("eps", "weight_decay")
 
     def __init__(
-        self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False, *, maximize=False
+        self, params: list[Parameter], lr: float = 1e-3, betas: tuple[float, ...] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False,
     ):  # fmt: skip
         defaults = dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize)
         super().__init__(params, defaults)
@@ -40,7 +49,7 @@ class Adam(Optimizer):
         self.add_step("state_step")
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, t):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike):
         return adam(c, value, grad, slots, rate, t)
 
 
@@ -55,12 +64,13 @@ class AdamW(Adam):
     decays_gradient = False
 
     def __init__(
-        self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, amsgrad=False, *, maximize=False
+        self, params: Any, lr: float = 1e-3, betas: tuple[float, ...] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0.01, amsgrad: bool = False, *, maximize: bool = False,
     ):  # fmt: skip
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, t):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike):
         return adam(c, value * (1 - rate * decay), grad, slots, rate, t, scales_eps=False)
 
 
@@ -74,13 +84,22 @@ class Adamax(Optimizer):
 
     not_negative = ("eps", "weight_decay")
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, *, maximize=False):
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 2e-3,
+        betas: tuple[float, ...] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+    ):
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize))
         self.add_step("step_t")
         self.add_state("exp_avg", "exp_inf")
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, t):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike):
         beta1, beta2 = c.betas
         m = beta1 * slots[0] + (1 - beta1) * grad
         largest = jnp.maximum(beta2 * slots[1], jnp.abs(grad) + c.eps)
@@ -96,13 +115,15 @@ class RAdam(Optimizer):
 
     not_negative = ("eps", "weight_decay")
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    def __init__(
+        self, params: Any, lr: float = 1e-3, betas: tuple[float, ...] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0
+    ):
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay))
         self.add_step("step_t")
         self.add_state("exp_avg", "exp_avg_sq")
 
     @staticmethod
-    def begin(c, shared, step, rate):
+    def begin(c: Any, shared: Any, step: Any, rate: Any):
         beta1, beta2 = c.betas
         t = step.astype(jnp.float32)
         most = 2 / (1 - beta2) - 1
@@ -112,7 +133,7 @@ class RAdam(Optimizer):
         return (length > 5, rectified * jnp.sqrt(1 - beta2**t), 1 - beta1**t), {}
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, context):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any):
         enough, factor, first = context
         m, v = formulas.moments(*slots, grad, *c.betas)
         scaled = jnp.where(enough, factor / (jnp.sqrt(v) + c.eps), 1.0)
@@ -131,13 +152,21 @@ class NAdam(Optimizer):
     not_negative = ("eps", "weight_decay", "momentum_decay")
     group_state = {"mu_product": 1.0}
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, momentum_decay=4e-3):
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 2e-3,
+        betas: tuple[float, ...] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum_decay: float = 4e-3,
+    ):
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay))
         self.add_step("step_t")
         self.add_state("exp_avg", "exp_avg_sq")
 
     @staticmethod
-    def begin(c, shared, step, rate):
+    def begin(c: Any, shared: Any, step: Any, rate: Any):
         t = step.astype(jnp.float32)
         now, after = (c.betas[0] * (1 - 0.5 * 0.96 ** ((t + ahead) * c.momentum_decay)) for ahead in (0, 1))
         product = shared["mu_product"] * now
@@ -145,7 +174,7 @@ class NAdam(Optimizer):
         return shares, {"mu_product": product}
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, context):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any):
         own, ahead, second = context
         m, v = formulas.moments(*slots, grad, *c.betas)
         return value - rate * (own * grad + ahead * m) / (jnp.sqrt(v / second) + c.eps), m, v

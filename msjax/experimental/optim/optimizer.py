@@ -1,5 +1,9 @@
 """Optimizer: the base of optimizers with parameter groups that may be changed between steps."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from msjax.checks import check_number
@@ -41,7 +45,7 @@ class Optimizer(CompiledOptimizer):
     # What a group shares beside the state of its Parameters: {name: its first value, or "lr" for the learning rate's}.
     group_state: dict = {}
 
-    def __init__(self, params, defaults):
+    def __init__(self, params: list[Parameter], defaults: dict[str, Any]):
         super().__init__()
         if isinstance(params, (Parameter, str, dict)):
             raise TypeError(
@@ -63,7 +67,7 @@ class Optimizer(CompiledOptimizer):
 
     # ---- groups
 
-    def add_param_group(self, param_group):
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add Parameters to optimize.
 
         Args:
@@ -110,7 +114,7 @@ class Optimizer(CompiledOptimizer):
 
     # ---- state
 
-    def add_step(self, name):
+    def add_step(self, name: str) -> None:
         """Make the Parameter that counts steps."""
         setattr(self, name, Parameter(Tensor(0, mstype.int32), name=name, requires_grad=False))
         self.__dict__["_step_name"] = name

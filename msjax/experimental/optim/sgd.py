@@ -1,9 +1,17 @@
 """Gradient descent with parameter groups."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.ops.operations import optim_ops as formulas
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.parameter import Parameter
 
 
 class SGD(Optimizer):
@@ -21,7 +29,17 @@ class SGD(Optimizer):
 
     not_negative = ("momentum", "dampening", "weight_decay")
 
-    def __init__(self, params, lr, momentum=0, dampening=0, weight_decay=0.0, nesterov=False, *, maximize=False):
+    def __init__(
+        self,
+        params: list[Parameter],
+        lr: float,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ):
         defaults = dict(
             lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov, maximize=maximize,
             grad_centralization=False,
@@ -41,7 +59,9 @@ class SGD(Optimizer):
             )
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, context):
+    def update(
+        c: Any, value: TensorLike, grad: TensorLike, slots: tuple[JaxArray, ...], rate: TensorLike, decay: Any, context: Any
+    ) -> tuple[JaxArray, tuple[JaxArray, JaxArray]]:
         if not c.momentum:
             return value - rate * grad, *slots
         accum, first = slots

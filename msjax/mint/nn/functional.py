@@ -1,5 +1,9 @@
 """Layers as functions, as mint has them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from msjax import ops
@@ -12,6 +16,13 @@ from msjax.mint.reduction import norm
 from msjax.mint.special import log_softmax
 from msjax.ops.function.nn_func.pads import pad as _pad
 from msjax.ops.methods.inplace import inplace
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.parameter import Parameter
+    from msjax.common.tensor import Tensor
+
 
 __all__ = [
     "adaptive_max_pool1d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "binary_cross_entropy_with_logits",
@@ -51,48 +62,48 @@ def _put(target, result, wanted):
     return inplace(lambda _: result)(target) if wanted else result
 
 
-def relu(input, inplace=False):
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(input, 0), elementwise; with `inplace`, written to the input."""
     return _put(input, ops.relu(input), inplace)
 
 
-def relu6(input, inplace=False):
+def relu6(input: TensorLike, inplace: bool = False):
     """min(max(input, 0), 6), elementwise; with `inplace`, written to the input."""
     return _put(input, ops.relu6(input), inplace)
 
 
-def silu(input, inplace=False):
+def silu(input: TensorLike, inplace: bool = False):
     """input * sigmoid(input), elementwise; with `inplace`, written to the input."""
     return _put(input, ops.silu(input), inplace)
 
 
-def elu(input, alpha=1.0, inplace=False):
+def elu(input: TensorLike, alpha: float = 1.0, inplace: bool = False) -> JaxArray:
     """input, or alpha * (exp(input) - 1) where that is negative; with `inplace`, written to the input."""
     value = ops.where(input > 0, input, (ops.exp(ops.minimum(input, ops.zeros_like(input))) - 1) * alpha)
     return _put(input, value, inplace)
 
 
-def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> JaxArray:
     """Values limited to [min_val, max_val]; with `inplace`, written to the input."""
     return _put(input, ops.hardtanh(input, min_val, max_val), inplace)
 
 
-def leaky_relu(input, negative_slope=0.01):
+def leaky_relu(input: TensorLike, negative_slope: float = 0.01) -> JaxArray:
     """input, or negative_slope * input where that is negative."""
     return ops.leaky_relu(input, negative_slope)
 
 
-def threshold(input, threshold, value, inplace=False):
+def threshold(input: TensorLike, threshold: TensorLike, value: float, inplace: bool = False) -> JaxArray:
     """input where it exceeds a threshold, `value` elsewhere; with `inplace`, written to the input."""
     return _put(input, ops.threshold(input, threshold, value), inplace)
 
 
-def glu(input, dim=-1):
+def glu(input: TensorLike, dim: int = -1) -> JaxArray:
     """The first half along an axis times the sigmoid of the second."""
     return ops.glu(input, dim)
 
 
-def softmax(input, dim=None, dtype=None):
+def softmax(input: TensorLike, dim: int | None = None, dtype: Type | None = None) -> JaxArray:
     """exp(input) / sum(exp(input)) along an axis; the last by default."""
     return ops.softmax(input, -1 if dim is None else dim, dtype=dtype)
 
@@ -101,17 +112,17 @@ relu_ = inplace(ops.relu)
 sigmoid_ = inplace(ops.sigmoid)
 
 
-def elu_(input, alpha=1.0):
+def elu_(input: TensorLike, alpha: float = 1.0):
     """In place: `elu`."""
     return elu(input, alpha, True)
 
 
-def hardtanh_(input, min_val=-1, max_val=1):
+def hardtanh_(input: TensorLike, min_val: int = -1, max_val: int = 1):
     """In place: `hardtanh`."""
     return hardtanh(input, min_val, max_val, True)
 
 
-def threshold_(input, threshold, value):
+def threshold_(input: TensorLike, threshold: TensorLike, value: TensorLike):
     """In place: `threshold`."""
     return _put(input, ops.threshold(input, threshold, value), True)
 
@@ -119,7 +130,7 @@ def threshold_(input, threshold, value):
 # ---- linear
 
 
-def linear(input, weight, bias=None):
+def linear(input: Tensor, weight: Parameter | Tensor, bias: Parameter | None = None) -> Tensor:
     """input @ weight.T + bias, over the last axis.
 
     Example:
@@ -131,7 +142,7 @@ def linear(input, weight, bias=None):
     return ops.dense(input, weight, bias)
 
 
-def one_hot(tensor, num_classes=-1):
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A new last axis with 1 at the position that the index names, 0 elsewhere, as Int64.
 
     Args:
@@ -143,7 +154,7 @@ def one_hot(tensor, num_classes=-1):
     return ops.one_hot(tensor, num_classes).astype(mstype.int64)
 
 
-def normalize(input, p=2.0, dim=1, eps=1e-12):
+def normalize(input: TensorLike, p: float = 2.0, dim: int = 1, eps: float = 1e-12):
     """Vectors along an axis, divided by their p-norm, or by `eps` where that is larger."""
     length = norm(input, p, dim, True)
     return input / ops.clamp(length, eps, None)
@@ -191,29 +202,60 @@ conv2d = _conv(ops.conv2d, 2)
 conv3d = _conv(ops.conv3d, 3)
 
 
-def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+def max_pool2d(
+    input: TensorLike,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
     """The largest value of each window; with `return_indices`, also where it was."""
     return ops.max_pool2d(input, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
 
 
-def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+def avg_pool1d(
+    input: TensorLike,
+    kernel_size: int,
+    stride: int | None = None,
+    padding: int = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
     """The mean of each window; `stride` is the window's size by default."""
     return ops.avg_pool1d(input, kernel_size, kernel_size if stride is None else stride, padding, ceil_mode, count_include_pad)
 
 
-def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool2d(
+    input: TensorLike,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
     """The mean of each window, or its sum divided by `divisor_override`; `stride` is the window's size by default."""
     stride = kernel_size if stride is None else stride
     return ops.avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or 0)
 
 
-def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool3d(
+    input: TensorLike,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: TensorLike | None = None,
+):
     """The mean of each window, or its sum divided by `divisor_override`; `stride` is the window's size by default."""
     stride = kernel_size if stride is None else stride
     return ops.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or 0)
 
 
-def adaptive_max_pool1d(input, output_size, return_indices=False):
+def adaptive_max_pool1d(input: TensorLike, output_size: int | tuple[int, ...], return_indices: bool = False):
     """The largest value of each of `output_size` windows; with `return_indices`, also where it was."""
     if not return_indices:
         return ops.adaptive_max_pool1d(input, output_size)
@@ -221,7 +263,7 @@ def adaptive_max_pool1d(input, output_size, return_indices=False):
     return ops.squeeze(values, -2), ops.squeeze(indices, -2)
 
 
-def pad(input, pad, mode="constant", value=None):
+def pad(input: TensorLike, pad: Any, mode: str = "constant", value: int | None = None) -> Tensor:
     """The Tensor with elements added at its edges, from the last axis on; see `ops.pad`."""
     return _pad(input, pad, mode, value)
 
@@ -229,7 +271,16 @@ def pad(input, pad, mode="constant", value=None):
 # ---- normalization and dropout
 
 
-def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-05,
+) -> Tensor:
     """Each channel (axis 1) less its mean, over its standard deviation, times `weight`, plus `bias`.
 
     Args:
@@ -258,12 +309,12 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     return out if bias is None else out + ops.reshape(bias, shape)
 
 
-def dropout(input, p=0.5, training=True, inplace=False):
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Elements set to zero with probability `p`, the others scaled by 1 / (1 - p)."""
     return _put(input, ops.dropout(input, p, training), inplace)
 
 
-def dropout2d(input, p=0.5, training=True, inplace=False):
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Channels set to zero with probability `p`, the others scaled by 1 / (1 - p)."""
     return _put(input, ops.dropout2d(input, p, training) if training else input, inplace)
 
@@ -277,22 +328,26 @@ def _reduced(loss, reduction, who):
     return loss if reduction == "none" else ops.mean(loss) if reduction == "mean" else ops.sum(loss)
 
 
-def smooth_l1_loss(input, target, reduction="mean", beta=1.0):
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """Half the squared error over `beta` where the error is below `beta`, the error less half of `beta` elsewhere."""
     return ops.smooth_l1_loss(input, target, beta, reduction)
 
 
-def binary_cross_entropy_with_logits(input, target, weight=None, reduction="mean", pos_weight=None):
+def binary_cross_entropy_with_logits(
+    input: TensorLike, target: TensorLike, weight: TensorLike | None = None, reduction: str = "mean", pos_weight: Any = None
+):
     """The cross entropy of sigmoid(input) and a target between 0 and 1."""
     return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
 
-def nll_loss(input, target, weight=None, ignore_index=-100, reduction="mean"):
+def nll_loss(
+    input: TensorLike, target: Tensor, weight: TensorLike | None = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Tensor:
     """Minus the log probability that `input` gives the target's classes."""
     return ops.nll_loss(input, target, weight, ignore_index, reduction)
 
 
-def kl_div(input, target, reduction="mean", log_target=False):
+def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False):
     """The Kullback-Leibler divergence of a target from log probabilities.
 
     Args:

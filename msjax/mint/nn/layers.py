@@ -1,10 +1,17 @@
 """mint's layers without Parameters: a function and its settings."""
 
+from __future__ import annotations
+
 import inspect
+from typing import TYPE_CHECKING, Any
 
 from msjax.mint.nn import functional as F
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func.pads import pad as _pad
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = []
 
@@ -247,10 +254,10 @@ for _name, (_attributes, _call, _doc) in _LAYERS.items():
 class Identity(Cell):
     """Returns its input; takes any arguments."""
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
 
-    def construct(self, input):
+    def construct(self, input: Tensor | tuple[Tensor, ...]) -> Tensor | tuple[Tensor, ...]:
         return input
 
 

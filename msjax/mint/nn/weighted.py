@@ -1,6 +1,9 @@
 """mint's layers with Parameters."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 from msjax import ops
 from msjax.checks import check_positive_int
@@ -12,6 +15,11 @@ from msjax.errors import describe
 from msjax.mint.nn import functional as F
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func.pads import pad as _pad
+from msjax.typing import InitLike, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "Embedding", "GroupNorm",
@@ -48,7 +56,15 @@ class Linear(Cell):
         [[3.]]
     """
 
-    def __init__(self, in_features, out_features, bias=True, weight_init=None, bias_init=None, dtype=None):
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        weight_init: InitLike | None = None,
+        bias_init: InitLike | None = None,
+        dtype: Type | None = None,
+    ):
         super().__init__()
         self.in_features = check_positive_int(in_features, "in_features", "Linear")
         self.out_features = check_positive_int(out_features, "out_features", "Linear")
@@ -58,10 +74,10 @@ class Linear(Cell):
         self.weight = _weight((out_features, in_features), _type(dtype), weight_init)
         self.bias = _bias((out_features,), in_features, _type(dtype), bias_init) if bias else None
 
-    def construct(self, input):
+    def construct(self, input: Tensor) -> Tensor:
         return F.linear(input, self.weight, self.bias)
 
-    def extend_repr(self):
+    def extend_repr(self) -> str:
         return f"input_features={self.in_features}, output_features={self.out_features}, has_bias={self.has_bias}"
 
 
@@ -172,24 +188,24 @@ class ConvTranspose2d(_Conv):
 
     def __init__(
         self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
-        groups=1,
-        bias=True,
-        dilation=1,
-        padding_mode="zeros",
-        dtype=None,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] = 1,
+        padding: int | tuple[int, ...] = 0,
+        output_padding: int | tuple[int, ...] = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: int | tuple[int, ...] = 1,
+        padding_mode: str = "zeros",
+        dtype: Type | None = None,
     ):
         if padding_mode != "zeros":
             raise ValueError(f"For 'ConvTranspose2d', 'padding_mode' should be 'zeros', but got {padding_mode!r}.")
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype)
         self.output_padding = _sizes(output_padding, 2, "output_padding", "ConvTranspose2d")
 
-    def construct(self, input):
+    def construct(self, input: TensorLike):
         return ops.conv_transpose2d(
             input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
         )
@@ -263,7 +279,14 @@ class SyncBatchNorm(_BatchNorm):
     ndims = (2, 3, 4, 5)
 
     def __init__(
-        self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, process_group=None, dtype=None
+        self,
+        num_features: Any,
+        eps: float = 1e-05,
+        momentum: float = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        dtype: Type | None = None,
     ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
 
@@ -278,7 +301,7 @@ class GroupNorm(Cell):
         dtype (ms.dtype, optional): of the Parameters; Float32 by default.
     """
 
-    def __init__(self, num_groups, num_channels, eps=1e-05, affine=True, dtype=None):
+    def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-05, affine: bool = True, dtype: Type | None = None):
         super().__init__()
         self.num_groups = check_positive_int(num_groups, "num_groups", "GroupNorm")
         self.num_channels = check_positive_int(num_channels, "num_channels", "GroupNorm")
@@ -288,10 +311,10 @@ class GroupNorm(Cell):
         self.weight = Parameter(initializer("ones", (num_channels,), _type(dtype)), name="weight") if affine else None
         self.bias = Parameter(initializer("zeros", (num_channels,), _type(dtype)), name="bias") if affine else None
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
-    def extend_repr(self):
+    def extend_repr(self) -> str:
         return f"num_groups={self.num_groups}, num_channels={self.num_channels}, eps={self.eps}, affine={self.affine}"
 
 
@@ -306,7 +329,14 @@ class LayerNorm(Cell):
         dtype (ms.dtype, optional): of the Parameters; Float32 by default.
     """
 
-    def __init__(self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True, dtype=None):
+    def __init__(
+        self,
+        normalized_shape: int | tuple[int, ...],
+        eps: float = 1e-05,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        dtype: Type | None = None,
+    ):
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
@@ -314,10 +344,10 @@ class LayerNorm(Cell):
         made = elementwise_affine and bias
         self.bias = Parameter(initializer("zeros", shape, _type(dtype)), name="bias") if made else None
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extend_repr(self):
+    def extend_repr(self) -> str:
         return f"normalized_shape={self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
@@ -334,7 +364,14 @@ class Embedding(Cell):
     """
 
     def __init__(
-        self, num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, dtype=None
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        dtype: Type | None = None,
     ):
         super().__init__()
         self.num_embeddings = check_positive_int(num_embeddings, "num_embeddings", "Embedding")
@@ -346,10 +383,10 @@ class Embedding(Cell):
             table[padding_idx] = 0
         self.weight = Parameter(table, name="weight")
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
 
-    def extend_repr(self):
+    def extend_repr(self) -> str:
         return f"num_embeddings={self.num_embeddings}, embedding_dim={self.embedding_dim}, padding_idx={self.padding_idx}"
 
 
@@ -362,10 +399,10 @@ class PReLU(Cell):
         dtype (ms.dtype, optional): of the weight; Float32 by default.
     """
 
-    def __init__(self, num_parameters=1, init=0.25, dtype=None):
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Type | None = None):
         super().__init__()
         shape = (check_positive_int(num_parameters, "num_parameters", "PReLU"),)
         self.weight = Parameter(initializer(init, shape, _type(dtype)), name="weight")
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return F.prelu(input, self.weight)

@@ -1,8 +1,12 @@
 """Cell: the base of layers and networks, a stateful object over flax's nnx.Module."""
 
+from __future__ import annotations
+
 import copy
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from flax import nnx
 
@@ -26,6 +30,10 @@ from msjax.nn.cell.state_dict import CellState
 from msjax.nn.cell.torch_names import TorchNames
 from msjax.nn.cell.tree import CellTree, CompiledCacheSlot
 from msjax.state import COMPILER, STATE, programs_changed
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 _MEMBERS = (Parameter, ParameterTuple, Buffer)
 _BUFFER = (
@@ -84,18 +92,18 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         if cls.bprop is not None and "bprop" in cls.__dict__:
             cls._special = True
 
-    def __init__(self, auto_prefix=True, flags=None):
+    def __init__(self, auto_prefix: bool = True, flags: Any = None):
         self.__dict__["_auto_prefix"] = bool(auto_prefix)
         if flags:
             self.add_flags(**flags)
 
     # ---- calling
 
-    def construct(self, *args, **kwargs):
+    def construct(self, *args: Any, **kwargs: Any):
         """What the cell computes; defined by subclasses."""
         raise AttributeError(f"{type(self).__name__} defines no method 'construct', and so can't be called.")
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any):
         if SETTINGS.mode == GRAPH_MODE:
             done, result = COMPILER.call_cell(self, args, kwargs)
             if done:
@@ -112,7 +120,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         finally:
             cells.pop()
 
-    def call_uncompiled(self, args, kwargs):
+    def call_uncompiled(self, args: Any, kwargs: Any):
         """The call with all that a cell may have: hooks, a floating type of its own, a bprop, recomputation."""
         cells = STATE.cells
         cells.append(self)
@@ -154,7 +162,15 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         else:
             self.__dict__.pop("_special", None)
 
-    def recompute(self, *, use_reentrant=True, output_recompute=False, early_stop=True, context_fn=None, **kwargs):
+    def recompute(
+        self,
+        *,
+        use_reentrant: bool = True,
+        output_recompute: bool = False,
+        early_stop: bool = True,
+        context_fn: Callable[..., Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         """Compute inner values of this cell again in the backward pass instead of keeping them; see `ms.recompute`.
 
         The cell's own hooks run once; those of the cells in it, where they are forward hooks, again in the backward.
@@ -248,7 +264,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
                 f"not {describe(value)}."
             )
 
-    def register_buffer(self, name, tensor, persistent=True):
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Keep a Tensor that is part of the cell's state, but no Parameter.
 
         Args:
@@ -286,7 +302,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         if hasattr(self, name) and not isinstance(self.__dict__.get(name), kind):
             raise KeyError(f"For '{who}', cell {type(self).__name__} has an attribute {name!r} already.")
 
-    def insert_child_to_cell(self, child_name, child_cell):
+    def insert_child_to_cell(self, child_name: Any, child_cell: Any) -> None:
         """Make a cell a child under a name; one that has the name is replaced.
 
         Unlike those of a cell assigned to an attribute, its Parameters keep their names.
@@ -306,7 +322,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         object.__setattr__(self, child_name, child_cell)
         self._structure_changed(child_name)
 
-    def insert_param_to_cell(self, param_name, param, check_name_contain_dot=True):
+    def insert_param_to_cell(self, param_name: Any, param: Any, check_name_contain_dot: bool = True) -> None:
         """Make a Parameter one of the cell's under a name.
 
         Raises:
@@ -322,19 +338,19 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
 
     # ---- settings
 
-    def set_train(self, mode=True) -> "Cell":
+    def set_train(self, mode: bool = True) -> Cell:
         """Set the cell and all in it to training (True) or inference (False); returns the cell."""
         for _, cell in self.cells_and_names():
             object.__setattr__(cell, "training", bool(mode))
         programs_changed()
         return self
 
-    def set_grad(self, requires_grad=True) -> "Cell":
+    def set_grad(self, requires_grad: bool = True) -> Cell:
         """Say whether the cell is to be differentiated; gradients are taken either way. Returns the cell."""
         object.__setattr__(self, "requires_grad", bool(requires_grad))
         return self
 
-    def to_float(self, dst_type) -> "Cell":
+    def to_float(self, dst_type: Type) -> Cell:
         """Compute the cell, and all in it, in another floating type: its operators convert their floating operands.
 
         Parameters keep their type, and gradients are converted back to it. What converts a type itself (``x.astype``) and
@@ -353,29 +369,29 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
             cell._refresh_special()
         return self
 
-    def set_jit_config(self, jit_config):
+    def set_jit_config(self, jit_config: Any) -> None:
         """Take a `JitConfig`, and leave compiling to XLA."""
         from msjax.compile.noop import JitConfig
 
         if not isinstance(jit_config, JitConfig):
             raise TypeError(f"For 'set_jit_config', the argument should be a JitConfig, but got {describe(jit_config)}.")
 
-    def set_inputs(self, *inputs, **kwargs):
+    def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
         """Without effect: it tells MindSpore's compiler which sizes vary; here each combination of shapes has its program."""
 
-    def cast_inputs(self, inputs, dst_type):
+    def cast_inputs(self, inputs: Any, dst_type: Any):
         """Floating Tensors among the inputs cast to a type; everything else as it is."""
         return tuple(
             x.astype(dst_type) if isinstance(x, Tensor) and x.is_floating_point() and x.dtype != dst_type else x for x in inputs
         )
 
-    def add_flags(self, **flags) -> "Cell":
+    def add_flags(self, **flags: Any) -> Cell:
         """Keep settings on the cell, readable with `get_flags` and as attributes; returns the cell."""
         self.__dict__.update(flags)
         self.__dict__["_flags"] = {**(self._flags or {}), **flags}
         return self
 
-    def add_flags_recursive(self, **flags) -> "Cell":
+    def add_flags_recursive(self, **flags: Any) -> Cell:
         """Keep settings on the cell and all in it; returns the cell."""
         for _, cell in self.cells_and_names():
             cell.add_flags(**flags)

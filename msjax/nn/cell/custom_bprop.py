@@ -1,5 +1,9 @@
 """Cells that define their own way back: ``bprop(self, *inputs, out, dout)``."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -11,7 +15,7 @@ from msjax.hooks.nodes import under_jax_transform
 from msjax.state import STATE, swap
 
 
-def call_with_bprop(cell, args, kwargs):
+def call_with_bprop(cell: Any, args: Any, kwargs: Any):
     """Run `construct` unrecorded; its gradient is what `bprop` returns."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     edges, base = place_on_tape(tensors)

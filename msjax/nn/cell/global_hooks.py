@@ -1,5 +1,10 @@
 """Hooks that run for every cell of the program."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from msjax.errors import check_callable
 from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.table import GLOBAL, register
@@ -10,7 +15,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def register_cell_forward_pre_hook(hook_fn, *, prepend=False, with_kwargs=False) -> RemovableHandle:
+def register_cell_forward_pre_hook(
+    hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+) -> RemovableHandle:
     """Register a forward pre hook for all cells; it runs before the cell's own.
 
     Args:
@@ -38,7 +45,9 @@ def register_cell_forward_pre_hook(hook_fn, *, prepend=False, with_kwargs=False)
     return register(GLOBAL, "forward_pre", hook_fn, prepend, with_kwargs=bool(with_kwargs))
 
 
-def register_cell_forward_hook(hook_fn, *, prepend=False, with_kwargs=False, always_call=False) -> RemovableHandle:
+def register_cell_forward_hook(
+    hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
     """Register a forward hook for all cells; it runs before the cell's own.
 
     Args:
@@ -64,7 +73,7 @@ def register_cell_forward_hook(hook_fn, *, prepend=False, with_kwargs=False, alw
     return register(GLOBAL, "forward", hook_fn, prepend, with_kwargs=bool(with_kwargs), always_call=bool(always_call))
 
 
-def register_cell_backward_pre_hook(hook_fn, *, prepend=False) -> RemovableHandle:
+def register_cell_backward_pre_hook(hook_fn: Callable[..., Any], *, prepend: bool = False) -> RemovableHandle:
     """Register a backward pre hook for all cells; it runs before the cell's own.
 
     Args:
@@ -88,7 +97,7 @@ def register_cell_backward_pre_hook(hook_fn, *, prepend=False) -> RemovableHandl
     return register(GLOBAL, "backward_pre", hook_fn, prepend)
 
 
-def register_cell_backward_hook(hook_fn, *, prepend=False) -> RemovableHandle:
+def register_cell_backward_hook(hook_fn: Callable[..., Any], *, prepend: bool = False) -> RemovableHandle:
     """Register a backward hook for all cells; it runs before the cell's own.
 
     Args:

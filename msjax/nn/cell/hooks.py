@@ -1,15 +1,34 @@
 """Registering hooks on a Cell."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from msjax.errors import check_callable
 from msjax.hooks import table as hook_table
 from msjax.hooks.handle import RemovableHandle
+from msjax.typing import (
+    BackwardHook,
+    BackwardPreHook,
+    ForwardHook,
+    ForwardHookWithKwargs,
+    ForwardPreHook,
+    ForwardPreHookWithKwargs,
+)
 
 
 class CellHooks:
     """The part of Cell that registers hooks; the table of them is replaced as a whole by `_set_hooks`."""
 
     def register_forward_pre_hook(
-        self, hook_fn, *, prepend=False, with_kwargs=False, observe=None, traced=None
+        self,
+        hook_fn: ForwardPreHook | ForwardPreHookWithKwargs,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        observe: bool | None = None,
+        traced: bool | None = None,
     ) -> RemovableHandle:
         """Register a hook that runs before ``construct``.
 
@@ -44,7 +63,14 @@ class CellHooks:
         )
 
     def register_forward_hook(
-        self, hook_fn, *, prepend=False, with_kwargs=False, always_call=False, observe=None, traced=None
+        self,
+        hook_fn: ForwardHook | ForwardHookWithKwargs,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+        observe: bool | None = None,
+        traced: bool | None = None,
     ) -> RemovableHandle:
         """Register a hook that runs after ``construct``.
 
@@ -86,7 +112,9 @@ class CellHooks:
             traced=traced,
         )
 
-    def register_backward_pre_hook(self, hook_fn, *, prepend=False, observe=None, traced=None) -> RemovableHandle:
+    def register_backward_pre_hook(
+        self, hook_fn: BackwardPreHook, *, prepend: bool = False, observe: bool | None = None, traced: bool | None = None
+    ) -> RemovableHandle:
         """Register a hook that runs, in the backward pass, before the cell's own.
 
         The hook is called as ``hook_fn(cell, grad_output)`` with a tuple of one gradient for each output, None where
@@ -116,7 +144,9 @@ class CellHooks:
         check_callable(hook_fn, "register_backward_pre_hook")
         return hook_table.register(self, "backward_pre", hook_fn, prepend, observe=observe, traced=traced)
 
-    def register_backward_hook(self, hook_fn, *, prepend=False, observe=None, traced=None) -> RemovableHandle:
+    def register_backward_hook(
+        self, hook_fn: BackwardHook, *, prepend: bool = False, observe: bool | None = None, traced: bool | None = None
+    ) -> RemovableHandle:
         """Register a hook that runs, in the backward pass, after the cell's own.
 
         The hook is called as ``hook_fn(cell, grad_input, grad_output)``: a tuple of the gradients with respect to the
@@ -147,7 +177,7 @@ class CellHooks:
         check_callable(hook_fn, "register_backward_hook")
         return hook_table.register(self, "backward", hook_fn, prepend, observe=observe, traced=traced)
 
-    def register_saved_tensors_hooks(self, pack_hook, unpack_hook) -> RemovableHandle:
+    def register_saved_tensors_hooks(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> RemovableHandle:
         """Pack and unpack what operators keep for the backward while ``construct`` runs.
 
         The functions are those of `ms.saved_tensors_hooks`. Where several were registered, the last one counts.

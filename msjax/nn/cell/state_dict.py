@@ -1,6 +1,10 @@
 """The state of a Cell as a dict: state_dict, load_state_dict and their hooks."""
 
+from __future__ import annotations
+
 from collections import OrderedDict, namedtuple
+from collections.abc import Callable
+from typing import Any
 
 from msjax.common.tensor import Tensor
 from msjax.errors import check_callable, describe
@@ -24,7 +28,7 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 class CellState:
     """The part of Cell that reads and writes state dicts."""
 
-    def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
+    def state_dict(self, *args: Any, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False):
         """The Parameters and persistent buffers of the cell and all in it, by path.
 
         Args:
@@ -71,7 +75,7 @@ class CellState:
             if buffer.persistent:
                 yield name, buffer
 
-    def load_state_dict(self, state_dict, strict=True):
+    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True):
         """Set Parameters and buffers from a dict.
 
         Args:
@@ -136,22 +140,22 @@ class CellState:
         for name, cell in children.items():
             cell._plan_load(state, f"{prefix}{name}.", metadata, missing, unexpected, errors, writes)
 
-    def register_state_dict_pre_hook(self, hook) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register ``hook(cell, prefix, keep_vars)``, called before the cell adds its state in `state_dict`."""
         check_callable(hook, "register_state_dict_pre_hook")
         return hook_table.register(self, "state_dict_pre", hook)
 
-    def register_state_dict_post_hook(self, hook) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register ``hook(cell, state_dict, prefix, local_metadata)``, called after; it may change the dict."""
         check_callable(hook, "register_state_dict_post_hook")
         return hook_table.register(self, "state_dict_post", hook)
 
-    def register_load_state_dict_pre_hook(self, hook) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register ``hook(cell, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``."""
         check_callable(hook, "register_load_state_dict_pre_hook")
         return hook_table.register(self, "load_state_dict_pre", hook)
 
-    def register_load_state_dict_post_hook(self, hook) -> RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register ``hook(cell, incompatible_keys)``, called at the end; it may change the lists of keys."""
         check_callable(hook, "register_load_state_dict_post_hook")
         return hook_table.register(self, "load_state_dict_post", hook)

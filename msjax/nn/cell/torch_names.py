@@ -1,7 +1,10 @@
 """PyTorch's names for what cells offer under MindSpore's: thin synonyms, for those who look for them."""
 
+from __future__ import annotations
+
 import weakref
-from collections.abc import MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
+from typing import Any, Self
 
 import jax.numpy as jnp
 
@@ -9,6 +12,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
 from msjax.errors import describe
 from msjax.hooks.handle import RemovableHandle
+from msjax.typing import TensorLike
 
 # {cell: (structure version, weak references to its Parameters)}, for zero_grad, which training calls at each step.
 _PARAMETERS = weakref.WeakKeyDictionary()
@@ -17,17 +21,17 @@ _PARAMETERS = weakref.WeakKeyDictionary()
 class TorchNames:
     """The part of Cell that answers to PyTorch's names."""
 
-    def register_full_backward_hook(self, hook, prepend=False) -> RemovableHandle:
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """PyTorch's name of `register_backward_hook`."""
         return self.register_backward_hook(hook, prepend=prepend)
 
-    def register_full_backward_pre_hook(self, hook, prepend=False) -> RemovableHandle:
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """PyTorch's name of `register_backward_pre_hook`."""
         return self.register_backward_pre_hook(hook, prepend=prepend)
 
     # ---- cells
 
-    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+    def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[Any]:
         """(path, cell) of this cell and all in it; PyTorch's name of `cells_and_names`.
 
         Args:
@@ -47,16 +51,16 @@ class TorchNames:
         for name, cell in self._modules.items():
             yield from cell.named_modules(None, f"{prefix}.{name}" if prefix else name, False)
 
-    def modules(self):
+    def modules(self) -> Iterator[Any]:
         """This cell and all in it."""
         for _, cell in self.named_modules():
             yield cell
 
-    def named_children(self):
+    def named_children(self) -> Iterator[Any]:
         """(name, cell) of the child cells; PyTorch's name of ``name_cells().items()``."""
         yield from self.name_cells().items()
 
-    def children(self):
+    def children(self) -> Iterator[Any]:
         """The child cells; PyTorch's name of `cells`."""
         yield from self.name_cells().values()
 
@@ -65,17 +69,17 @@ class TorchNames:
         """The child cells by name; what is written to it is written to the cell."""
         return _Children(self)
 
-    def get_submodule(self, target):
+    def get_submodule(self, target: TensorLike):
         """PyTorch's name of `get_sub_cell`."""
         return self.get_sub_cell(target)
 
-    def add_module(self, name, module):
+    def add_module(self, name: str, module: Any) -> None:
         """PyTorch's name of `insert_child_to_cell`."""
         self.insert_child_to_cell(name, module)
 
     # ---- parameters
 
-    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[Any]:
         """(path, Parameter); PyTorch's name of `parameters_and_names`.
 
         Args:
@@ -95,11 +99,11 @@ class TorchNames:
             for name, parameter in cell._own_parameters():
                 yield (f"{path}.{name}" if path else name), parameter
 
-    def parameters(self, recurse=True):
+    def parameters(self, recurse: bool = True) -> Iterator[Any]:
         """The Parameters; PyTorch's name of `get_parameters`."""
         yield from self.get_parameters(expand=recurse)
 
-    def get_parameter(self, target):
+    def get_parameter(self, target: TensorLike):
         """The Parameter at a path such as "fc.weight".
 
         Raises:
@@ -111,14 +115,14 @@ class TorchNames:
             raise AttributeError(f"{type(self).__name__} has no Parameter {target!r}.")
         return parameter
 
-    def register_parameter(self, name, param):
+    def register_parameter(self, name: str, param: Any) -> None:
         """PyTorch's name of `insert_param_to_cell`; None makes an attribute that is None."""
         if param is None:
             setattr(self, name, None)
         else:
             self.insert_param_to_cell(name, param)
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients that `Tensor.backward` has left in the Parameters' `grad`.
 
         Args:
@@ -143,7 +147,7 @@ class TorchNames:
             if parameter._grad is not None:
                 parameter._grad = None if set_to_none else wrap(jnp.zeros_like(parameter._grad._value))
 
-    def requires_grad_(self, requires_grad=True):
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Set `requires_grad` of all Parameters; returns the cell."""
         for parameter in self.get_parameters():
             parameter.requires_grad = requires_grad
@@ -151,7 +155,7 @@ class TorchNames:
 
     # ---- training
 
-    def train(self, mode=True, **attributes):
+    def train(self, mode: bool = True, **attributes: Any):
         """PyTorch's and flax's name of `set_train`; returns the cell.
 
         Args:
@@ -163,7 +167,7 @@ class TorchNames:
         super().train(**attributes) if mode else super().eval(**attributes)
         return self.set_train(mode)
 
-    def eval(self, **attributes):
+    def eval(self, **attributes: Any):
         """PyTorch's and flax's name of ``set_train(False)``; returns the cell."""
         return self.train(False, **attributes)
 

@@ -1,6 +1,10 @@
 """Walking a Cell: its children, its parameters and their names."""
 
+from __future__ import annotations
+
 import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, Self
 
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
@@ -60,7 +64,7 @@ class CellTree:
         """The child cells."""
         return self.name_cells().values()
 
-    def cells_and_names(self, cells=None, name_prefix=""):
+    def cells_and_names(self, cells: Any = None, name_prefix: str = "") -> Iterator[Any]:
         """(path, cell) of this cell, whose path is empty, and of all in it, parents first.
 
         Args:
@@ -93,7 +97,7 @@ class CellTree:
                 raise AttributeError(f"{type(self).__name__} has no cell {target!r}.")
         return cell
 
-    def apply(self, fn):
+    def apply(self, fn: Callable[..., Any]) -> Self:
         """Call ``fn(cell)`` for all cells in this one, children first, and for this one; returns the cell."""
         for cell in self.cells():
             cell.apply(fn)
@@ -111,7 +115,7 @@ class CellTree:
                 names = dict(self._tuple_names).get(name) or [p.name for p in value]
                 yield from zip(names, value)
 
-    def parameters_and_names(self, name_prefix="", expand=True):
+    def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[Any]:
         """(path, Parameter), own ones before those of children; a shared one once.
 
         Args:
@@ -126,30 +130,30 @@ class CellTree:
                     seen.add(id(parameter))
                     yield (f"{prefix}.{name}" if prefix else name), parameter
 
-    def get_parameters(self, expand=True):
+    def get_parameters(self, expand: bool = True) -> Iterator[Any]:
         """The Parameters, own ones before those of children."""
         for _, parameter in self.parameters_and_names(expand=expand):
             yield parameter
 
-    def trainable_params(self, recurse=True) -> list:
+    def trainable_params(self, recurse: bool = True) -> list:
         """The Parameters that require a gradient."""
         return [p for p in self.get_parameters(expand=recurse) if p.requires_grad]
 
-    def untrainable_params(self, recurse=True) -> list:
+    def untrainable_params(self, recurse: bool = True) -> list:
         """The Parameters that require no gradient."""
         return [p for p in self.get_parameters(expand=recurse) if not p.requires_grad]
 
-    def parameters_dict(self, recurse=True) -> dict:
+    def parameters_dict(self, recurse: bool = True) -> dict:
         """The Parameters by their names."""
         return {p.name: p for p in self.get_parameters(expand=recurse)}
 
-    def update_parameters_name(self, prefix="", recurse=True):
+    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
         """Name each Parameter by its path in this cell, with a prefix in front."""
         if prefix:
             for path, parameter in self.parameters_and_names(expand=recurse):
                 parameter.name = prefix + path
 
-    def check_names(self):
+    def check_names(self) -> None:
         """ValueError if two Parameters have the same name."""
         names = set()
         for parameter in self.get_parameters():
@@ -157,13 +161,13 @@ class CellTree:
                 raise ValueError(f"Two Parameters of {type(self).__name__} have the name {parameter.name!r}.")
             names.add(parameter.name)
 
-    def init_parameters_data(self, auto_parallel_mode=False) -> dict:
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict:
         """The Parameters, each mapped to itself: their data is there from the start."""
         return {p: p for p in self.get_parameters()}
 
     # ---- buffers
 
-    def named_buffers(self, name_prefix="", recurse=True):
+    def named_buffers(self, name_prefix: str = "", recurse: bool = True) -> Iterator[Any]:
         """(path, Tensor) of the buffers; those set to None are left out."""
         seen = set()
         cells = self.cells_and_names(name_prefix=name_prefix) if recurse else [(name_prefix, self)]
@@ -173,7 +177,7 @@ class CellTree:
                     seen.add(id(value))
                     yield (f"{prefix}.{name}" if prefix else name), value
 
-    def buffers(self, recurse=True):
+    def buffers(self, recurse: bool = True) -> Iterator[Any]:
         """The buffers; those set to None are left out."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer

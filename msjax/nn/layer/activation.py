@@ -1,5 +1,9 @@
 """Activation layers."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from msjax.common import dtype as mstype
 from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
@@ -9,6 +13,11 @@ from msjax.nn.cell.base import Cell
 from msjax.ops.function.math_func import elementary
 from msjax.ops.function.nn_func import activations as ops
 from msjax.ops.function.nn_func import softmaxes
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = [
     "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LeakyReLU", "LogSigmoid",
@@ -40,7 +49,7 @@ class ReLU(Cell):
         [0. 2.]
     """
 
-    def construct(self, input):
+    def construct(self, input: Tensor) -> Tensor:
         return ops.relu(input)
 
 
@@ -54,35 +63,35 @@ class ReLU6(Cell):
         [0. 2. 6.]
     """
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         return ops.relu6(x)
 
 
 class Sigmoid(Cell):
     """1 / (1 + exp(-x)), elementwise."""
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return ops.sigmoid(x)
 
 
 class LogSigmoid(Cell):
     """log(sigmoid(x)), elementwise."""
 
-    def construct(self, input_x):
+    def construct(self, input_x: TensorLike) -> Tensor:
         return ops.logsigmoid(input_x)
 
 
 class Tanh(Cell):
     """The hyperbolic tangent, elementwise."""
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         return elementary.tanh(x)
 
 
 class Tanhshrink(Cell):
     """x - tanh(x), elementwise."""
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return ops.tanhshrink(x)
 
 
@@ -98,21 +107,21 @@ class Hardtanh(Cell):
         ValueError: `min_val` is not below `max_val`.
     """
 
-    def __init__(self, min_val=-1.0, max_val=1.0):
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0):
         super().__init__()
         self.min_val = _number(min_val, "min_val", "Hardtanh")
         self.max_val = _number(max_val, "max_val", "Hardtanh")
         if min_val >= max_val:
             raise ValueError(f"For 'Hardtanh', 'min_val' should be less than 'max_val', but got {min_val} and {max_val}.")
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return ops.hardtanh(x, self.min_val, self.max_val)
 
 
 class Softsign(Cell):
     """x / (1 + |x|), elementwise."""
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return ops.softsign(x)
 
 
@@ -132,20 +141,20 @@ class Softmax(Cell):
         [0.5 0.5]
     """
 
-    def __init__(self, axis=-1):
+    def __init__(self, axis: int | tuple[int, ...] = -1):
         super().__init__()
         if isinstance(axis, bool) or not isinstance(axis, (int, tuple, list)):
             raise TypeError(f"For 'Softmax', 'axis' should be an int or a tuple, but got {describe(axis)}.")
         self.axis = axis
 
-    def construct(self, input):
+    def construct(self, input: Tensor) -> Tensor:
         return softmaxes.softmax(input, self.axis)
 
 
 class Softmax2d(Cell):
     """Softmax over the channels of an input (N, C, H, W) or (C, H, W)."""
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         if x.ndim not in (3, 4):
             raise ValueError(f"For 'Softmax2d', the input should have 3 or 4 axes, but its shape is {x.shape}.")
         return softmaxes.softmax(x, -3)
@@ -158,11 +167,11 @@ class Softmin(Cell):
         axis (int): the axis. Default: -1.
     """
 
-    def __init__(self, axis=-1):
+    def __init__(self, axis: int = -1):
         super().__init__()
         self.axis = axis
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return softmaxes.softmin(x, self.axis)
 
 
@@ -173,11 +182,11 @@ class LogSoftmax(Cell):
         axis (int): the axis. Default: -1.
     """
 
-    def __init__(self, axis=-1):
+    def __init__(self, axis: int = -1):
         super().__init__()
         self.axis = axis
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return softmaxes.log_softmax(x, self.axis)
 
 
@@ -188,11 +197,11 @@ class LogSoftmaxExt(Cell):
         dim (int, optional): the axis; by default 0 for inputs of 0, 1 or 3 axes, 1 for others.
     """
 
-    def __init__(self, dim=None):
+    def __init__(self, dim: int | None = None):
         super().__init__()
         self.dim = dim
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         dim = self.dim if self.dim is not None else 0 if x.ndim in (0, 1, 3) else 1
         return softmaxes.log_softmax(x, dim)
 
@@ -207,48 +216,48 @@ class GELU(Cell):
         TypeError: `approximate` is no bool.
     """
 
-    def __init__(self, approximate=True):
+    def __init__(self, approximate: bool = True):
         super().__init__()
         if not isinstance(approximate, bool):
             raise TypeError(f"For 'GELU', 'approximate' should be a bool, but got {describe(approximate)}.")
         self.approximate = approximate
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return ops.gelu(x, "tanh" if self.approximate else "none")
 
 
 class FastGelu(Cell):
     """A faster approximation of GELU, elementwise: x / (1 + exp(-1.702 |x|)) * exp(0.851 (x - |x|))."""
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return ops.fast_gelu(x)
 
 
 class SiLU(Cell):
     """x * sigmoid(x), elementwise."""
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return ops.silu(x)
 
 
 class Mish(Cell):
     """x * tanh(log(1 + exp(x))), elementwise."""
 
-    def construct(self, input_x):
+    def construct(self, input_x: TensorLike) -> Tensor:
         return ops.mish(input_x)
 
 
 class HSigmoid(Cell):
     """max(0, min(1, (x + 3) / 6)), elementwise."""
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return ops.hardsigmoid(input)
 
 
 class HSwish(Cell):
     """x * hsigmoid(x), elementwise."""
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return ops.hardswish(input)
 
 
@@ -259,11 +268,11 @@ class GLU(Cell):
         axis (int): the axis, of an even size. Default: -1.
     """
 
-    def __init__(self, axis=-1):
+    def __init__(self, axis: int = -1):
         super().__init__()
         self.axis = axis
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return ops.glu(x, self.axis)
 
 
@@ -274,11 +283,11 @@ class ELU(Cell):
         alpha (float): MindSpore's operator takes 1.0 only. Default: 1.0.
     """
 
-    def __init__(self, alpha=1.0):
+    def __init__(self, alpha: float = 1.0):
         super().__init__()
         self.alpha = alpha
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return ops.elu(x, self.alpha)
 
 
@@ -289,18 +298,18 @@ class CELU(Cell):
         alpha (float): Default: 1.0.
     """
 
-    def __init__(self, alpha=1.0):
+    def __init__(self, alpha: float = 1.0):
         super().__init__()
         self.alpha = alpha
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return ops.celu(x, self.alpha)
 
 
 class SeLU(Cell):
     """scale * x where positive, scale * alpha * (exp(x) - 1) elsewhere, with the scale and alpha that keep variances."""
 
-    def construct(self, input_x):
+    def construct(self, input_x: TensorLike) -> Tensor:
         return ops.selu(input_x)
 
 
@@ -317,11 +326,11 @@ class LeakyReLU(Cell):
         [-0.2  2. ]
     """
 
-    def __init__(self, alpha=0.2):
+    def __init__(self, alpha: float = 0.2):
         super().__init__()
         self.alpha = alpha
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         return ops.leaky_relu(x, self.alpha)
 
 
@@ -337,14 +346,14 @@ class RReLU(Cell):
         ValueError: `lower` is above `upper`.
     """
 
-    def __init__(self, lower=1.0 / 8, upper=1.0 / 3):
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3):
         super().__init__()
         self.lower = _number(lower, "lower", "RReLU")
         self.upper = _number(upper, "upper", "RReLU")
         if lower > upper:
             raise ValueError(f"For 'RReLU', 'lower' should not be above 'upper', but got {lower} and {upper}.")
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return ops.rrelu(x, self.lower, self.upper)
 
 
@@ -368,7 +377,7 @@ class PReLU(Cell):
         [[-0.25  2.  ]]
     """
 
-    def __init__(self, channel=1, w=0.25):
+    def __init__(self, channel: int = 1, w: float | list[float] | Tensor = 0.25):
         super().__init__()
         if isinstance(channel, bool) or not isinstance(channel, int):
             raise TypeError(f"For 'PReLU', 'channel' should be an int, but got {describe(channel)}.")
@@ -383,7 +392,7 @@ class PReLU(Cell):
             raise ValueError(f"For 'PReLU', 'w' should have shape ({channel},), but its shape is {w.shape}.")
         self.w = Parameter(w, name="a")
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         return ops.prelu(x, self.w)
 
 
@@ -396,11 +405,11 @@ class PReLUExt(Cell):
         dtype (ms.dtype, optional): of the slopes. Default: ms.float32.
     """
 
-    def __init__(self, num_parameters=1, init=0.25, dtype=None):
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Type | None = None):
         super().__init__()
         self.weight = Parameter(initializer(init, (num_parameters,), dtype or mstype.float32), name="weight")
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return ops.prelu(input, self.weight)
 
 
@@ -411,11 +420,11 @@ class HShrink(Cell):
         lambd (float): Default: 0.5.
     """
 
-    def __init__(self, lambd=0.5):
+    def __init__(self, lambd: float = 0.5):
         super().__init__()
         self.lambd = _number(lambd, "lambd", "HShrink")
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return ops.hardshrink(input, self.lambd)
 
 
@@ -426,11 +435,11 @@ class SoftShrink(Cell):
         lambd (float): not negative. Default: 0.5.
     """
 
-    def __init__(self, lambd=0.5):
+    def __init__(self, lambd: float = 0.5):
         super().__init__()
         self.lambd = _number(lambd, "lambd", "SoftShrink")
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return ops.softshrink(input, self.lambd)
 
 
@@ -442,12 +451,12 @@ class Threshold(Cell):
         value (int or float): in the place of smaller elements.
     """
 
-    def __init__(self, threshold, value):
+    def __init__(self, threshold: float, value: float):
         super().__init__()
         self.threshold = threshold
         self.value = value
 
-    def construct(self, input_x):
+    def construct(self, input_x: TensorLike) -> Tensor:
         return ops.threshold(input_x, self.threshold, self.value)
 
 
@@ -480,7 +489,7 @@ ACTIVATIONS = {
 }
 
 
-def get_activation(name, prim_name=None):
+def get_activation(name: str, prim_name: str | None = None) -> Cell | None:
     """The activation layer of a name, with its default arguments; None for None.
 
     Args:

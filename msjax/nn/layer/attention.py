@@ -1,5 +1,9 @@
 """Multi-head attention."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax
 import jax.numpy as jnp
 
@@ -12,6 +16,11 @@ from msjax.common.random import default_generator
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.basic import Dense
 from msjax.nn.layer.checks import check_tensor
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["MultiheadAttention"]
 
@@ -29,8 +38,8 @@ def _masked(scores, mask):
 
 
 def _attention(
-    query, key, value, packed, w_q, w_k, w_v, bias, bias_k, bias_v, w_out, b_out, mask, padding, rng,
-    heads, zero_attention, batch_first, average, dropout,
+    query, key, value, packed, w_q, w_k, w_v, bias, bias_k, bias_v, w_out, b_out, mask, padding, rng, heads, zero_attention,
+    batch_first, average, dropout,
 ):  # fmt: skip
     """All of multi-head attention.
 
@@ -138,16 +147,16 @@ class MultiheadAttention(Cell):
 
     def __init__(
         self,
-        embed_dim,
-        num_heads,
-        dropout=0.0,
-        has_bias=True,
-        add_bias_kv=False,
-        add_zero_attn=False,
-        kdim=None,
-        vdim=None,
-        batch_first=False,
-        dtype=mstype.float32,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        has_bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        dtype: Type = mstype.float32,
     ):
         super().__init__()
         self.embed_dim = check_positive_int(embed_dim, "embed_dim", "MultiheadAttention")
@@ -183,7 +192,16 @@ class MultiheadAttention(Cell):
             self.bias_v = Parameter(initializer(XavierNormal(), (1, 1, embed_dim), dtype), name="bias_v")
         self.out_proj = Dense(embed_dim, embed_dim, has_bias=has_bias, dtype=dtype)
 
-    def construct(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True):
+    def construct(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor = None,
+        need_weights: bool = True,
+        attn_mask: Tensor = None,
+        average_attn_weights: bool = True,
+    ) -> tuple[Any, ...]:
         mask, padding = self._check(query, key, value, attn_mask, key_padding_mask)
         dropping = self.training and self.dropout > 0
         return apply(

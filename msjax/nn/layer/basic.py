@@ -1,6 +1,10 @@
 """Basic layers: Dense and its kin, Flatten, Identity, OneHot and the like."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +23,11 @@ from msjax.nn.layer.checks import check_init_shape, check_tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import arrange
 from msjax.ops.function.linalg_func import layers
+from msjax.typing import InitLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = ["BiDense", "Dense", "Flatten", "Identity", "L1Regularizer", "Linear", "Norm", "OneHot", "Roll", "Unflatten"]
 
@@ -60,13 +69,13 @@ class Dense(Cell):
 
     def __init__(
         self,
-        in_channels,
-        out_channels,
-        weight_init=None,
-        bias_init=None,
-        has_bias=True,
-        activation=None,
-        dtype=mstype.float32,
+        in_channels: int,
+        out_channels: int,
+        weight_init: InitLike | None = None,
+        bias_init: InitLike | None = None,
+        has_bias: bool = True,
+        activation: str | Cell | Callable[..., Any] | None = None,
+        dtype: Type = mstype.float32,
     ):
         super().__init__()
         self.in_channels = check_positive_int(in_channels, "in_channels", "Dense")
@@ -80,7 +89,7 @@ class Dense(Cell):
             raise TypeError(f"For 'Dense', 'activation' should be a name, Cell or Primitive, but got {describe(activation)}.")
         self.activation_flag = self.activation is not None
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         x = apply(layers.dense.op, (x, self.weight, self.bias))
         return self.activation(x) if self.activation_flag else x
 
@@ -127,7 +136,15 @@ class Linear(Cell):
         [[6. 6.]]
     """
 
-    def __init__(self, in_features, out_features, bias=True, weight_init=None, bias_init=None, dtype=None):
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        weight_init: InitLike | None = None,
+        bias_init: InitLike | None = None,
+        dtype: Type | None = None,
+    ):
         super().__init__()
         self.in_features = check_positive_int(in_features, "in_features", "Linear")
         self.out_features = check_positive_int(out_features, "out_features", "Linear")
@@ -135,7 +152,7 @@ class Linear(Cell):
         dtype = mstype.float32 if dtype is None else dtype
         self.weight, self.bias = _weights("Linear", (out_features, in_features), in_features, weight_init, bias_init, bias, dtype)
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         return apply(layers.dense.op, (x, self.weight, self.bias))
 
     def extend_repr(self):
@@ -183,13 +200,13 @@ class BiDense(Cell):
 
     def __init__(
         self,
-        in1_channels,
-        in2_channels,
-        out_channels,
-        weight_init=None,
-        bias_init=None,
-        has_bias=True,
-        dtype=mstype.float32,
+        in1_channels: int,
+        in2_channels: int,
+        out_channels: int,
+        weight_init: InitLike | None = None,
+        bias_init: InitLike | None = None,
+        has_bias: bool = True,
+        dtype: Type = mstype.float32,
     ):
         super().__init__()
         self.in1_channels = check_positive_int(in1_channels, "in1_channels", "BiDense")
@@ -201,7 +218,7 @@ class BiDense(Cell):
         weight_init = Uniform(bound) if weight_init is None else weight_init
         self.weight, self.bias = _weights("BiDense", shape, in1_channels, weight_init, bias_init, has_bias, dtype)
 
-    def construct(self, input1, input2):
+    def construct(self, input1: Tensor, input2: Tensor) -> Tensor:
         for x, name, size in ((input1, "input1", self.in1_channels), (input2, "input2", self.in2_channels)):
             check_tensor(x, name, "BiDense")
             if x.ndim == 0 or x.shape[-1] != size:
@@ -230,10 +247,10 @@ class Identity(Cell):
         [1. 2.]
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
 
-    def construct(self, input):
+    def construct(self, input: Tensor | tuple[Tensor, ...]) -> Tensor | tuple[Tensor, ...]:
         return input
 
 
@@ -261,12 +278,12 @@ class Flatten(Cell):
         (2, 12)
     """
 
-    def __init__(self, start_dim=1, end_dim=-1):
+    def __init__(self, start_dim: int = 1, end_dim: int = -1):
         super().__init__()
         self.start_dim = check_type(start_dim, int, "start_dim", "Flatten")
         self.end_dim = check_type(end_dim, int, "end_dim", "Flatten")
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         start, end = self.start_dim, self.end_dim
         n = max(check_tensor(x, "x", "Flatten").ndim, 1)
         if not (-n <= start < n and -n <= end < n):
@@ -300,12 +317,12 @@ class Unflatten(Cell):
         (3, 2, 4)
     """
 
-    def __init__(self, axis, unflattened_size):
+    def __init__(self, axis: int, unflattened_size: Sequence[int]):
         super().__init__()
         self.axis = check_type(axis, int, "axis", "Unflatten")
         self.unflattened_size = tuple(check_type(unflattened_size, (tuple, list), "unflattened_size", "Unflatten"))
 
-    def construct(self, input_x):
+    def construct(self, input_x: Tensor) -> Tensor:
         n = check_tensor(input_x, "input_x", "Unflatten").ndim
         if not -n <= self.axis < n:
             raise ValueError(f"For 'Unflatten', axis {self.axis} is out of range for an input of shape {input_x.shape}.")
@@ -343,7 +360,7 @@ class Roll(Cell):
         [3 4 0 1 2]
     """
 
-    def __init__(self, shift, axis):
+    def __init__(self, shift: int | Sequence[int], axis: int | Sequence[int]):
         super().__init__()
         check_type(shift, (int, tuple, list), "shift", "Roll")
         check_type(axis, (int, tuple, list), "axis", "Roll")
@@ -354,7 +371,7 @@ class Roll(Cell):
                 f"For 'Roll', there should be as many axes as shifts, but there are {len(self.shift)} shifts and {len(self.axis)} axes."
             )
 
-    def construct(self, input_x):
+    def construct(self, input_x: Tensor) -> Tensor:
         return _roll(input_x, self.shift, self.axis)
 
 
@@ -392,7 +409,9 @@ class OneHot(Cell):
          [0. 0. 1.]]
     """
 
-    def __init__(self, axis=-1, depth=1, on_value=1.0, off_value=0.0, dtype=mstype.float32):
+    def __init__(
+        self, axis: int = -1, depth: int = 1, on_value: float = 1.0, off_value: float = 0.0, dtype: Type = mstype.float32
+    ):
         super().__init__()
         self.axis = check_type(axis, int, "axis", "OneHot")
         self.depth = check_type(depth, int, "depth", "OneHot")
@@ -400,7 +419,7 @@ class OneHot(Cell):
         self.off_value = off_value
         self.dtype = dtype
 
-    def construct(self, indices):
+    def construct(self, indices: Tensor) -> Tensor:
         if not isinstance(indices, Tensor) or indices.dtype.kind not in "iu":
             raise TypeError(f"For 'OneHot', the indices should be a Tensor of integers, but got {describe(indices)}.")
         return _one_hot(indices, self.axis, self.depth, self.on_value, self.off_value, self.dtype)
@@ -425,15 +444,15 @@ class Norm(Cell):
         5.0
     """
 
-    def __init__(self, axis=(), keep_dims=False):
+    def __init__(self, axis: int | tuple[int, ...] = (), keep_dims: bool = False):
         super().__init__()
         self.axis = check_type(axis, (int, tuple, list), "axis", "Norm")
         self.keep_dims = check_bool(keep_dims, "keep_dims", "Norm")
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         return _norm(x, (self.axis,) if isinstance(self.axis, int) else tuple(self.axis), self.keep_dims)
 
-    def extend_repr(self):
+    def extend_repr(self) -> str:
         return f"axis={self.axis}, keep_dims={self.keep_dims}"
 
 
@@ -459,12 +478,12 @@ class L1Regularizer(Cell):
         2.0
     """
 
-    def __init__(self, scale):
+    def __init__(self, scale: float):
         super().__init__()
         check_type(scale, (int, float), "scale", "L1Regularizer")
         if not scale > 0 or math.isinf(scale):
             raise ValueError(f"For 'L1Regularizer', 'scale' should be positive and finite, but got {scale}.")
         self.scale = scale
 
-    def construct(self, weights):
+    def construct(self, weights: Tensor) -> Tensor:
         return _l1(weights, float(self.scale))

@@ -1,5 +1,7 @@
 """Clipping by norm, as a layer."""
 
+from __future__ import annotations
+
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
@@ -41,7 +43,7 @@ class ClipByNorm(Cell):
         [0.6 0.8]
     """
 
-    def __init__(self, axis=None):
+    def __init__(self, axis: int | tuple[int, ...] | None = None):
         super().__init__()
         axis = tuple(axis) if isinstance(axis, list) else axis
         axes = axis if isinstance(axis, tuple) else (axis,)
@@ -49,7 +51,7 @@ class ClipByNorm(Cell):
             raise TypeError(f"For 'ClipByNorm', 'axis' should be an int or a tuple of ints, but got {describe(axis)}.")
         self.axis = axis
 
-    def construct(self, x, clip_norm):
+    def construct(self, x: Tensor, clip_norm: Tensor) -> Tensor:
         if not isinstance(x, Tensor) or not x.is_floating_point():
             raise TypeError(f"For 'ClipByNorm', 'x' should be a Tensor of floats, but got {describe(x)}.")
         return apply(_CLIP, (x, clip_norm), (self.axis,))

@@ -1,9 +1,17 @@
 """Containers of cells: SequentialCell, CellList, CellDict."""
 
+from __future__ import annotations
+
 from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Self
 
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["CellDict", "CellList", "SequentialCell"]
 
@@ -124,7 +132,7 @@ class SequentialCell(_Numbered):
 
     cell_list = _CellList()
 
-    def __init__(self, *args):
+    def __init__(self, *args: Any):
         super().__init__()
         if len(args) == 1 and isinstance(args[0], (list, tuple)):
             args = args[0]
@@ -148,7 +156,7 @@ class SequentialCell(_Numbered):
         numbered = all(name.isdigit() for name, _ in members)
         self._replace_members([(str(i) if numbered else name, cell) for i, (name, cell) in enumerate(members)])
 
-    def construct(self, input_data):
+    def construct(self, input_data: Tensor) -> Tensor:
         for cell in self._members():
             input_data = cell(input_data)
         return input_data
@@ -167,7 +175,7 @@ class CellList(_Numbered):
         (2, Tanh())
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(auto_prefix=kwargs.get("auto_prefix", True))
         self.extend(args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, CellList)) else list(args))
 
@@ -182,7 +190,7 @@ class CellList(_Numbered):
             del members[self._at(index)]
         self._number(members)
 
-    def insert(self, index, cell):
+    def insert(self, index: TensorLike, cell: Any) -> None:
         """Add a cell in front of the one at `index`.
 
         Raises:
@@ -196,7 +204,7 @@ class CellList(_Numbered):
         members.insert(index, _check_cell(cell, "CellList"))
         self._number(members)
 
-    def extend(self, cells):
+    def extend(self, cells: list[Cell]) -> Self:
         """Add several cells at the end; returns the list."""
         if not isinstance(cells, (list, tuple, CellList)):
             raise TypeError(f"For 'CellList', 'cells' should be a list of Cells, but got {describe(cells)}.")
@@ -207,7 +215,7 @@ class CellList(_Numbered):
     def __iadd__(self, cells):
         return self.extend(cells)
 
-    def construct(self, *inputs):
+    def construct(self, *inputs: Any):
         raise NotImplementedError("A CellList can't be called; call its members.")
 
 
@@ -225,7 +233,7 @@ class CellDict(Cell):
         ['act']
     """
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(auto_prefix=kwargs.get("auto_prefix", True))
         if len(args) > 1:
             raise TypeError(f"For 'CellDict', one argument is expected, but got {len(args)}.")
@@ -274,18 +282,18 @@ class CellDict(Cell):
         """(name, cell) pairs."""
         return self._members().items()
 
-    def pop(self, key):
+    def pop(self, key: Any):
         """Take a cell out and return it."""
         cell = self[key]
         del self[key]
         return cell
 
-    def clear(self):
+    def clear(self) -> None:
         """Take all cells out."""
         for key in list(self._members()):
             del self[key]
 
-    def update(self, cells):
+    def update(self, cells: dict[str, Any]) -> None:
         """Add the cells of a dict, CellDict or iterable of (name, cell)."""
         if isinstance(cells, (dict, CellDict)):
             pairs = list(cells.items())
@@ -298,5 +306,5 @@ class CellDict(Cell):
                 raise ValueError(f"For 'CellDict', every item should be a (name, cell) pair, but got {describe(pair)}.")
             self[pair[0]] = pair[1]
 
-    def construct(self, *inputs):
+    def construct(self, *inputs: Any):
         raise NotImplementedError("A CellDict can't be called; call its members.")

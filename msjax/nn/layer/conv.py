@@ -1,6 +1,10 @@
 """Convolution layers."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from msjax.autograd.op import apply
 from msjax.checks import check_bool, check_positive_int
@@ -17,6 +21,11 @@ from msjax.nn.layer.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func.convolution import CONV, CONV_1D, CONV_TRANSPOSE, CONV_TRANSPOSE_1D, conv_pads, transposed_layout
 from msjax.ops.function.nn_func.sliding import n_ints, out_sizes
 from msjax.ops.operations import nn_ops
+from msjax.typing import InitLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = [
     "Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dBnAct", "Conv2dTranspose", "Conv3d", "Conv3dTranspose", "DenseBnAct",
@@ -65,8 +74,8 @@ class _Conv(Cell):
     bias_add = PrimitiveAttribute(lambda cell: nn_ops.BiasAdd(cell.data_format))
 
     def _setup(
-        self, in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
-        weight_init, bias_init, data_format, dtype, output_padding=0,
+        self, in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+        bias_init, data_format, dtype, output_padding=0,
     ):  # fmt: skip
         who, n = type(self).__name__, self.axes
         self.in_channels = check_positive_int(in_channels, "in_channels", who)
@@ -198,8 +207,9 @@ class Conv1d(_Conv):
     conv2d = _primitive(nn_ops.Conv2D)
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
-        has_bias=False, weight_init=None, bias_init=None, dtype=mstype.float32,
+        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same",
+        padding: int = 0, dilation: int = 1, group: int = 1, has_bias: bool = False, weight_init: InitLike | None = None,
+        bias_init: InitLike | None = None, dtype: Type = mstype.float32,
     ):  # fmt: skip
         super().__init__()
         self._setup(
@@ -246,8 +256,10 @@ class Conv2d(_Conv):
     conv2d = _primitive(nn_ops.Conv2D)
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
-        has_bias=False, weight_init=None, bias_init=None, data_format="NCHW", dtype=mstype.float32,
+        self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
+        pad_mode: str = "same", padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, group: int = 1,
+        has_bias: bool = False, weight_init: InitLike | None = None, bias_init: InitLike | None = None,
+        data_format: str = "NCHW", dtype: Type = mstype.float32,
     ):  # fmt: skip
         super().__init__()
         self._setup(
@@ -275,8 +287,10 @@ class Conv3d(_Conv):
     conv3d = _primitive(nn_ops.Conv3D)
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
-        has_bias=False, weight_init=None, bias_init=None, data_format="NCDHW", dtype=mstype.float32,
+        self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
+        pad_mode: str = "same", padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, group: int = 1,
+        has_bias: bool = False, weight_init: InitLike | None = None, bias_init: InitLike | None = None,
+        data_format: str = "NCDHW", dtype: Type = mstype.float32,
     ):  # fmt: skip
         super().__init__()
         self._setup(
@@ -305,8 +319,9 @@ class Conv1dTranspose(_Conv):
     conv2d_transpose = _primitive(nn_ops.Conv2DBackpropInput)
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
-        has_bias=False, weight_init=None, bias_init=None, dtype=mstype.float32,
+        self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same",
+        padding: int = 0, dilation: int = 1, group: int = 1, has_bias: bool = False, weight_init: InitLike | None = None,
+        bias_init: InitLike | None = None, dtype: Type = mstype.float32,
     ):  # fmt: skip
         super().__init__()
         self._setup(
@@ -335,8 +350,10 @@ class Conv2dTranspose(_Conv):
     conv2d_transpose = _primitive(nn_ops.Conv2DTranspose)
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, output_padding=0, dilation=1,
-        group=1, has_bias=False, weight_init=None, bias_init=None, dtype=mstype.float32,
+        self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
+        pad_mode: str = "same", padding: int | tuple[int, ...] = 0, output_padding: int | tuple[int, ...] = 0,
+        dilation: int | tuple[int, ...] = 1, group: int = 1, has_bias: bool = False, weight_init: InitLike | None = None,
+        bias_init: InitLike | None = None, dtype: Type = mstype.float32,
     ):  # fmt: skip
         super().__init__()
         self._setup(
@@ -366,8 +383,10 @@ class Conv3dTranspose(_Conv):
     conv3d_transpose = _primitive(nn_ops.Conv3DTranspose)
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
-        output_padding=0, has_bias=False, weight_init=None, bias_init=None, data_format="NCDHW", dtype=mstype.float32,
+        self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
+        pad_mode: str = "same", padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, group: int = 1,
+        output_padding: int | tuple[int, ...] = 0, has_bias: bool = False, weight_init: InitLike | None = None,
+        bias_init: InitLike | None = None, data_format: str = "NCDHW", dtype: Type = mstype.float32,
     ):  # fmt: skip
         super().__init__()
         self._setup(
@@ -420,9 +439,11 @@ class Conv2dBnAct(_BnAct):
     """
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
-        has_bias=False, weight_init="normal", bias_init="zeros", has_bn=False, momentum=0.997, eps=1e-5, activation=None,
-        alpha=0.2, after_fake=True,
+        self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
+        pad_mode: str = "same", padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, group: int = 1,
+        has_bias: bool = False, weight_init: InitLike = "normal", bias_init: InitLike = "zeros", has_bn: bool = False,
+        momentum: float = 0.997, eps: float = 1e-5, activation: str | Cell | Callable[..., Any] | None = None,
+        alpha: float = 0.2, after_fake: bool = True,
     ):  # fmt: skip
         super().__init__()
         self.conv = Conv2d(
@@ -431,7 +452,7 @@ class Conv2dBnAct(_BnAct):
         check_bool(has_bn, "has_bn", "Conv2dBnAct")
         self._follow_with(BatchNorm2d(out_channels, eps, momentum) if has_bn else None, activation, alpha, after_fake)
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         return self._followed(self.conv(x))
 
 
@@ -455,13 +476,14 @@ class DenseBnAct(_BnAct):
     """
 
     def __init__(
-        self, in_channels, out_channels, weight_init="normal", bias_init="zeros", has_bias=True, has_bn=False, momentum=0.9,
-        eps=1e-5, activation=None, alpha=0.2, after_fake=True,
+        self, in_channels: int, out_channels: int, weight_init: InitLike = "normal", bias_init: InitLike = "zeros",
+        has_bias: bool = True, has_bn: bool = False, momentum: float = 0.9, eps: float = 1e-5,
+        activation: str | Cell | Callable[..., Any] | None = None, alpha: float = 0.2, after_fake: bool = True,
     ):  # fmt: skip
         super().__init__()
         self.dense = Dense(in_channels, out_channels, weight_init, bias_init, has_bias)
         check_bool(has_bn, "has_bn", "DenseBnAct")
         self._follow_with(BatchNorm1d(out_channels, eps, momentum) if has_bn else None, activation, alpha, after_fake)
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         return self._followed(self.dense(x))

@@ -1,11 +1,20 @@
 """Dropout layers."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from msjax import ops
 from msjax.autograd.inplace import rebind
 from msjax.checks import check_type
 from msjax.common import dtype as mstype
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["Dropout", "Dropout1d", "Dropout2d", "Dropout2dExt", "Dropout3d", "DropoutExt"]
 
@@ -40,7 +49,7 @@ class Dropout(Cell):
         [0.0, 2.0]
     """
 
-    def __init__(self, keep_prob=0.5, p=None, dtype=mstype.float32):
+    def __init__(self, keep_prob: float = 0.5, p: float | None = None, dtype: Type = mstype.float32):
         super().__init__()
         if p is None:
             check_type(keep_prob, float, "keep_prob", "Dropout")
@@ -53,7 +62,7 @@ class Dropout(Cell):
         self.p = p
         self.keep_prob = keep_prob
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         if not self.training:
             return x
         p = 1 - self.keep_prob if self.p is None else self.p
@@ -63,7 +72,7 @@ class Dropout(Cell):
             raise TypeError(f"For 'Dropout', the input should be of floats, but its dtype is {x.dtype}.")
         return ops.dropout(x, p)
 
-    def extend_repr(self):
+    def extend_repr(self) -> str:
         return f"keep_prob={self.keep_prob}" if self.p is None else f"p={self.p}"
 
 
@@ -124,7 +133,7 @@ class Dropout2d(_ChannelDropout):
 
     drop = staticmethod(ops.dropout2d)
 
-    def extend_repr(self):
+    def extend_repr(self) -> str:
         return f"p={self.p}"
 
 
@@ -147,7 +156,7 @@ class Dropout3d(_ChannelDropout):
 
     drop = staticmethod(ops.dropout3d)
 
-    def extend_repr(self):
+    def extend_repr(self) -> str:
         return f"p={self.p}"
 
 
@@ -168,12 +177,12 @@ class DropoutExt(Cell):
         [1. 2.]
     """
 
-    def __init__(self, p=0.5, inplace=False):
+    def __init__(self, p: float = 0.5, inplace: bool = False):
         super().__init__()
         self.p = p
         self.inplace = inplace
 
-    def construct(self, input):
+    def construct(self, input: Tensor) -> Tensor:
         if not self.training:
             return input
         if not 0 <= self.p <= 1:

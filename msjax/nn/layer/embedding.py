@@ -1,5 +1,9 @@
 """Embedding layers: rows of a table, looked up by number."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +19,11 @@ from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
+from msjax.typing import InitLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = ["Embedding", "EmbeddingExt", "EmbeddingLookup", "MultiFieldEmbeddingLookup"]
 
@@ -85,7 +94,13 @@ class Embedding(Cell):
     gather = ops.Gather()
 
     def __init__(
-        self, vocab_size, embedding_size, use_one_hot=False, embedding_table="normal", dtype=mstype.float32, padding_idx=None
+        self,
+        vocab_size: int,
+        embedding_size: int,
+        use_one_hot: bool = False,
+        embedding_table: str | Tensor = "normal",
+        dtype: Type = mstype.float32,
+        padding_idx: int | None = None,
     ):
         super().__init__()
         self.vocab_size = check_positive_int(vocab_size, "vocab_size", "Embedding")
@@ -101,14 +116,14 @@ class Embedding(Cell):
             table[padding_idx] = 0
         self.embedding_table = Parameter(table, name="embedding_table")
 
-    def construct(self, ids):
+    def construct(self, ids: Tensor) -> Tensor:
         _check_ids(ids, "Embedding")
         if self.use_one_hot:
             return _lookup_or_zero(self.embedding_table, ids)
         _check_range(ids, self.vocab_size, "Embedding")
         return _lookup(self.embedding_table, ids)
 
-    def extend_repr(self):
+    def extend_repr(self) -> str:
         return (
             f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, use_one_hot={self.use_one_hot}, "
             f"embedding_table={self.embedding_table}, dtype={self.dtype}, padding_idx={self.padding_idx}"
@@ -145,16 +160,16 @@ class EmbeddingExt(Cell):
 
     def __init__(
         self,
-        num_embeddings,
-        embedding_dim,
-        padding_idx=None,
-        max_norm=None,
-        norm_type=2.0,
-        scale_grad_by_freq=False,
-        sparse=False,
-        _weight=None,
-        _freeze=False,
-        dtype=None,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
+        dtype: Type | None = None,
     ):
         super().__init__()
         who = "EmbeddingExt"
@@ -184,7 +199,7 @@ class EmbeddingExt(Cell):
             table = _weight
         self.weight = Parameter(table, name="weight", requires_grad=not check_bool(_freeze, "_freeze", who))
 
-    def construct(self, input):
+    def construct(self, input: Tensor) -> Tensor:
         _check_ids(input, "EmbeddingExt")
         _check_range(input, self.num_embeddings, "EmbeddingExt")
         if self.max_norm is not None:
@@ -192,7 +207,7 @@ class EmbeddingExt(Cell):
         padding = None if self.padding_idx is None else self.padding_idx % self.num_embeddings
         return _lookup_ext(self.weight, input, padding, self.scale_grad_by_freq)
 
-    def extend_repr(self):
+    def extend_repr(self) -> str:
         return (
             f"num_embeddings={self.num_embeddings}, embedding_dim={self.embedding_dim}, padding_idx={self.padding_idx}, "
             f"max_norm={self.max_norm}, norm_type={self.norm_type}, scale_grad_by_freq={self.scale_grad_by_freq}, dtype={self.dtype}"
@@ -266,15 +281,15 @@ class EmbeddingLookup(Cell):
 
     def __init__(
         self,
-        vocab_size,
-        embedding_size,
-        param_init="normal",
-        target="CPU",
-        slice_mode="batch_slice",
-        manual_shapes=None,
-        max_norm=None,
-        sparse=True,
-        dtype=mstype.float32,
+        vocab_size: int,
+        embedding_size: int,
+        param_init: InitLike = "normal",
+        target: str = "CPU",
+        slice_mode: str = "batch_slice",
+        manual_shapes: Any = None,
+        max_norm: float | None = None,
+        sparse: bool = True,
+        dtype: Type = mstype.float32,
     ):
         super().__init__()
         who = type(self).__name__
@@ -291,7 +306,7 @@ class EmbeddingLookup(Cell):
         self.max_norm = max_norm
         self.embedding_table = Parameter(initializer(param_init, (vocab_size, embedding_size), dtype), name="embedding_table")
 
-    def construct(self, indices):
+    def construct(self, indices: Tensor) -> Tensor:
         _check_ids(indices, type(self).__name__)
         rows = _lookup_or_zero(self.embedding_table, indices)
         return rows if self.max_norm is None else _clip_rows(rows, self.max_norm)
@@ -355,17 +370,17 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
 
     def __init__(
         self,
-        vocab_size,
-        embedding_size,
-        field_size,
-        param_init="normal",
-        target="CPU",
-        slice_mode="batch_slice",
-        feature_num_list=None,
-        max_norm=None,
-        sparse=True,
-        operator="SUM",
-        dtype=mstype.float32,
+        vocab_size: int,
+        embedding_size: int,
+        field_size: int,
+        param_init: InitLike = "normal",
+        target: str = "CPU",
+        slice_mode: str = "batch_slice",
+        feature_num_list: Any = None,
+        max_norm: Any = None,
+        sparse: bool = True,
+        operator: str = "SUM",
+        dtype: Type = mstype.float32,
     ):
         super().__init__(vocab_size, embedding_size, param_init, target, slice_mode, None, max_norm, sparse, dtype)
         self.field_size = check_positive_int(field_size, "field_size", "MultiFieldEmbeddingLookup")
@@ -375,7 +390,7 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
             )
         self.operator = operator
 
-    def construct(self, input_indices, input_values, field_ids):
+    def construct(self, input_indices: Tensor, input_values: Tensor, field_ids: Tensor) -> Tensor:
         who = "MultiFieldEmbeddingLookup"
         _check_ids(field_ids, who)
         check_tensor(input_values, "input_values", who)

@@ -1,5 +1,10 @@
 """Layers for images: resizing, rearranging of pixels, measures of similarity."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -12,6 +17,7 @@ from msjax.ops.function.image_func import pixels, resizing
 from msjax.ops.function.image_func.patches import extract_image_patches
 from msjax.ops.function.math_func import arithmetic, elementary, elementwise, reduction
 from msjax.ops.function.nn_func import convolution, pooling
+from msjax.typing import TensorLike
 
 __all__ = [
     "CentralCrop", "ChannelShuffle", "ImageGradients", "MSSSIM", "PSNR", "PixelShuffle", "PixelUnshuffle", "SSIM", "Unfold",
@@ -36,7 +42,14 @@ class Upsample(Cell):
         [[[1. 1. 2. 2.]]]
     """
 
-    def __init__(self, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
+    def __init__(
+        self,
+        size: int | tuple[int, ...] | None = None,
+        scale_factor: float | tuple[float, ...] | None = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ):
         super().__init__()
         self.size = size
         self.scale_factor = scale_factor
@@ -44,7 +57,7 @@ class Upsample(Cell):
         self.align_corners = align_corners
         self.recompute_scale_factor = recompute_scale_factor
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         return resizing.interpolate(
             x, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
         )  # fmt: skip
@@ -57,11 +70,11 @@ class PixelShuffle(Cell):
         upscale_factor (int): r.
     """
 
-    def __init__(self, upscale_factor):
+    def __init__(self, upscale_factor: int):
         super().__init__()
         self.upscale_factor = upscale_factor
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return pixels.pixel_shuffle(input, self.upscale_factor)
 
 
@@ -72,11 +85,11 @@ class PixelUnshuffle(Cell):
         downscale_factor (int): r.
     """
 
-    def __init__(self, downscale_factor):
+    def __init__(self, downscale_factor: int):
         super().__init__()
         self.downscale_factor = downscale_factor
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return pixels.pixel_unshuffle(input, self.downscale_factor)
 
 
@@ -90,7 +103,7 @@ class ChannelShuffle(Cell):
         TypeError, ValueError: `groups` is no positive int.
     """
 
-    def __init__(self, groups):
+    def __init__(self, groups: int):
         super().__init__()
         if isinstance(groups, bool) or not isinstance(groups, int):
             raise TypeError(f"For 'ChannelShuffle', 'groups' should be an int, but got {describe(groups)}.")
@@ -98,7 +111,7 @@ class ChannelShuffle(Cell):
             raise ValueError(f"For 'ChannelShuffle', 'groups' should be positive, but got {groups}.")
         self.groups = groups
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return pixels.channel_shuffle(x, self.groups)
 
 
@@ -115,7 +128,7 @@ class CentralCrop(Cell):
         TypeError, ValueError: a wrong type or value.
     """
 
-    def __init__(self, central_fraction):
+    def __init__(self, central_fraction: float):
         super().__init__()
         if not isinstance(central_fraction, float):
             raise TypeError(f"For 'CentralCrop', 'central_fraction' should be a float, but got {describe(central_fraction)}.")
@@ -123,7 +136,7 @@ class CentralCrop(Cell):
             raise ValueError(f"For 'CentralCrop', 'central_fraction' should be in (0, 1], but got {central_fraction}.")
         self.central_fraction = central_fraction
 
-    def construct(self, image):
+    def construct(self, image: Tensor) -> Tensor:
         if image.ndim not in (3, 4):
             raise ValueError(f"For 'CentralCrop', the image should have 3 or 4 axes, but its shape is {image.shape}.")
         top, left = (int((n - n * self.central_fraction) / 2) for n in image.shape[-2:])
@@ -141,7 +154,7 @@ class ImageGradients(Cell):
         A tuple of two Tensors of the same shape: along height, along width.
     """
 
-    def construct(self, images):
+    def construct(self, images: Tensor) -> Tensor:
         if images.ndim != 4:
             raise ValueError(f"For 'ImageGradients', the images should have 4 axes, but their shape is {images.shape}.")
         return _image_gradients(images)
@@ -170,7 +183,7 @@ class Unfold(Cell):
         Tensor, of shape (N, height * width * C, H', W').
     """
 
-    def __init__(self, ksizes, strides, rates, padding="valid"):
+    def __init__(self, ksizes: Sequence[int], strides: Sequence[int], rates: Sequence[Any], padding: str = "valid"):
         super().__init__()
         windows = []
         for name, value in (("ksizes", ksizes), ("strides", strides), ("rates", rates)):
@@ -184,7 +197,7 @@ class Unfold(Cell):
         self._windows = windows
         self._same = padding.lower() == "same"
 
-    def construct(self, input_x):
+    def construct(self, input_x: TensorLike) -> Tensor:
         return extract_image_patches(input_x, *self._windows, self._same)
 
 
@@ -219,11 +232,11 @@ class PSNR(Cell):
         Tensor, of shape (N,).
     """
 
-    def __init__(self, max_val=1.0):
+    def __init__(self, max_val: float = 1.0):
         super().__init__()
         self.max_val = _checked(max_val, "PSNR")
 
-    def construct(self, img1, img2):
+    def construct(self, img1: Tensor, img2: Tensor) -> Tensor:
         _pair(img1, img2, "PSNR")
         mse = reduction.mean(elementary.square(img1 - img2), (-3, -2, -1))
         return elementary.log(self.max_val**2 / mse) * float(10 / np.log(10))
@@ -288,11 +301,13 @@ class SSIM(_Similarity):
         Tensor, of shape (N,).
     """
 
-    def __init__(self, max_val=1.0, filter_size=11, filter_sigma=1.5, k1=0.01, k2=0.03):
+    def __init__(
+        self, max_val: float = 1.0, filter_size: int = 11, filter_sigma: float = 1.5, k1: float = 0.01, k2: float = 0.03
+    ):
         super().__init__()
         self._setup(max_val, filter_size, filter_sigma, k1, k2)
 
-    def construct(self, img1, img2):
+    def construct(self, img1: Tensor, img2: Tensor) -> Tensor:
         _pair(img1, img2, "SSIM")
         return reduction.mean(self._terms(img1, img2)[0], -1)
 
@@ -313,8 +328,8 @@ class MSSSIM(_Similarity):
     """
 
     def __init__(
-        self, max_val=1.0, power_factors=(0.0448, 0.2856, 0.3001, 0.2363, 0.1333), filter_size=11, filter_sigma=1.5,
-        k1=0.01, k2=0.03,
+        self, max_val: float = 1.0, power_factors: Sequence[float] = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333),
+        filter_size: int = 11, filter_sigma: float = 1.5, k1: float = 0.01, k2: float = 0.03,
     ):  # fmt: skip
         super().__init__()
         self._setup(max_val, filter_size, filter_sigma, k1, k2)
@@ -322,7 +337,7 @@ class MSSSIM(_Similarity):
             raise TypeError(f"For 'MSSSIM', 'power_factors' should be a tuple or list, but got {describe(power_factors)}.")
         self.power_factors = tuple(power_factors)
 
-    def construct(self, img1, img2):
+    def construct(self, img1: Tensor, img2: Tensor) -> Tensor:
         _pair(img1, img2, "MSSSIM")
         factors = []
         for i, power in enumerate(self.power_factors):

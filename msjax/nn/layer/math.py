@@ -1,5 +1,9 @@
 """Mathematical layers."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -46,12 +50,12 @@ class MatMul(Cell):
         11.0
     """
 
-    def __init__(self, transpose_x1=False, transpose_x2=False):
+    def __init__(self, transpose_x1: bool = False, transpose_x2: bool = False):
         super().__init__()
         self.transpose_x1 = check_bool(transpose_x1, "transpose_x1", "MatMul")
         self.transpose_x2 = check_bool(transpose_x2, "transpose_x2", "MatMul")
 
-    def construct(self, x1, x2):
+    def construct(self, x1: Tensor, x2: Tensor) -> Tensor:
         # A vector is its own transpose.
         if self.transpose_x1 and x1.ndim > 1:
             x1 = arrange.swapaxes(x1, -1, -2)
@@ -85,7 +89,7 @@ class Range(Cell):
         [1 3 5 7]
     """
 
-    def __init__(self, start, limit=None, delta=1):
+    def __init__(self, start: float, limit: float | None = None, delta: float = 1):
         super().__init__()
         if limit is None:
             start, limit = 0, start
@@ -97,7 +101,7 @@ class Range(Cell):
         floats = any(isinstance(v, float) for v in (start, limit, delta))
         self._numbers = np.arange(start, limit, delta).astype(np.float32 if floats else np.int32)
 
-    def construct(self):
+    def construct(self) -> Tensor:
         return Tensor(self._numbers)
 
 
@@ -124,12 +128,12 @@ class ReduceLogSumExp(Cell):
         0.6931
     """
 
-    def __init__(self, axis, keep_dims=False):
+    def __init__(self, axis: int | Sequence[int], keep_dims: bool = False):
         super().__init__()
         self.axis = check_type(axis, (int, tuple, list), "axis", "ReduceLogSumExp")
         self.keep_dims = check_bool(keep_dims, "keep_dims", "ReduceLogSumExp")
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         return _logsumexp(x, self.axis, self.keep_dims)
 
 
@@ -173,12 +177,12 @@ class Moments(Cell):
         2.0 1.0
     """
 
-    def __init__(self, axis=None, keep_dims=None):
+    def __init__(self, axis: int | tuple[int, ...] | None = None, keep_dims: bool | None = None):
         super().__init__()
         self.axis = () if axis is None else check_type(axis, (int, tuple), "axis", "Moments")
         self.keep_dims = False if keep_dims is None else check_bool(keep_dims, "keep_dims", "Moments")
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> tuple[Tensor, Tensor]:
         _check_float(x, "x", "Moments")
         axes = (self.axis,) if isinstance(self.axis, int) else self.axis
         if any(not -x.ndim <= a < x.ndim for a in axes):
@@ -226,7 +230,7 @@ class LGamma(Cell):
         [0.6931 1.7918]
     """
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         _check_float(x, "x", "LGamma")
         return _lgamma(x)
 
@@ -250,7 +254,7 @@ class DiGamma(Cell):
         [-0.5772]
     """
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         _check_float(x, "x", "DiGamma")
         return _digamma(x)
 
@@ -279,7 +283,7 @@ class IGamma(Cell):
         super().__init__()
         self.lgamma = LGamma()
 
-    def construct(self, a, x):
+    def construct(self, a: Tensor, x: Tensor) -> Tensor:
         _check_float(a, "a", "IGamma", (mstype.float32,))
         _check_float(x, "x", "IGamma", (mstype.float32,))
         return _igamma(a, x)
@@ -308,7 +312,7 @@ class LBeta(Cell):
         super().__init__()
         self.lgamma = LGamma()
 
-    def construct(self, x, y):
+    def construct(self, x: Tensor, y: Tensor) -> Tensor:
         _check_float(x, "x", "LBeta")
         _check_float(y, "y", "LBeta")
         return _lbeta(x, y)
@@ -344,7 +348,7 @@ class MatInverse(Cell):
          [0.   0.25]]
     """
 
-    def construct(self, a):
+    def construct(self, a: Tensor) -> Tensor:
         _check_float(a, "a", "MatInverse")
         return _inverse(a)
 
@@ -368,6 +372,6 @@ class MatDet(Cell):
         8.0
     """
 
-    def construct(self, a):
+    def construct(self, a: Tensor) -> Tensor:
         _check_float(a, "a", "MatDet")
         return _determinant(a)

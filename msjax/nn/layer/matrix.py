@@ -1,11 +1,19 @@
 """Layers for matrices in the last two axes: triangles and diagonals."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import jax.numpy as jnp
 
 from msjax.checks import check_type
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["MatrixDiag", "MatrixDiagPart", "MatrixSetDiag", "Tril", "Triu"]
 
@@ -47,7 +55,7 @@ class Tril(Cell):
          [3 4]]
     """
 
-    def construct(self, x, k=0):
+    def construct(self, x: Tensor, k: int = 0) -> Tensor:
         _check_matrix(x, "Tril")
         check_type(k, int, "k", "Tril")
         return _tril(x, k)
@@ -75,7 +83,7 @@ class Triu(Cell):
          [0 4]]
     """
 
-    def construct(self, x, k=0):
+    def construct(self, x: Tensor, k: int = 0) -> Tensor:
         _check_matrix(x, "Triu")
         check_type(k, int, "k", "Triu")
         return _triu(x, k)
@@ -116,7 +124,7 @@ class MatrixDiag(Cell):
          [0. 2.]]
     """
 
-    def construct(self, input_x):
+    def construct(self, input_x: Tensor) -> Tensor:
         return _matrix_diag(check_tensor(input_x, "input_x", "MatrixDiag"))
 
 
@@ -139,7 +147,7 @@ class MatrixDiagPart(Cell):
         [1. 4.]
     """
 
-    def construct(self, input_x):
+    def construct(self, input_x: Tensor) -> Tensor:
         _check_matrix(input_x, "MatrixDiagPart")
         return _matrix_diag_part(input_x)
 
@@ -165,6 +173,6 @@ class MatrixSetDiag(Cell):
          [3. 6.]]
     """
 
-    def construct(self, input_x, diagonal):
+    def construct(self, input_x: Tensor, diagonal: Tensor) -> Tensor:
         _check_matrix(input_x, "MatrixSetDiag")
         return _matrix_set_diag(input_x, check_tensor(diagonal, "diagonal", "MatrixSetDiag"))

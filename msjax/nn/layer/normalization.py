@@ -1,5 +1,10 @@
 """Normalization layers."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from msjax.autograd.op import apply
 from msjax.checks import check_positive_int
 from msjax.common import dtype as mstype
@@ -11,6 +16,12 @@ from msjax.nn.layer.primitive_attributes import PrimitiveAttribute
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func import normalization as ops
 from msjax.ops.operations import nn_ops
+from msjax.typing import InitLike, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.tensor import Tensor
+
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LRN",
@@ -64,8 +75,9 @@ class _BatchNorm(_MovingNorm):
     bn_infer = PrimitiveAttribute(lambda cell: nn_ops.BatchNorm(False, cell.eps, data_format=cell.format))
 
     def __init__(
-        self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros", moving_mean_init="zeros",
-        moving_var_init="ones", use_batch_statistics=None, data_format="NCHW", dtype=mstype.float32,
+        self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros",
+        moving_mean_init="zeros", moving_var_init="ones", use_batch_statistics=None, data_format="NCHW",
+        dtype=mstype.float32,
     ):  # fmt: skip
         super().__init__()
         who = type(self).__name__
@@ -134,8 +146,9 @@ class BatchNorm3d(Cell):
     """Batch normalization of inputs (N, C, D, H, W), by a `BatchNorm2d`; see there for the arguments."""
 
     def __init__(
-        self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros", moving_mean_init="zeros",
-        moving_var_init="ones", use_batch_statistics=None, dtype=mstype.float32,
+        self, num_features: Any, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True,
+        gamma_init: InitLike = "ones", beta_init: InitLike = "zeros", moving_mean_init: InitLike = "zeros",
+        moving_var_init: InitLike = "ones", use_batch_statistics: Any = None, dtype: Type = mstype.float32,
     ):  # fmt: skip
         super().__init__()
         self.bn2d = BatchNorm2d(
@@ -143,7 +156,7 @@ class BatchNorm3d(Cell):
             use_batch_statistics, "NCHW", dtype,
         )  # fmt: skip
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         if x.ndim != 5:
             raise ValueError(f"For 'BatchNorm3d', the input should have 5 axes, but its shape is {x.shape}.")
         n, c, d, h, w = x.shape
@@ -164,8 +177,10 @@ class SyncBatchNorm(_BatchNorm):
     ndims = (2, 3, 4, 5)
 
     def __init__(
-        self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros", moving_mean_init="zeros",
-        moving_var_init="ones", use_batch_statistics=None, process_groups=None, dtype=mstype.float32,
+        self, num_features: Any, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True,
+        gamma_init: InitLike = "ones", beta_init: InitLike = "zeros", moving_mean_init: InitLike = "zeros",
+        moving_var_init: InitLike = "ones", use_batch_statistics: Any = None, process_groups: list[Any] | None = None,
+        dtype: Type = mstype.float32,
     ):  # fmt: skip
         if process_groups is not None:
             raise NotImplementedError(
@@ -208,8 +223,8 @@ class LayerNorm(Cell):
     layer_norm = PrimitiveAttribute(lambda cell: nn_ops.LayerNorm(cell.begin_norm_axis, cell.begin_params_axis, cell.epsilon))
 
     def __init__(
-        self, normalized_shape, begin_norm_axis=-1, begin_params_axis=-1, gamma_init="ones", beta_init="zeros", epsilon=1e-7,
-        dtype=mstype.float32,
+        self, normalized_shape: Sequence[int], begin_norm_axis: int = -1, begin_params_axis: int = -1,
+        gamma_init: InitLike = "ones", beta_init: InitLike = "zeros", epsilon: float = 1e-7, dtype: Type = mstype.float32,
     ):  # fmt: skip
         super().__init__()
         if not isinstance(normalized_shape, (tuple, list)):
@@ -225,11 +240,11 @@ class LayerNorm(Cell):
         self.gamma = Parameter(initializer(gamma_init, self.normalized_shape, dtype), name="gamma")
         self.beta = Parameter(initializer(beta_init, self.normalized_shape, dtype), name="beta")
 
-    def construct(self, input_x):
+    def construct(self, input_x: Tensor) -> Tensor:
         static = (self.begin_norm_axis, self.begin_params_axis, freeze(float(self.epsilon)))
         return apply(ops.LAYER_NORM, (input_x, self.gamma, self.beta), static)
 
-    def extend_repr(self):
+    def extend_repr(self) -> str:
         return (
             f"normalized_shape={self.normalized_shape}, begin_norm_axis={self.begin_norm_axis}, "
             f"begin_params_axis={self.begin_params_axis}, gamma{self.gamma}, beta={self.beta}"
@@ -247,7 +262,14 @@ class LayerNormExt(Cell):
         dtype (ms.dtype, optional): of the Parameters. Default: ms.float32.
     """
 
-    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, dtype=None):
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        dtype: Type | None = None,
+    ):
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
         if not isinstance(shape, (tuple, list)):
@@ -264,10 +286,10 @@ class LayerNormExt(Cell):
             if bias:
                 self.bias = Parameter(initializer("zeros", self.normalized_shape, dtype), name="bias")
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return ops.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extend_repr(self):
+    def extend_repr(self) -> str:
         return f"normalized_shape={self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
@@ -299,7 +321,8 @@ class GroupNorm(Cell):
     """
 
     def __init__(
-        self, num_groups, num_channels, eps=1e-5, affine=True, gamma_init="ones", beta_init="zeros", dtype=mstype.float32
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, gamma_init: InitLike = "ones",
+        beta_init: InitLike = "zeros", dtype: Type = mstype.float32,
     ):  # fmt: skip
         super().__init__()
         self.num_groups = check_positive_int(num_groups, "num_groups", "GroupNorm")
@@ -314,20 +337,20 @@ class GroupNorm(Cell):
         self.gamma = Parameter(initializer(gamma_init, num_channels, dtype), name="gamma", requires_grad=affine)
         self.beta = Parameter(initializer(beta_init, num_channels, dtype), name="beta", requires_grad=affine)
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         if x.ndim < 2 or x.shape[1] != self.num_channels:
             raise ValueError(
                 f"For 'GroupNorm', the input should have {self.num_channels} channels (axis 1), but its shape is {x.shape}."
             )
         return ops.group_norm(x, self.num_groups, self.gamma, self.beta, self.eps)
 
-    def extend_repr(self):
+    def extend_repr(self) -> str:
         return f"num_groups={self.num_groups}, num_channels={self.num_channels}"
 
 
 class _InstanceNorm(_MovingNorm):
     def __init__(
-        self, num_features, eps=1e-5, momentum=0.1, affine=True, gamma_init="ones", beta_init="zeros", dtype=mstype.float32
+        self, num_features, eps=1e-5, momentum=0.1, affine=True, gamma_init="ones", beta_init="zeros", dtype=mstype.float32,
     ):  # fmt: skip
         super().__init__()
         who = type(self).__name__
@@ -392,10 +415,17 @@ class LRN(Cell):
         - **x** (Tensor) - of shape (N, C, H, W).
     """
 
-    def __init__(self, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS"):
+    def __init__(
+        self,
+        depth_radius: int = 5,
+        bias: float = 1.0,
+        alpha: float = 1.0,
+        beta: float = 0.5,
+        norm_region: str = "ACROSS_CHANNELS",
+    ):
         super().__init__()
         ops.check_lrn(depth_radius, bias, alpha, beta, norm_region, "LRN")
         self._arguments = (depth_radius, bias, alpha, beta, norm_region)
 
-    def construct(self, input_x):
+    def construct(self, input_x: TensorLike) -> Tensor:
         return ops.lrn(input_x, *self._arguments)

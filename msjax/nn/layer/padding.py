@@ -1,8 +1,16 @@
 """Layers that pad."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func.pads import pad_constant, pad_mirrored, widths_from_last
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = [
     "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Pad", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d",
@@ -28,7 +36,7 @@ class Pad(Cell):
         [0. 1. 2. 0. 0.]
     """
 
-    def __init__(self, paddings, mode="CONSTANT"):
+    def __init__(self, paddings: tuple[int, ...], mode: str = "CONSTANT"):
         super().__init__()
         if not isinstance(paddings, tuple):
             raise TypeError(f"For 'Pad', 'paddings' should be a tuple of pairs, but got {describe(paddings)}.")
@@ -39,7 +47,7 @@ class Pad(Cell):
         self.paddings = paddings
         self.mode = mode
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         if len(self.paddings) != x.ndim:
             raise ValueError(
                 f"For 'Pad', 'paddings' should have {x.ndim} pairs for an input of shape {x.shape}, but got {self.paddings}."
@@ -133,7 +141,7 @@ class ZeroPad2d(_ConstantPad):
 
     axes = 2
 
-    def __init__(self, padding):
+    def __init__(self, padding: int | tuple[int, ...]):
         super().__init__(padding, 0)
 
 

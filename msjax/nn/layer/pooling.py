@@ -1,5 +1,9 @@
 """Pooling layers."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.primitive_attributes import PrimitiveAttribute
@@ -7,6 +11,11 @@ from msjax.ops.function.nn_func import pooling as ops
 from msjax.ops.function.nn_func import unpooling
 from msjax.ops.function.nn_func.sliding import n_ints, same_pads
 from msjax.ops.operations import nn_ops
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
@@ -110,7 +119,8 @@ class MaxPool1d(_MaxPool):
     max_pool = _primitive("MaxPool")
 
     def __init__(
-        self, kernel_size=1, stride=1, pad_mode="valid", padding=0, dilation=1, return_indices=False, ceil_mode=False
+        self, kernel_size: int = 1, stride: int = 1, pad_mode: str = "valid", padding: int = 0, dilation: int = 1,
+        return_indices: bool = False, ceil_mode: bool = False,
     ):  # fmt: skip
         super().__init__()
         for name, value in (("kernel_size", kernel_size), ("stride", stride)):
@@ -150,8 +160,9 @@ class MaxPool2d(_MaxPool):
     max_pool = _primitive("MaxPool")
 
     def __init__(
-        self, kernel_size=1, stride=1, pad_mode="valid", padding=0, dilation=1, return_indices=False, ceil_mode=False,
-        data_format="NCHW",
+        self, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1, pad_mode: str = "valid",
+        padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, return_indices: bool = False,
+        ceil_mode: bool = False, data_format: str = "NCHW",
     ):  # fmt: skip
         super().__init__()
         self._setup_max(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode, data_format)
@@ -164,7 +175,9 @@ class MaxPool3d(_MaxPool):
     max_pool = _primitive("MaxPool3D")
 
     def __init__(
-        self, kernel_size=1, stride=1, pad_mode="valid", padding=0, dilation=1, return_indices=False, ceil_mode=False
+        self, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1, pad_mode: str = "valid",
+        padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, return_indices: bool = False,
+        ceil_mode: bool = False,
     ):  # fmt: skip
         super().__init__()
         self._setup_max(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode)
@@ -173,7 +186,15 @@ class MaxPool3d(_MaxPool):
 class MaxPool2dExt(Cell):
     """The largest value of each window of an input (N, C, H, W), with the arguments of `ops.max_pool2d`."""
 
-    def __init__(self, kernel_size=1, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+    def __init__(
+        self,
+        kernel_size: int | tuple[int, ...] = 1,
+        stride: int | tuple[int, ...] | None = None,
+        padding: int | tuple[int, ...] = 0,
+        dilation: int | tuple[int, ...] = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ):
         super().__init__()
         self.kernel_size = kernel_size
         self.stride = stride
@@ -182,7 +203,7 @@ class MaxPool2dExt(Cell):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return ops.max_pool2d(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode
         )
@@ -190,7 +211,7 @@ class MaxPool2dExt(Cell):
 
 class _AvgPool(_Pool):
     def _setup_avg(
-        self, kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor=None, data_format="NCHW"
+        self, kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor=None, data_format="NCHW",
     ):  # fmt: skip
         who = type(self).__name__
         self._setup(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
@@ -236,7 +257,15 @@ class AvgPool1d(_AvgPool):
     axes = 1
     avg_pool = _primitive("AvgPool")
 
-    def __init__(self, kernel_size=1, stride=1, pad_mode="valid", padding=0, ceil_mode=False, count_include_pad=True):
+    def __init__(
+        self,
+        kernel_size: int = 1,
+        stride: int = 1,
+        pad_mode: str = "valid",
+        padding: int = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ):
         super().__init__()
         self._setup_avg(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad)
 
@@ -267,8 +296,9 @@ class AvgPool2d(_AvgPool):
     avg_pool = _primitive("AvgPool")
 
     def __init__(
-        self, kernel_size=1, stride=1, pad_mode="valid", padding=0, ceil_mode=False, count_include_pad=True,
-        divisor_override=None, data_format="NCHW",
+        self, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1, pad_mode: str = "valid",
+        padding: int | tuple[int, ...] = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: int | None = None, data_format: str = "NCHW",
     ):  # fmt: skip
         super().__init__()
         self._setup_avg(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override, data_format)
@@ -284,7 +314,9 @@ class AvgPool3d(_AvgPool):
     avg_pool = _primitive("AvgPool3D")
 
     def __init__(
-        self, kernel_size=1, stride=1, pad_mode="valid", padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+        self, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1, pad_mode: str = "valid",
+        padding: int | tuple[int, ...] = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: TensorLike | None = None,
     ):  # fmt: skip
         super().__init__()
         self._setup_avg(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override)
@@ -294,7 +326,7 @@ class _AvgPoolExt(_AvgPool):
     """Average pooling whose stride is the window's size by default, and whose padding needs no mode."""
 
     def __init__(
-        self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+        self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None,
     ):  # fmt: skip
         super().__init__()
         stride = kernel_size if stride is None else stride
@@ -309,7 +341,14 @@ class AvgPool1dExt(_AvgPoolExt):
 
     axes = 1
 
-    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+    def __init__(
+        self,
+        kernel_size: int | tuple[int, ...],
+        stride: int | tuple[int, ...] | None = None,
+        padding: int = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ):
         super().__init__(kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
@@ -348,14 +387,14 @@ class LPPool1d(_LPPool):
         [[[5.]]]
     """
 
-    def construct(self, x):
+    def construct(self, x: Tensor) -> Tensor:
         return ops.lp_pool1d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(_LPPool):
     """The p-norm of each window of an input (N, C, H, W): (sum of x^p)^(1/p); see `LPPool1d`."""
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return ops.lp_pool2d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
 
@@ -388,7 +427,7 @@ class AdaptiveAvgPool1d(_Adaptive1d):
         [[[1.5 3.5]]]
     """
 
-    def construct(self, input):
+    def construct(self, input: Tensor) -> Tensor:
         return ops.adaptive_avg_pool1d(input, self.output_size)
 
 
@@ -405,14 +444,14 @@ class AdaptiveAvgPool2d(_Adaptive):
         (1, 2, 3, 8)
     """
 
-    def construct(self, input):
+    def construct(self, input: Tensor) -> Tensor:
         return ops.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_Adaptive):
     """The means of windows, chosen so that the output has `output_size`, of an input (N, C, D, H, W); see `AdaptiveAvgPool2d`."""
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return ops.adaptive_avg_pool3d(input, self.output_size)
 
 
@@ -423,7 +462,7 @@ class AdaptiveMaxPool1d(_Adaptive1d):
         output_size (int): has to divide L.
     """
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         return ops.adaptive_max_pool1d(x, self.output_size)
 
 
@@ -435,22 +474,22 @@ class AdaptiveMaxPool2d(_Adaptive):
         return_indices (bool): whether to return, too, where the maxima are, counted in C order over (H, W).
     """
 
-    def __init__(self, output_size, return_indices=False):
+    def __init__(self, output_size: int | tuple[int, ...], return_indices: bool = False):
         super().__init__(output_size)
         self.return_indices = return_indices
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return ops.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_Adaptive):
     """The maxima of windows, chosen so that the output has `output_size`, of an input (N, C, D, H, W); see `AdaptiveMaxPool2d`."""
 
-    def __init__(self, output_size, return_indices=False):
+    def __init__(self, output_size: int | tuple[int, ...], return_indices: bool = False):
         super().__init__(output_size)
         self.return_indices = return_indices
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return ops.adaptive_max_pool3d(input, self.output_size, self.return_indices)
 
 
@@ -465,7 +504,7 @@ class _MaxUnpool(Cell):
 class MaxUnpool1d(_MaxUnpool):
     """Zeros with the elements of an input (N, C, L) where max-pooling found them; see `MaxUnpool2d`."""
 
-    def construct(self, x, indices, output_size=None):
+    def construct(self, x: TensorLike, indices: TensorLike, output_size: int | tuple[int, ...] | None = None) -> Tensor:
         return unpooling.max_unpool1d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -481,14 +520,14 @@ class MaxUnpool2d(_MaxUnpool):
         - **output_size** (tuple, optional) - the output's shape, where several are possible.
     """
 
-    def construct(self, x, indices, output_size=None):
+    def construct(self, x: TensorLike, indices: TensorLike, output_size: int | tuple[int, ...] | None = None) -> Tensor:
         return unpooling.max_unpool2d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool3d(_MaxUnpool):
     """Zeros with the elements of an input (N, C, D, H, W) where max-pooling found them; see `MaxUnpool2d`."""
 
-    def construct(self, x, indices, output_size=None):
+    def construct(self, x: TensorLike, indices: TensorLike, output_size: int | tuple[int, ...] | None = None) -> Tensor:
         return unpooling.max_unpool3d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
@@ -515,12 +554,12 @@ class FractionalMaxPool2d(_Fractional):
         return_indices (bool): whether to return, too, where the maxima are.
     """
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return unpooling.fractional_max_pool2d(input, *self._arguments())
 
 
 class FractionalMaxPool3d(_Fractional):
     """The maxima of windows that begin at random places, of an input (N, C, D, H, W); see `FractionalMaxPool2d`."""
 
-    def construct(self, input):
+    def construct(self, input: TensorLike) -> Tensor:
         return unpooling.fractional_max_pool3d(input, *self._arguments())

@@ -1,5 +1,10 @@
 """Operators that layers offer as attributes, for layers derived from them."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 
 class PrimitiveAttribute:
     """An operator made from its layer whenever the attribute is read; a layer may assign another one.
@@ -10,7 +15,7 @@ class PrimitiveAttribute:
         make (callable): from the layer to the operator.
     """
 
-    def __init__(self, make):
+    def __init__(self, make: Callable[..., Any]):
         self.make = make
 
     def __get__(self, cell, owner=None):

@@ -1,6 +1,9 @@
 """Recurrent layers and cells: RNN, GRU, LSTM."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 from msjax import ops
 from msjax.autograd.op import apply
@@ -13,6 +16,11 @@ from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.dropout import Dropout
 from msjax.nn.layer.recurrence import CELL_OPS, RECURRENCES, STEPS
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"]
 
@@ -189,16 +197,16 @@ class RNN(_RNNBase):
 
     def __init__(
         self,
-        input_size,
-        hidden_size,
-        num_layers=1,
-        has_bias=True,
-        batch_first=False,
-        dropout=0.0,
-        bidirectional=False,
-        dtype=mstype.float32,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        has_bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: Type = mstype.float32,
         *,
-        nonlinearity="tanh",
+        nonlinearity: str = "tanh",
     ):
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"For 'RNN', 'nonlinearity' should be 'tanh' or 'relu', but got {nonlinearity!r}.")
@@ -244,14 +252,14 @@ class GRU(_RNNBase):
 
     def __init__(
         self,
-        input_size,
-        hidden_size,
-        num_layers=1,
-        has_bias=True,
-        batch_first=False,
-        dropout=0.0,
-        bidirectional=False,
-        dtype=mstype.float32,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        has_bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: Type = mstype.float32,
     ):
         super().__init__("gru", input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
 
@@ -296,14 +304,14 @@ class LSTM(_RNNBase):
 
     def __init__(
         self,
-        input_size,
-        hidden_size,
-        num_layers=1,
-        has_bias=True,
-        batch_first=False,
-        dropout=0.0,
-        bidirectional=False,
-        dtype=mstype.float32,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        has_bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: Type = mstype.float32,
     ):
         super().__init__("lstm", input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
 
@@ -371,13 +379,15 @@ class RNNCell(_RNNCellBase):
         (2, 3)
     """
 
-    def __init__(self, input_size, hidden_size, has_bias=True, nonlinearity="tanh", dtype=mstype.float32):
+    def __init__(
+        self, input_size: int, hidden_size: int, has_bias: bool = True, nonlinearity: str = "tanh", dtype: Type = mstype.float32
+    ):
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"For 'RNNCell', 'nonlinearity' should be 'tanh' or 'relu', but got {nonlinearity!r}.")
         super().__init__(nonlinearity, input_size, hidden_size, has_bias, dtype)
         self.nonlinearity = nonlinearity
 
-    def construct(self, x, hx):
+    def construct(self, x: Tensor, hx: Tensor) -> Tensor:
         return self._advance(x, check_tensor(hx, "hx", "RNNCell"))
 
 
@@ -409,10 +419,10 @@ class GRUCell(_RNNCellBase):
         (2, 3)
     """
 
-    def __init__(self, input_size, hidden_size, has_bias=True, dtype=mstype.float32):
+    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Type = mstype.float32):
         super().__init__("gru", input_size, hidden_size, has_bias, dtype)
 
-    def construct(self, x, hx):
+    def construct(self, x: Tensor, hx: Tensor) -> Tensor:
         return self._advance(x, check_tensor(hx, "hx", "GRUCell"))
 
 
@@ -445,8 +455,8 @@ class LSTMCell(_RNNCellBase):
         ((2, 3), (2, 3))
     """
 
-    def __init__(self, input_size, hidden_size, has_bias=True, dtype=mstype.float32):
+    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Type = mstype.float32):
         super().__init__("lstm", input_size, hidden_size, has_bias, dtype)
 
-    def construct(self, x, hx):
+    def construct(self, x: Tensor, hx: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
         return self._advance(x, *_check_state(hx, "hx", "LSTMCell"))

@@ -1,11 +1,19 @@
 """Layers for sparse matrices, given as indices and values."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import jax.numpy as jnp
 
 from msjax.checks import check_bool, check_type
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["SparseTensorDenseMatmul"]
 
@@ -51,12 +59,12 @@ class SparseTensorDenseMatmul(Cell):
          [3. 6.]]
     """
 
-    def __init__(self, adjoint_st=False, adjoint_dt=False):
+    def __init__(self, adjoint_st: bool = False, adjoint_dt: bool = False):
         super().__init__()
         self.adj_st = check_bool(adjoint_st, "adjoint_st", "SparseTensorDenseMatmul")
         self.adj_dt = check_bool(adjoint_dt, "adjoint_dt", "SparseTensorDenseMatmul")
 
-    def construct(self, indices, values, sparse_shape, dense):
+    def construct(self, indices: Tensor, values: Tensor, sparse_shape: tuple[int, ...], dense: Tensor) -> Tensor:
         who = "SparseTensorDenseMatmul"
         for tensor, name in ((indices, "indices"), (values, "values"), (dense, "dense")):
             check_tensor(tensor, name, who)

@@ -1,11 +1,19 @@
 """A layer applied to each step of a sequence."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from msjax import ops
 from msjax.checks import check_type
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.primitive import Primitive
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["TimeDistributed"]
 
@@ -37,7 +45,7 @@ class TimeDistributed(Cell):
         (32, 4, 10)
     """
 
-    def __init__(self, layer, time_axis, reshape_with_axis=None):
+    def __init__(self, layer: Any, time_axis: int, reshape_with_axis: int | None = None):
         super().__init__()
         if not isinstance(layer, (Cell, Primitive)):
             raise TypeError(f"For 'TimeDistributed', 'layer' should be a Cell or Primitive, but got {describe(layer)}.")
@@ -47,7 +55,7 @@ class TimeDistributed(Cell):
             check_type(reshape_with_axis, int, "reshape_with_axis", "TimeDistributed")
         self.reshape_with_axis = reshape_with_axis
 
-    def construct(self, inputs):
+    def construct(self, inputs: Tensor) -> Tensor:
         n = check_tensor(inputs, "inputs", "TimeDistributed").ndim
         for axis in (self.time_axis, self.reshape_with_axis or 0):
             if not -n <= axis < n:

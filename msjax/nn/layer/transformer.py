@@ -1,6 +1,10 @@
 """Transformer layers."""
 
+from __future__ import annotations
+
 import copy
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from msjax import ops
 from msjax.common import dtype as mstype
@@ -14,6 +18,11 @@ from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.container import CellList
 from msjax.nn.layer.dropout import Dropout
 from msjax.nn.layer.normalization import LayerNorm
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.tensor import Tensor
+
 
 __all__ = [
     "MultiheadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
@@ -111,7 +120,7 @@ class TransformerEncoderLayer(_Layer):
         (4, 1, 8)
     """
 
-    def construct(self, src, src_mask=None, src_key_padding_mask=None):
+    def construct(self, src: Tensor, src_mask: Tensor = None, src_key_padding_mask: Tensor = None) -> Tensor:
         def attend(x):
             return self.dropout1(
                 self.self_attn(x, x, x, attn_mask=src_mask, key_padding_mask=src_key_padding_mask, need_weights=False)[0]
@@ -150,7 +159,15 @@ class TransformerDecoderLayer(_Layer):
 
     attentions = ("self_attn", "multihead_attn")
 
-    def construct(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None):
+    def construct(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor = None,
+        memory_mask: Tensor = None,
+        tgt_key_padding_mask: Tensor = None,
+        memory_key_padding_mask: Tensor = None,
+    ) -> Tensor:
         def attend(x):
             return self.dropout1(
                 self.self_attn(x, x, x, attn_mask=tgt_mask, key_padding_mask=tgt_key_padding_mask, need_weights=False)[0]
@@ -209,10 +226,10 @@ class TransformerEncoder(_Stack):
         (4, 1, 8)
     """
 
-    def __init__(self, encoder_layer, num_layers, norm=None):
+    def __init__(self, encoder_layer: Cell, num_layers: int, norm: Cell | None = None):
         super().__init__(encoder_layer, num_layers, norm)
 
-    def construct(self, src, src_mask=None, src_key_padding_mask=None):
+    def construct(self, src: Tensor, src_mask: Tensor = None, src_key_padding_mask: Tensor = None) -> Tensor:
         return self._run(src, src_mask, src_key_padding_mask)
 
 
@@ -242,10 +259,18 @@ class TransformerDecoder(_Stack):
         (3, 1, 8)
     """
 
-    def __init__(self, decoder_layer, num_layers, norm=None):
+    def __init__(self, decoder_layer: Cell, num_layers: int, norm: Cell | None = None):
         super().__init__(decoder_layer, num_layers, norm)
 
-    def construct(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None):
+    def construct(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor = None,
+        memory_mask: Tensor = None,
+        tgt_key_padding_mask: Tensor = None,
+        memory_key_padding_mask: Tensor = None,
+    ) -> Tensor:
         return self._run(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
 
 
@@ -282,19 +307,19 @@ class Transformer(Cell):
 
     def __init__(
         self,
-        d_model=512,
-        nhead=8,
-        num_encoder_layers=6,
-        num_decoder_layers=6,
-        dim_feedforward=2048,
-        dropout=0.1,
-        activation="relu",
-        custom_encoder=None,
-        custom_decoder=None,
-        layer_norm_eps=1e-5,
-        batch_first=False,
-        norm_first=False,
-        dtype=mstype.float32,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str | Cell | Callable[..., Any] | None = "relu",
+        custom_encoder: Cell | None = None,
+        custom_decoder: Cell | None = None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        dtype: Type = mstype.float32,
     ):
         super().__init__()
         settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, dtype)
@@ -317,15 +342,15 @@ class Transformer(Cell):
 
     def construct(
         self,
-        src,
-        tgt,
-        src_mask=None,
-        tgt_mask=None,
-        memory_mask=None,
-        src_key_padding_mask=None,
-        tgt_key_padding_mask=None,
-        memory_key_padding_mask=None,
-    ):
+        src: Tensor,
+        tgt: Tensor,
+        src_mask: Tensor = None,
+        tgt_mask: Tensor = None,
+        memory_mask: Tensor = None,
+        src_key_padding_mask: Tensor = None,
+        tgt_key_padding_mask: Tensor = None,
+        memory_key_padding_mask: Tensor = None,
+    ) -> Tensor:
         for x, name in ((src, "src"), (tgt, "tgt")):
             if check_tensor(x, name, "Transformer").ndim not in (2, 3) or x.shape[-1] != self.d_model:
                 raise ValueError(f"For 'Transformer', '{name}' should have {self.d_model} features, but its shape is {x.shape}.")

@@ -1,5 +1,10 @@
 """Loss layers."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -14,6 +19,7 @@ from msjax.ops.function.math_func import arithmetic, elementary, elementwise, re
 from msjax.ops.function.nn_func import activations, classification, ctc
 from msjax.ops.function.nn_func import losses as ops
 from msjax.ops.function.nn_func.loss_reduction import reduce_loss
+from msjax.typing import TensorLike
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "DiceLoss", "FocalLoss",
@@ -43,7 +49,7 @@ class LossBase(Cell):
         1.0
     """
 
-    def __init__(self, reduction="mean"):
+    def __init__(self, reduction: str = "mean"):
         super().__init__()
         if not isinstance(reduction, str) or reduction not in ("mean", "sum", "none"):
             raise ValueError(
@@ -53,18 +59,18 @@ class LossBase(Cell):
         self.reduce = reduction != "none"
         self.average = reduction == "mean"
 
-    def get_axis(self, x):
+    def get_axis(self, x: TensorLike):
         """All axes of a Tensor, as a tuple."""
         return tuple(range(x.ndim))
 
-    def get_loss(self, x, weights=1.0):
+    def get_loss(self, x: Tensor, weights: float = 1.0) -> Tensor:
         """Elementwise losses weighted and reduced."""
         x = arithmetic.mul(x, weights)
         if self.reduction == "mean":
             return reduction.mean(x)
         return reduction.sum(x) if self.reduction == "sum" else x
 
-    def construct(self, logits, labels):
+    def construct(self, logits: Tensor, labels: Tensor):
         raise NotImplementedError(f"{type(self).__name__} defines no 'construct'.")
 
 
@@ -96,7 +102,7 @@ class MSELoss(LossBase):
         Tensor: a number, or with "none" elementwise losses.
     """
 
-    def construct(self, logits, labels):
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return ops.mse_loss(logits, labels, self.reduction)
 
 
@@ -107,7 +113,7 @@ class L1Loss(LossBase):
         reduction (str): "mean" (the default), "sum" or "none".
     """
 
-    def construct(self, logits, labels):
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return ops.l1_loss(logits, labels, self.reduction)
 
 
@@ -118,7 +124,7 @@ class L1LossExt(L1Loss):
 class MAELoss(LossBase):
     """|logits - label|; the same as `L1Loss`."""
 
-    def construct(self, logits, label):
+    def construct(self, logits: Tensor, label: Tensor) -> Tensor:
         return ops.l1_loss(logits, label, self.reduction)
 
 
@@ -129,7 +135,7 @@ class RMSELoss(LossBase):
         super().__init__()
         self.MSELoss = MSELoss()
 
-    def construct(self, logits, label):
+    def construct(self, logits: Tensor, label: Tensor) -> Tensor:
         return elementary.sqrt(self.MSELoss(logits, label))
 
 
@@ -141,11 +147,11 @@ class SmoothL1Loss(LossBase):
         reduction (str): "none" (the default), "mean" or "sum".
     """
 
-    def __init__(self, beta=1.0, reduction="none"):
+    def __init__(self, beta: float = 1.0, reduction: str = "none"):
         super().__init__(reduction)
         self.beta = beta
 
-    def construct(self, logits, labels):
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         if isinstance(logits, Tensor) and isinstance(labels, Tensor) and logits.shape != labels.shape:
             raise ValueError(
                 f"For 'SmoothL1Loss', both inputs should have one shape, but they have {logits.shape} and {labels.shape}."
@@ -161,11 +167,11 @@ class HuberLoss(LossBase):
         delta (int or float): positive. Default: 1.0.
     """
 
-    def __init__(self, reduction="mean", delta=1.0):
+    def __init__(self, reduction: str = "mean", delta: float = 1.0):
         super().__init__(reduction)
         self.delta = delta
 
-    def construct(self, logits, labels):
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return ops.huber_loss(logits, labels, self.reduction, self.delta)
 
 
@@ -198,13 +204,13 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         0.6931472
     """
 
-    def __init__(self, sparse=False, reduction="none"):
+    def __init__(self, sparse: bool = False, reduction: str = "none"):
         super().__init__(reduction)
         if not isinstance(sparse, bool):
             raise TypeError(f"For 'SoftmaxCrossEntropyWithLogits', 'sparse' should be a bool, but got {describe(sparse)}.")
         self.sparse = sparse
 
-    def construct(self, logits, labels):
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return classification.softmax_cross_entropy(logits, labels, self.sparse, self.reduction)
 
 
@@ -231,13 +237,15 @@ class CrossEntropyLoss(LossBase):
         0.6931472
     """
 
-    def __init__(self, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+    def __init__(
+        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
+    ):
         super().__init__(reduction)
         self.weight = _check_weight(weight, "CrossEntropyLoss")
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
 
-    def construct(self, logits, labels):
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return classification.cross_entropy(logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
 
 
@@ -250,12 +258,12 @@ class NLLLoss(LossBase):
         reduction (str): "mean" (the default, weighted), "sum" or "none".
     """
 
-    def __init__(self, weight=None, ignore_index=-100, reduction="mean"):
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"):
         super().__init__(reduction)
         self.weight = _check_weight(weight, "NLLLoss")
         self.ignore_index = ignore_index
 
-    def construct(self, logits, labels):
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return classification.nll_loss(logits, labels, self.weight, self.ignore_index, self.reduction)
 
 
@@ -271,11 +279,11 @@ class BCELoss(LossBase):
         - **labels** (Tensor) - of the same shape.
     """
 
-    def __init__(self, weight=None, reduction="mean"):
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
         super().__init__(reduction)
         self.weight = weight
 
-    def construct(self, logits, labels):
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return classification.binary_cross_entropy(logits, labels, self.weight, self.reduction)
 
 
@@ -288,12 +296,12 @@ class BCEWithLogitsLoss(LossBase):
         pos_weight (Tensor, optional): the weight of targets 1.
     """
 
-    def __init__(self, reduction="mean", weight=None, pos_weight=None):
+    def __init__(self, reduction: str = "mean", weight: Tensor | None = None, pos_weight: Tensor | None = None):
         super().__init__(reduction)
         self.weight = weight
         self.pos_weight = pos_weight
 
-    def construct(self, input, target):
+    def construct(self, input: TensorLike, target: TensorLike) -> Tensor:
         return classification.binary_cross_entropy_with_logits(input, target, self.weight, self.pos_weight, self.reduction)
 
 
@@ -307,7 +315,7 @@ class MultiMarginLoss(LossBase):
         weight (Tensor, optional): of shape (C,), the weight of each target.
     """
 
-    def __init__(self, p=1, margin=1.0, reduction="mean", weight=None):
+    def __init__(self, p: int = 1, margin: float = 1.0, reduction: str = "mean", weight: Tensor | None = None):
         super().__init__(reduction)
         if p not in (1, 2):
             raise ValueError(f"For 'MultiMarginLoss', 'p' should be 1 or 2, but got {p}.")
@@ -315,7 +323,7 @@ class MultiMarginLoss(LossBase):
         self.margin = check_type(margin, float, "margin", "MultiMarginLoss")
         self.weight = weight
 
-    def construct(self, x, target, weight=None):
+    def construct(self, x: TensorLike, target: TensorLike, weight: TensorLike | None = None) -> Tensor:
         weight = self.weight if weight is None else weight
         return classification.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction)
 
@@ -327,7 +335,7 @@ class MultilabelMarginLoss(LossBase):
         reduction (str): "mean" (the default), "sum" or "none".
     """
 
-    def construct(self, x, target):
+    def construct(self, x: TensorLike, target: TensorLike) -> Tensor:
         return classification.multilabel_margin_loss(x, target, self.reduction)
 
 
@@ -339,11 +347,11 @@ class MultiLabelSoftMarginLoss(LossBase):
         reduction (str): "mean" (the default), "sum" or "none".
     """
 
-    def __init__(self, weight=None, reduction="mean"):
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
         super().__init__(reduction)
         self.weight = weight
 
-    def construct(self, x, target):
+    def construct(self, x: TensorLike, target: TensorLike) -> Tensor:
         return classification.multilabel_soft_margin_loss(x, target, self.weight, self.reduction)
 
 
@@ -361,12 +369,12 @@ class CTCLoss(LossBase):
         - **input_lengths**, **target_lengths** (Tensor or tuple) - of shape (N,).
     """
 
-    def __init__(self, blank=0, reduction="mean", zero_infinity=False):
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
         super().__init__(reduction)
         self.blank = blank
         self.zero_infinity = zero_infinity
 
-    def construct(self, log_probs, targets, input_lengths, target_lengths):
+    def construct(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor) -> Tensor:
         return ctc.ctc_loss(
             log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
         )[0]  # fmt: skip
@@ -401,7 +409,7 @@ class FocalLoss(LossBase):
         - **labels** (Tensor) - class numbers, with 1 in the place of C; or floats of the same shape.
     """
 
-    def __init__(self, weight=None, gamma=2.0, reduction="mean"):
+    def __init__(self, weight: Tensor | None = None, gamma: float = 2.0, reduction: str = "mean"):
         super().__init__(reduction)
         if _check_weight(weight, "FocalLoss") is not None and weight.ndim != 1:
             raise ValueError(f"For 'FocalLoss', 'weight' should have one axis, but its shape is {weight.shape}.")
@@ -409,7 +417,7 @@ class FocalLoss(LossBase):
         self.gamma = check_type(gamma, float, "gamma", "FocalLoss")
         self.logsoftmax = LogSoftmax(1)
 
-    def construct(self, logits, labels):
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         if logits.ndim > 1 and logits.shape[1] == 1:
             raise ValueError(f"For 'FocalLoss', 'logits' should have more than one class, but its shape is {logits.shape}.")
         if logits.ndim != labels.ndim or not 2 <= logits.ndim <= 4 or labels.shape[1] not in (1, logits.shape[1]):
@@ -429,14 +437,14 @@ class DiceLoss(LossBase):
         - **logits**, **label** (Tensor) - of the same shape.
     """
 
-    def __init__(self, smooth=1e-5):
+    def __init__(self, smooth: float = 1e-5):
         super().__init__()
         check_type(smooth, float, "smooth", "DiceLoss")
         if smooth <= 0:
             raise ValueError(f"For 'DiceLoss', 'smooth' should be positive, but got {smooth}.")
         self.smooth = smooth
 
-    def construct(self, logits, label):
+    def construct(self, logits: Tensor, label: Tensor) -> Tensor:
         if logits.shape != label.shape:
             raise ValueError(
                 f"For 'DiceLoss', both inputs should have one shape, but they have {logits.shape} and {label.shape}."
@@ -458,7 +466,12 @@ class MultiClassDiceLoss(LossBase):
         - **logits**, **label** (Tensor) - of the same shape (N, C, ...).
     """
 
-    def __init__(self, weights=None, ignore_indiex=None, activation="softmax"):
+    def __init__(
+        self,
+        weights: Tensor | None = None,
+        ignore_indiex: int | None = None,
+        activation: str | Cell | Callable[..., Any] | None = "softmax",
+    ):
         super().__init__()
         if weights is not None and not isinstance(weights, Tensor):
             raise TypeError(f"For 'MultiClassDiceLoss', 'weights' should be a Tensor, but got {describe(weights)}.")
@@ -477,7 +490,7 @@ class MultiClassDiceLoss(LossBase):
             activation = Softmax(axis=1)
         self.activation = get_activation(activation) if isinstance(activation, str) else activation
 
-    def construct(self, logits, label):
+    def construct(self, logits: Tensor, label: Tensor) -> Tensor:
         if logits.shape != label.shape or logits.ndim < 2:
             raise ValueError(
                 f"For 'MultiClassDiceLoss', both inputs should have one shape, of two axes or more, but they have {logits.shape} "
@@ -503,11 +516,11 @@ class KLDivLoss(LossBase):
         reduction (str): "mean" (the default), "batchmean", "sum" or "none".
     """
 
-    def __init__(self, reduction="mean"):
+    def __init__(self, reduction: str = "mean"):
         super().__init__("sum" if reduction == "batchmean" else reduction)
         self.reduction = reduction
 
-    def construct(self, logits, labels):
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return ops.kl_div(logits, labels, self.reduction)
 
 
@@ -521,13 +534,13 @@ class PoissonNLLLoss(LossBase):
         reduction (str): "mean" (the default), "sum" or "none".
     """
 
-    def __init__(self, log_input=True, full=False, eps=1e-8, reduction="mean"):
+    def __init__(self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"):
         super().__init__(reduction)
         self.log_input = log_input
         self.full = full
         self.eps = eps
 
-    def construct(self, input, target):
+    def construct(self, input: TensorLike, target: TensorLike) -> Tensor:
         return ops.poisson_nll_loss(input, target, bool(self.log_input), bool(self.full), float(self.eps), self.reduction)
 
 
@@ -544,7 +557,7 @@ class GaussianNLLLoss(LossBase):
         - **labels** (Tensor), **var** (Tensor) - of shapes that can be broadcast.
     """
 
-    def __init__(self, *, full=False, eps=1e-6, reduction="mean"):
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
         super().__init__(reduction)
         if not isinstance(eps, float):
             raise TypeError(f"For 'GaussianNLLLoss', 'eps' should be a float, but got {describe(eps)}.")
@@ -553,7 +566,7 @@ class GaussianNLLLoss(LossBase):
         self.full = full
         self.eps = eps
 
-    def construct(self, logits, labels, var):
+    def construct(self, logits: Tensor, labels: Tensor, var: TensorLike) -> Tensor:
         return ops.gaussian_nll_loss(logits, labels, var, self.full, self.eps, self.reduction)
 
 
@@ -568,11 +581,11 @@ class MarginRankingLoss(LossBase):
         reduction (str): "mean" (the default), "sum" or "none".
     """
 
-    def __init__(self, margin=0.0, reduction="mean"):
+    def __init__(self, margin: float = 0.0, reduction: str = "mean"):
         super().__init__(reduction)
         self.margin = margin
 
-    def construct(self, input1, input2, target):
+    def construct(self, input1: Tensor, input2: Tensor, target: TensorLike) -> Tensor:
         return ops.margin_ranking_loss(input1, input2, target, self.margin, self.reduction)
 
 
@@ -584,11 +597,11 @@ class HingeEmbeddingLoss(LossBase):
         reduction (str): "mean" (the default), "sum" or "none".
     """
 
-    def __init__(self, margin=1.0, reduction="mean"):
+    def __init__(self, margin: float = 1.0, reduction: str = "mean"):
         super().__init__(reduction)
         self.margin = _check_float(margin, "margin", "HingeEmbeddingLoss")
 
-    def construct(self, logits, labels):
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return ops.hinge_embedding_loss(logits, labels, self.margin, self.reduction)
 
 
@@ -600,7 +613,7 @@ class CosineEmbeddingLoss(LossBase):
         reduction (str): "mean" (the default), "sum" or "none".
     """
 
-    def __init__(self, margin=0.0, reduction="mean"):
+    def __init__(self, margin: float = 0.0, reduction: str = "mean"):
         super().__init__(reduction)
         if not isinstance(margin, float):
             raise TypeError(f"For 'CosineEmbeddingLoss', 'margin' should be a float, but got {describe(margin)}.")
@@ -608,7 +621,7 @@ class CosineEmbeddingLoss(LossBase):
             raise ValueError(f"For 'CosineEmbeddingLoss', 'margin' should be in [-1, 1], but got {margin}.")
         self.margin = margin
 
-    def construct(self, logits_x1, logits_x2, labels):
+    def construct(self, logits_x1: Tensor, logits_x2: Tensor, labels: Tensor) -> Tensor:
         return ops.cosine_embedding_loss(logits_x1, logits_x2, labels, self.margin, self.reduction)
 
 
@@ -619,7 +632,7 @@ class SoftMarginLoss(LossBase):
         reduction (str): "mean" (the default), "sum" or "none".
     """
 
-    def construct(self, logits, labels):
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return ops.soft_margin_loss(logits, labels, self.reduction)
 
 
@@ -634,14 +647,14 @@ class TripletMarginLoss(LossBase):
         margin (float): Default: 1.0.
     """
 
-    def __init__(self, p=2, swap=False, eps=1e-6, reduction="mean", margin=1.0):
+    def __init__(self, p: int = 2, swap: bool = False, eps: float = 1e-6, reduction: str = "mean", margin: float = 1.0):
         super().__init__(reduction)
         self.p = p
         self.swap = swap
         self.eps = eps
         self.margin = margin
 
-    def construct(self, x, positive, negative, margin=None):
+    def construct(self, x: TensorLike, positive: Tensor, negative: Tensor, margin: Tensor = None) -> Tensor:
         margin = self.margin if margin is None else margin
         return ops.triplet_margin_loss(x, positive, negative, margin, self.p, self.eps, self.swap, self.reduction)
 
@@ -656,7 +669,13 @@ class TripletMarginWithDistanceLoss(LossBase):
         margin (float): Default: 1.0.
     """
 
-    def __init__(self, distance_function=None, swap=False, reduction="mean", margin=1.0):
+    def __init__(
+        self,
+        distance_function: Callable[..., Any] | None = None,
+        swap: bool = False,
+        reduction: str = "mean",
+        margin: float = 1.0,
+    ):
         super().__init__(reduction)
         if not isinstance(swap, bool):
             raise TypeError(f"For 'TripletMarginWithDistanceLoss', 'swap' should be a bool, but got {describe(swap)}.")
@@ -665,7 +684,7 @@ class TripletMarginWithDistanceLoss(LossBase):
         self.swap = swap
         self.margin = margin
 
-    def construct(self, x, positive, negative):
+    def construct(self, x: TensorLike, positive: Tensor, negative: Tensor) -> Tensor:
         near, far = self.distance_function(x, positive), self.distance_function(x, negative)
         if self.swap:
             far = elementwise.minimum(far, self.distance_function(positive, negative))

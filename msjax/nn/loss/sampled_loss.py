@@ -1,5 +1,10 @@
 """Softmax over a sample of the classes, for networks with very many of them."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -63,7 +68,14 @@ class SampledSoftmaxLoss(LossBase):
     """
 
     def __init__(
-        self, num_sampled, num_classes, num_true=1, sampled_values=None, remove_accidental_hits=True, seed=0, reduction="none"
+        self,
+        num_sampled: int,
+        num_classes: int,
+        num_true: int = 1,
+        sampled_values: Sequence[Any] | None = None,
+        remove_accidental_hits: bool = True,
+        seed: int = 0,
+        reduction: str = "none",
     ):
         super().__init__(reduction)
         who = "SampledSoftmaxLoss"
@@ -83,7 +95,7 @@ class SampledSoftmaxLoss(LossBase):
         self.remove_accidental_hits = check_bool(remove_accidental_hits, "remove_accidental_hits", who)
         self.seed = check_type(seed, int, "seed", who)
 
-    def construct(self, weights, biases, labels, logits):
+    def construct(self, weights: Tensor, biases: Tensor, labels: Tensor, logits: Tensor) -> Tensor:
         for name, value in (("weights", weights), ("biases", biases), ("labels", labels), ("logits", logits)):
             check_tensor(value, name, "SampledSoftmaxLoss")
         labels = labels.expand_dims(1) if labels.ndim == 1 else labels

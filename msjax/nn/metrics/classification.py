@@ -1,5 +1,9 @@
 """Metrics of classification: accuracy, precision, recall and what is made of them."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from msjax.errors import describe
@@ -79,12 +83,12 @@ class Accuracy(_Classification):
         0.5
     """
 
-    def clear(self):
+    def clear(self) -> None:
         self._correct = self._total = 0
         self._class_num = 0
 
     @rearrange_inputs
-    def update(self, *inputs):
+    def update(self, *inputs: Any) -> None:
         pred, label = self._arrays(inputs)
         self._correct += int((pred == label).all(axis=1).sum())
         self._total += len(pred)
@@ -131,7 +135,7 @@ class Precision(_ByClass):
         eval_type (str): "classification" or "multilabel". Default: "classification".
     """
 
-    def eval(self, average=False):
+    def eval(self, average: bool = False):
         """The precision of each class (multilabel: of each sample), or with `average` their mean."""
         return self._evaluated(self._true, self._positive, average)
 
@@ -143,7 +147,7 @@ class Recall(_ByClass):
         eval_type (str): "classification" or "multilabel". Default: "classification".
     """
 
-    def eval(self, average=False):
+    def eval(self, average: bool = False):
         """The recall of each class (multilabel: of each sample), or with `average` their mean."""
         return self._evaluated(self._true, self._actual, average)
 
@@ -155,13 +159,13 @@ class Fbeta(_ByClass):
         beta (float): the weight of recall, positive.
     """
 
-    def __init__(self, beta):
+    def __init__(self, beta: float):
         if isinstance(beta, bool) or not isinstance(beta, (int, float)) or beta <= 0:
             raise ValueError(f"For '{type(self).__name__}', 'beta' should be greater than 0, but got {describe(beta)}.")
         self.beta = beta
         super().__init__()
 
-    def eval(self, average=False):
+    def eval(self, average: bool = False):
         """The scores, or with `average` their mean."""
         square = self.beta**2
         return self._evaluated((1 + square) * self._true, square * self._actual + self._positive, average)
@@ -185,7 +189,7 @@ class TopKCategoricalAccuracy(Metric):
         ValueError: `k` is less than one.
     """
 
-    def __init__(self, k):
+    def __init__(self, k: int):
         super().__init__()
         if isinstance(k, bool) or not isinstance(k, int):
             raise TypeError(f"For 'TopKCategoricalAccuracy', 'k' should be an int, but got {describe(k)}.")
@@ -194,11 +198,11 @@ class TopKCategoricalAccuracy(Metric):
         self.k = k
         self.clear()
 
-    def clear(self):
+    def clear(self) -> None:
         self._correct = self._total = 0
 
     @rearrange_inputs
-    def update(self, *inputs):
+    def update(self, *inputs: Any) -> None:
         pred, label = self._pair(inputs)
         if pred.ndim == label.ndim and pred.shape == label.shape:
             label = label.argmax(axis=1)

@@ -1,5 +1,9 @@
 """The confusion matrix, and the many measures that are made of it."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from msjax.errors import describe
@@ -18,7 +22,7 @@ class ConfusionMatrix(Metric):
         threshold (float): above which a prediction of two classes counts as one. Default: 0.5.
     """
 
-    def __init__(self, num_classes, normalize="no_norm", threshold=0.5):
+    def __init__(self, num_classes: int, normalize: str = "no_norm", threshold: float = 0.5):
         super().__init__()
         if isinstance(num_classes, bool) or not isinstance(num_classes, int):
             raise TypeError(f"For 'ConfusionMatrix', 'num_classes' should be an int, but got {describe(num_classes)}.")
@@ -31,12 +35,12 @@ class ConfusionMatrix(Metric):
         self.num_classes, self.normalize, self.threshold = num_classes, normalize, threshold
         self.clear()
 
-    def clear(self):
+    def clear(self) -> None:
         self.confusion_matrix = np.zeros((self.num_classes, self.num_classes))
         self._updated = False
 
     @rearrange_inputs
-    def update(self, *inputs):
+    def update(self, *inputs: Any) -> None:
         pred, label = self._pair_of_axes(inputs)
         if pred.ndim == label.ndim + 1:
             pred = pred.argmax(axis=1)
@@ -141,7 +145,13 @@ class ConfusionMatrixMetric(Metric):
     Inputs of `update` are zeros and ones, of shape (samples, classes, ...).
     """
 
-    def __init__(self, skip_channel=True, metric_name="sensitivity", calculation_method=False, decrease="mean"):
+    def __init__(
+        self,
+        skip_channel: bool = True,
+        metric_name: str = "sensitivity",
+        calculation_method: bool = False,
+        decrease: str = "mean",
+    ):
         super().__init__()
         for name, value in (("skip_channel", skip_channel), ("calculation_method", calculation_method)):
             if not isinstance(value, bool):
@@ -157,13 +167,13 @@ class ConfusionMatrixMetric(Metric):
         self._measure = measure
         self.clear()
 
-    def clear(self):
+    def clear(self) -> None:
         self._total = 0.0
         self._count = 0
         self._updated = False
 
     @rearrange_inputs
-    def update(self, *inputs):
+    def update(self, *inputs: Any) -> None:
         pred, label = self._pair(inputs)
         if pred.shape != label.shape or pred.ndim < 2:
             raise ValueError(

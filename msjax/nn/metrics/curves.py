@@ -1,9 +1,14 @@
 """The receiver operating characteristic, and the area under a curve."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from msjax.errors import describe
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
+from msjax.typing import ArrayLike
 
 __all__ = ["ROC", "auc"]
 
@@ -16,7 +21,7 @@ class ROC(Metric):
         pos_label (int, optional): which label is the positive one, for two classes. By default 1.
     """
 
-    def __init__(self, class_num=None, pos_label=None):
+    def __init__(self, class_num: int | None = None, pos_label: int | None = None):
         super().__init__()
         for name, value in (("class_num", class_num), ("pos_label", pos_label)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
@@ -25,11 +30,11 @@ class ROC(Metric):
         self.pos_label = pos_label
         self.clear()
 
-    def clear(self):
+    def clear(self) -> None:
         self._pred, self._label = [], []
 
     @rearrange_inputs
-    def update(self, *inputs):
+    def update(self, *inputs: Any) -> None:
         pred, label = self._pair_of_axes(inputs)
         if pred.ndim == label.ndim:
             if self.class_num not in (None, 1) and not (pred.ndim > 1 and self.pos_label is None):
@@ -67,7 +72,7 @@ def _curve(score, positive):
     return np.r_[0, false] / false[-1], np.r_[0, true] / true[-1], thresholds
 
 
-def auc(x, y, reorder=False) -> float:
+def auc(x: ArrayLike, y: ArrayLike, reorder: bool = False) -> float:
     """The area under a curve, by the trapezoidal rule.
 
     Args:

@@ -1,5 +1,9 @@
 """Metrics of errors and losses."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from msjax.errors import describe
@@ -57,12 +61,12 @@ class Loss(Metric):
         super().__init__()
         self.clear()
 
-    def clear(self):
+    def clear(self) -> None:
         self._sum = 0.0
         self._batches = 0
 
     @rearrange_inputs
-    def update(self, *inputs):
+    def update(self, *inputs: Any) -> None:
         self._check_inputs(inputs, 1, "loss")
         loss = self._convert_data(inputs[0])
         if loss.ndim > 1:
@@ -83,19 +87,19 @@ class Perplexity(Metric):
         ignore_label (int, optional): a class that does not count.
     """
 
-    def __init__(self, ignore_label=None):
+    def __init__(self, ignore_label: int | None = None):
         super().__init__()
         if ignore_label is not None and (isinstance(ignore_label, bool) or not isinstance(ignore_label, int)):
             raise TypeError(f"For 'Perplexity', 'ignore_label' should be an int, but got {describe(ignore_label)}.")
         self.ignore_label = ignore_label
         self.clear()
 
-    def clear(self):
+    def clear(self) -> None:
         self._sum = 0.0
         self._count = 0
 
     @rearrange_inputs
-    def update(self, *inputs):
+    def update(self, *inputs: Any) -> None:
         pred, label = self._pair(inputs)
         pred = pred.reshape(-1, pred.shape[-1])
         label = label.reshape(-1).astype(np.int64)

@@ -1,6 +1,9 @@
 """Metric: the base of metrics."""
 
+from __future__ import annotations
+
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -37,11 +40,11 @@ class Metric:
         raise TypeError(f"For '{type(self).__name__}', the data should be a Tensor, list or array, but got {describe(data)}.")
 
     @property
-    def indexes(self):
+    def indexes(self) -> None:
         """Which of the arguments of `update` count, in which order; None for all."""
         return getattr(self, "_indexes", None)
 
-    def set_indexes(self, indexes) -> "Metric":
+    def set_indexes(self, indexes: list[int]) -> Metric:
         """Say which of the arguments of `update` count, in which order; returns the metric.
 
         Args:
@@ -55,7 +58,7 @@ class Metric:
         self._indexes = indexes
         return self
 
-    def __call__(self, *inputs):
+    def __call__(self, *inputs: Any) -> np.generic:
         """The value for these inputs alone."""
         self.clear()
         self.update(*inputs)
@@ -65,7 +68,7 @@ class Metric:
         """Forget what was counted."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'clear'.")
 
-    def update(self, *inputs):
+    def update(self, *inputs: Any):
         """Count a batch."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'update'.")
 
@@ -98,7 +101,7 @@ class Metric:
         )
 
 
-def rearrange_inputs(func):
+def rearrange_inputs(func: Any):
     """Decorator of `Metric.update`: arguments are picked and ordered as `Metric.set_indexes` says."""
 
     @functools.wraps(func)

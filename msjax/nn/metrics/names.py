@@ -1,7 +1,16 @@
 """Metrics by name."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from msjax.nn.metrics import classification, confusion, curves, errors, similarity, surface
 from msjax.nn.metrics.occlusion import OcclusionSensitivity
+
+if TYPE_CHECKING:
+    from msjax.nn.metrics.classification import Precision
+    from msjax.nn.metrics.errors import MAE
+
 
 _BY_NAME = {
     "accuracy": classification.Accuracy,
@@ -35,7 +44,7 @@ def names() -> list:
     return sorted(_BY_NAME)
 
 
-def get_metric_fn(name, *args, **kwargs):
+def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> MAE | Precision:
     """A metric by its name.
 
     Args:
@@ -55,7 +64,7 @@ def get_metric_fn(name, *args, **kwargs):
     return _BY_NAME[name](*args, **kwargs)
 
 
-def get_metrics(metrics) -> dict:
+def get_metrics(metrics: Any) -> dict:
     """Metrics by name, from what `Model` takes: a dict of metrics or names, or a set or list of names.
 
     Raises:

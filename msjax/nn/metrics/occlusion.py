@@ -1,5 +1,10 @@
 """OcclusionSensitivity: which parts of a picture a classification rests on."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from msjax.common.tensor import Tensor
@@ -19,7 +24,7 @@ class OcclusionSensitivity(Metric):
     Inputs of `update` are the network, a picture of shape (1, ...), and a class.
     """
 
-    def __init__(self, pad_val=0.0, margin=2, n_batch=128, b_box=None):
+    def __init__(self, pad_val: float = 0.0, margin: int = 2, n_batch: int = 128, b_box: Sequence[Any] | None = None):
         super().__init__()
         if not isinstance(pad_val, float):
             raise TypeError(f"For 'OcclusionSensitivity', 'pad_val' should be a float, but got {describe(pad_val)}.")
@@ -29,7 +34,7 @@ class OcclusionSensitivity(Metric):
         self.pad_val, self.margin, self.n_batch, self.b_box = pad_val, margin, n_batch, b_box
         self.clear()
 
-    def clear(self):
+    def clear(self) -> None:
         self._baseline = 0.0
         self._sensitivity = None
 
@@ -48,7 +53,7 @@ class OcclusionSensitivity(Metric):
         return first, last
 
     @rearrange_inputs
-    def update(self, *inputs):
+    def update(self, *inputs: Any) -> None:
         self._check_inputs(inputs, 3, "network, picture, label")
         network, picture, label = inputs[0], self._convert_data(inputs[1]), self._convert_data(inputs[2])
         if not callable(network):

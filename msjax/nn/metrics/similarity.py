@@ -1,7 +1,10 @@
 """Metrics of likeness: of masks, of vectors, of texts."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
@@ -20,19 +23,19 @@ class Dice(Metric):
         smooth (float): added below, against a division by zero. Default: 1e-5.
     """
 
-    def __init__(self, smooth=1e-5):
+    def __init__(self, smooth: float = 1e-5):
         super().__init__()
         if isinstance(smooth, bool) or not isinstance(smooth, (int, float)) or smooth <= 0:
             raise ValueError(f"For 'Dice', 'smooth' should be positive, but got {describe(smooth)}.")
         self.smooth = smooth
         self.clear()
 
-    def clear(self):
+    def clear(self) -> None:
         self._sum = 0.0
         self._samples = 0
 
     @rearrange_inputs
-    def update(self, *inputs):
+    def update(self, *inputs: Any) -> None:
         pred, label = self._pair(inputs)
         if pred.shape != label.shape:
             raise ValueError(f"For 'Dice.update', both inputs should have one shape, but got {pred.shape} and {label.shape}.")
@@ -55,7 +58,7 @@ class CosineSimilarity(Metric):
         zero_diagonal (bool): whether the diagonal is zero. Default: True.
     """
 
-    def __init__(self, similarity="cosine", reduction="none", zero_diagonal=True):
+    def __init__(self, similarity: str = "cosine", reduction: str = "none", zero_diagonal: bool = True):
         super().__init__()
         for name, value, known in (
             ("similarity", similarity, ("cosine", "dot")), ("reduction", reduction, ("none", "sum", "mean"))
@@ -67,12 +70,12 @@ class CosineSimilarity(Metric):
         self.similarity, self.reduction, self.zero_diagonal = similarity, reduction, zero_diagonal
         self.clear()
 
-    def clear(self):
+    def clear(self) -> None:
         self.sqr_mtx_res = 0
         self._updated = False
 
     @rearrange_inputs
-    def update(self, *inputs):
+    def update(self, *inputs: Any) -> None:
         self._check_inputs(inputs, 1, "matrix")
         rows = self._convert_data(inputs[0])
         if self.similarity == "cosine":
@@ -99,7 +102,7 @@ class BleuScore(Metric):
     Inputs of `update` are a list of translations (lists of words), and a list of lists of references for each.
     """
 
-    def __init__(self, n_gram=4, smooth=False):
+    def __init__(self, n_gram: int = 4, smooth: bool = False):
         super().__init__()
         if isinstance(n_gram, bool) or not isinstance(n_gram, int) or not 1 <= n_gram <= 4:
             raise ValueError(f"For 'BleuScore', 'n_gram' should be an int from 1 to 4, but got {describe(n_gram)}.")
@@ -108,14 +111,14 @@ class BleuScore(Metric):
         self.n_gram, self.smooth = n_gram, smooth
         self.clear()
 
-    def clear(self):
+    def clear(self) -> None:
         self._matched = np.zeros(self.n_gram)
         self._there = np.zeros(self.n_gram)
         self._length = self._reference_length = 0
         self._updated = False
 
     @rearrange_inputs
-    def update(self, *inputs):
+    def update(self, *inputs: Any) -> None:
         self._check_inputs(inputs, 2, "translations, references")
         translations, references = inputs
         if len(translations) != len(references):

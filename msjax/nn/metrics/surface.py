@@ -1,5 +1,7 @@
 """Distances between the outlines of what was found and of what is there, in pictures and volumes."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from msjax.errors import describe
@@ -71,7 +73,9 @@ class HausdorffDistance(_Surface):
         crop (bool): kept for MindSpore's programs; the result is the same.
     """
 
-    def __init__(self, distance_metric="euclidean", percentile=None, directed=False, crop=True):
+    def __init__(
+        self, distance_metric: str = "euclidean", percentile: float | None = None, directed: bool = False, crop: bool = True
+    ):
         for name, value in (("directed", directed), ("crop", crop)):
             if not isinstance(value, bool):
                 raise TypeError(f"For 'HausdorffDistance', '{name}' should be a bool, but got {describe(value)}.")
@@ -98,7 +102,7 @@ class MeanSurfaceDistance(_Surface):
         distance_metric (str): "euclidean", "chessboard" or "taxicab". Default: "euclidean".
     """
 
-    def __init__(self, symmetric=False, distance_metric="euclidean"):
+    def __init__(self, symmetric: bool = False, distance_metric: str = "euclidean"):
         if not isinstance(symmetric, bool):
             raise TypeError(f"For '{type(self).__name__}', 'symmetric' should be a bool, but got {describe(symmetric)}.")
         self.symmetric = symmetric

@@ -1,9 +1,19 @@
 """Adam and its kin."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from msjax.checks import check_bool
 from msjax.common.tensor import Tensor
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.operations import optim_ops as formulas
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.parameter import Parameter
+    from msjax.nn.cell.base import Cell
+
 
 __all__ = ["AdaMax", "Adam", "AdamOffload", "AdamWeightDecay", "LazyAdam"]
 
@@ -59,8 +69,9 @@ class Adam(_BiasCorrected):
     """
 
     def __init__(
-        self, params, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, use_locking=False, use_nesterov=False,
-        weight_decay=0.0, loss_scale=1.0, use_amsgrad=False, **kwargs,
+        self, params: list[Parameter], learning_rate: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999,
+        eps: float = 1e-8, use_locking: bool = False, use_nesterov: bool = False, weight_decay: float | Cell = 0.0,
+        loss_scale: float = 1.0, use_amsgrad: bool = False, **kwargs: Any,
     ):  # fmt: skip
         wrong = set(kwargs) - {"use_lazy", "use_offload"}
         if wrong:
@@ -86,8 +97,8 @@ class LazyAdam(_BiasCorrected):
     """
 
     def __init__(
-        self, params, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, use_locking=False, use_nesterov=False,
-        weight_decay=0.0, loss_scale=1.0,
+        self, params: Any, learning_rate: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
+        use_locking: bool = False, use_nesterov: bool = False, weight_decay: float = 0.0, loss_scale: float = 1.0,
     ):  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self._make(beta1, beta2, eps, use_locking, use_nesterov, [1.0])
@@ -115,13 +126,21 @@ class AdamWeightDecay(Optimizer):
     constants = ("beta1", "beta2", "eps")
     decays_gradient = False
 
-    def __init__(self, params, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-6, weight_decay=0.0):
+    def __init__(
+        self,
+        params: Any,
+        learning_rate: float = 1e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-6,
+        weight_decay: float | Cell = 0.0,
+    ):
         super().__init__(learning_rate, params, weight_decay)
         self._set_betas(beta1, beta2, eps)
         self.add_state("adam_m", "adam_v")
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, step):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
         return formulas.adam_weight_decay(value, *slots, rate, c.beta1, c.beta2, c.eps, decay, grad)
 
 
@@ -139,17 +158,26 @@ class AdaMax(Optimizer):
 
     constants = ("beta1", "beta2", "eps")
 
-    def __init__(self, params, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0, loss_scale=1.0):
+    def __init__(
+        self,
+        params: Any,
+        learning_rate: float = 1e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-8,
+        weight_decay: float | Cell = 0.0,
+        loss_scale: float = 1.0,
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self._set_betas(beta1, beta2, eps)
         self.add_shared("beta1_power", Tensor([1.0]))
         self.add_state("moment1", "moment2")
 
     @staticmethod
-    def begin(c, shared, step, rate):
+    def begin(c: Any, shared: Any, step: Any, rate: Any):
         power = shared["beta1_power"] * c.beta1
         return power.reshape(()), {"beta1_power": power}
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, power):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, power: Any):
         return formulas.ada_max(value, *slots, power, rate, c.beta1, c.beta2, c.eps, grad)

@@ -1,10 +1,19 @@
 """Optimizers that scale each element by what its gradients were, without Adam's moments."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 
 from msjax.checks import check_bool, check_float
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.operations import optim_ops as formulas
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.nn.cell.base import Cell
+
 
 __all__ = ["Adadelta", "Adagrad", "FTRL", "ProximalAdagrad", "RMSProp"]
 
@@ -27,13 +36,21 @@ class Adagrad(Optimizer):
 
     constants = ("update_slots",)
 
-    def __init__(self, params, accum=0.1, learning_rate=0.001, update_slots=True, loss_scale=1.0, weight_decay=0.0):
+    def __init__(
+        self,
+        params: Any,
+        accum: float = 0.1,
+        learning_rate: float = 0.001,
+        update_slots: bool = True,
+        loss_scale: float = 1.0,
+        weight_decay: float | Cell = 0.0,
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.update_slots = check_bool(update_slots, "update_slots", "Adagrad")
         self.add_state("accum", start=_filled(check_float(accum, "accum", "Adagrad", low=0)))
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, step):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
         return formulas.adagrad(value, *slots, rate, grad, 0.0, c.update_slots)
 
 
@@ -51,14 +68,22 @@ class Adadelta(Optimizer):
 
     constants = ("rho", "epsilon")
 
-    def __init__(self, params, learning_rate=1.0, rho=0.9, epsilon=1e-6, loss_scale=1.0, weight_decay=0.0):
+    def __init__(
+        self,
+        params: Any,
+        learning_rate: float = 1.0,
+        rho: float = 0.9,
+        epsilon: float = 1e-6,
+        loss_scale: float = 1.0,
+        weight_decay: float | Cell = 0.0,
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.rho = check_float(rho, "rho", "Adadelta", low=0, high=1)
         self.epsilon = check_float(epsilon, "epsilon", "Adadelta", low=0)
         self.add_state("accum", "accum_update")
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, step):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
         return formulas.adadelta(value, *slots, rate, c.rho, c.epsilon, grad)
 
 
@@ -80,8 +105,8 @@ class RMSProp(Optimizer):
     constants = ("decay", "momentum", "epsilon", "centered")
 
     def __init__(
-        self, params, learning_rate=0.1, decay=0.9, momentum=0.0, epsilon=1e-10, use_locking=False, centered=False,
-        loss_scale=1.0, weight_decay=0.0,
+        self, params: Any, learning_rate: float = 0.1, decay: float = 0.9, momentum: float = 0.0, epsilon: float = 1e-10,
+        use_locking: bool = False, centered: bool = False, loss_scale: float = 1.0, weight_decay: float | Cell = 0.0,
     ):  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.decay = check_float(decay, "decay", "RMSProp", low=0)
@@ -95,7 +120,7 @@ class RMSProp(Optimizer):
         self.add_state("moment")
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, step):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
         step = formulas.centered_rms_prop if c.centered else formulas.rms_prop
         return step(value, *slots, lr=rate, grad=grad, decay=c.decay, momentum=c.momentum, epsilon=c.epsilon)
 
@@ -118,8 +143,8 @@ class FTRL(Optimizer):
     spared = ()
 
     def __init__(
-        self, params, initial_accum=0.1, learning_rate=0.001, lr_power=-0.5, l1=0.0, l2=0.0, use_locking=False, loss_scale=1.0,
-        weight_decay=0.0,
+        self, params: Any, initial_accum: float = 0.1, learning_rate: float = 0.001, lr_power: float = -0.5, l1: float = 0.0,
+        l2: float = 0.0, use_locking: bool = False, loss_scale: float = 1.0, weight_decay: float | Cell = 0.0,
     ):  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         if self.dynamic_lr or self.is_group_lr:
@@ -132,7 +157,7 @@ class FTRL(Optimizer):
         self.add_state("linear")
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, step):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
         return formulas.ftrl(value, *slots, grad, rate, c.l1, c.l2, c.lr_power)
 
 
@@ -152,7 +177,15 @@ class ProximalAdagrad(Optimizer):
     constants = ("l1", "l2")
 
     def __init__(
-        self, params, accum=0.1, learning_rate=0.001, l1=0.0, l2=0.0, use_locking=False, loss_scale=1.0, weight_decay=0.0
+        self,
+        params: Any,
+        accum: float = 0.1,
+        learning_rate: float = 0.001,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        use_locking: bool = False,
+        loss_scale: float = 1.0,
+        weight_decay: float | Cell = 0.0,
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         check_bool(use_locking, "use_locking", "ProximalAdagrad")
@@ -160,5 +193,5 @@ class ProximalAdagrad(Optimizer):
         self.add_state("accum", start=_filled(check_float(accum, "accum", "ProximalAdagrad", low=0)))
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, step):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
         return formulas.proximal_adagrad(value, *slots, rate, c.l1, c.l2, grad)

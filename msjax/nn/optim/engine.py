@@ -1,8 +1,11 @@
 """The engine under all optimizers: one compiled program updates every Parameter and its state."""
 
+from __future__ import annotations
+
 import functools
 import types
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +15,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRateSchedule
+from msjax.typing import TensorLike
 
 
 class UpdateSpec(NamedTuple):
@@ -79,7 +83,9 @@ class CompiledOptimizer(Cell):
         super().__init__(auto_prefix=False)
         self.__dict__["_states"] = {}
 
-    def add_state(self, *prefixes, start=jnp.zeros_like, form="{}.{}", attribute=None):
+    def add_state(
+        self, *prefixes: str, start: Callable[..., Any] = jnp.zeros_like, form: str = "{}.{}", attribute: str | None = None
+    ) -> None:
         """Make a Parameter of state for each Parameter; several prefixes make several states that start alike.
 
         Args:
@@ -105,7 +111,7 @@ class CompiledOptimizer(Cell):
         return list(zip(*(getattr(self, name) for name in self._states))) or [()] * len(self.parameters)
 
     @staticmethod
-    def begin(c, shared, step, rate):
+    def begin(c: Any, shared: dict[str, Any], step: Any, rate: Any):
         """What a step has in common for all Parameters of a group, on jax arrays.
 
         Args:
@@ -120,7 +126,7 @@ class CompiledOptimizer(Cell):
         return step, {}
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, context):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any):
         """One Parameter's step, on jax arrays.
 
         Args:
@@ -140,7 +146,7 @@ class CompiledOptimizer(Cell):
     def _prepare(self) -> StepInputs:
         raise NotImplementedError
 
-    def construct(self, gradients):
+    def construct(self, gradients: Sequence[Tensor]) -> Tensor:
         """One step.
 
         Args:
@@ -199,7 +205,7 @@ def _rate_now(rate, step):
 
 
 @functools.lru_cache(maxsize=256)
-def compiled_step(cls, groups, loss_scale=1.0):
+def compiled_step(cls: type[Any], groups: tuple[GroupSpec, ...], loss_scale: float = 1.0):
     """The compiled step of an optimizer class; optimizers whose groups have the same settings share it.
 
     Args:
@@ -241,7 +247,7 @@ def compiled_step(cls, groups, loss_scale=1.0):
     return jax.jit(step, inline=True)
 
 
-def centralize(grad):
+def centralize(grad: TensorLike):
     """The gradient less its mean over all but the first axis, where MindSpore does so: the second axis a multiple of 16."""
     if grad.ndim < 2 or grad.shape[1] % 16:
         return grad

@@ -1,5 +1,7 @@
 """The parameters that an optimizer is given: checked, in one order, each with its group's settings."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from msjax.common.parameter import Parameter
@@ -26,7 +28,7 @@ class Member:
     centralize: bool = False
 
 
-def members(parameters) -> list[Member]:
+def members(parameters: list[Parameter]) -> list[Member]:
     """The members of what an optimizer was given as `params`.
 
     Raises:

@@ -1,5 +1,10 @@
 """Optimizers that look at a Parameter as a whole: Lamb, LARS, AdaFactor."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -11,6 +16,11 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.operations import optim_ops as formulas
+from msjax.typing import InitLike, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.nn.cell.base import Cell
+
 
 __all__ = ["AdaFactor", "LARS", "Lamb"]
 
@@ -37,14 +47,22 @@ class Lamb(Optimizer):
     constants = ("beta1", "beta2", "eps")
     decays_gradient = False
 
-    def __init__(self, params, learning_rate, beta1=0.9, beta2=0.999, eps=1e-6, weight_decay=0.0):
+    def __init__(
+        self,
+        params: Any,
+        learning_rate: TensorLike,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-6,
+        weight_decay: float | Cell = 0.0,
+    ):
         super().__init__(learning_rate, params, weight_decay)
         self._set_betas(beta1, beta2, eps)
         self.add_state("lamb_m", attribute="moments1")
         self.add_state("lamb_v", attribute="moments2")
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, step):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
         t = step.astype(value.dtype)
         m, v = formulas.moments(*slots, grad, c.beta1, c.beta2)
         move = (m / (1 - c.beta1**t)) / (jnp.sqrt(v / (1 - c.beta2**t)) + c.eps) + decay * value
@@ -69,8 +87,8 @@ class LARS(Optimizer):
     """
 
     def __init__(
-        self, optimizer, epsilon=1e-5, coefficient=0.001, use_clip=False,
-        lars_filter=lambda x: "LayerNorm" not in x.name and "bias" not in x.name,
+        self, optimizer: Optimizer, epsilon: float = 1e-5, coefficient: float = 0.001, use_clip: bool = False,
+        lars_filter: Callable[..., Any] = lambda x: "LayerNorm" not in x.name and "bias" not in x.name,
     ):  # fmt: skip
         check_type(optimizer, Optimizer, "optimizer", "LARS")
         super().__init__(0.0, [Parameter(Tensor(0.0), name="fake_param")])
@@ -94,7 +112,7 @@ class LARS(Optimizer):
         optimizer.dynamic_weight_decay = optimizer.exec_weight_decay = False
         optimizer.loss_scale = optimizer.reciprocal_scale = 1.0
 
-    def construct(self, gradients):
+    def construct(self, gradients: Any) -> Tensor:
         if len(gradients) != len(self.parameters):
             raise ValueError(f"For 'LARS', {len(self.parameters)} gradients are expected, but got {len(gradients)}.")
         self.global_step.set_data(self.opt.global_step)
@@ -134,8 +152,10 @@ class AdaFactor(Optimizer):
     decays_gradient = False
 
     def __init__(
-        self, params, learning_rate=None, eps=(1e-30, 1e-3), clip_threshold=1.0, decay_rate=0.8, beta1=0.9, weight_decay=0.0,
-        scale_parameter=True, relative_step=True, warmup_init=False, compression=False, loss_scale=1.0,
+        self, params: Any, learning_rate: TensorLike | None = None, eps: tuple[float, ...] = (1e-30, 1e-3),
+        clip_threshold: float = 1.0, decay_rate: float = 0.8, beta1: float = 0.9, weight_decay: float = 0.0,
+        scale_parameter: bool = True, relative_step: bool = True, warmup_init: InitLike = False, compression: bool = False,
+        loss_scale: float = 1.0,
     ):  # fmt: skip
         if learning_rate is not None and relative_step:
             raise ValueError("For 'AdaFactor', a learning rate needs relative_step=False.")
@@ -169,12 +189,12 @@ class AdaFactor(Optimizer):
         self.add_shared("afactor_step", Tensor(np.zeros(1), mstype.float32))
 
     @staticmethod
-    def begin(c, shared, step, rate):
+    def begin(c: Any, shared: Any, step: Any, rate: Any):
         t = shared["afactor_step"].reshape(()) + 1
         return t, {"afactor_step": t.reshape(1)}
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, t):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike):
         *mean, rows, columns, squares = slots
         t = t.astype(value.dtype)
         if c.relative_step:

@@ -1,10 +1,20 @@
 """Gradient descent, with and without momentum."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 
 from msjax.checks import check_bool, check_float, check_number
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.operations import optim_ops as formulas
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.parameter import Parameter
+    from msjax.nn.cell.base import Cell
+
 
 __all__ = ["Momentum", "SGD"]
 
@@ -33,7 +43,16 @@ class SGD(Optimizer):
 
     constants = ("dampening", "nesterov", "_plain")
 
-    def __init__(self, params, learning_rate=0.1, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, loss_scale=1.0):
+    def __init__(
+        self,
+        params: list[Parameter],
+        learning_rate: float = 0.1,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float | Cell = 0.0,
+        nesterov: bool = False,
+        loss_scale: float = 1.0,
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         momentum = float(check_number(momentum, "momentum", "SGD", low=0))
         self.dampening = float(check_number(dampening, "dampening", "SGD", low=0))
@@ -48,11 +67,19 @@ class SGD(Optimizer):
         self.add_state("stat", start=jnp.ones_like)
 
     @staticmethod
-    def begin(c, shared, step, rate):
+    def begin(c: Any, shared: dict[str, Any], step: TensorLike, rate: Any) -> tuple[JaxArray, dict[str, Any]]:
         return shared["momentum"], {}
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, momentum):
+    def update(
+        c: Any,
+        value: TensorLike,
+        grad: TensorLike,
+        slots: tuple[JaxArray, ...],
+        rate: TensorLike,
+        decay: float,
+        momentum: TensorLike,
+    ) -> tuple[JaxArray, tuple[JaxArray, JaxArray]]:
         if c._plain:
             return value - rate * grad, *slots
         accum, first = slots
@@ -83,16 +110,32 @@ class Momentum(Optimizer):
 
     constants = ("use_nesterov",)
 
-    def __init__(self, params, learning_rate, momentum, weight_decay=0.0, loss_scale=1.0, use_nesterov=False):
+    def __init__(
+        self,
+        params: list[Parameter],
+        learning_rate: float,
+        momentum: float,
+        weight_decay: float | Cell = 0.0,
+        loss_scale: float = 1.0,
+        use_nesterov: bool = False,
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.use_nesterov = check_bool(use_nesterov, "use_nesterov", "Momentum")
         self.add_shared("momentum", check_float(momentum, "momentum", "Momentum", low=0))
         self.add_state("moments")
 
     @staticmethod
-    def begin(c, shared, step, rate):
+    def begin(c: Any, shared: dict[str, Any], step: TensorLike, rate: Any) -> tuple[JaxArray, dict[str, Any]]:
         return shared["momentum"], {}
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, momentum):
+    def update(
+        c: Any,
+        value: TensorLike,
+        grad: TensorLike,
+        slots: tuple[JaxArray, ...],
+        rate: TensorLike,
+        decay: float,
+        momentum: TensorLike,
+    ) -> tuple[JaxArray, tuple[JaxArray]]:
         return formulas.sgd(value, *slots, grad, rate, momentum.astype(value.dtype), nesterov=c.use_nesterov)

@@ -1,7 +1,11 @@
 """Optimizer: the base of nn's optimizers, with learning rates and weight decays that may change from step to step."""
 
+from __future__ import annotations
+
 import functools
 import inspect
+from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -16,16 +20,17 @@ from msjax.nn.optim import rates as rate_kinds
 from msjax.nn.optim.engine import CompiledOptimizer, GroupSpec, StepInputs, UpdateSpec, centralize, compiled_step
 from msjax.nn.optim.groups import members
 from msjax.ops.dispatch.operator import freeze
+from msjax.typing import TensorLike
 
 
-def map_tuples(fn, *sequences):
+def map_tuples(fn: Callable[..., Any], *sequences: Any):
     """fn on the elements of tuples or lists side by side, also nested ones; a tuple of the results."""
     if isinstance(sequences[0], (tuple, list)):
         return tuple(map_tuples(fn, *parts) for parts in zip(*sequences, strict=True))
     return fn(*sequences)
 
 
-def opt_init_args_register(fn):
+def opt_init_args_register(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of an optimizer's ``__init__``, which keeps what it is called with: `init_params`, `init_learning_rate`, `init_args`.
 
     Example:
@@ -96,7 +101,9 @@ class Optimizer(CompiledOptimizer):
     spared = ("beta", "gamma")
     state_requires_grad = True
 
-    def __init__(self, learning_rate, parameters, weight_decay=0.0, loss_scale=1.0):
+    def __init__(
+        self, learning_rate: float, parameters: list[Parameter], weight_decay: float | Cell = 0.0, loss_scale: float = 1.0
+    ):
         super().__init__()
         who = type(self).__name__
         found = members(parameters)
@@ -161,7 +168,7 @@ class Optimizer(CompiledOptimizer):
 
     # ---- the step
 
-    def add_shared(self, name, value):
+    def add_shared(self, name: str, value: Tensor | float) -> None:
         """Make a Parameter of the optimizer that the formula reads and may change, such as a power of beta.
 
         Args:
@@ -178,7 +185,7 @@ class Optimizer(CompiledOptimizer):
         )
         self.eps = check_float(eps, "eps", who, above=0)
 
-    def construct(self, gradients):
+    def construct(self, gradients: ParameterTuple | tuple[Tensor, ...]) -> tuple[bool, ...]:
         super().construct(gradients)
         return (True,) * len(self.parameters)
 
@@ -208,7 +215,7 @@ class Optimizer(CompiledOptimizer):
 
     # ---- for optimizers that define `construct`
 
-    def get_lr(self):
+    def get_lr(self) -> Parameter:
         """The learning rate of the next step: a Tensor, or a tuple of one for each Parameter if groups have their own."""
         if not self.is_group_lr:
             return self._lr(self._rates[0])
@@ -220,7 +227,7 @@ class Optimizer(CompiledOptimizer):
         rate = rate(self.global_step)
         return rate if rate.shape == () else wrap(rate._value.reshape(()))
 
-    def get_lr_parameter(self, param):
+    def get_lr_parameter(self, param: Any):
         """The learning rate's Parameter, or schedule, of a Parameter or a list of them.
 
         Raises:
@@ -248,7 +255,7 @@ class Optimizer(CompiledOptimizer):
     def _decay(self, decay):
         return decay(self.global_step) * self.loss_scale if isinstance(decay, Cell) else decay
 
-    def decay_weight(self, gradients):
+    def decay_weight(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         """The gradients with the weight decay added, times the loss scale: before `scale_grad`."""
         if not self.exec_weight_decay:
             return gradients
@@ -258,11 +265,11 @@ class Optimizer(CompiledOptimizer):
             g + p * d if decays else g for g, p, d, decays in zip(gradients, self.parameters, each, self.decay_flags, strict=True)
         )
 
-    def scale_grad(self, gradients):
+    def scale_grad(self, gradients: Any):
         """The gradients divided by the loss scale."""
         return gradients if self.loss_scale == 1.0 else tuple(g * self.reciprocal_scale for g in gradients)
 
-    def gradients_centralization(self, gradients):
+    def gradients_centralization(self, gradients: Any):
         """The gradients, those of groups with "grad_centralization" less their mean over all but the first axis.
 
         As in MindSpore, that goes for gradients whose second axis is a multiple of 16 long; others stay as they are.
@@ -278,16 +285,16 @@ class Optimizer(CompiledOptimizer):
         """The gradients as they are: they are dense here."""
         return gradients
 
-    def flatten_gradients(self, gradients):
+    def flatten_gradients(self, gradients: Any):
         """The gradients as they are: they aren't kept in one chunk here."""
         return gradients
 
-    def assignadd(self, parameter, value):
+    def assignadd(self, parameter: Any, value: TensorLike):
         """Add to a Parameter; returns its new value."""
         parameter.set_data(parameter + value)
         return parameter.value()
 
-    def broadcast_params(self, optim_result):
+    def broadcast_params(self, optim_result: Any):
         """What it is given; jax shards arrays by itself."""
         return optim_result
 
@@ -297,7 +304,7 @@ class Optimizer(CompiledOptimizer):
         return self._unique
 
     @unique.setter
-    def unique(self, value):
+    def unique(self, value: TensorLike) -> None:
         self.__dict__["_unique"] = check_bool(value, "unique", type(self).__name__)
 
     @property
@@ -306,7 +313,7 @@ class Optimizer(CompiledOptimizer):
         return self.__dict__.get("_target", "CPU")
 
     @target.setter
-    def target(self, value):
+    def target(self, value: TensorLike) -> None:
         self.__dict__["_target"] = check_one_of(value, ("CPU", "GPU", "Ascend"), "target", type(self).__name__)
 
 

@@ -1,6 +1,9 @@
 """Learning rates as an optimizer keeps them: a Parameter, or a schedule."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,11 +20,11 @@ from msjax.nn.learning_rate_schedule import LearningRateSchedule
 class RateTable(LearningRateSchedule):
     """A learning rate for each step; after the last entry, that one goes on."""
 
-    def __init__(self, rates, name):
+    def __init__(self, rates: Any, name: str):
         super().__init__(auto_prefix=False)
         self.learning_rate = Parameter(Tensor(rates, mstype.float32), name=name)
 
-    def construct(self, global_step):
+    def construct(self, global_step: Tensor) -> Tensor:
         return apply(_LOOK_UP, (self.learning_rate.value(), global_step))
 
 
@@ -35,15 +38,15 @@ _LOOK_UP = Op("LearningRateTable", _look_up, differentiable=False)
 class ConstantRate(LearningRateSchedule):
     """One learning rate for all steps, where other groups have schedules."""
 
-    def __init__(self, rate, name):
+    def __init__(self, rate: Any, name: str):
         super().__init__(auto_prefix=False)
         self.learning_rate = Parameter(Tensor(rate, mstype.float32), name=name)
 
-    def construct(self, global_step):
+    def construct(self, global_step: Tensor) -> Tensor:
         return wrap(self.learning_rate._value)
 
 
-def as_rate(value, who):
+def as_rate(value: float, who: str) -> float:
     """What a learning rate is: a float, an array of one for each step, or a LearningRateSchedule.
 
     Raises:
@@ -69,12 +72,12 @@ def as_rate(value, who):
     )
 
 
-def changes(rate) -> bool:
+def changes(rate: float) -> bool:
     """True if a rate, as `as_rate` returns it, is not the same at all steps."""
     return isinstance(rate, LearningRateSchedule) or np.ndim(rate) == 1
 
 
-def keep(rate, name, as_schedule=False):
+def keep(rate: float, name: str, as_schedule: bool = False) -> Parameter:
     """A rate as a member of an optimizer: a Parameter called `name`, or a schedule."""
     if isinstance(rate, LearningRateSchedule):
         return rate

@@ -1,9 +1,20 @@
 """ASGD and Rprop."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 
 from msjax.checks import check_float, check_type
 from msjax.nn.optim.optimizer import Optimizer
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+    from msjax.nn.cell.base import Cell
+
 
 __all__ = ["ASGD", "Rprop"]
 
@@ -22,7 +33,15 @@ class ASGD(Optimizer):
 
     constants = ("lambd", "alpha", "t0")
 
-    def __init__(self, params, learning_rate=0.1, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0):
+    def __init__(
+        self,
+        params: Any,
+        learning_rate: float = 0.1,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float | Cell = 0.0,
+    ):
         super().__init__(learning_rate, params, weight_decay)
         self.lambd, self.alpha, self.t0 = (
             check_float(value, name, "ASGD") for name, value in (("lambd", lambd), ("alpha", alpha), ("t0", t0))
@@ -31,24 +50,24 @@ class ASGD(Optimizer):
         self.add_state("eta", start=lambda x: jnp.zeros((), jnp.float32), form="{}_{}")
         self.add_state("ax_", attribute="ax")
 
-    def construct(self, gradients):
+    def construct(self, gradients: Any) -> Tensor:
         super().construct(gradients)
         return True
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, step):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
         mu, eta, average = slots
         value, average = averaged(c, value, grad, average, jnp.where(step == 1, rate, eta), mu)
         return value, *averaging(c, rate, step.astype(value.dtype)), average
 
 
-def averaged(c, value, grad, average, eta, mu):
+def averaged(c: Any, value: TensorLike, grad: TensorLike, average: Any, eta: Any, mu: Any):
     """(new value, new average of the values) of ASGD."""
     value = value * (1 - c.lambd * eta) - eta * grad
     return value, jnp.where(mu == 1, value, average + (value - average) * mu)
 
 
-def averaging(c, rate, t):
+def averaging(c: Any, rate: Any, t: TensorLike):
     """(weight of the next value in the average, next size of a step) of ASGD after step t."""
     return 1 / jnp.maximum(1, t - c.t0), rate / (1 + c.lambd * rate * t) ** c.alpha
 
@@ -66,7 +85,14 @@ class Rprop(Optimizer):
 
     constants = ("etas", "step_sizes")
 
-    def __init__(self, params, learning_rate=0.1, etas=(0.5, 1.2), step_sizes=(1e-6, 50.0), weight_decay=0.0):
+    def __init__(
+        self,
+        params: Any,
+        learning_rate: float = 0.1,
+        etas: tuple[float, ...] = (0.5, 1.2),
+        step_sizes: tuple[float, ...] = (1e-6, 50.0),
+        weight_decay: float | Cell = 0.0,
+    ):
         super().__init__(learning_rate, params, weight_decay)
         for name, pair in (("etas", etas), ("step_sizes", step_sizes)):
             if len(check_type(pair, tuple, name, "Rprop")) != 2:
@@ -78,16 +104,16 @@ class Rprop(Optimizer):
             raise ValueError(f"For 'Rprop', the smallest of 'step_sizes' should come first, but got {step_sizes}.")
         self.add_state("prev", "step_size")
 
-    def construct(self, gradients):
+    def construct(self, gradients: Any) -> Tensor:
         super().construct(gradients)
         return True
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, step):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
         return signed(c, value, grad, slots[0], jnp.where(step == 1, rate, slots[1]))
 
 
-def signed(c, value, grad, before, size):
+def signed(c: Any, value: TensorLike, grad: TensorLike, before: Any, size: int | Sequence[int]):
     """(new value, gradient without the elements that changed their sign, new sizes of the step) of Rprop."""
     agrees = grad * before
     size = jnp.clip(jnp.where(agrees > 0, size * c.etas[1], jnp.where(agrees < 0, size * c.etas[0], size)), *c.step_sizes)

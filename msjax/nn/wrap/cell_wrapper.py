@@ -1,6 +1,10 @@
 """Cells that wrap a network for training: loss, gradient, one step."""
 
+from __future__ import annotations
+
 import types
+from collections.abc import Callable
+from typing import Any
 
 from msjax.autograd.grad import GradOperation, value_and_grad
 from msjax.common.parameter import Parameter, ParameterTuple
@@ -15,6 +19,7 @@ from msjax.nn.metrics import *
 from msjax.nn.optim.optimizer import map_tuples
 from msjax.nn.wrap import loss_scale
 from msjax.nn.wrap.loss_scale import *
+from msjax.typing import Number, TensorLike
 
 __all__ = [
     "DistributedGradReducer", "ForwardValueAndGrad", "GradAccumulationCell", "MicroBatchInterleaved", "ParameterUpdate",
@@ -45,12 +50,12 @@ class WithLossCell(Cell):
         2.0
     """
 
-    def __init__(self, backbone, loss_fn):
+    def __init__(self, backbone: Cell, loss_fn: Cell):
         super().__init__(auto_prefix=False)
         self._backbone = backbone
         self._loss_fn = loss_fn
 
-    def construct(self, data, label):
+    def construct(self, data: Tensor, label: Tensor) -> Tensor:
         return self._loss_fn(self._backbone(data), label)
 
     @property
@@ -68,7 +73,7 @@ class WithEvalCell(Cell):
         add_cast_fp32 (bool): whether the output is converted to Float32. Default: False.
     """
 
-    def __init__(self, network, loss_fn, add_cast_fp32=False):
+    def __init__(self, network: Cell, loss_fn: Cell, add_cast_fp32: bool = False):
         super().__init__(auto_prefix=False)
         if not isinstance(add_cast_fp32, bool):
             raise TypeError(f"For 'WithEvalCell', 'add_cast_fp32' should be a bool, but got {describe(add_cast_fp32)}.")
@@ -76,7 +81,7 @@ class WithEvalCell(Cell):
         self._loss_fn = loss_fn
         self.add_cast_fp32 = add_cast_fp32
 
-    def construct(self, data, label):
+    def construct(self, data: Tensor, label: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         outputs = self._network(data)
         if self.add_cast_fp32:
             label, outputs = loss_scale.to_float32(label), loss_scale.to_float32(outputs)
@@ -95,7 +100,7 @@ class WithGradCell(Cell):
         tuple of Tensors, the gradients.
     """
 
-    def __init__(self, network, loss_fn=None, sens=None):
+    def __init__(self, network: Cell, loss_fn: Cell | None = None, sens: Tensor | Number | None = None):
         super().__init__(auto_prefix=False)
         self.network = network
         self.loss_fn = loss_fn
@@ -104,7 +109,7 @@ class WithGradCell(Cell):
         self._network_with_loss = network if loss_fn is None else WithLossCell(network, loss_fn)
         self.set_train()
 
-    def construct(self, *inputs):
+    def construct(self, *inputs: Any) -> Tensor:
         gradient = GradOperation(get_by_list=True, sens_param=self.sens is not None)
         return gradient(self._network_with_loss, self.weights)(*inputs, *(() if self.sens is None else (self.sens,)))
 
@@ -134,7 +139,14 @@ class ForwardValueAndGrad(Cell):
         4.0 [4.]
     """
 
-    def __init__(self, network, weights=None, get_all=False, get_by_list=False, sens_param=False):
+    def __init__(
+        self,
+        network: Cell | Callable[..., Any],
+        weights: ParameterTuple | list[Any] | Parameter | None = None,
+        get_all: bool = False,
+        get_by_list: bool = False,
+        sens_param: bool = False,
+    ):
         super().__init__(auto_prefix=False)
         if not isinstance(network, (Cell, types.FunctionType, types.MethodType)):
             raise TypeError(f"For 'ForwardValueAndGrad', 'network' should be a Cell or function, but got {describe(network)}.")
@@ -149,7 +161,7 @@ class ForwardValueAndGrad(Cell):
             network.set_grad()
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 
-    def construct(self, *inputs):
+    def construct(self, *inputs: Any) -> tuple[Tensor, Tensor]:
         args = inputs[:-1] if self.sens_param else inputs
         seen = []
 
@@ -162,7 +174,7 @@ class ForwardValueAndGrad(Cell):
         return seen[-1], grads
 
 
-def gradients_of(network, weights, sens):
+def gradients_of(network: WithLossCell, weights: ParameterTuple, sens: float) -> Callable[..., Any]:
     """A function of the network's arguments that returns (loss, gradients of weights), the loss weighted with `sens`.
 
     Args:
@@ -207,7 +219,7 @@ class TrainOneStepCell(Cell):
         1.0 [[0.8]]
     """
 
-    def __init__(self, network, optimizer, sens=None, return_grad=False):
+    def __init__(self, network: Cell, optimizer: Cell, sens: float | None = None, return_grad: bool = False):
         super().__init__(auto_prefix=False)
         self.network = network
         network.set_grad()
@@ -222,7 +234,7 @@ class TrainOneStepCell(Cell):
         self.grad_reducer = Identity()
         self.hyper_map = map_tuples
 
-    def construct(self, *inputs):
+    def construct(self, *inputs: Any) -> Tensor:
         loss, grads = gradients_of(self.network, self.weights, self.sens)(*inputs)
         grads = self.grad_reducer(grads)
         self.optimizer(grads)
@@ -247,7 +259,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         ValueError: its shape is neither () nor (1,).
     """
 
-    def __init__(self, network, optimizer, scale_sense):
+    def __init__(self, network: Cell, optimizer: Cell, scale_sense: Tensor | Cell):
         super().__init__(network, optimizer)
         self.loss_scaling_manager = None
         if isinstance(scale_sense, Cell):
@@ -263,7 +275,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             )
         self.scale_sense = Parameter(scale_sense, name="scale_sense")
 
-    def construct(self, *inputs):
+    def construct(self, *inputs: Any):
         scale = self.scale_sense.value()
         loss, grads = gradients_of(self.network, self.weights, scale)(*inputs)
         status, _ = self.start_overflow_check(loss, scale)
@@ -272,7 +284,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         loss_scale.run_unless(overflow, self.optimizer, grads)
         return loss, overflow, scale
 
-    def set_sense_scale(self, sens):
+    def set_sense_scale(self, sens: Tensor) -> None:
         """Set the scale, if no cell changes it.
 
         Args:
@@ -282,15 +294,15 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             raise TypeError(f"For 'set_sense_scale', 'sens' should be a Tensor, but got {describe(sens)}.")
         self.scale_sense.set_data(sens)
 
-    def start_overflow_check(self, pre_cond, compute_input):
+    def start_overflow_check(self, pre_cond: Any, compute_input: Any):
         """Kept for MindSpore's programs: gradients are looked at as they are. Returns (None, compute_input)."""
         return None, compute_input
 
-    def get_overflow_status(self, status, compute_output):
+    def get_overflow_status(self, status: Any, compute_output: Any):
         """A Bool Tensor: whether one of the gradients is infinite or no number."""
         return loss_scale.overflowed(compute_output)
 
-    def process_loss_scale(self, overflow):
+    def process_loss_scale(self, overflow: Any):
         """Let the cell that changes the scale know of a step; returns `overflow`."""
         if self.loss_scaling_manager is None:
             return overflow
@@ -308,13 +320,13 @@ class ParameterUpdate(Cell):
         ValueError: what it is called with has another shape.
     """
 
-    def __init__(self, param):
+    def __init__(self, param: Parameter):
         super().__init__(auto_prefix=False)
         if not isinstance(param, Parameter):
             raise TypeError(f"For 'ParameterUpdate', 'param' should be a Parameter, but got {describe(param)}.")
         self._param = param
 
-    def construct(self, x):
+    def construct(self, x: TensorLike) -> Tensor:
         if x.shape != self._param.shape:
             raise ValueError(f"For 'ParameterUpdate', the shape should be {self._param.shape}, but it is {x.shape}.")
         self._param.set_data(x)
@@ -329,10 +341,12 @@ class DistributedGradReducer(Cell):
         mean, degree, fusion_type, group: kept for MindSpore's programs, without effect.
     """
 
-    def __init__(self, parameters, mean=None, degree=None, fusion_type=1, group="hccl_world_group"):
+    def __init__(
+        self, parameters: Any, mean: Any = None, degree: Any = None, fusion_type: int = 1, group: str = "hccl_world_group"
+    ):
         super().__init__(auto_prefix=False)
 
-    def construct(self, grads):
+    def construct(self, grads: Any) -> Tensor:
         return grads
 
 
@@ -358,7 +372,7 @@ class MicroBatchInterleaved(Cell):
         interleave_num (int): the number of parts. Default: 2.
     """
 
-    def __init__(self, network, interleave_num=2):
+    def __init__(self, network: Cell, interleave_num: int = 2):
         super().__init__(auto_prefix=False)
         if isinstance(interleave_num, bool) or not isinstance(interleave_num, int):
             raise TypeError(
@@ -369,7 +383,7 @@ class MicroBatchInterleaved(Cell):
         self.network = network
         self.interleave_num = interleave_num
 
-    def construct(self, *inputs):
+    def construct(self, *inputs: Any) -> Tensor:
         total = None
         for piece in _pieces(inputs, self.interleave_num, type(self).__name__):
             out = self.network(*piece)
@@ -385,7 +399,7 @@ class GradAccumulationCell(MicroBatchInterleaved):
         micro_size (int): the number of parts.
     """
 
-    def __init__(self, network, micro_size):
+    def __init__(self, network: Cell, micro_size: int):
         super().__init__(network, micro_size)
 
 
@@ -398,5 +412,5 @@ class PipelineCell(GradAccumulationCell):
         stage_config, segment_config: kept for MindSpore's programs, without effect.
     """
 
-    def __init__(self, network, micro_size, stage_config=None, segment_config=None):
+    def __init__(self, network: Cell, micro_size: int, stage_config: Any = None, segment_config: Any = None):
         super().__init__(network, micro_size)

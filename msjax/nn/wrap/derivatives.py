@@ -1,8 +1,16 @@
 """Cells of derivatives: the older forms of ms.jvp and ms.vjp."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from msjax.autograd import vjp as products
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["Jvp", "Vjp"]
 
@@ -43,7 +51,7 @@ class Jvp(_Product):
         [ 3. 0.] [ 5. 0.]
     """
 
-    def construct(self, *args):
+    def construct(self, *args: Any) -> tuple[Tensor, Tensor]:
         inputs, v = self._split(args)
         if isinstance(v, (tuple, list)) != (len(inputs) > 1):
             raise TypeError(
@@ -72,7 +80,7 @@ class Vjp(_Product):
         [ 3. 0.] [ 5. 0.]
     """
 
-    def construct(self, *args):
+    def construct(self, *args: Any) -> tuple[Tensor, Tensor]:
         inputs, v = self._split(args)
         out, pull = products.vjp(self.fn, *inputs)
         found = pull(*v) if isinstance(v, (tuple, list)) else pull(v)

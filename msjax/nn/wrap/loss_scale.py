@@ -1,5 +1,10 @@
 """Loss scaling for training in mixed precision."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -39,7 +44,7 @@ class DynamicLossScaleUpdateCell(Cell):
         4.0
     """
 
-    def __init__(self, loss_scale_value, scale_factor, scale_window):
+    def __init__(self, loss_scale_value: float, scale_factor: int, scale_window: int):
         super().__init__(auto_prefix=False)
         self.loss_scale_value = loss_scale_value
         self.scale_factor = scale_factor
@@ -47,11 +52,11 @@ class DynamicLossScaleUpdateCell(Cell):
         self.cur_iter = Parameter(Tensor(1, mstype.int32), name="current_iterator_step")
         self.last_overflow_iter = Parameter(Tensor(0, mstype.int32), name="last_overflow_iterator_step")
 
-    def get_loss_scale(self):
+    def get_loss_scale(self) -> float:
         """The scale at the beginning."""
         return self.loss_scale_value
 
-    def construct(self, loss_scale, overflow):
+    def construct(self, loss_scale: Parameter, overflow: Tensor) -> Tensor:
         operands = loss_scale, overflow, self.cur_iter, self.last_overflow_iter
         scale, now, last = apply(_UPDATE, operands, (float(self.scale_factor), int(self.scale_window)))
         if isinstance(loss_scale, Parameter):
@@ -79,7 +84,7 @@ class FixedLossScaleUpdateCell(Cell):
         loss_scale_value (float): the scale.
     """
 
-    def __init__(self, loss_scale_value):
+    def __init__(self, loss_scale_value: float):
         super().__init__(auto_prefix=False)
         self.loss_scale_value = loss_scale_value
 
@@ -87,7 +92,7 @@ class FixedLossScaleUpdateCell(Cell):
         """The scale."""
         return self.loss_scale_value
 
-    def construct(self, _, overflow):
+    def construct(self, _: Tensor, overflow: Any) -> Tensor:
         return overflow
 
 
@@ -101,7 +106,7 @@ def _finite(*values):
 _FINITE = Op("AllFinite", _finite, differentiable=False)
 
 
-def all_finite(inputs):
+def all_finite(inputs: Sequence[Tensor]) -> Tensor:
     """A Bool Tensor: whether no element of some Tensors is infinite or no number.
 
     Args:
@@ -125,7 +130,7 @@ def all_finite(inputs):
 _OVERFLOWED = Op("Overflowed", lambda *values: jnp.logical_not(_finite(*values)), differentiable=False)
 
 
-def overflowed(grads):
+def overflowed(grads: Any):
     """A Bool Tensor: whether an element of some gradients is infinite or no number."""
     return apply(_OVERFLOWED, list(grads)) if len(grads) else Tensor(False)
 
@@ -138,7 +143,7 @@ def _unscale(scale, *values):
 _UNSCALE = Op("Unscale", _unscale, differentiable=False)
 
 
-def unscale(grads, scale):
+def unscale(grads: Any, scale: Any):
     """Tensors divided by a scale."""
     return apply(_UNSCALE, (scale, *grads))
 
@@ -148,7 +153,7 @@ def _select(skip, before, after):
     return [jnp.where(skip, b, a) for b, a in zip(before, after)]
 
 
-def run_unless(skip, optimizer, grads):
+def run_unless(skip: Any, optimizer: Any, grads: Any) -> None:
     """Let an optimizer make a step, unless `skip`, a Bool Tensor; while the program is compiled, as a choice of values."""
     known = known_value(skip._value)
     if known is not None:
@@ -162,7 +167,7 @@ def run_unless(skip, optimizer, grads):
         p._value = value
 
 
-def to_float32(value):
+def to_float32(value: Tensor) -> Tensor:
     """Floating Tensors, also in tuples, lists and dicts, as Float32."""
     if isinstance(value, Tensor):
         return value.astype(mstype.float32) if value.is_floating_point() and value.dtype != mstype.float32 else value

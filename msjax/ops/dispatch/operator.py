@@ -4,7 +4,10 @@
 operands (Tensors, numbers, arrays), the others static values that programs are compiled for.
 """
 
+from __future__ import annotations
+
 import inspect
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,6 +15,7 @@ from msjax.autograd.op import Op, apply
 from msjax.common.dtype import Type, as_dtype
 from msjax.common.tensor import Tensor
 from msjax.errors import describe, where
+from msjax.typing import KernelDecorator
 
 _PLAIN = (type(None), bool, int, str, Type)
 
@@ -29,7 +33,7 @@ class _WholeFloat(float):
         return hash((_WholeFloat, float(self)))
 
 
-def freeze(value):
+def freeze(value: Any) -> Any:
     """A hashable equal of a static argument: lists become tuples, Tensors and arrays their numbers."""
     if value.__class__ in _PLAIN:
         return value
@@ -48,7 +52,15 @@ def freeze(value):
     return value
 
 
-def operator(operands=1, *, name=None, int_grad=False, differentiable=True, shape_error=ValueError, tensors=False):
+def operator(
+    operands: int = 1,
+    *,
+    name: str | None = None,
+    int_grad: bool = False,
+    differentiable: bool = True,
+    shape_error: type[Exception] = ValueError,
+    tensors: bool = False,
+) -> KernelDecorator:
     """Decorator: make a kernel an operator.
 
     Args:
@@ -115,7 +127,7 @@ def operator(operands=1, *, name=None, int_grad=False, differentiable=True, shap
         call.op = op
         return call
 
-    return decorate
+    return cast(KernelDecorator, decorate)
 
 
 def _parameters(kernel):

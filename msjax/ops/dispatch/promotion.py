@@ -1,23 +1,32 @@
 """MindSpore's rules for the data type of a result."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    import numpy as np
+
 
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
-def kind_of(dtype) -> str:
+def kind_of(dtype: TensorLike) -> str:
     """'b', 'u', 'i', 'f' or 'c' of a numpy dtype; bfloat16 is an 'f'."""
     return mstype.from_np(dtype).kind
 
 
-def is_number(value) -> bool:
+def is_number(value: Any) -> bool:
     """True for a Python number, also when jax traces it (then it is a weakly typed scalar)."""
     return isinstance(value, (bool, int, float, complex)) or getattr(value, "weak_type", False)
 
 
-def number_kind(value) -> str:
+def number_kind(value: Any) -> str:
     if isinstance(value, bool):
         return "b"
     if isinstance(value, int):
@@ -27,7 +36,7 @@ def number_kind(value) -> str:
     return "c" if isinstance(value, complex) else kind_of(value.dtype)
 
 
-def with_number(dtype, kind: str):
+def with_number(dtype: TensorLike, kind: str) -> np.generic:
     """The dtype of a tensor of `dtype` combined with a Python number of a kind: the number counts only if its kind is higher."""
     own = kind_of(dtype)
     if _RANK[kind] <= _RANK[own]:
@@ -39,7 +48,7 @@ def with_number(dtype, kind: str):
     return mstype.to_jax(mstype.complex128 if dtype == jnp.float64 else mstype.complex64)
 
 
-def result_dtype(x, y, scalar_tensors_yield=False):
+def result_dtype(x: TensorLike, y: Any, scalar_tensors_yield: bool = False) -> np.generic:
     """The dtype that two operands are computed in.
 
     Args:
@@ -61,13 +70,13 @@ def result_dtype(x, y, scalar_tensors_yield=False):
     return jnp.promote_types(x.dtype, y.dtype)
 
 
-def promote(x, y, scalar_tensors_yield=False):
+def promote(x: TensorLike, y: Any, scalar_tensors_yield: bool = False):
     """Both operands as arrays of their common dtype."""
     dtype = result_dtype(x, y, scalar_tensors_yield)
     return jnp.asarray(x, dtype), jnp.asarray(y, dtype)
 
 
-def require_same_dtype(x, y, dtypes=None):
+def require_same_dtype(x: TensorLike, y: TensorLike, dtypes: tuple[np.generic, np.generic] | None = None):
     """Both operands as they are, for operators that take two Tensors of one dtype and convert nothing.
 
     Args:
@@ -82,7 +91,7 @@ def require_same_dtype(x, y, dtypes=None):
     return of_dtypes(x, y, dtypes)
 
 
-def of_dtypes(x, y, dtypes):
+def of_dtypes(x: TensorLike, y: TensorLike, dtypes: Any):
     """Both operands, which have one dtype; a TypeError unless it is one of `dtypes`."""
     if dtypes is not None and x.dtype not in dtypes:
         names = ", ".join(str(mstype.from_np(d)) for d in dtypes)
@@ -90,7 +99,7 @@ def of_dtypes(x, y, dtypes):
     return x, y
 
 
-def float_tensors(x, y):
+def float_tensors(x: TensorLike, y: TensorLike):
     """Both operands as they are, for operators that take two Tensors of floats; else a TypeError."""
     _check_tensors(x, y)
     return need_floats(x), need_floats(y)
@@ -102,7 +111,7 @@ def _check_tensors(*operands):
             raise TypeError("both operands should be Tensors, but one is " + ("None." if operand is None else "a number."))
 
 
-def promote_for_comparison(x, y):
+def promote_for_comparison(x: TensorLike, y: TensorLike):
     """Both operands for a comparison: an integer Tensor and an int as Int64, so that no number wraps around."""
     for number, tensor in ((x, y), (y, x)):
         if is_number(number) and number_kind(number) == "i" and not is_number(tensor) and tensor is not None:
@@ -112,7 +121,7 @@ def promote_for_comparison(x, y):
     return promote(x, y)
 
 
-def as_operand(x):
+def as_operand(x: Any):
     """An operand as an array; Python floats as Float32, ints as Int64."""
     if x is None:
         raise TypeError("the operand should be a Tensor, but is None.")
@@ -131,7 +140,7 @@ _OF_NUMBERS = {
 }
 
 
-def need_floats(x):
+def need_floats(x: TensorLike):
     """An operand of floats as an array."""
     x = as_operand(x)
     if kind_of(x.dtype) not in "fc":
@@ -139,7 +148,7 @@ def need_floats(x):
     return x
 
 
-def to_float(x):
+def to_float(x: TensorLike):
     """Integers and bools as float32; floats as they are."""
     x = as_operand(x)
     return x if kind_of(x.dtype) in "fc" else x.astype(jnp.float32)

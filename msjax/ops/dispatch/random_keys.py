@@ -1,11 +1,16 @@
 """Where random operators take their keys from."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
 from msjax.common.arrays import is_tracer
 from msjax.common.random import Generator, default_generator
 from msjax.common.seeds import numpy_generator
+from msjax.typing import TensorLike
 
 
 class SeededKeys:
@@ -42,7 +47,7 @@ def _root(seed):
 _SEQUENCES = {}
 
 
-def next_key(seed=None, generator: Generator | None = None):
+def next_key(seed: Any = None, generator: Generator | None = None):
     """The data of a jax key: from a generator, from the sequence of a seed, or from the default generator."""
     if generator is not None:
         return generator.next_key()
@@ -56,6 +61,6 @@ def next_key(seed=None, generator: Generator | None = None):
     return sequence.next_key()
 
 
-def wrap(key):
+def wrap(key: TensorLike):
     """A jax key of its data."""
     return jax.random.wrap_key_data(jnp.asarray(key))

@@ -1,5 +1,10 @@
 """Tensor methods that arrange, pick and put elements."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import jax
 import numpy as np
 
@@ -26,17 +31,18 @@ from msjax.ops.function.array_func.arrange import shape_of
 from msjax.ops.function.image_func import pixels
 from msjax.ops.methods.inplace import METHODS as INPLACE
 from msjax.ops.primitive import method_of
+from msjax.typing import JaxArray, TensorLike
 
 # ---- Python's protocols
 
 
-def _iterate(self):
+def _iterate(self: Tensor):
     if not self._value.ndim:
         raise TypeError("A 0-d Tensor can't be iterated.")
     return (self[i] for i in range(self._value.shape[0]))
 
 
-def _contains(self, element):
+def _contains(self: Tensor, element: TensorLike) -> bool:
     """Whether any element equals a number or Tensor."""
     return bool((self == element).any())
 
@@ -44,12 +50,12 @@ def _contains(self, element):
 # ---- shape and order
 
 
-def _reshape(self, *shape):
+def _reshape(self: Tensor, *shape: Any) -> Tensor:
     """The same elements in another shape, given as ints or a tuple; one -1 is worked out."""
     return arrange.reshape(self, shape_of(shape))
 
 
-def _view(self, *shape):
+def _view(self: Tensor, *shape: Any) -> Tensor:
     """The same elements in another shape, given as ints or a tuple; or, for a data type, the same bytes read as that type."""
     if len(shape) == 1 and isinstance(shape[0], Type):
         return _bits(self, shape[0])
@@ -57,7 +63,7 @@ def _view(self, *shape):
 
 
 @operator(differentiable=False)
-def _bits(x, dtype):
+def _bits(x: TensorLike, dtype: Type) -> JaxArray:
     target = mstype.to_jax(dtype)
     width = target.itemsize
     if x.dtype.itemsize == width:
@@ -69,7 +75,7 @@ def _bits(x, dtype):
     return jax.lax.bitcast_convert_type(x.reshape(*x.shape[:-1], -1, ratio), target)
 
 
-def _transpose(self, *axes):
+def _transpose(self: Tensor, *axes: Any) -> Tensor:
     """Two axes exchanged, if given as two ints; the axes in another order, given as more ints or a tuple; reversed by default."""
     if len(axes) == 2 and all(isinstance(a, int) for a in axes):
         return arrange.swapaxes(self, *axes)
@@ -77,17 +83,17 @@ def _transpose(self, *axes):
     return arrange.transpose(self, axes if axes or self.ndim == 0 else tuple(range(self.ndim))[::-1])
 
 
-def _permute(self, *axis):
+def _permute(self: Tensor, *axis: Any) -> Tensor:
     """The axes in another order, given as ints or a tuple."""
     return arrange.permute(self, shape_of(axis))
 
 
-def _expand(self, *size):
+def _expand(self: Tensor, *size: Any):
     """The Tensor repeated to a larger shape, given as ints or a tuple; -1 keeps the size of an axis."""
     return arrange.broadcast_to(self, shape_of(size))
 
 
-def _squeeze(self, *axes, axis=None, dim=None):
+def _squeeze(self: Tensor, *axes: Any, axis: int | list[int] | None = None, dim: int | None = None) -> Tensor:
     """Without axes of size 1: all of them, or those named, as ints, a tuple or a list."""
     named = [a for a in (axes or None, None if axis is None else (axis,), None if dim is None else (dim,)) if a is not None]
     if len(named) > 1:
@@ -95,12 +101,12 @@ def _squeeze(self, *axes, axis=None, dim=None):
     return arrange.squeeze(self, shape_of(named[0]) if named else None)
 
 
-def _tile(self, *dims, reps=None):
+def _tile(self: Tensor, *dims: Any, reps: int | Sequence[int] | None = None) -> Tensor:
     """The Tensor repeated along its axes, as often as ints or a tuple say."""
     return arrange.tile(self, shape_of(dims) if reps is None else reps)
 
 
-def _repeat(self, *repeats, axis=None):
+def _repeat(self: Tensor, *repeats: Any, axis: int | Sequence[int] | None = None) -> Tensor | None:
     """The Tensor repeated along its axes, at least one count for each; with `axis`, its slices repeated where they stand."""
     if axis is not None:
         return arrange.repeat_interleave(self, repeats[0], axis)
@@ -110,19 +116,26 @@ def _repeat(self, *repeats, axis=None):
     return arrange.tile(self, counts)
 
 
-def _repeat_interleave(self, repeats, dim=None, *, output_size=None, axis=None):
+def _repeat_interleave(
+    self: Tensor,
+    repeats: int,
+    dim: int | None = None,
+    *,
+    output_size: int | tuple[int, ...] | None = None,
+    axis: int | Sequence[int] | None = None,
+) -> Tensor:
     """Each element, or each slice along an axis, repeated where it stands; see `ops.repeat_interleave`."""
     return arrange.repeat_interleave(self, repeats, dim if axis is None else axis)
 
 
-def _flatten(self, order="C", *, start_dim=0, end_dim=-1):
+def _flatten(self: Tensor, order: str = "C", *, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The axes from `start_dim` to `end_dim` as one, by default all."""
     if isinstance(order, int):
         order, start_dim = "C", order
     return arrange.flatten(self, order, start_dim=start_dim, end_dim=end_dim)
 
 
-def _resize(self, *new_shape):
+def _resize(self: Tensor, *new_shape: Any) -> Tensor:
     """The elements in another shape, which may have more elements (zeros are added) or fewer (the last are dropped)."""
     shape = casting.ints(shape_of(new_shape))
     count = int(np.prod(shape))
@@ -134,42 +147,42 @@ def _resize(self, *new_shape):
     return arrange.reshape(pad_constant(flat, 0, ((0, count - self.size),)), shape)
 
 
-def _diag(self, diagonal=0):
+def _diag(self: Tensor, diagonal: int = 0) -> None:
     """A matrix with the vector on its diagonal; see `ops.diag`."""
     if diagonal != 0:
         raise ValueError(f"For 'Tensor.diag', 'diagonal' should be 0, but got {diagonal}.")
     return diagonals.diag(self)
 
 
-def _reverse_matrix(self):
+def _reverse_matrix(self: Tensor) -> Tensor:
     if self.ndim < 2:
         raise ValueError(f"The Tensor should have at least two axes, but its shape is {self.shape}.")
     return arrange.swapaxes(self, -2, -1)
 
 
-def _T(self):
+def _T(self: Tensor) -> Tensor:
     """The Tensor with its axes reversed."""
     return _transpose(self)
 
 
-def _mT(self):
+def _mT(self: Tensor) -> Tensor:
     """The matrices of the last two axes transposed."""
     return _reverse_matrix(self)
 
 
 @operator()
-def _conjugate(x):
+def _conjugate(x: TensorLike) -> JaxArray:
     return jax.numpy.conj(x)
 
 
-def _H(self):
+def _H(self: Tensor):
     """A matrix transposed, its elements conjugated."""
     if self.ndim > 2:
         raise ValueError(f"'H' is for Tensors of at most two axes, but the shape is {self.shape}.")
     return arrange.t(_conjugate(self) if self.is_complex() else self)
 
 
-def _mH(self):
+def _mH(self: Tensor):
     """The matrices of the last two axes transposed, their elements conjugated."""
     return _reverse_matrix(_conjugate(self) if self.is_complex() else self)
 
@@ -177,12 +190,14 @@ def _mH(self):
 # ---- data types
 
 
-def _astype(self, dtype, copy=True):
+def _astype(self: Tensor, dtype: Type, copy: bool = True) -> Tensor:
     """The elements converted to another data type, given as a type or its name."""
     return casting.cast(self, mstype.float64 if dtype is float else dtype)
 
 
-def _to(self, *args, dtype=None, device=None, non_blocking=False, copy=False):
+def _to(
+    self: Tensor, *args: Any, dtype: Type | None = None, device: str | None = None, non_blocking: bool = False, copy: bool = False
+) -> Tensor:
     """The elements converted to a data type, or to that of another Tensor; a device's name changes nothing."""
     for arg in args:
         if isinstance(arg, Tensor):
@@ -194,12 +209,12 @@ def _to(self, *args, dtype=None, device=None, non_blocking=False, copy=False):
     return self if dtype is None else casting.cast(self, dtype)
 
 
-def _type(self, dtype=None):
+def _type(self: Tensor, dtype: Type | None = None) -> Tensor | str:
     """The elements converted to a data type; without one, the name of the present one."""
     return str(self.dtype) if dtype is None else casting.cast(self, dtype)
 
 
-def _caster(code):
+def _caster(code: Any):
     def method(self):
         return casting.cast(self, code)
 
@@ -207,7 +222,7 @@ def _caster(code):
     return method
 
 
-def _copy(self):
+def _copy(self: Tensor) -> None:
     """A new Tensor of the same data, differentiable like the Tensor itself."""
     return casting.identity(self)
 
@@ -215,7 +230,7 @@ def _copy(self):
 # ---- picking and putting
 
 
-def _gather(self, *args, **kwargs):
+def _gather(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Slices picked along an axis: ``gather(input_indices, axis, batch_dims=0)``; or elements: ``gather(dim, index)``.
 
     See `ops.gather` and `ops.gather_elements`.
@@ -225,12 +240,25 @@ def _gather(self, *args, **kwargs):
     return gathering.gather(self, *args, **kwargs)
 
 
-def _index_select(self, axis=None, index=None, *, dim=None):
+def _index_select(
+    self: Tensor, axis: int | Sequence[int] | None = None, index: TensorLike | None = None, *, dim: int | None = None
+):
     """Slices along an axis, picked by a vector of integers."""
     return gathering.index_select(self, axis if dim is None else dim, index)
 
 
-def _index_add(self, *args, dim=None, axis=None, indices=None, index=None, y=None, source=None, alpha=1, **_):
+def _index_add(
+    self: Tensor,
+    *args: Any,
+    dim: int | None = None,
+    axis: int | Sequence[int] | None = None,
+    indices: TensorLike | None = None,
+    index: TensorLike | None = None,
+    y: TensorLike | None = None,
+    source: Any = None,
+    alpha: int = 1,
+    **_: Any,
+) -> Tensor:
     """Slices added along an axis: ``index_add(indices, y, axis)`` or ``index_add(dim, index, source, alpha=1)``."""
     if args and isinstance(args[0], Tensor):
         indices, y, axis = (*args, y, axis)[:3] if len(args) < 3 else args[:3]
@@ -242,7 +270,15 @@ def _index_add(self, *args, dim=None, axis=None, indices=None, index=None, y=Non
     return scattering.index_add(self, indices, y * alpha if alpha != 1 else y, axis)
 
 
-def _scatter(self, *args, dim=None, axis=None, index=None, src=None, value=None):
+def _scatter(
+    self: Tensor,
+    *args: Any,
+    dim: int | None = None,
+    axis: int | Sequence[int] | None = None,
+    index: TensorLike | None = None,
+    src: TensorLike | None = None,
+    value: TensorLike | None = None,
+) -> Tensor:
     """Values put in along an axis, at an index for each: ``scatter(axis, index, src)``; see `ops.scatter`."""
     given = list(args)
     axis = given.pop(0) if given and dim is None and axis is None else dim if axis is None else axis
@@ -251,7 +287,7 @@ def _scatter(self, *args, dim=None, axis=None, index=None, src=None, value=None)
     return scattering.scatter(self, axis, index, src)
 
 
-def _scatter_add(self, *args, **kwargs):
+def _scatter_add(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Values added: ``scatter_add(dim, index, src)`` along an axis, ``scatter_add(indices, updates)`` at rows of indices."""
     if (args and isinstance(args[0], Tensor)) or "indices" in kwargs:
         return scattering.tensor_scatter_add(self, *args, **kwargs)
@@ -259,7 +295,7 @@ def _scatter_add(self, *args, **kwargs):
     return scattering.tensor_scatter_elements(self, names["index"], names["src"], names["dim"], "add")
 
 
-def _select(self, *args, **kwargs):
+def _select(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """``select(dim, index)``: the slice at one position of an axis; ``select(condition, y)``: the Tensor or `y`, by a condition."""
     if (args and isinstance(args[0], Tensor)) or "condition" in kwargs:
         names = dict(zip(("condition", "y"), args)) | kwargs
@@ -269,12 +305,14 @@ def _select(self, *args, **kwargs):
     return self[(slice(None),) * dim + (int(names["index"]),)]
 
 
-def _where(self, condition, y):
+def _where(self: Tensor, condition: Tensor, y: float) -> Tensor:
     """The Tensor where the condition holds, `y` elsewhere."""
     return selecting.where(condition, self, y)
 
 
-def _take(self, indices=None, axis=None, mode="clip", *, index=None):
+def _take(
+    self: Tensor, indices: Tensor | None = None, axis: int | None = None, mode: str = "clip", *, index: TensorLike | None = None
+) -> Tensor:
     """Elements of the flattened Tensor, or slices along an axis, picked by index.
 
     Args:
@@ -295,7 +333,7 @@ def _take(self, indices=None, axis=None, mode="clip", *, index=None):
     return gathering.gather(self, indices, axis)
 
 
-def _choose(self, choices, mode="clip"):
+def _choose(self: Tensor, choices: Tensor | Sequence[Tensor], mode: str = "clip") -> Tensor:
     """For each element, an index, the element of the choice of that number.
 
     Args:
@@ -314,7 +352,7 @@ def _choose(self, choices, mode="clip"):
     return gathering.gather_d(choices, 0, arrange.broadcast_to(index, shape).expand_dims(0))[0]
 
 
-def _itemset(self, *args):
+def _itemset(self: Tensor, *args: Any) -> Tensor:
     """The Tensor with one element, at a flat index or a tuple of them, replaced, as a new Tensor."""
     *at, value = args
     if not at and self.size == 1:
@@ -327,17 +365,19 @@ def _itemset(self, *args):
     return out
 
 
-def _sort(self, axis=-1, descending=False, *, dim=None, stable=False):
+def _sort(
+    self: Tensor, axis: int = -1, descending: bool = False, *, dim: int | None = None, stable: bool = False
+) -> tuple[Tensor, Tensor]:
     """The elements sorted along an axis, and where each came from; see `ops.sort`."""
     return sorting.sort(self, axis if dim is None else dim, descending)
 
 
-def _argsort(self, axis=-1, descending=False, *, dim=None, stable=False):
+def _argsort(self: Tensor, axis: int = -1, descending: bool = False, *, dim: int | None = None, stable: bool = False):
     """Where each element of the Tensor sorted along an axis comes from; see `ops.argsort`."""
     return sorting.argsort(self, axis if dim is None else dim, descending)
 
 
-def _unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
+def _unique(self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
     """The distinct elements.
 
     Args:
@@ -352,7 +392,7 @@ def _unique(self, sorted=True, return_inverse=False, return_counts=False, dim=No
     return sorting.distinct(self, sorted, return_inverse, return_counts, dim)
 
 
-def _searchsorted(self, v, side="left", sorter=None):
+def _searchsorted(self: Tensor, v: Tensor, side: str = "left", sorter: TensorLike | None = None) -> Tensor:
     """Where values would go in the sorted Tensor, as Int32; see `ops.searchsorted`."""
     return searching.searchsorted(self, v if isinstance(v, Tensor) else Tensor(v), out_int32=True, side=side, sorter=sorter)
 
@@ -360,32 +400,32 @@ def _searchsorted(self, v, side="left", sorter=None):
 # ---- new Tensors like this one
 
 
-def _full(tensor, size, value, dtype):
+def _full(tensor: Tensor, size: tuple[int, ...], value: int, dtype: Type) -> Tensor:
     shape = casting.ints(size)
     return wrap(jax.numpy.full(shape, value, mstype.to_jax(tensor.dtype if dtype is None else dtype)))
 
 
-def _new_zeros(self, size, *, dtype=None):
+def _new_zeros(self: Tensor, size: int | Sequence[int], *, dtype: Type | None = None):
     """Zeros of a shape, of this Tensor's type by default."""
     return _full(self, size, 0, dtype)
 
 
-def _new_ones(self, size, *, dtype=None):
+def _new_ones(self: Tensor, size: int | Sequence[int], *, dtype: Type | None = None):
     """Ones of a shape, of this Tensor's type by default."""
     return _full(self, size, 1, dtype)
 
 
-def _new_full(self, size, fill_value, *, dtype=None):
+def _new_full(self: Tensor, size: tuple[int, ...], fill_value: int, *, dtype: Type | None = None) -> Tensor:
     """One value in a shape, of this Tensor's type by default."""
     return _full(self, size, fill_value, dtype)
 
 
-def _new_empty(self, size, *, dtype=None, device=None):
+def _new_empty(self: Tensor, size: int | Sequence[int], *, dtype: Type | None = None, device: str | None = None):
     """Zeros of a shape, of this Tensor's type by default: jax leaves no memory unset."""
     return _full(self, size, 0, dtype)
 
 
-def _fill(self, value):
+def _fill(self: Tensor, value: TensorLike) -> JaxArray:
     """One value in this Tensor's shape and type; 0 for None."""
     return _full(self, self.shape, 0 if value is None else value.item() if isinstance(value, Tensor) else value, None)
 

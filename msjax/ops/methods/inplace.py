@@ -1,6 +1,10 @@
 """Tensor methods that change the Tensor they are called on."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -10,9 +14,10 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import arrange, casting, diagonals, gathering, indexing, scattering, selecting
+from msjax.typing import JaxArray, TensorLike
 
 
-def inplace(function):
+def inplace(function: Callable[..., Any]):
     """The method that gives a Tensor the result of a function of it, in the Tensor's own data type."""
 
     @functools.wraps(function)
@@ -28,28 +33,28 @@ def inplace(function):
 
 
 @operator(2, int_grad=(1,))
-def _filled(x, value):
+def _filled(x: TensorLike, value: TensorLike) -> JaxArray:
     return jnp.broadcast_to(jnp.asarray(value), x.shape).astype(x.dtype)
 
 
-def _fill(self, value):
+def _fill(self: Tensor, value: TensorLike) -> JaxArray:
     """One value everywhere."""
     return _filled(self, value)
 
 
-def _zero(self):
+def _zero(self: Tensor):
     """Zeros everywhere."""
     return _filled(self, 0)
 
 
-def _copy(self, src, non_blocking=False):
+def _copy(self: Tensor, src: int, non_blocking: bool = False) -> None:
     """The elements of another Tensor, whose shape is broadcast."""
     if not isinstance(src, Tensor):
         raise TypeError(f"For 'Tensor.copy_', 'src' should be a Tensor, but got {describe(src)}.")
     return _filled(self, src)
 
 
-def _assign_value(self, value):
+def _assign_value(self: Tensor, value: TensorLike):
     """The data of another Tensor, of any shape and type; in the place of this one's."""
     value = value if isinstance(value, Tensor) else Tensor(value)
     self._value, self._node, self._oidx = value._value, value._node, value._oidx
@@ -59,7 +64,15 @@ def _assign_value(self, value):
 _HOW = {None: "update", "add": "add", "multiply": "mul", "none": "update"}
 
 
-def _scatter(self, dim, index, src=None, *, value=None, reduce=None):
+def _scatter(
+    self: Tensor,
+    dim: int,
+    index: TensorLike,
+    src: TensorLike | None = None,
+    *,
+    value: TensorLike | None = None,
+    reduce: Any = None,
+) -> Tensor:
     """Values put in, added (reduce="add") or multiplied (reduce="multiply") along an axis, at an index for each."""
     if reduce not in _HOW:
         raise ValueError(f"For 'Tensor.scatter_', 'reduce' should be 'add' or 'multiply', but got {reduce!r}.")
@@ -67,34 +80,40 @@ def _scatter(self, dim, index, src=None, *, value=None, reduce=None):
     return scattering.scatter_along(self, index, src if isinstance(src, Tensor) else Tensor(src), dim, _HOW[reduce])
 
 
-def _scatter_add(self, dim, index, src):
+def _scatter_add(self: Tensor, dim: int, index: TensorLike, src: TensorLike) -> Tensor:
     """Values added along an axis, at an index for each."""
     return scattering.scatter_along(self, index, src, dim, "add")
 
 
-def _index_add(self, dim, index, source, *, alpha=1):
+def _index_add(self: Tensor, dim: int, index: TensorLike, source: Any, *, alpha: int = 1) -> Tensor:
     """Slices, times `alpha`, added to those that an index names along an axis."""
     return scattering.index_combine(self, index, source * alpha if alpha != 1 else source, dim, "add")
 
 
-def _index_copy(self, dim, index, tensor):
+def _index_copy(self: Tensor, dim: int, index: TensorLike, tensor: TensorLike):
     """Slices put in the place of those that an index names along an axis."""
     return scattering.index_combine(self, index, tensor, dim, "update")
 
 
-def _put(self, index, source, accumulate=False):
+def _put(self: Tensor, index: TensorLike, source: Any, accumulate: bool = False):
     """Elements put in, or added, at indices of the flattened Tensor."""
     index = gathering.integers(index, "put_")
     flat = indexing.index_put(arrange.ravel(self), (arrange.ravel(index),), arrange.ravel(source), accumulate)
     return arrange.reshape(flat, self.shape)
 
 
-def _fill_diagonal(self, fill_value, wrap=False):
+def _fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False):
     """One value on the main diagonal."""
     return diagonals.fill_diagonal(self, fill_value, wrap)
 
 
-def _set(self, source=None, storage_offset=0, size=None, stride=None):
+def _set(
+    self: Tensor,
+    source: Any = None,
+    storage_offset: int = 0,
+    size: int | Sequence[int] | None = None,
+    stride: int | tuple[int, ...] | None = None,
+) -> JaxArray:
     """The data of another Tensor."""
     if size is not None or stride is not None or storage_offset:
         raise NotImplementedError("For 'Tensor.set_', views with an offset, size or stride are not offered.")

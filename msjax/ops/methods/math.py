@@ -4,7 +4,11 @@ MindSpore's methods go by two sets of names: axis, keepdims (or keep_dims) and d
 correction of late. Both are taken here.
 """
 
+from __future__ import annotations
+
 import builtins
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from msjax.autograd.op import apply
 from msjax.common.dtype import Type
@@ -33,19 +37,24 @@ from msjax.ops.function.nn_func import activations, softmaxes
 from msjax.ops.function.random_func import choices, distributions
 from msjax.ops.methods.inplace import inplace
 from msjax.ops.primitive import method_of
+from msjax.typing import Number, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.random import Generator
+    from msjax.common.tensor import Tensor
 
 
-def _axis(kwargs, axis):
+def _axis(kwargs: dict[str, Any], axis: int | tuple[int, ...]):
     return kwargs.pop("dim", kwargs.pop("axis", axis))
 
 
-def _keep(kwargs, keep):
+def _keep(kwargs: dict[str, Any], keep: bool) -> bool:
     for name in ("keepdim", "keepdims", "keep_dims"):
         keep = kwargs.pop(name, keep)
     return keep
 
 
-def _done(name, kwargs):
+def _done(name: str, kwargs: dict[str, Any]) -> None:
     if kwargs:
         raise TypeError(f"Tensor.{name}() got an unexpected keyword argument {next(iter(kwargs))!r}.")
 
@@ -53,7 +62,14 @@ def _done(name, kwargs):
 # ---- reductions
 
 
-def _sum(self, axis=None, dtype=None, keepdims=False, initial=None, **kwargs):
+def _sum(
+    self: Tensor,
+    axis: int | Sequence[int] | None = None,
+    dtype: Type | None = None,
+    keepdims: bool = False,
+    initial: Number | None = None,
+    **kwargs: Any,
+) -> Tensor | None:
     """The sum over axes (all by default); of Bools and integers as Int64.
 
     Args:
@@ -71,7 +87,9 @@ def _sum(self, axis=None, dtype=None, keepdims=False, initial=None, **kwargs):
     return out if initial is None else out + initial
 
 
-def _mean(self, axis=None, keep_dims=False, *, dtype=None, **kwargs):
+def _mean(
+    self: Tensor, axis: int | Sequence[int] | None = None, keep_dims: bool = False, *, dtype: Type | None = None, **kwargs: Any
+) -> Tensor:
     """The mean over axes (all by default); of integers an integer, rounded towards zero.
 
     Args:
@@ -84,7 +102,9 @@ def _mean(self, axis=None, keep_dims=False, *, dtype=None, **kwargs):
     return reduction.mean(self if dtype is None else casting.cast(self, dtype), axis, keep)
 
 
-def _prod(self, axis=None, keep_dims=False, dtype=None, **kwargs):
+def _prod(
+    self: Tensor, axis: int | Sequence[int] | None = None, keep_dims: bool = False, dtype: Type | None = None, **kwargs: Any
+) -> Tensor:
     """The product over axes (all by default); of Bools and integers as Int64.
 
     Args:
@@ -102,7 +122,7 @@ def _prod(self, axis=None, keep_dims=False, dtype=None, **kwargs):
 _OLD = frozenset(("axis", "keepdims", "initial", "where", "return_indices"))
 
 
-def _extreme(name, whole, with_index):
+def _extreme(name: str, whole: Callable[..., Any], with_index: Callable[..., Any]) -> tuple[Tensor, Tensor]:
     def method(self, *args, **kwargs):
         old = not _OLD.isdisjoint(kwargs) or (args and not isinstance(args[0], builtins.int))
         names = ("axis", "keepdims") if old else ("dim", "keepdim")
@@ -128,7 +148,7 @@ def _extreme(name, whole, with_index):
     return method
 
 
-def _moment(name, function):
+def _moment(name: str, function: Callable[..., Any]):
     def method(self, axis=None, ddof=0, keepdims=False, **kwargs):
         axis, keep = _axis(kwargs, axis), _keep(kwargs, keepdims)
         ddof = kwargs.pop("correction", ddof)
@@ -146,14 +166,16 @@ def _moment(name, function):
     return method
 
 
-def _count_nonzero(self, axis=(), keep_dims=False, dtype=None, **kwargs):
+def _count_nonzero(
+    self: Tensor, axis: tuple[Any, ...] | int = (), keep_dims: bool = False, dtype: Type | None = None, **kwargs: Any
+) -> Tensor:
     """How many values over axes (all by default) are not 0, as Int32 by default."""
     axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
     _done("count_nonzero", kwargs)
     return reduction.count_nonzero(self, () if axis is None else axis, keep, **({} if dtype is None else {"dtype": dtype}))
 
 
-def _with_value(function):
+def _with_value(function: Callable[..., Any]):
     def method(self, axis=0, keep_dims=False):
         return function(self, axis, keep_dims)
 
@@ -161,12 +183,12 @@ def _with_value(function):
     return method
 
 
-def _ptp(self, axis=None, keepdims=False):
+def _ptp(self: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The largest value less the smallest, over axes (all by default)."""
     return extremes.amax(self, axis, keepdims) - extremes.amin(self, axis, keepdims)
 
 
-def _sum_to_size(self, *size):
+def _sum_to_size(self: Tensor, *size: Any) -> Tensor | None:
     """The sum over the axes along which a Tensor of the shape `size` would be repeated to this one's shape."""
     size = freeze(size[0] if len(size) == 1 and not isinstance(size[0], builtins.int) else size)
     lead = self.ndim - len(size)
@@ -180,32 +202,32 @@ def _sum_to_size(self, *size):
 # ---- elementwise
 
 
-def _add(self, other, *, alpha=1):
+def _add(self: Tensor, other: float, *, alpha: int = 1) -> Tensor:
     """self + alpha * other, elementwise with broadcasting."""
     return arithmetic.add(self, other if alpha == 1 else arithmetic.mul(other, alpha))
 
 
-def _sub(self, other, *, alpha=1):
+def _sub(self: Tensor, other: Tensor | float, *, alpha: int = 1) -> Tensor:
     """self - alpha * other, elementwise with broadcasting."""
     return arithmetic.sub_method(self, other) if alpha == 1 else arithmetic.subtract(self, other, alpha=alpha)
 
 
-def _round(self, decimals=0):
+def _round(self: Tensor, decimals: int = 0) -> Tensor:
     """Rounded to a number of decimals, halves to the even digit."""
     return elementary.round(self, decimals=decimals or 0)
 
 
-def _allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+def _allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """True if all elements are close; see `isclose`. A Python bool."""
     return builtins.bool(reduction.all(comparison.isclose(self, other, rtol, atol, equal_nan)))
 
 
-def _softmax(self, axis, dtype=None):
+def _softmax(self: Tensor, axis: int, dtype: Type | None = None) -> Tensor:
     """exp(self) / sum(exp(self)) along `axis`."""
     return softmaxes.softmax(self, axis, dtype=dtype)
 
 
-def _swapped(function):
+def _swapped(function: Callable[..., Any]):
     def method(self, other):
         return function(other, self)
 
@@ -216,7 +238,7 @@ def _swapped(function):
 # ---- linear algebra
 
 
-def _addition(function, first, second):
+def _addition(function: Callable[..., Any], first: Any, second: Any):
     """The method of a function such as addmm, whose two operands have these names."""
 
     def method(self, *args, **kwargs):
@@ -229,12 +251,12 @@ def _addition(function, first, second):
     return method
 
 
-def _qr(self, some=True):
+def _qr(self: Tensor, some: bool = True):
     """The QR decomposition; q is square unless `some`."""
     return decompositions.qr(self, "reduced" if some else "complete")
 
 
-def _triangular_solve(self, A, upper=True, transpose=False, unitriangular=False):
+def _triangular_solve(self: Tensor, A: TensorLike, upper: bool = True, transpose: bool = False, unitriangular: bool = False):
     """The solution X of A X = self for a triangular A, and A itself."""
     return solvers.triangular_solve(A, self, not upper, False, transpose, unitriangular), A
 
@@ -242,22 +264,22 @@ def _triangular_solve(self, A, upper=True, transpose=False, unitriangular=False)
 # ---- random
 
 
-def _bernoulli(self, *, generator=None):
+def _bernoulli(self: Tensor, *, generator: Generator | None = None) -> Tensor:
     """Ones with the probabilities that this Tensor holds, else zeros."""
     return choices.bernoulli_ext(self, generator=generator)
 
 
-def _uniform(self, from_=0.0, to=1.0, generator=None):
+def _uniform(self: Tensor, from_: float = 0.0, to: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Random numbers, uniform in [from_, to), in this Tensor's shape and dtype."""
     return inplace_math.uniform_.__wrapped__(self, from_, to, generator=generator)
 
 
-def _cauchy(self, median=0.0, sigma=1.0):
+def _cauchy(self: Tensor, median: float = 0.0, sigma: float = 1.0) -> Tensor:
     """Random numbers of a Cauchy distribution, in this Tensor's shape, as Float32."""
     return apply(distributions.CAUCHY, (next_key(),), (self.shape, builtins.float(median), builtins.float(sigma)))
 
 
-def _log_normal(self, mean=1.0, std=2.0):
+def _log_normal(self: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
     """Random numbers whose logarithms are normal, in this Tensor's shape and dtype."""
     return apply(distributions.LOG_NORMAL, (self, next_key()), (builtins.float(mean), builtins.float(std)))
 

@@ -1,6 +1,10 @@
 """Operators as methods of Tensor."""
 
+from __future__ import annotations
+
 import numbers
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
@@ -13,6 +17,7 @@ from msjax.ops.function.linalg_func import linear
 from msjax.ops.function.math_func import arithmetic, comparison
 from msjax.ops.methods import array, math
 from msjax.state import ACTIVITY
+from msjax.typing import TensorLike
 
 _OPERANDS = (Tensor, numbers.Number, np.ndarray, np.generic, jax.Array)
 # As in MindSpore, sums, differences and floor division take sequences of numbers, too, and no other operator does.
@@ -20,14 +25,14 @@ _WITH_LISTS = (*_OPERANDS, list, tuple)
 _new = object.__new__
 
 
-def _refused(function, other):
+def _refused(function: Callable[..., Any], other: TensorLike):
     if isinstance(other, (list, tuple)) and function not in (comparison.equal, comparison.not_equal):
         # Not left to Python, which would repeat a list by an integer Tensor.
         raise TypeError(f"For '{function.__name__}', the operands should be Tensors or numbers, but one is {describe(other)}.")
     return NotImplemented
 
 
-def _binary(function, operands):
+def _binary(function: Callable[..., Any], operands: Any):
     """A method for an operator of two Tensors, quick where nothing is recorded."""
     op = getattr(function, "op", None)
     jit = None if op is None else op.compiled(())
@@ -50,7 +55,7 @@ def _binary(function, operands):
     return method
 
 
-def _reflected(function, operands):
+def _reflected(function: Callable[..., Any], operands: Any):
     def method(self, other):
         return function(other, self) if isinstance(other, operands) else _refused(function, other)
 
@@ -77,7 +82,7 @@ _COMPARISONS = {
 }
 
 
-def attach(cls):
+def attach(cls: Any) -> None:
     """Put the methods on a class of Tensors."""
     for name, function in _BINARY.items():
         operands = _WITH_LISTS if name in ("add", "sub", "floordiv") else _OPERANDS

@@ -1,5 +1,9 @@
 """Operator classes that arrange elements and say what a Tensor is."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import arrange, casting, diagonals, joining, splitting
@@ -8,6 +12,7 @@ from msjax.ops.function.nn_func import pads
 from msjax.ops.operations import index_ops
 from msjax.ops.operations.index_ops import *
 from msjax.ops.primitive import REQUIRED, Primitive, plain_primitives, primitive_class
+from msjax.typing import TensorLike
 
 __all__ = ["Depend", "Print", "print_"]
 __all__ += index_ops.__all__
@@ -253,7 +258,7 @@ for _name, (_attributes, _call, _doc) in _CLASSES.items():
 class Depend(Primitive):
     """Returns its first input; the second has been computed before, as in any Python program."""
 
-    def __call__(self, value, expr):
+    def __call__(self, value: TensorLike, expr: Any):
         return casting.depend(value, expr)
 
 
@@ -268,11 +273,11 @@ class Print(Primitive):
         Tensor(shape=[], dtype=Bool, value= True)
     """
 
-    def __call__(self, *inputs):
+    def __call__(self, *inputs: Any) -> None:
         print_(*inputs)
 
 
-def print_(*input_x):
+def print_(*input_x: Any) -> None:
     """Print the arguments, each on a line of its own, Tensors with shape and type."""
     for value in input_x:
         print(repr(value) if isinstance(value, Tensor) else value)

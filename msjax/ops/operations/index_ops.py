@@ -1,10 +1,15 @@
 """Operator classes that pick elements by index, sort and count them, and write them."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import assigning, gathering, indexing, scattering, searching, segments, selecting, sorting
 from msjax.ops.primitive import REQUIRED, Primitive, plain_primitives, primitive_class
+from msjax.typing import TensorLike
 
 __all__ = ["Bincount"]
 
@@ -208,7 +213,7 @@ for _name, (_attributes, _call, _doc) in _CLASSES.items():
 class Bincount(Primitive):
     """How often each integer from 0 up to a size occurs: ``Bincount()(x, size, weights)``."""
 
-    def __call__(self, array, size, weights):
+    def __call__(self, array: TensorLike, size: int | Sequence[int], weights: TensorLike):
         size = freeze(size)
         weights = weights if isinstance(weights, Tensor) and weights.size else None
         return searching.bincount(array, weights, size)[:size]

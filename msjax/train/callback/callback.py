@@ -1,5 +1,10 @@
 """Callback: the base of callbacks, and what they are told."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from msjax.common.tensor import Tensor
@@ -28,7 +33,7 @@ class RunContext:
         original_args: what the run is about.
     """
 
-    def __init__(self, original_args):
+    def __init__(self, original_args: Parameters):
         if not isinstance(original_args, dict):
             raise TypeError(f"For 'RunContext', 'original_args' should be a dict, but got {describe(original_args)}.")
         self._original_args = original_args
@@ -38,7 +43,7 @@ class RunContext:
         """What the run is about: cur_epoch_num, cur_step_num, batch_num, net_outputs, network, optimizer and others."""
         return self._original_args
 
-    def request_stop(self):
+    def request_stop(self) -> None:
         """Have the run stop after this step."""
         self._stop_requested = True
 
@@ -68,22 +73,22 @@ class Callback:
     def __exit__(self, *error):
         return None
 
-    def begin(self, run_context):
+    def begin(self, run_context: RunContext) -> None:
         """Called before a run."""
 
-    def epoch_begin(self, run_context):
+    def epoch_begin(self, run_context: RunContext) -> None:
         """Called before an epoch."""
 
-    def epoch_end(self, run_context):
+    def epoch_end(self, run_context: RunContext) -> None:
         """Called after an epoch."""
 
-    def step_begin(self, run_context):
+    def step_begin(self, run_context: RunContext) -> None:
         """Called before a step."""
 
-    def step_end(self, run_context):
+    def step_end(self, run_context: RunContext) -> None:
         """Called after a step."""
 
-    def end(self, run_context):
+    def end(self, run_context: RunContext) -> None:
         """Called after a run."""
 
 
@@ -115,9 +120,11 @@ class LambdaCallback(Callback):
     """
 
     def __init__(
-        self, on_train_epoch_begin=None, on_train_epoch_end=None, on_train_step_begin=None, on_train_step_end=None,
-        on_train_begin=None, on_train_end=None, on_eval_epoch_begin=None, on_eval_epoch_end=None, on_eval_step_begin=None,
-        on_eval_step_end=None, on_eval_begin=None, on_eval_end=None,
+        self, on_train_epoch_begin: Any = None, on_train_epoch_end: Any = None, on_train_step_begin: Any = None,
+        on_train_step_end: Any = None, on_train_begin: Callable[..., Any] | None = None, on_train_end: Any = None,
+        on_eval_epoch_begin: Callable[..., Any] | None = None, on_eval_epoch_end: Callable[..., Any] | None = None,
+        on_eval_step_begin: Callable[..., Any] | None = None, on_eval_step_end: Callable[..., Any] | None = None,
+        on_eval_begin: Callable[..., Any] | None = None, on_eval_end: Callable[..., Any] | None = None,
     ):  # fmt: skip
         for name, function in list(locals().items()):
             if name.startswith("on_") and function is not None:
@@ -136,7 +143,7 @@ class CallbackList:
         TypeError: something else.
     """
 
-    def __init__(self, callbacks):
+    def __init__(self, callbacks: Any):
         if callbacks is None:
             callbacks = []
         self.callbacks = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
@@ -144,12 +151,12 @@ class CallbackList:
             if not isinstance(callback, Callback):
                 raise TypeError(f"'callbacks' should be a Callback or a list of them, but got {describe(callback)}.")
 
-    def __call__(self, time, run_context):
+    def __call__(self, time: str, run_context: RunContext) -> None:
         for callback in self.callbacks:
             getattr(callback, time)(run_context)
 
 
-def loss_of(outputs) -> float:
+def loss_of(outputs: Tensor) -> float:
     """The loss as a float, from what a training step returned; the mean of several losses."""
     if isinstance(outputs, (tuple, list)):
         outputs = outputs[0]

@@ -1,8 +1,12 @@
 """ModelCheckpoint: saves a network now and then while it is trained."""
 
+from __future__ import annotations
+
 import os
 import re
 import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
@@ -10,6 +14,9 @@ from msjax.nn.cell.base import Cell
 from msjax.serialization import save_checkpoint
 from msjax.serialization.formats import find, no_encryption
 from msjax.train.callback.callback import Callback
+
+if TYPE_CHECKING:
+    from msjax.train.callback.callback import RunContext
 
 
 class CheckpointConfig:
@@ -37,9 +44,11 @@ class CheckpointConfig:
     """
 
     def __init__(
-        self, save_checkpoint_steps=1, save_checkpoint_seconds=0, keep_checkpoint_max=5, keep_checkpoint_per_n_minutes=0,
-        integrated_save=True, async_save=False, saved_network=None, append_info=None, enc_key=None, enc_mode="AES-GCM",
-        exception_save=False, crc_check=False, remove_redundancy=False, format="ckpt",
+        self, save_checkpoint_steps: int = 1, save_checkpoint_seconds: int = 0, keep_checkpoint_max: int = 5,
+        keep_checkpoint_per_n_minutes: int = 0, integrated_save: bool = True, async_save: bool = False,
+        saved_network: Cell | None = None, append_info: list[Any] | None = None, enc_key: bytes | str | None = None,
+        enc_mode: str = "AES-GCM", exception_save: bool = False, crc_check: bool = False, remove_redundancy: bool = False,
+        format: str = "ckpt",
     ):  # fmt: skip
         who = "CheckpointConfig"
         numbers = {
@@ -101,7 +110,9 @@ class ModelCheckpoint(Callback):
         config (CheckpointConfig, optional): when it saves, and what it keeps.
     """
 
-    def __init__(self, prefix="CKP", directory=None, config=None):
+    def __init__(
+        self, prefix: str | Callable[..., Any] = "CKP", directory: str | None = None, config: CheckpointConfig | None = None
+    ):
         super().__init__()
         if not callable(prefix) and (not isinstance(prefix, str) or not prefix or "/" in prefix):
             raise ValueError(f"For 'ModelCheckpoint', 'prefix' should be a str without '/', but got {describe(prefix)}.")
@@ -114,7 +125,7 @@ class ModelCheckpoint(Callback):
         self._files = []
         self.latest_ckpt_file_name = ""
 
-    def on_train_begin(self, run_context):
+    def on_train_begin(self, run_context: RunContext) -> None:
         params = run_context.original_args()
         os.makedirs(self._directory, exist_ok=True)
         prefix = self._given_prefix(params) if callable(self._given_prefix) else self._given_prefix
@@ -127,7 +138,7 @@ class ModelCheckpoint(Callback):
         numbers = [int(found[1] or 0) for name in os.listdir(self._directory) if (found := taken.fullmatch(name))]
         return f"{prefix}_{max(numbers) + 1}" if numbers else prefix
 
-    def on_train_step_end(self, run_context):
+    def on_train_step_end(self, run_context: RunContext) -> None:
         params, config = run_context.original_args(), self._config
         if config.save_checkpoint_steps:
             due = params.cur_step_num >= self._last_step + config.save_checkpoint_steps
@@ -136,7 +147,7 @@ class ModelCheckpoint(Callback):
         if due:
             self._save(params)
 
-    def on_train_end(self, run_context):
+    def on_train_end(self, run_context: RunContext) -> None:
         params = run_context.original_args()
         if params.cur_step_num > self._last_step:
             self._save(params)
@@ -147,7 +158,7 @@ class ModelCheckpoint(Callback):
 
     _params = None
 
-    def on_train_step_begin(self, run_context):
+    def on_train_step_begin(self, run_context: RunContext) -> None:
         self._params = run_context.original_args()
 
     def _save(self, params, suffix=""):

@@ -1,11 +1,17 @@
 """Callbacks that tell how a run goes: LossMonitor, TimeMonitor, History."""
 
+from __future__ import annotations
+
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from msjax.errors import describe
 from msjax.train.callback.callback import Callback, loss_of
+
+if TYPE_CHECKING:
+    from msjax.train.callback.callback import RunContext
 
 
 def _not_negative(value, name, who):
@@ -27,15 +33,15 @@ class LossMonitor(Callback):
         FloatingPointError: the loss is no number any more.
     """
 
-    def __init__(self, per_print_times=1):
+    def __init__(self, per_print_times: int = 1):
         super().__init__()
         self._per_print_times = _not_negative(per_print_times, "per_print_times", "LossMonitor")
         self._last_print_time = 0
 
-    def on_train_begin(self, run_context):
+    def on_train_begin(self, run_context: RunContext) -> None:
         self._last_print_time = 0
 
-    def on_train_step_end(self, run_context):
+    def on_train_step_end(self, run_context: RunContext) -> None:
         params = run_context.original_args()
         if not self._per_print_times or params.cur_step_num - self._last_print_time < self._per_print_times:
             return
@@ -47,7 +53,7 @@ class LossMonitor(Callback):
                 f"epoch: {params.cur_epoch_num} step: {params.cur_step_in_epoch}: the loss is no number any more, training ends."
             )
 
-    def on_train_epoch_end(self, run_context):
+    def on_train_epoch_end(self, run_context: RunContext) -> None:
         params = run_context.original_args()
         metrics = params.get("metrics")
         if metrics:
@@ -62,7 +68,7 @@ class TimeMonitor(Callback):
         data_time (bool): whether the time between steps, spent on fetching data, is printed, too. Default: False.
     """
 
-    def __init__(self, data_size=None, data_time=False):
+    def __init__(self, data_size: int | None = None, data_time: bool = False):
         super().__init__()
         if data_size is not None and _not_negative(data_size, "data_size", "TimeMonitor") == 0:
             raise ValueError("For 'TimeMonitor', 'data_size' should be positive, but got 0.")
@@ -73,19 +79,19 @@ class TimeMonitor(Callback):
         self._steps = 0
         self._fetching = []
 
-    def epoch_begin(self, run_context):
+    def epoch_begin(self, run_context: RunContext) -> None:
         self._start = self._last = time.perf_counter()
         self._steps = 0
         self._fetching = []
 
-    def step_begin(self, run_context):
+    def step_begin(self, run_context: RunContext) -> None:
         self._fetching.append(time.perf_counter() - self._last)
 
-    def step_end(self, run_context):
+    def step_end(self, run_context: RunContext) -> None:
         self._steps += 1
         self._last = time.perf_counter()
 
-    def epoch_end(self, run_context):
+    def epoch_end(self, run_context: RunContext) -> None:
         params = run_context.original_args()
         if not self._steps:
             return
@@ -106,13 +112,13 @@ class History(Callback):
         self.history = {}
         self.epoch = {}
 
-    def on_train_begin(self, run_context):
+    def on_train_begin(self, run_context: RunContext) -> None:
         self.epoch = {}
         network = run_context.original_args().get("network")
         if network is not None:
             network.__dict__["history"] = self
 
-    def on_train_epoch_end(self, run_context):
+    def on_train_epoch_end(self, run_context: RunContext) -> None:
         params = run_context.original_args()
         self.epoch.setdefault("epoch", []).append(params.get("cur_epoch_num", 1))
         outputs = {"net_output": params.get("net_outputs"), **(params.get("metrics") or {})}

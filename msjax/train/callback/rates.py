@@ -1,6 +1,10 @@
 """Callbacks that look at a measure: they stop a run or change its learning rate."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,6 +13,9 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.train.callback.callback import Callback, loss_of
+
+if TYPE_CHECKING:
+    from msjax.train.callback.callback import RunContext
 
 
 class _Watching(Callback):
@@ -64,7 +71,14 @@ class EarlyStopping(_Watching):
     """
 
     def __init__(
-        self, monitor="eval_loss", min_delta=0, patience=0, verbose=False, mode="auto", baseline=None, restore_best_weights=False
+        self,
+        monitor: str = "eval_loss",
+        min_delta: float = 0,
+        patience: int = 0,
+        verbose: bool = False,
+        mode: str = "auto",
+        baseline: float | None = None,
+        restore_best_weights: bool = False,
     ):
         super().__init__(monitor, min_delta, patience, verbose, mode)
         if baseline is not None and not isinstance(baseline, (int, float)):
@@ -77,12 +91,12 @@ class EarlyStopping(_Watching):
         self.stopped_epoch = 0
         self.best_weights = None
 
-    def on_train_begin(self, run_context):
+    def on_train_begin(self, run_context: RunContext) -> None:
         self.wait = self.stopped_epoch = 0
         self.best = -self._sign * np.inf
         self.best_weights = None
 
-    def on_train_epoch_end(self, run_context):
+    def on_train_epoch_end(self, run_context: RunContext) -> None:
         params = run_context.original_args()
         value = self._value(params)
         if value is None:
@@ -106,7 +120,7 @@ class EarlyStopping(_Watching):
                 for parameter, best in zip(network.get_parameters(), self.best_weights):
                     parameter.set_data(best)
 
-    def on_train_end(self, run_context):
+    def on_train_end(self, run_context: RunContext) -> None:
         if self.stopped_epoch and self.verbose:
             print(f"Epoch {self.stopped_epoch:05d}: early stopping", flush=True)
 
@@ -145,7 +159,15 @@ class ReduceLROnPlateau(_Watching):
     """
 
     def __init__(
-        self, monitor="eval_loss", factor=0.1, patience=10, verbose=False, mode="auto", min_delta=1e-4, cooldown=0, min_lr=0
+        self,
+        monitor: str = "eval_loss",
+        factor: float = 0.1,
+        patience: int = 10,
+        verbose: bool = False,
+        mode: str = "auto",
+        min_delta: float = 1e-4,
+        cooldown: int = 0,
+        min_lr: float = 0,
     ):
         super().__init__(monitor, min_delta, patience, verbose, mode)
         if not isinstance(factor, float) or not 0 < factor < 1:
@@ -158,11 +180,11 @@ class ReduceLROnPlateau(_Watching):
         self.factor, self.cooldown, self.min_lr = factor, cooldown, min_lr
         self.cooldown_counter = 0
 
-    def on_train_begin(self, run_context):
+    def on_train_begin(self, run_context: RunContext) -> None:
         self.wait = self.cooldown_counter = 0
         self.best = -self._sign * np.inf
 
-    def on_train_epoch_end(self, run_context):
+    def on_train_epoch_end(self, run_context: RunContext) -> None:
         params = run_context.original_args()
         value = self._value(params)
         if value is None:
@@ -193,13 +215,13 @@ class LearningRateScheduler(Callback):
         learning_rate_function (callable): from the learning rate and the number of the step to the new learning rate.
     """
 
-    def __init__(self, learning_rate_function):
+    def __init__(self, learning_rate_function: Callable[..., Any]):
         super().__init__()
         if not callable(learning_rate_function):
             raise TypeError(f"For 'LearningRateScheduler', a function is expected, but got {describe(learning_rate_function)}.")
         self.learning_rate_function = learning_rate_function
 
-    def on_train_step_end(self, run_context):
+    def on_train_step_end(self, run_context: RunContext) -> None:
         params = run_context.original_args()
         rate = _rate(params)
         rate.set_data(Tensor(float(self.learning_rate_function(float(rate.asnumpy()), params.cur_step_num)), mstype.float32))

@@ -1,7 +1,11 @@
 """Operators that arrange elements: shapes, order of axes, repetition."""
 
+from __future__ import annotations
+
 import builtins
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +15,7 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.casting import ints
+from msjax.typing import JaxArray, TensorLike
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "expand", "expand_as", "expand_dims", "flatten", "flip", "fliplr",
@@ -29,7 +34,7 @@ def _reshape(input, shape):
     return jnp.reshape(input, shape)
 
 
-def reshape(input, shape):
+def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The same elements in another shape.
 
     Args:
@@ -48,20 +53,20 @@ def reshape(input, shape):
     return _reshape(input, ints(shape))
 
 
-def view_as(input, other):
+def view_as(input: TensorLike, other: TensorLike):
     """The elements of `input` in the shape of `other`."""
     if not hasattr(other, "dtype") or not hasattr(other, "shape"):
         raise TypeError(f"For 'view_as', 'other' should be a Tensor, but got {describe(other)}.")
     return _reshape(input, other.shape)
 
 
-def ravel(input):
+def ravel(input: Tensor) -> Tensor:
     """The elements as one axis."""
     return _reshape(input, (-1,))
 
 
 @operator(int_grad=True)
-def expand_dims(input_x, axis):
+def expand_dims(input_x: TensorLike, axis: int) -> JaxArray:
     """A new axis of size 1 at position `axis`.
 
     Example:
@@ -74,13 +79,13 @@ def expand_dims(input_x, axis):
     return jnp.expand_dims(input_x, axis)
 
 
-def unsqueeze(input, dim):
+def unsqueeze(input: TensorLike, dim: int):
     """A new axis of size 1 at position `dim`."""
     return expand_dims(input, dim)
 
 
 @operator(int_grad=True)
-def squeeze(input, axis=None):
+def squeeze(input: TensorLike, axis: int | tuple[int, ...] | None = None) -> JaxArray:
     """Without axes of size 1: all of them, or those named; a named axis of another size stays.
 
     Args:
@@ -99,7 +104,7 @@ def squeeze(input, axis=None):
 
 
 @operator(int_grad=True)
-def flatten(input, order="C", *, start_dim=1, end_dim=-1):
+def flatten(input: TensorLike, order: str = "C", *, start_dim: int = 1, end_dim: int = -1) -> JaxArray:
     """The axes from `start_dim` to `end_dim` as one.
 
     Args:
@@ -159,7 +164,7 @@ def _transpose(input, axes):
     return jnp.transpose(input, axes)
 
 
-def transpose(input, dims=None, *, input_perm=None):
+def transpose(input: Tensor, dims: tuple[int, ...] | None = None, *, input_perm: Any = None) -> Tensor:
     """The axes in another order.
 
     Args:
@@ -181,12 +186,12 @@ def transpose(input, dims=None, *, input_perm=None):
     return _transpose(input, ints(dims))
 
 
-def permute(input, axis):
+def permute(input: Tensor, axis: tuple[int, ...]) -> Tensor:
     """The axes in the order `axis`, a tuple."""
     return _transpose(input, ints(axis))
 
 
-def t(input):
+def t(input: TensorLike):
     """A matrix transposed; a Tensor of fewer axes as it is.
 
     Raises:
@@ -198,25 +203,25 @@ def t(input):
 
 
 @operator(int_grad=True)
-def swapaxes(input, axis0, axis1):
+def swapaxes(input: TensorLike, axis0: int, axis1: int) -> JaxArray:
     """Two axes exchanged."""
     for axis in (axis0, axis1):
         check_axis(axis, input.ndim)
     return jnp.swapaxes(input, axis0, axis1)
 
 
-def swapdims(input, dim0, dim1):
+def swapdims(input: TensorLike, dim0: Any, dim1: Any):
     """Two axes exchanged."""
     return swapaxes(input, dim0, dim1)
 
 
 @operator(int_grad=True)
-def moveaxis(x, source, destination):
+def moveaxis(x: TensorLike, source: int, destination: int) -> JaxArray:
     """Axes moved from the positions `source` (an int or tuple) to `destination`, the others in their order."""
     return jnp.moveaxis(x, source, destination)
 
 
-def movedim(x, source, destination):
+def movedim(x: Tensor, source: int, destination: int) -> Tensor:
     """Axes moved from the positions `source` (an int or tuple) to `destination`, the others in their order."""
     return moveaxis(x, source, destination)
 
@@ -233,7 +238,7 @@ def _broadcast_to(input, shape):
     return jnp.broadcast_to(input, shape)
 
 
-def broadcast_to(input, shape):
+def broadcast_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     """The Tensor repeated to a larger shape.
 
     Args:
@@ -253,12 +258,12 @@ def broadcast_to(input, shape):
     return _broadcast_to(input, ints(shape))
 
 
-def expand(input_x, size):
+def expand(input_x: TensorLike, size: int | Sequence[int]):
     """The Tensor repeated to a larger shape; -1 keeps the size of an axis."""
     return _broadcast_to(input_x, ints(size))
 
 
-def expand_as(input, other):
+def expand_as(input: TensorLike, other: TensorLike):
     """The Tensor repeated to the shape of `other`."""
     return _broadcast_to(input, other.shape)
 
@@ -268,7 +273,7 @@ def _tile(input, dims):
     return jnp.tile(input, dims)
 
 
-def tile(input, dims):
+def tile(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """The Tensor repeated `dims` times along its axes.
 
     Args:
@@ -299,7 +304,7 @@ def _repeat(input, repeats, axis):
     return jnp.take(input, np.repeat(np.arange(size), counts), axis)
 
 
-def repeat_interleave(input, repeats, axis=None):
+def repeat_interleave(input: Tensor, repeats: int | Sequence[int] | Tensor, axis: int | None = None) -> Tensor:
     """Each element, or each slice along an axis, repeated where it stands.
 
     Args:
@@ -316,7 +321,7 @@ def repeat_interleave(input, repeats, axis=None):
     return _repeat(input, ints(repeats), axis)
 
 
-def repeat_elements(x, rep, axis=0):
+def repeat_elements(x: TensorLike, rep: Any, axis: int = 0):
     """Each slice along `axis` repeated `rep` times where it stands."""
     if not isinstance(rep, int) or isinstance(rep, bool):
         raise TypeError(f"For 'repeat_elements', 'rep' should be an int, but got {describe(rep)}.")
@@ -331,7 +336,7 @@ def _flip(input, dims):
     return jnp.flip(input, dims)
 
 
-def flip(input, dims):
+def flip(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """The order of elements reversed along the axes `dims`, a tuple.
 
     Example:
@@ -343,23 +348,23 @@ def flip(input, dims):
     return _flip(input, ints(dims))
 
 
-def reverse(x, axis):
+def reverse(x: TensorLike, axis: int | Sequence[int]):
     """The order of elements reversed along the axes `axis`, a tuple."""
     return _flip(x, ints(axis))
 
 
-def fliplr(input):
+def fliplr(input: TensorLike):
     """The order of elements reversed along the second axis."""
     return _flip(input, (1,))
 
 
-def flipud(input):
+def flipud(input: TensorLike):
     """The order of elements reversed along the first axis."""
     return _flip(input, (0,))
 
 
 @operator(int_grad=True)
-def rot90(input, k, dims):
+def rot90(input: TensorLike, k: Any, dims: int | Sequence[int]) -> JaxArray:
     """The plane of the two axes `dims` turned by k times 90 degrees, from the first axis towards the second."""
     if len(dims) != 2:
         raise ValueError(f"'dims' should be two axes, but got {dims}.")
@@ -371,7 +376,7 @@ def _roll(input, shifts, dims):
     return jnp.roll(input, shifts, dims)
 
 
-def roll(input, shifts, dims=None):
+def roll(input: Tensor, shifts: int | tuple[int, ...], dims: int | tuple[int, ...] | None = None) -> Tensor:
     """Elements moved along axes, those that leave at the end coming in at the start.
 
     Args:
@@ -389,7 +394,7 @@ def roll(input, shifts, dims=None):
 
 
 @operator(2, int_grad=(0,))
-def reverse_sequence(x, seq_lengths, seq_dim, batch_dim=0):
+def reverse_sequence(x: TensorLike, seq_lengths: TensorLike, seq_dim: int, batch_dim: int = 0) -> JaxArray:
     """The first elements of each sequence in reverse order.
 
     Args:
@@ -406,7 +411,7 @@ def reverse_sequence(x, seq_lengths, seq_dim, batch_dim=0):
     return jnp.moveaxis(out, (0, 1), (batch_dim, seq_dim))
 
 
-def shape_of(args):
+def shape_of(args: Any):
     """The shape in arguments given one by one, or as one tuple or list."""
     first = args[0] if len(args) == 1 else args
     return first if isinstance(first, (tuple, list, Tensor)) else args if builtins.len(args) != 1 else (first,)

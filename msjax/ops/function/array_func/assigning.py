@@ -1,5 +1,9 @@
 """Operators that write to Parameters."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 
 from msjax.autograd.inplace import rebind
@@ -7,6 +11,11 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.scattering import index_combine, scatter_rows
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.parameter import Parameter
+
 
 __all__ = [
     "assign", "assign_add", "assign_sub", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",
@@ -15,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def written(target, new):
+def written(target: Parameter, new: Tensor) -> Parameter:
     """Give a Tensor or Parameter a new value and return it."""
     rebind(target, new)
     return target
@@ -32,7 +41,7 @@ def _assign(variable, value):
     return jnp.broadcast_to(jnp.asarray(value), variable.shape).astype(variable.dtype)
 
 
-def assign(variable, value):
+def assign(variable: Parameter, value: Tensor) -> Parameter:
     """Give a Parameter another value.
 
     Args:
@@ -70,12 +79,12 @@ def _sub(variable, value):
     return variable - jnp.asarray(value).astype(variable.dtype)
 
 
-def assign_add(variable, value):
+def assign_add(variable: Parameter, value: Tensor) -> Parameter:
     """Add `value`, a Tensor or number, to a Parameter; returns the Parameter."""
     return written(_target(variable, "assign_add"), _add(variable, value))
 
 
-def assign_sub(variable, value):
+def assign_sub(variable: Any, value: TensorLike):
     """Subtract `value`, a Tensor or number, from a Parameter; returns the Parameter."""
     return written(_target(variable, "assign_sub"), _sub(variable, value))
 

@@ -1,6 +1,9 @@
 """Data types, shapes and sizes: conversion, and what a Tensor says of itself."""
 
+from __future__ import annotations
+
 import copy
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -10,6 +13,7 @@ from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, is_tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.typing import Number, TensorLike
 
 __all__ = [
     "array_to_scalar", "cast", "deepcopy", "depend", "dtype", "dyn_shape", "identity", "is_complex", "is_floating_point",
@@ -18,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def ints(values) -> tuple:
+def ints(values: Tensor | int | list[int] | tuple[int, ...]) -> tuple:
     """Ints of a shape or axes given as ints, a tuple, a list or a Tensor."""
     frozen = freeze(values)
     return frozen if isinstance(frozen, tuple) else (frozen,)
@@ -33,7 +37,7 @@ def _cast(input, dtype):
     return x.astype(target)
 
 
-def cast(input, dtype):
+def cast(input: Tensor | Number, dtype: Type | str) -> Tensor:
     """The elements converted to another data type; the gradient is converted back.
 
     Args:
@@ -52,12 +56,12 @@ def cast(input, dtype):
     return _cast(input, mstype.as_dtype(dtype))
 
 
-def type_as(input, other):
+def type_as(input: TensorLike, other: TensorLike):
     """The elements converted to the data type of `other`."""
     return _cast(input, other.dtype)
 
 
-def mixed_precision_cast(dst_dtype, x):
+def mixed_precision_cast(dst_dtype: Any, x: TensorLike):
     """Floating Tensors, also in nested tuples, lists and dicts, converted to a type; other values as they are."""
     if isinstance(x, Tensor):
         return cast(x, dst_dtype) if x.is_floating_point() else x
@@ -74,7 +78,7 @@ def _tensor(value, who):
     return value
 
 
-def shape(input_x) -> tuple:
+def shape(input_x: TensorLike) -> tuple:
     """The size of each axis, a tuple of ints."""
     return _tensor(input_x, "shape").shape
 
@@ -82,27 +86,27 @@ def shape(input_x) -> tuple:
 shape_ = shape
 
 
-def dyn_shape(input_x):
+def dyn_shape(input_x: TensorLike):
     """The size of each axis, as an Int64 Tensor."""
     return Tensor(list(_tensor(input_x, "dyn_shape").shape) or jnp.zeros((0,)), mstype.int64)
 
 
-def size(input_x) -> int:
+def size(input_x: TensorLike) -> int:
     """The number of elements."""
     return _tensor(input_x, "size").size
 
 
-def numel(input) -> int:
+def numel(input: TensorLike) -> int:
     """The number of elements."""
     return _tensor(input, "numel").size
 
 
-def rank(input_x) -> int:
+def rank(input_x: TensorLike) -> int:
     """The number of axes."""
     return _tensor(input_x, "rank").ndim
 
 
-def dtype(x) -> Type:
+def dtype(x: TensorLike) -> Type:
     """The data type of a Tensor."""
     return _tensor(x, "dtype").dtype
 
@@ -137,22 +141,22 @@ class TensorType:
         return f"mindspore.tensor[{self.element.code}]"
 
 
-def typeof(x):
+def typeof(x: Tensor) -> TensorType:
     """The type of a Tensor, with that of its elements, or the msjax type of another Python object."""
     return TensorType(x.dtype) if isinstance(x, Tensor) else mstype.pytype_to_dtype(type(x))
 
 
-def is_floating_point(input) -> bool:
+def is_floating_point(input: TensorLike) -> bool:
     """True if the data type is float16, bfloat16, float32 or float64."""
     return _tensor(input, "is_floating_point").is_floating_point()
 
 
-def is_complex(input) -> bool:
+def is_complex(input: TensorLike) -> bool:
     """True if the data type is complex64 or complex128."""
     return _tensor(input, "is_complex").is_complex()
 
 
-def is_nonzero(input) -> bool:
+def is_nonzero(input: TensorLike) -> bool:
     """Whether the only element is other than zero.
 
     Raises:
@@ -161,7 +165,7 @@ def is_nonzero(input) -> bool:
     return bool(_tensor(input, "is_nonzero"))
 
 
-def isconstant(x) -> bool:
+def isconstant(x: TensorLike) -> bool:
     """True unless the value is a Tensor that is not known yet, since the program is being compiled."""
     return not isinstance(x, Tensor) or known_value(x._value) is not None
 
@@ -174,19 +178,19 @@ def _identity(x):
     return jnp.asarray(x)
 
 
-def identity(x):
+def identity(x: Tensor) -> Tensor:
     """The same value; a new Tensor for a Tensor, each of them in a tuple or list."""
     if isinstance(x, (tuple, list)):
         return tuple(identity(v) for v in x)
     return _identity(x)
 
 
-def deepcopy(input_x):
+def deepcopy(input_x: TensorLike) -> Tensor:
     """A Tensor of the same data, differentiable like the Tensor itself."""
     return _identity(_tensor(input_x, "deepcopy")) if isinstance(input_x, Tensor) else copy.deepcopy(input_x)
 
 
-def depend(value, expr):
+def depend(value: TensorLike, expr: Any):
     """The first argument; the second has been computed before, as in any Python program."""
     del expr
     return value
@@ -195,7 +199,7 @@ def depend(value, expr):
 # ---- Python numbers
 
 
-def scalar_cast(input_x, input_y):
+def scalar_cast(input_x: float, input_y: Type) -> int:
     """A Python number converted as `cast` converts: an int for integer types, a float for floating ones, a bool for bool_.
 
     Example:
@@ -209,7 +213,7 @@ def scalar_cast(input_x, input_y):
     return bool(value) if kind == "b" else float(value) if kind == "f" else int(value)
 
 
-def scalar_to_tensor(input_x, dtype=mstype.float32):
+def scalar_to_tensor(input_x: TensorLike, dtype: Type = mstype.float32):
     """A number as a 0-d Tensor, Float32 by default.
 
     Raises:
@@ -220,17 +224,17 @@ def scalar_to_tensor(input_x, dtype=mstype.float32):
     return Tensor(input_x, dtype)
 
 
-def scalar_to_array(input_x):
+def scalar_to_array(input_x: TensorLike):
     """A number as a 0-d Tensor of its own type."""
     return Tensor(input_x, mstype.float32 if isinstance(input_x, float) else mstype.int32 if type(input_x) is int else None)
 
 
-def array_to_scalar(x):
+def array_to_scalar(x: TensorLike):
     """The number in a 0-d Tensor."""
     return x.item()
 
 
-def tuple_to_array(input_x):
+def tuple_to_array(input_x: TensorLike):
     """A tuple of numbers of one type as a 1-d Tensor: Int32 or Float32.
 
     Raises:

@@ -1,5 +1,10 @@
 """Operators that make Tensors. Window functions are joined in here."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
@@ -8,6 +13,12 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import as_operand
+from msjax.typing import JaxArray, Number, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.parameter import Parameter
+
 
 __all__ = [
     "arange", "eps", "eye", "fill", "fills", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "range",
@@ -30,7 +41,7 @@ def _dtype(dtype, default=mstype.float32):
     return mstype.to_jax(default if dtype is None else dtype)
 
 
-def zeros(size, dtype=None):
+def zeros(size: int | Sequence[int] | Tensor, dtype: Type | None = None) -> Tensor:
     """Zeros of a shape.
 
     Args:
@@ -47,7 +58,7 @@ def zeros(size, dtype=None):
     return wrap(jnp.zeros(_size(size), _dtype(dtype)))
 
 
-def ones(shape, dtype=None):
+def ones(shape: int | Sequence[int] | Tensor, dtype: Type | None = None) -> Tensor:
     """Ones of a shape.
 
     Args:
@@ -68,7 +79,7 @@ def _fill(value, shape, dtype):
     return jnp.full(shape, jnp.asarray(value).astype(mstype.to_jax(dtype)))
 
 
-def full(size, fill_value, *, dtype=None):
+def full(size: int | Sequence[int], fill_value: Number | Tensor, *, dtype: Type | None = None) -> Tensor:
     """One value in a shape.
 
     Args:
@@ -87,7 +98,7 @@ def full(size, fill_value, *, dtype=None):
     return _fill(fill_value, _size(size), mstype.as_dtype(dtype))
 
 
-def fill(type, shape, value):
+def fill(type: Type, shape: tuple[int, ...], value: Number | Tensor) -> Tensor:
     """One value in a shape, as a given data type.
 
     Args:
@@ -104,7 +115,7 @@ def fill(type, shape, value):
     return full(shape, value, dtype=type)
 
 
-def fills(x, value):
+def fills(x: Tensor, value: float) -> Tensor:
     """One value in the shape and dtype of `x`.
 
     Example:
@@ -118,7 +129,7 @@ def fills(x, value):
     return full(x.shape, value, dtype=x.dtype)
 
 
-def full_like(input, fill_value, *, dtype=None):
+def full_like(input: Tensor, fill_value: int, *, dtype: Type | None = None) -> Tensor:
     """One value in the shape and, by default, dtype of another Tensor.
 
     Example:
@@ -130,7 +141,7 @@ def full_like(input, fill_value, *, dtype=None):
     return full(input.shape, fill_value, dtype=input.dtype if dtype is None else dtype)
 
 
-def zeros_like(input, *, dtype=None):
+def zeros_like(input: Parameter | Tensor, *, dtype: Type | None = None) -> Tensor:
     """Zeros of another Tensor's shape and, by default, dtype.
 
     Example:
@@ -142,7 +153,7 @@ def zeros_like(input, *, dtype=None):
     return zeros(input.shape, input.dtype if dtype is None else dtype)
 
 
-def ones_like(input, *, dtype=None):
+def ones_like(input: Tensor, *, dtype: Type | None = None) -> Tensor:
     """Ones of another Tensor's shape and, by default, dtype.
 
     Example:
@@ -154,7 +165,7 @@ def ones_like(input, *, dtype=None):
     return ones(input.shape, input.dtype if dtype is None else dtype)
 
 
-def eye(n, m=None, dtype=None):
+def eye(n: int, m: int | None = None, dtype: Type | None = None) -> Tensor:
     """Ones on the diagonal, zeros elsewhere.
 
     Args:
@@ -183,7 +194,9 @@ def _plain(value, what):
     raise TypeError(f"For '{what}', numbers are expected, but got {describe(value)}.")
 
 
-def arange(start=0, end=None, step=1, *, dtype=None):
+def arange(
+    start: Number | Tensor = 0, end: Number | Tensor | None = None, step: Number | Tensor = 1, *, dtype: Type | None = None
+) -> Tensor:
     """Numbers from `start` up to, without, `end`.
 
     Args:
@@ -210,7 +223,7 @@ def arange(start=0, end=None, step=1, *, dtype=None):
     return wrap(jnp.arange(start, end, step, dtype=_dtype(dtype, default)))
 
 
-def range(start, end, step, maxlen=1000000):
+def range(start: int, end: int, step: int, maxlen: int = 1000000) -> Tensor:
     """Numbers from `start` up to, without, `end`; see `arange`.
 
     Raises:
@@ -238,7 +251,7 @@ def _linspace(start, end, steps):
     return jnp.linspace(start.astype(dtype), end.astype(dtype), steps, dtype=dtype)
 
 
-def linspace(start, end, steps):
+def linspace(start: Number | Tensor, end: Number | Tensor, steps: int | Tensor) -> Tensor:
     """`steps` numbers at equal distances, from `start` to `end`, both included.
 
     Args:
@@ -266,7 +279,7 @@ def _logspace(start, end, steps, base, dtype):
     return jnp.logspace(as_operand(start), as_operand(end), steps, base=base, dtype=mstype.to_jax(dtype))
 
 
-def logspace(start, end, steps, base=10, *, dtype=mstype.float32):
+def logspace(start: Number | Tensor, end: Number | Tensor, steps: int, base: int = 10, *, dtype: Type = mstype.float32) -> Tensor:
     """`steps` powers of `base`, with exponents at equal distances from `start` to `end`.
 
     Args:
@@ -285,7 +298,7 @@ def logspace(start, end, steps, base=10, *, dtype=mstype.float32):
 
 
 @operator(name="vander", int_grad=True)
-def vander(x, N=None):
+def vander(x: TensorLike, N: int | None = None) -> JaxArray:
     """The Vandermonde matrix: the powers N - 1, ..., 1, 0 of each element of a vector.
 
     Args:
@@ -303,7 +316,7 @@ def vander(x, N=None):
     return jnp.vander(x, N)
 
 
-def eps(x):
+def eps(x: Tensor) -> Tensor:
     """A Tensor of the shape and dtype of `x`, filled with the least step above 1 in that dtype.
 
     Example:

@@ -1,5 +1,9 @@
 """Operators on diagonals and triangles of matrices."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -8,6 +12,11 @@ from msjax.common.arrays import as_array
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.typing import JaxArray, Number, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = [
     "diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "fill_diagonal", "matrix_band_part", "matrix_diag",
@@ -16,7 +25,7 @@ __all__ = [
 
 
 @operator(name="Diag", int_grad=True)
-def diag(input):
+def diag(input: TensorLike) -> JaxArray:
     """A matrix with a vector on its diagonal; for more axes, zeros but for ``out[i..., i...] = input[i...]``.
 
     Example:
@@ -30,13 +39,13 @@ def diag(input):
 
 
 @operator(int_grad=True)
-def diagflat(input, offset=0):
+def diagflat(input: TensorLike, offset: int = 0) -> JaxArray:
     """A matrix with the flattened Tensor on its diagonal number `offset`."""
     return jnp.diagflat(input, offset)
 
 
 @operator(int_grad=True)
-def diag_embed(input, offset=0, dim1=-2, dim2=-1):
+def diag_embed(input: TensorLike, offset: int = 0, dim1: int = -2, dim2: int = -1) -> JaxArray:
     """The last axis laid on the diagonal `offset` of new matrices, in the axes `dim1` and `dim2` of the result."""
     size = input.shape[-1] + abs(offset)
     at = np.arange(input.shape[-1])
@@ -46,7 +55,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
 
 
 @operator(int_grad=True)
-def diagonal(input, offset=0, dim1=0, dim2=1):
+def diagonal(input: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> JaxArray:
     """The diagonal number `offset` of the matrices in the axes `dim1` and `dim2`, as the last axis."""
     if input.ndim < 2:
         raise ValueError(f"The Tensor should have at least two axes, but its shape is {input.shape}.")
@@ -54,7 +63,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
 
 
 @operator(2, int_grad=True)
-def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
+def diagonal_scatter(input: TensorLike, src: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> JaxArray:
     """`input` with `src` in the place of its diagonal number `offset`."""
     x = jnp.moveaxis(input, (dim1, dim2), (-2, -1))
     at = np.arange(src.shape[-1])
@@ -63,7 +72,7 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 
 
 @operator(int_grad=(0,))
-def fill_diagonal(input, fill_value, wrap=False):
+def fill_diagonal(input: TensorLike, fill_value: Number, wrap: bool = False) -> JaxArray:
     """`input` with one value on its main diagonal.
 
     Args:
@@ -82,7 +91,7 @@ def fill_diagonal(input, fill_value, wrap=False):
 
 
 @operator(int_grad=True)
-def tril(input, diagonal=0):
+def tril(input: TensorLike, diagonal: int = 0) -> JaxArray:
     """The lower triangle of matrices up to the diagonal number `diagonal`, zeros elsewhere.
 
     Example:
@@ -96,7 +105,7 @@ def tril(input, diagonal=0):
 
 
 @operator(int_grad=True)
-def triu(input, diagonal=0):
+def triu(input: TensorLike, diagonal: int = 0) -> JaxArray:
     """The upper triangle of matrices from the diagonal number `diagonal` on, zeros elsewhere.
 
     Example:
@@ -109,12 +118,12 @@ def triu(input, diagonal=0):
     return jnp.triu(input, diagonal)
 
 
-def tril_indices(row, col, offset=0, *, dtype=mstype.int64):
+def tril_indices(row: TensorLike, col: TensorLike, offset: int = 0, *, dtype: Type = mstype.int64):
     """Rows and columns, as a Tensor of shape (2, n), of the lower triangle of a (row, col) matrix."""
     return wrap(as_array(np.stack(np.tril_indices(row, offset, col)), dtype))
 
 
-def triu_indices(row, col, offset=0, *, dtype=mstype.int64):
+def triu_indices(row: TensorLike, col: TensorLike, offset: int = 0, *, dtype: Type = mstype.int64):
     """Rows and columns, as a Tensor of shape (2, n), of the upper triangle of a (row, col) matrix."""
     return wrap(as_array(np.stack(np.triu_indices(row, offset, col)), dtype))
 
@@ -130,7 +139,7 @@ def _band(x, lower, upper):
     return jnp.where(keep, x, jnp.zeros((), x.dtype))
 
 
-def matrix_band_part(x, lower, upper):
+def matrix_band_part(x: Tensor, lower: int, upper: int):
     """Matrices with zeros but for a band around the diagonal.
 
     Args:
@@ -197,7 +206,14 @@ def _size(value):
     return value.item() if isinstance(value, Tensor) else value
 
 
-def matrix_diag(x, k=0, num_rows=-1, num_cols=-1, padding_value=0, align="RIGHT_LEFT"):
+def matrix_diag(
+    x: Tensor,
+    k: int | tuple[int, ...] = 0,
+    num_rows: int = -1,
+    num_cols: int = -1,
+    padding_value: Number = 0,
+    align: str = "RIGHT_LEFT",
+):
     """Matrices with given diagonals.
 
     Args:
@@ -220,7 +236,7 @@ def matrix_diag(x, k=0, num_rows=-1, num_cols=-1, padding_value=0, align="RIGHT_
     return _put_diagonals(empty, x, k, _checked_align(align))
 
 
-def matrix_diag_part(x, k, padding_value, align="RIGHT_LEFT"):
+def matrix_diag_part(x: Tensor, k: int | tuple[int, ...], padding_value: Number | Tensor, align: str = "RIGHT_LEFT"):
     """The diagonals of matrices; shorter ones are filled up.
 
     Args:
@@ -232,7 +248,7 @@ def matrix_diag_part(x, k, padding_value, align="RIGHT_LEFT"):
     return _get_diagonals(x, padding_value, _diagonals(k), _checked_align(align))
 
 
-def matrix_set_diag(x, diagonal, k=0, align="RIGHT_LEFT"):
+def matrix_set_diag(x: TensorLike, diagonal: Any, k: int = 0, align: str = "RIGHT_LEFT"):
     """Matrices with other diagonals; the arguments are those of `matrix_diag`."""
     if not isinstance(diagonal, Tensor):
         raise TypeError(f"For 'matrix_set_diag', 'diagonal' should be a Tensor, but got {describe(diagonal)}.")

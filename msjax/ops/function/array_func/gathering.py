@@ -1,5 +1,10 @@
 """Operators that pick elements out by index."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,11 +14,12 @@ from msjax.common.tensor import Tensor
 from msjax.context import SETTINGS
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["embedding", "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "take"]
 
 
-def check_indices(indices, size, who, lowest=None):
+def check_indices(indices: Tensor, size: int, who: str, lowest: int | None = None) -> None:
     """Raise if indices are out of range and that can be seen without waiting for an accelerator."""
     if not isinstance(indices, Tensor):
         return
@@ -40,7 +46,7 @@ def _axis_of(tensor, axis, who):
     return axis
 
 
-def integers(value, who, name="index"):
+def integers(value: Tensor, who: str, name: str = "index") -> Tensor:
     """The value as a Tensor of integers; TypeError for another one."""
     value = value if isinstance(value, Tensor) else Tensor(value)
     if value.dtype.kind not in "iu":
@@ -58,7 +64,7 @@ def _gather(x, indices, axis, batch_dims):
     return take(x, indices)
 
 
-def gather(input_params, input_indices, axis, batch_dims=0):
+def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: int = 0):
     """Slices along an axis, picked by index.
 
     Args:
@@ -93,7 +99,7 @@ def gather(input_params, input_indices, axis, batch_dims=0):
     return _gather(input_params, indices, axis, batch_dims)
 
 
-def index_select(input, axis, index):
+def index_select(input: Tensor, axis: int, index: Tensor) -> Tensor:
     """Slices along an axis, picked by a vector of integers.
 
     Example:
@@ -111,7 +117,7 @@ def index_select(input, axis, index):
     return _gather(input, index if index.ndim else index.reshape((1,)), axis % input.ndim, 0)
 
 
-def take(input, index):
+def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements of the flattened Tensor, picked by index, in the shape of `index`."""
     index = integers(index, "take")
     check_indices(index, input.size, "take")
@@ -126,7 +132,7 @@ def _gather_d(x, index, dim):
     return jnp.take_along_axis(x, index, axis=dim)
 
 
-def gather_d(x, dim, index):
+def gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """Elements picked along an axis, by an index for each place of the result.
 
     Args:
@@ -157,13 +163,13 @@ def gather_d(x, dim, index):
     return _gather_d(x, index, dim)
 
 
-def gather_elements(input, dim, index):
+def gather_elements(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Elements picked along an axis, by an index for each place of the result; the same as `gather_d`."""
     return gather_d(input, dim, index)
 
 
 @operator(2, int_grad=(0,))
-def take_along_axis(arr, indices, axis):
+def take_along_axis(arr: TensorLike, indices: TensorLike, axis: int | Sequence[int]) -> JaxArray:
     """Elements picked along an axis, by an index for each place; other axes are broadcast."""
     return jnp.take_along_axis(arr, indices, axis)
 
@@ -173,7 +179,7 @@ def _gather_nd(x, indices):
     return x[tuple(jnp.moveaxis(indices, -1, 0))]
 
 
-def gather_nd(input_x, indices):
+def gather_nd(input_x: Tensor, indices: Tensor) -> Tensor:
     """Slices picked by rows of indices, one number for each of the first axes.
 
     Args:
@@ -205,7 +211,7 @@ def _lookup(table, indices):
     return jnp.where(inside.reshape(inside.shape + (1,) * (table.ndim - 1)), rows, jnp.zeros((), table.dtype))
 
 
-def embedding_lookup(input_params, input_indices, offset=0):
+def embedding_lookup(input_params: Any, input_indices: Any, offset: int = 0):
     """Rows of a table, by index less `offset`; zeros for an index outside of the table."""
     indices = integers(input_indices, "EmbeddingLookup", "input_indices")
     offset = freeze(offset)
@@ -229,7 +235,14 @@ def _embed(weight, ids, padding_idx, max_norm, norm_type, scale):
     return rows if share is None else rows * share + jax.lax.stop_gradient(rows * (1 - share))
 
 
-def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False):
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+) -> Tensor:
     """Rows of a table, looked up by number.
 
     Args:

@@ -4,6 +4,11 @@ Integers and the starts of slices are operands of the compiled program, not part
 rows or batches compiles once.
 """
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -238,13 +243,13 @@ def _widen(mask, x):
     return mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
 
 
-def getitem(self, index):
+def getitem(self: Any, index: int | tuple[Any, ...] | tuple[int, ...]) -> Tensor:
     """Part of a Tensor: ints, slices, None, ..., lists, integer and Bool Tensors, as in numpy."""
     parsed = _Index(index, self._value.shape)
     return apply(_GETITEM, (self, *parsed.operands), parsed.key)
 
 
-def setitem(self, index, value):
+def setitem(self: Any, index: int | tuple[int, ...], value: float) -> None:
     """Write into part of a Tensor: it gets a new value with that part replaced."""
     if isinstance(value, (list, tuple)):
         value = Tensor(value)
@@ -271,7 +276,7 @@ def _put(x, value, *rest):
 _INDEX_PUT = Op("IndexPut", _put, int_grad=(0, 1))
 
 
-def index_put(x, indices, values, accumulate=False):
+def index_put(x: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False):
     """A Tensor with values put in, or added, at indices.
 
     Args:

@@ -1,6 +1,10 @@
 """Operators that join Tensors: concat, stack, grids and the like."""
 
+from __future__ import annotations
+
 import itertools
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +21,9 @@ __all__ = [
 ]  # fmt: skip
 
 
-def tensors_of(values, who):
+def tensors_of(
+    values: list[Tensor] | tuple[Tensor, ...], who: str
+) -> list[Tensor] | tuple[Tensor, Tensor, Tensor] | tuple[Tensor, Tensor]:
     """The values, if they are a tuple or list of Tensors; TypeError otherwise, ValueError if it is empty."""
     if isinstance(values, Tensor) or not isinstance(values, (tuple, list)) or not values:
         kind = ValueError if isinstance(values, (tuple, list)) else TypeError
@@ -48,7 +54,7 @@ _BLOCK_DIAG = _joiner("block_diag", lambda arrays, _: jax.scipy.linalg.block_dia
 _MESHGRID = Op("Meshgrid", lambda *args: tuple(jnp.meshgrid(*args[:-1], indexing=args[-1])), int_grad=True)
 
 
-def concat(tensors, axis=0):
+def concat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     """Tensors joined along an axis that they have.
 
     Args:
@@ -69,12 +75,12 @@ def concat(tensors, axis=0):
     return apply(_CONCAT, tensors_of(tensors, "concat"), (freeze(axis),))
 
 
-def cat(tensors, axis=0):
+def cat(tensors: tuple[Tensor, ...], axis: int = 0) -> Tensor:
     """Tensors joined along an axis that they have; the same as `concat`."""
     return apply(_CONCAT, tensors_of(tensors, "cat"), (freeze(axis),))
 
 
-def stack(tensors, axis=0):
+def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis.
 
     Args:
@@ -95,32 +101,32 @@ def stack(tensors, axis=0):
     return apply(_STACK, tensors_of(tensors, "stack"), (freeze(axis),))
 
 
-def hstack(tensors):
+def hstack(tensors: Sequence[Tensor]):
     """Tensors joined along the second axis; 1-d ones along their only axis."""
     return apply(_HSTACK, tensors_of(tensors, "hstack"), (None,))
 
 
-def vstack(inputs):
+def vstack(inputs: Any):
     """Tensors joined along the first axis; 1-d ones as rows."""
     return apply(_VSTACK, tensors_of(inputs, "vstack"), (None,))
 
 
-def row_stack(tensors):
+def row_stack(tensors: Sequence[Tensor]):
     """Tensors joined along the first axis; 1-d ones as rows."""
     return apply(_VSTACK, tensors_of(tensors, "row_stack"), (None,))
 
 
-def dstack(tensors):
+def dstack(tensors: Sequence[Tensor]):
     """Tensors joined along the third axis, which is added where it is missing."""
     return apply(_DSTACK, tensors_of(tensors, "dstack"), (None,))
 
 
-def column_stack(tensors):
+def column_stack(tensors: Sequence[Tensor]):
     """Tensors joined along the second axis; 1-d ones as columns."""
     return apply(_COLUMN_STACK, tensors_of(tensors, "column_stack"), (None,))
 
 
-def block_diag(*inputs):
+def block_diag(*inputs: Any) -> Tensor:
     """Matrices (or vectors, as rows) along the diagonal of a larger matrix of zeros.
 
     Example:
@@ -133,7 +139,7 @@ def block_diag(*inputs):
     return apply(_BLOCK_DIAG, inputs, (None,))
 
 
-def meshgrid(*inputs, indexing="xy"):
+def meshgrid(*inputs: Tensor, indexing: str = "xy") -> tuple[Tensor, Tensor]:
     """Grids of coordinates from vectors.
 
     Args:
@@ -175,7 +181,7 @@ def _product(*arrays):
 _CARTESIAN = Op("cartesian_prod", _product, int_grad=True)
 
 
-def cartesian_prod(*inputs):
+def cartesian_prod(*inputs: Any):
     """All combinations of one element of each vector, a row for each."""
     out = apply(_CARTESIAN, inputs)
     return out if len(inputs) > 1 else out.reshape(-1, 1)
@@ -186,7 +192,7 @@ _TAKE_ROWS = Op(
 )
 
 
-def combinations(input, r=2, with_replacement=False):
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False):
     """All choices of `r` elements of a vector, in its order, a row for each.
 
     Args:

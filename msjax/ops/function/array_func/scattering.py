@@ -1,5 +1,10 @@
 """Operators that put elements into a new Tensor by index."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +15,11 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.function.array_func.casting import ints
+from msjax.typing import JaxArray, Number, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.parameter import Parameter
+
 
 __all__ = [
     "index_add", "index_fill", "inplace_add", "inplace_index_add", "inplace_sub", "inplace_update", "scatter", "scatter_nd",
@@ -79,7 +89,7 @@ _COMBINE = {
 }
 
 
-def combine(how, x, updates, index):
+def combine(how: str, x: TensorLike, updates: TensorLike, index: tuple[JaxArray, ...] | tuple[np.ndarray, JaxArray]) -> JaxArray:
     """x with updates put in at a jax index, combined as `how` says: update, add, sub, mul, div, max or min."""
     shape = jax.eval_shape(lambda v: v[index], x).shape
     return _COMBINE[how](x, jnp.broadcast_to(updates.astype(x.dtype), shape), index)
@@ -103,7 +113,7 @@ def _checked_updates(x, indices, updates):
 
 
 @operator(3, name="TensorScatter", int_grad=(0, 2))
-def scatter_rows(x, indices, updates, how):
+def scatter_rows(x: TensorLike, indices: TensorLike, updates: TensorLike, how: str) -> JaxArray:
     """x with updates put in at rows of indices."""
     index = _nd_index(x, indices)
     _checked_updates(x, indices, updates)
@@ -152,7 +162,7 @@ def _scatter_nd(indices, updates, shape):
     return x.at[_nd_index(x, indices)].add(updates)
 
 
-def scatter_nd(indices, updates, shape):
+def scatter_nd(indices: Tensor, updates: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Zeros of a shape with `updates` added at the places that rows of `indices` name.
 
     Args:
@@ -180,7 +190,7 @@ def _along_axis(index, axis):
 
 
 @operator(3, name="TensorScatterElements", int_grad=(0, 2))
-def scatter_along(x, index, src, axis, how):
+def scatter_along(x: TensorLike, index: TensorLike, src: TensorLike, axis: int, how: str) -> JaxArray:
     """x with src put in along an axis, at an index for each element."""
     if not x.ndim == index.ndim or (src.ndim and src.ndim != index.ndim):
         raise ValueError(
@@ -193,7 +203,7 @@ def scatter_along(x, index, src, axis, how):
     return combine(how, x, src, _along_axis(index, axis))
 
 
-def scatter(input, axis, index, src):
+def scatter(input: Tensor, axis: int, index: Tensor, src: Tensor | Number) -> Tensor:
     """`input` with `src` put in along an axis, at an index for each element.
 
     Args:
@@ -226,7 +236,7 @@ _REDUCTIONS = {
 }
 
 
-def tensor_scatter_elements(input_x, indices, updates, axis=0, reduction="none"):
+def tensor_scatter_elements(input_x: Tensor, indices: Tensor, updates: Tensor, axis: int = 0, reduction: str = "none") -> Tensor:
     """`input_x` with `updates` put in, or added, along an axis, at an index for each element.
 
     Args:
@@ -252,12 +262,14 @@ def _at(axis, ndim, index):
 
 
 @operator(3, name="IndexAdd", int_grad=(0, 2))
-def index_combine(x, indices, updates, axis, how):
+def index_combine(x: TensorLike, indices: TensorLike, updates: TensorLike, axis: int, how: str) -> JaxArray:
     """x with whole slices along an axis combined with updates."""
     return combine(how, x, updates, _at(axis, x.ndim, indices))
 
 
-def index_add(x, indices, y, axis, use_lock=True, check_index_bound=True):
+def index_add(
+    x: Parameter | Tensor, indices: Tensor, y: Tensor, axis: int, use_lock: bool = True, check_index_bound: bool = True
+) -> Tensor:
     """`x` with slices of `y` added to its slices number `indices` along an axis.
 
     Args:
@@ -277,7 +289,7 @@ def _index_fill(x, index, value, axis):
     return x.at[_at(axis, x.ndim, index)].set(jnp.asarray(value).astype(x.dtype))
 
 
-def index_fill(x, axis, index, value):
+def index_fill(x: TensorLike, axis: int | Sequence[int], index: TensorLike, value: TensorLike):
     """`x` with one value in its slices number `index` along an axis.
 
     Raises:
@@ -293,21 +305,21 @@ def _rows(indices):
     return Tensor([indices] if isinstance(indices, int) else indices, mstype.int32)
 
 
-def inplace_update(x, v, indices):
+def inplace_update(x: TensorLike, v: Any, indices: TensorLike):
     """`x` with its rows number `indices` (an int, tuple or Tensor) replaced by those of `v`, as a new Tensor."""
     return index_combine(x, _rows(indices), v, 0, "update")
 
 
-def inplace_add(x, v, indices):
+def inplace_add(x: TensorLike, v: Any, indices: TensorLike):
     """`x` with the rows of `v` added to its rows number `indices` (an int or tuple), as a new Tensor."""
     return index_combine(x, _rows(indices), v, 0, "add")
 
 
-def inplace_sub(x, v, indices):
+def inplace_sub(x: TensorLike, v: Any, indices: TensorLike):
     """`x` with the rows of `v` subtracted from its rows number `indices` (an int or tuple), as a new Tensor."""
     return index_combine(x, _rows(indices), v, 0, "sub")
 
 
-def inplace_index_add(var, indices, updates, axis):
+def inplace_index_add(var: TensorLike, indices: TensorLike, updates: Any, axis: int | Sequence[int]):
     """`var` with `updates` added to its slices number `indices` along an axis, as a new Tensor."""
     return index_combine(var, indices, updates, axis, "add")

@@ -1,5 +1,10 @@
 """Operators that search and count."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,6 +17,11 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.function.array_func.casting import ints
 from msjax.ops.function.array_func.sorting import checked, known_array
+from msjax.typing import JaxArray, Number, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = ["bincount", "bucketize", "coalesce", "histc", "searchsorted"]
 
@@ -30,7 +40,15 @@ def _searchsorted(sequence, values, sorter, right, index_dtype):
     return found.astype(mstype.to_jax(index_dtype))
 
 
-def searchsorted(sorted_sequence, values, *, out_int32=False, right=False, side=None, sorter=None):
+def searchsorted(
+    sorted_sequence: Tensor,
+    values: Tensor,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
     """Where values would go in a sorted sequence.
 
     Args:
@@ -63,7 +81,7 @@ def searchsorted(sorted_sequence, values, *, out_int32=False, right=False, side=
     return _searchsorted(sorted_sequence, values, sorter, right or side == "right", dtype)
 
 
-def bucketize(input, boundaries, *, right=False):
+def bucketize(input: Tensor, boundaries: tuple[Number, ...] | list[Number], *, right: bool = False) -> Tensor:
     """For each element, the number of the bucket between ascending boundaries that it falls into, as Int32.
 
     Args:
@@ -86,7 +104,7 @@ def bucketize(input, boundaries, *, right=False):
 _COUNT = operator(2, name="Bincount", int_grad=(1,))(lambda input, weights, length: jnp.bincount(input, weights, length=length))
 
 
-def bincount(input, weights=None, minlength=0):
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 on occurs, or the sum of the weights of its occurrences, as Float32.
 
     Args:
@@ -136,7 +154,7 @@ def _histc(input, bins, min, max):
     return jnp.zeros(bins, jnp.int32).at[at].add(1, mode="drop").astype(jnp.int32 if kind in "biu" else input.dtype)
 
 
-def histc(input, bins=100, min=0.0, max=0.0):
+def histc(input: Tensor, bins: int = 100, min: Number = 0.0, max: Number = 0.0) -> Tensor:
     """How many elements fall into each of `bins` equal intervals from `min` to `max`.
 
     Args:
@@ -165,7 +183,7 @@ def histc(input, bins=100, min=0.0, max=0.0):
     return _histc(checked(input, "histc"), bins, float(min), float(max))
 
 
-def histogram_fixed_width(x, range_, nbins, dtype=mstype.int32):
+def histogram_fixed_width(x: TensorLike, range_: Any, nbins: Any, dtype: Type = mstype.int32):
     """How many elements fall into each of `nbins` equal intervals of a range; those outside count in the first or last."""
     low, high = range_.tolist() if isinstance(range_, Tensor) else range_
     if nbins <= 0 or low >= high:
@@ -183,13 +201,13 @@ def _fixed_width(x, nbins, low, high, dtype):
 # ---- positions
 
 
-def bound(sequence, values, right, dtype):
+def bound(sequence: Any, values: Any, right: Any, dtype: Type):
     """Where values would go in the rows of a sorted matrix, before (or after) equal elements."""
     return _searchsorted(sequence, values, None, right, dtype)
 
 
 @operator(differentiable=False)
-def nth_element(x, n, largest):
+def nth_element(x: TensorLike, n: int, largest: Any) -> JaxArray:
     """The element number `n` of each sorted row."""
     ordered = jnp.sort(x, -1)
     return ordered[..., ordered.shape[-1] - 1 - n if largest else n]
@@ -200,12 +218,12 @@ def _unravel(indices, dims):
     return jnp.stack(jnp.unravel_index(indices.ravel(), dims), -1).astype(indices.dtype)
 
 
-def unravel_index(indices, dims):
+def unravel_index(indices: TensorLike, dims: int | Sequence[int]):
     """One row of positions for each index into a flattened Tensor of shape `dims`."""
     return _unravel(indices, ints(dims))
 
 
-def invert_permutation(input_x):
+def invert_permutation(input_x: TensorLike):
     """The permutation that undoes one, both as tuples of ints.
 
     Raises:
@@ -222,14 +240,14 @@ def invert_permutation(input_x):
     return tuple(inverse)
 
 
-def list_difference(x, y, out_idx=mstype.int32):
+def list_difference(x: TensorLike, y: TensorLike, out_idx: Type = mstype.int32) -> tuple[Tensor, Tensor]:
     """The elements of `x` that `y` lacks, and where they are."""
     array = known_array(x, "ListDiff")
     at = np.flatnonzero(~np.isin(array, known_array(y, "ListDiff")))
     return wrap(as_array(array[at])), wrap(as_array(at, out_idx))
 
 
-def coalesce(x_indices, x_values, x_shape):
+def coalesce(x_indices: Tensor, x_values: Tensor, x_shape: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """A sparse Tensor with the values of equal indices added up.
 
     Args:

@@ -1,5 +1,7 @@
 """Operators on segments: groups of elements."""
 
+from __future__ import annotations
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -57,7 +59,7 @@ unsorted_segment_min = _segments("min", "The smallest value (the highest number 
 _segment_sum = _segments("add", "The sum", "unsorted_segment_sum")
 
 
-def unsorted_segment_sum(input_x, segment_ids, num_segments):
+def unsorted_segment_sum(input_x: Tensor, segment_ids: Tensor, num_segments: int) -> Tensor:
     """The sum over the elements of each segment.
 
     Args:

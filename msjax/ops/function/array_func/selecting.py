@@ -1,5 +1,7 @@
 """Operators that choose elements by a condition: where, masks, one-hot rows."""
 
+from __future__ import annotations
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -10,6 +12,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import is_number, promote
+from msjax.typing import JaxArray, Number, TensorLike
 
 __all__ = [
     "argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "one_hot", "select", "sequence_mask", "where",
@@ -21,7 +24,7 @@ def _where(condition, input, other):
     return jnp.where(jnp.asarray(condition).astype(bool), *promote(input, other))
 
 
-def where(condition, input=None, other=None):
+def where(condition: Tensor, input: Tensor | Number | None = None, other: Tensor | Number | None = None) -> Tensor:
     """`input` where the condition holds, `other` elsewhere.
 
     Args:
@@ -51,7 +54,7 @@ def _select(condition, input, other):
     return jnp.where(condition, *promote(input, other))
 
 
-def select(condition, input, other):
+def select(condition: Tensor, input: Tensor, other: float) -> Tensor:
     """`input` where the condition holds, `other` elsewhere; a number is taken in the other one's data type."""
     if not isinstance(condition, Tensor):
         raise TypeError(f"For 'select', 'condition' should be a Tensor of Bools, but got {describe(condition)}.")
@@ -72,7 +75,7 @@ def _masked_fill(input_x, mask, value):
     return jnp.where(mask, jnp.asarray(value).astype(input_x.dtype), input_x)
 
 
-def masked_fill(input_x, mask, value):
+def masked_fill(input_x: Tensor, mask: Tensor, value: Number | Tensor) -> Tensor:
     """`input_x` with `value` where the mask is true.
 
     Args:
@@ -97,7 +100,7 @@ def masked_fill(input_x, mask, value):
 _PICK = Op("MaskedSelect", lambda x, at, shape: jnp.broadcast_to(x, shape).ravel()[at], int_grad=(0,))
 
 
-def masked_select(input, mask):
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where the mask is true, as a vector.
 
     Args:
@@ -123,7 +126,7 @@ def masked_select(input, mask):
 
 
 @operator(3, int_grad=(0, 2))
-def masked_scatter(input, mask, source):
+def masked_scatter(input: TensorLike, mask: TensorLike, source: TensorLike) -> JaxArray:
     """`input` with the elements of `source`, in order, where the mask is true.
 
     Args:
@@ -144,7 +147,7 @@ def _int64(array):
     return wrap(as_array(array, mstype.int64))
 
 
-def nonzero(input, *, as_tuple=False):
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor:
     """The positions of elements other than zero.
 
     Args:
@@ -172,7 +175,7 @@ def nonzero(input, *, as_tuple=False):
     return _int64(np.argwhere(known))
 
 
-def argwhere(input):
+def argwhere(input: TensorLike):
     """The positions of elements other than zero, one row for each; see `nonzero`."""
     return nonzero(input)
 
@@ -188,7 +191,7 @@ def _one_hot(indices, on_value, off_value, depth, axis, dtype):
     return jnp.where(jnp.expand_dims(indices, axis) == numbers, on, off)
 
 
-def one_hot(indices, depth, on_value=1, off_value=0, axis=-1):
+def one_hot(indices: Tensor, depth: int, on_value: Number | Tensor = 1, off_value: Number | Tensor = 0, axis: int = -1) -> Tensor:
     """A new axis with `on_value` at the position that the index names, `off_value` elsewhere.
 
     Args:
@@ -230,7 +233,7 @@ def _sequence_mask(lengths, maxlen):
     return jnp.arange(maxlen, dtype=lengths.dtype) < lengths[..., None]
 
 
-def sequence_mask(lengths, maxlen=None):
+def sequence_mask(lengths: Tensor, maxlen: int | None = None) -> Tensor:
     """True at the first `lengths[i]` positions of each row.
 
     Args:

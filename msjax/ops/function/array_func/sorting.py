@@ -1,5 +1,9 @@
 """Operators that sort, search and count."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,11 +13,16 @@ from msjax.common.arrays import as_array, concrete
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = ["argsort", "intopk", "msort", "sort", "top_k", "topk", "unique", "unique_consecutive", "unique_with_pad"]
 
 
-def checked(value, who, name="input"):
+def checked(value: Tensor, who: str, name: str = "input") -> Tensor:
     """The value, if it is a Tensor; TypeError otherwise."""
     if not isinstance(value, Tensor):
         raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
@@ -25,7 +34,7 @@ def _order(x, axis, descending):
 
 
 @operator(name="Sort", int_grad=(0,))
-def sort_with_indices(input_x, axis, descending, index_dtype):
+def sort_with_indices(input_x: TensorLike, axis: int, descending: bool, index_dtype: Type) -> tuple[JaxArray, JaxArray]:
     """(the elements sorted along an axis, where each came from)."""
     if input_x.ndim == 0:
         return input_x, jnp.zeros((), mstype.to_jax(index_dtype))
@@ -33,7 +42,7 @@ def sort_with_indices(input_x, axis, descending, index_dtype):
     return jnp.take_along_axis(input_x, order, axis), order.astype(mstype.to_jax(index_dtype))
 
 
-def sort(input_x, axis=-1, descending=False):
+def sort(input_x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
     """The elements sorted along an axis.
 
     Args:
@@ -66,12 +75,12 @@ def _axis_and_flag(axis, descending, who):
 
 
 @operator(differentiable=False)
-def argsort_as(input, axis, descending, index_dtype):
+def argsort_as(input: TensorLike, axis: int, descending: bool, index_dtype: Type) -> JaxArray:
     """Where each element of the sorted Tensor comes from."""
     return _order(input, axis, descending).astype(mstype.to_jax(index_dtype))
 
 
-def argsort(input, axis=-1, descending=False):
+def argsort(input: Tensor, axis: int = -1, descending: bool = False) -> Tensor:
     """Where each element of the Tensor sorted along `axis` comes from, as Int32.
 
     Example:
@@ -83,13 +92,13 @@ def argsort(input, axis=-1, descending=False):
     return argsort_as(checked(input, "argsort"), *_axis_and_flag(axis, descending, "argsort"), mstype.int32)
 
 
-def msort(input):
+def msort(input: TensorLike):
     """The elements sorted along the first axis."""
     return sort(input, 0)[0]
 
 
 @operator(name="TopK", int_grad=(0,))
-def top_along(input, k, dim, largest, index_dtype):
+def top_along(input: TensorLike, k: int, dim: int, largest: bool, index_dtype: Type) -> tuple[JaxArray, JaxArray]:
     """(the k largest or smallest elements along an axis in order, where each came from)."""
     if input.ndim == 0:
         return input, jnp.zeros((), mstype.to_jax(index_dtype))
@@ -102,7 +111,7 @@ def top_along(input, k, dim, largest, index_dtype):
     return jnp.take_along_axis(input, at, dim), at.astype(mstype.to_jax(index_dtype))
 
 
-def topk(input, k, dim=None, largest=True, sorted=True):
+def topk(input: Tensor, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The largest elements along an axis.
 
     Args:
@@ -139,7 +148,7 @@ def topk(input, k, dim=None, largest=True, sorted=True):
     return top_along(input, k, dim, largest, mstype.int32)
 
 
-def top_k(input_x, k, sorted=True):
+def top_k(input_x: TensorLike, k: Any, sorted: bool = True):
     """The k largest elements along the last axis, in order, and Int32 indices; see `topk`."""
     return topk(input_x, k, -1, True, sorted)
 
@@ -153,7 +162,7 @@ def _in_top_k(x1, x2, k):
     return known & (greater < k)
 
 
-def intopk(x1, x2, k):
+def intopk(x1: Tensor, x2: Tensor, k: int) -> Tensor:
     """Whether each row's target is among its k best classes; classes that are equal to the k-th best one count, too.
 
     Args:
@@ -191,7 +200,7 @@ def intopk(x1, x2, k):
 # ---- distinct elements
 
 
-def known_array(tensor, who):
+def known_array(tensor: Tensor, who: str) -> np.ndarray:
     return np.asarray(concrete(checked(tensor, who), f"ops.{who}"))
 
 
@@ -199,7 +208,7 @@ def _index_array(array, like):
     return wrap(as_array(array, mstype.int64 if like.dtype is mstype.int64 else mstype.int32))
 
 
-def unique_parts(array):
+def unique_parts(array: TensorLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Distinct elements of a numpy array in the order in which they first come; their places; their counts."""
     values, first, inverse, counts = np.unique(array, return_index=True, return_inverse=True, return_counts=True)
     order = np.argsort(first, kind="stable")
@@ -208,7 +217,7 @@ def unique_parts(array):
     return values[order], place[inverse.reshape(array.shape)], counts[order]
 
 
-def unique(input):
+def unique(input: Tensor) -> tuple[Tensor, Tensor]:
     """The distinct elements, in the order in which they first come.
 
     Args:
@@ -231,7 +240,9 @@ def unique(input):
     return wrap(as_array(values)), _index_array(inverse, input)
 
 
-def distinct(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+def distinct(
+    input: TensorLike, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+):
     """The distinct elements or slices; with the place of each element in the result and their counts, where asked for."""
     array = known_array(input, "unique")
     if dim is None and not sorted:
@@ -247,7 +258,7 @@ def distinct(input, sorted=True, return_inverse=False, return_counts=False, dim=
     return out[0] if len(out) == 1 else tuple(out)
 
 
-def unique_with_pad(x, pad_num):
+def unique_with_pad(x: TensorLike, pad_num: Any) -> tuple[Tensor, Tensor]:
     """As `unique`, with the distinct elements filled up with `pad_num` to the size of `x`."""
     values, inverse, _ = unique_parts(known_array(x, "unique_with_pad"))
     pad_num = pad_num.item() if isinstance(pad_num, Tensor) else pad_num
@@ -256,7 +267,7 @@ def unique_with_pad(x, pad_num):
     return wrap(as_array(padded)), _index_array(inverse, x)
 
 
-def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
     """The elements without those equal to the one before.
 
     Args:

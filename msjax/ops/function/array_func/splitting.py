@@ -1,11 +1,20 @@
 """Operators that take Tensors apart: split, chunk, unstack, slices."""
 
+from __future__ import annotations
+
 import builtins
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax
 
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = [
     "chunk", "dsplit", "hsplit", "narrow", "select_scatter", "slice", "slice_scatter", "split", "strided_slice", "tensor_slice",
@@ -30,7 +39,7 @@ def _checked_axis(tensor, axis, who):
     return axis % tensor.ndim
 
 
-def split(tensor, split_size_or_sections, axis=0):
+def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
     """Pieces of a given size, or of given sizes, along an axis.
 
     Args:
@@ -77,7 +86,7 @@ def split(tensor, split_size_or_sections, axis=0):
     return _split(tensor, cuts, axis)
 
 
-def chunk(input, chunks, axis=0):
+def chunk(input: Tensor, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal size along an axis; the last may be smaller.
 
     Example:
@@ -94,7 +103,7 @@ def chunk(input, chunks, axis=0):
     return split(input, builtins.max(1, -(-input.shape[axis] // chunks)), axis)
 
 
-def tensor_split(input, indices_or_sections, axis=0):
+def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0):
     """Pieces along an axis, given by their number or by where they begin.
 
     Args:
@@ -130,19 +139,19 @@ def _needs_axes(input, least, who):
         raise ValueError(f"For '{who}', the Tensor should have at least {least} axes, but its shape is {input.shape}.")
 
 
-def hsplit(input, indices_or_sections):
+def hsplit(input: TensorLike, indices_or_sections: int | Sequence[int]):
     """`tensor_split` along the second axis; of a 1-d Tensor along its only one."""
     _needs_axes(input, 1, "hsplit")
     return tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
 
 
-def vsplit(input, indices_or_sections):
+def vsplit(input: TensorLike, indices_or_sections: int | Sequence[int]):
     """`tensor_split` along the first axis."""
     _needs_axes(input, 1, "vsplit")
     return tensor_split(input, indices_or_sections, 0)
 
 
-def dsplit(input, indices_or_sections):
+def dsplit(input: TensorLike, indices_or_sections: int | Sequence[int]):
     """`tensor_split` along the third axis."""
     _needs_axes(input, 3, "dsplit")
     return tensor_split(input, indices_or_sections, 2)
@@ -153,7 +162,7 @@ def _unstack(input, axis):
     return tuple(jax.lax.index_in_dim(input, i, axis, keepdims=False) for i in builtins.range(input.shape[axis]))
 
 
-def unstack(input_x, axis=0):
+def unstack(input_x: Tensor, axis: int = 0) -> tuple[Tensor, Tensor]:
     """The slices along an axis, without it, as a tuple.
 
     Example:
@@ -165,7 +174,7 @@ def unstack(input_x, axis=0):
     return _unstack(input_x, _checked_axis(input_x, axis, "unstack"))
 
 
-def unbind(input, dim=0):
+def unbind(input: TensorLike, dim: int = 0):
     """The slices along an axis, without it, as a tuple."""
     return _unstack(input, _checked_axis(input, dim, "unbind"))
 
@@ -185,7 +194,7 @@ def _slice(input, begin, size):
     return jax.lax.slice(input, begin, ends)
 
 
-def slice(input_x, begin, size):
+def slice(input_x: Tensor, begin: tuple[int, ...], size: tuple[int, ...]) -> Tensor:
     """The block that begins at `begin` and has the shape `size`, where -1 reaches to the end.
 
     Raises:
@@ -204,7 +213,7 @@ def slice(input_x, begin, size):
 tensor_slice = slice
 
 
-def narrow(input, axis, start, length):
+def narrow(input: TensorLike, axis: int | Sequence[int], start: TensorLike, length: Any):
     """The `length` elements from `start` on along `axis`.
 
     Raises:
@@ -225,7 +234,17 @@ def _strided(input, index):
     ]
 
 
-def strided_slice(input_x, begin, end, strides, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0):
+def strided_slice(
+    input_x: Tensor,
+    begin: tuple[int, ...],
+    end: tuple[int, ...],
+    strides: tuple[int, ...],
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+) -> Tensor:
     """Every `strides`-th element from `begin` up to, without, `end`, along each axis.
 
     Args:
@@ -281,14 +300,16 @@ def strided_slice(input_x, begin, end, strides, begin_mask=0, end_mask=0, ellips
 
 
 @operator(2, int_grad=True)
-def slice_scatter(input, src, axis=0, start=None, end=None, step=1):
+def slice_scatter(
+    input: TensorLike, src: TensorLike, axis: int = 0, start: TensorLike | None = None, end: Any = None, step: int = 1
+) -> JaxArray:
     """`input` with `src` in the place of its slice from `start` to `end` along `axis`."""
     index = (builtins.slice(None),) * (axis % input.ndim) + (builtins.slice(start, end, step),)
     return input.at[index].set(src.astype(input.dtype))
 
 
 @operator(2, int_grad=True)
-def select_scatter(input, src, axis, index):
+def select_scatter(input: TensorLike, src: TensorLike, axis: int | Sequence[int], index: TensorLike) -> JaxArray:
     """`input` with `src`, which has one axis less, at position `index` along `axis`.
 
     Raises:

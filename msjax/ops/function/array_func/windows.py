@@ -1,10 +1,19 @@
 """Window functions."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import wrap
 from msjax.ops.dispatch.operator import freeze
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
@@ -22,7 +31,7 @@ def _window(name, make, window_length, periodic, dtype):
     return wrap(values.astype(mstype.to_jax(dtype)))
 
 
-def bartlett_window(window_length, periodic=True, *, dtype=None):
+def bartlett_window(window_length: int | Tensor, periodic: bool = True, *, dtype: Type | None = None) -> Tensor:
     """The triangular window.
 
     Args:
@@ -38,7 +47,7 @@ def bartlett_window(window_length, periodic=True, *, dtype=None):
     return _window("bartlett_window", jnp.bartlett, window_length, periodic, mstype.float32 if dtype is None else dtype)
 
 
-def blackman_window(window_length, periodic=True, *, dtype=None):
+def blackman_window(window_length: int | Tensor, periodic: bool = True, *, dtype: Type | None = None) -> Tensor:
     """Blackman's window.
 
     Args:
@@ -59,7 +68,7 @@ def blackman_window(window_length, periodic=True, *, dtype=None):
     return _window("blackman_window", make, window_length, periodic, mstype.float32 if dtype is None else dtype)
 
 
-def hann_window(window_length, periodic=True, *, dtype=None):
+def hann_window(window_length: int, periodic: bool = True, *, dtype: Type | None = None) -> Tensor:
     """Hann's window.
 
     Args:
@@ -75,7 +84,9 @@ def hann_window(window_length, periodic=True, *, dtype=None):
     return _window("hann_window", jnp.hanning, window_length, periodic, mstype.float64 if dtype is None else dtype)
 
 
-def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None):
+def hamming_window(
+    window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, *, dtype: Type | None = None
+) -> Tensor:
     """Hamming's window, alpha - beta * cos.
 
     Args:
@@ -96,7 +107,7 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
     return _window("hamming_window", make, window_length, periodic, mstype.float32 if dtype is None else dtype)
 
 
-def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None):
+def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Type | None = None) -> Tensor:
     """Kaiser's window.
 
     Args:

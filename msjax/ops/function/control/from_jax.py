@@ -1,6 +1,10 @@
 """from_jax: any function of jax arrays as an operator on Tensors."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import jax
 
@@ -9,7 +13,9 @@ from msjax.common.tensor import is_tensor
 from msjax.errors import callable_name, check_callable
 
 
-def from_jax(fn, *, static_argnums=(), static_argnames=()):
+def from_jax(
+    fn: Callable[..., Any], *, static_argnums: int | tuple[int, ...] = (), static_argnames: str | tuple[str, ...] = ()
+) -> Callable[..., Any]:
     """Lift a function of jax arrays to one of Tensors, differentiable and hookable like any operator.
 
     Args:

@@ -1,8 +1,12 @@
 """Functions of functions, control flow, and what Python's own operators are called in MindSpore."""
 
+from __future__ import annotations
+
 import functools
 import math
 import operator as py
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -16,10 +20,14 @@ from msjax.errors import describe
 from msjax.ops.function.control.transforms import Lifted
 from msjax.ops.primitive import Primitive
 
+if TYPE_CHECKING:
+    from msjax.ops.function.control.multitype import MultitypeFuncGraph
+
+
 __all__ = ["Assert", "ForiLoop", "Partial", "PyFunc", "Scan", "WhileLoop", "add_flags", "constexpr", "partial"]
 
 
-def partial(fn, *args, **kwargs):
+def partial(fn: MultitypeFuncGraph, *args: Any, **kwargs: Any):
     """A function with its first arguments given, as functools.partial."""
     return functools.partial(check_function(fn, "partial"), *args, **kwargs)
 
@@ -27,12 +35,18 @@ def partial(fn, *args, **kwargs):
 class Partial(Primitive):
     """Makes a function with its first arguments given: ``Partial()(fn, *args)``."""
 
-    def __call__(self, fn, *args, **kwargs):
+    def __call__(self, fn: Callable[..., Any], *args: Any, **kwargs: Any):
         check_function(fn, "Partial")
         return functools.partial(fn, *args, **kwargs)
 
 
-def constexpr(fn=None, get_instance=True, name=None, reuse_result=True, check=True):
+def constexpr(
+    fn: Callable[..., Any] | None = None,
+    get_instance: bool = True,
+    name: str | None = None,
+    reuse_result: bool = True,
+    check: bool = True,
+) -> Callable[..., Any]:
     """Decorator: a function of constants, evaluated while a program is compiled. Any Python function is, here.
 
     Example:
@@ -46,7 +60,7 @@ def constexpr(fn=None, get_instance=True, name=None, reuse_result=True, check=Tr
     return (lambda f: f) if fn is None else fn
 
 
-def add_flags(fn=None, **flags):
+def add_flags(fn: Callable[..., Any] | None = None, **flags: Any):
     """Decorator: keep flags with a function or Cell, in its attribute ``_func_graph_flags``."""
 
     def decorate(f):
@@ -99,7 +113,7 @@ class WhileLoop(Primitive):
         12
     """
 
-    def __call__(self, cond_func, loop_func, init_val):
+    def __call__(self, cond_func: Callable[..., Any], loop_func: Callable[..., Any], init_val: Tensor) -> Tensor:
         check_function(cond_func, "WhileLoop")
         check_function(loop_func, "WhileLoop")
         value = init_val
@@ -143,7 +157,7 @@ class ForiLoop(Primitive):
         6
     """
 
-    def __call__(self, lower, upper, loop_func, init_val, unroll=True):
+    def __call__(self, lower: int, upper: int, loop_func: Callable[..., Any], init_val: Tensor, unroll: bool = True) -> Tensor:
         check_function(loop_func, "ForiLoop")
         lower, upper = _int(lower, "ForiLoop"), _int(upper, "ForiLoop")
         if not isinstance(lower, Tensor) and not isinstance(upper, Tensor):
@@ -175,7 +189,9 @@ class Scan(Primitive):
         (7, [1, 4, 12])
     """
 
-    def __call__(self, loop_func, init, xs, length=None, unroll=True):
+    def __call__(
+        self, loop_func: Callable[..., Any], init: int, xs: list[int], length: Any = None, unroll: bool = True
+    ) -> tuple[int, list[int]]:
         check_function(loop_func, "Scan")
         if xs is None:
             if not isinstance(length, int):
@@ -213,14 +229,22 @@ class PyFunc(Primitive):
         [2. 4.]
     """
 
-    def __init__(self, fn, in_types, in_shapes, out_types, out_shapes, stateful=True):
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        in_types: list[Any],
+        in_shapes: list[int],
+        out_types: list[Type],
+        out_shapes: list[tuple[int]],
+        stateful: bool = True,
+    ):
         super().__init__("PyFunc")
         check_function(fn, "PyFunc")
         self.fn = fn
         self.out_types = list(out_types)
         self.out_shapes = list(out_shapes)
 
-    def __call__(self, *inputs):
+    def __call__(self, *inputs: Any) -> tuple[Tensor, ...]:
         tensors = [x if isinstance(x, Tensor) else Tensor(x) for x in inputs]
         if not any(_unknown(t) for t in tensors):
             return tuple(wrap(as_array(a)) for a in self._run(*(t.asnumpy() for t in tensors)))
@@ -247,11 +271,11 @@ class Assert(Primitive):
         RuntimeError: the condition is false.
     """
 
-    def __init__(self, summarize=3):
+    def __init__(self, summarize: int = 3):
         super().__init__("Assert")
         self.summarize = summarize
 
-    def __call__(self, condition, input_data):
+    def __call__(self, condition: Any, input_data: Any):
         if not condition:
             shown = [v.asnumpy().ravel()[: self.summarize].tolist() if isinstance(v, Tensor) else v for v in input_data]
             raise RuntimeError(f"For 'Assert', the condition is false; the values are {shown}.")
@@ -327,7 +351,7 @@ for _name, _function in _PYTHON.items():
     __all__.append(_name)
 
 
-def shape_mul(input_data) -> int:
+def shape_mul(input_data: Any) -> int:
     """The product of the sizes in a shape."""
     return math.prod(input_data)
 

@@ -1,5 +1,10 @@
 """Operators about gradients: stopping, hooking and inserting them."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -12,7 +17,7 @@ from msjax.hooks.table import Hook
 from msjax.ops.primitive import Primitive
 
 
-def stop_gradient(value):
+def stop_gradient(value: Tensor) -> Tensor:
     """The same value, through which no gradient flows.
 
     Args:
@@ -64,14 +69,16 @@ class HookBackward(Primitive):
         4.0
     """
 
-    def __init__(self, hook_fn, cell_id="", *, observe=None, traced=None):
+    def __init__(
+        self, hook_fn: Callable[..., Any], cell_id: str = "", *, observe: bool | None = None, traced: bool | None = None
+    ):
         super().__init__("HookBackward")
         check_callable(hook_fn, "HookBackward")
         self.hook_fn = hook_fn
         self.cell_id = cell_id
         self._hook = Hook(new_hook_id(), hook_fn, observe=observe, traced=traced)
 
-    def __call__(self, *inputs):
+    def __call__(self, *inputs: Any) -> Tensor:
         for value in inputs:
             if not isinstance(value, Tensor):
                 raise TypeError(f"For 'HookBackward'{where()}, every input should be a Tensor, but got {describe(value)}.")
@@ -106,11 +113,11 @@ class InsertGradientOf(Primitive):
         3.0
     """
 
-    def __init__(self, f):
+    def __init__(self, f: Callable[..., Any]):
         super().__init__("InsertGradientOf")
         self.f = f
 
-    def __call__(self, x):
+    def __call__(self, x: Tensor) -> Tensor:
         if not isinstance(x, Tensor):
             raise TypeError(f"For 'InsertGradientOf'{where()}, the input should be a Tensor, but got {describe(x)}.")
         return hook_gradients([x], self._run, "InsertGradientOf")[0]

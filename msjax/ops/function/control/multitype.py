@@ -1,10 +1,19 @@
 """HyperMap, Map and functions that are chosen by the types of their arguments."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from msjax.autograd.recording import check_function
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
+
+if TYPE_CHECKING:
+    from msjax.common.parameter import Parameter
+
 
 __all__ = ["HyperMap", "Map", "MultitypeFuncGraph"]
 
@@ -60,13 +69,13 @@ class MultitypeFuncGraph:
         [1.5] 1
     """
 
-    def __init__(self, name, read_value=False):
+    def __init__(self, name: str, read_value: bool = False):
         self.name = name
         self.read_value = read_value
         self.entries = []
         self._default = None
 
-    def register(self, *type_names):
+    def register(self, *type_names: Any) -> Callable[..., Any]:
         """Decorator: the function for arguments of these types, given by names such as "Tensor" or "Number"."""
         names = tuple(_TYPES.get(t, t) if isinstance(t, Type) else t for t in type_names)
         for name in names:
@@ -88,10 +97,10 @@ class MultitypeFuncGraph:
 
         return decorate
 
-    def set_doc_url(self, doc_url):
+    def set_doc_url(self, doc_url: Any) -> None:
         """Kept for MindSpore's programs, without effect."""
 
-    def __call__(self, *args):
+    def __call__(self, *args: Any) -> Parameter | Tensor | int:
         for names, fn in self.entries:
             if len(names) == len(args) and all(map(_fits, names, args)):
                 return fn(*args)

@@ -1,5 +1,10 @@
 """Derivatives along directions: linearize, and Taylor series by jet."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -11,7 +16,7 @@ from msjax.ops.function.control.transforms import Lifted
 __all__ = ["derivative", "jet", "linearize"]
 
 
-def linearize(fn, inputs):
+def linearize(fn: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, Callable[..., Any]]:
     """The value of a function, and its Jacobian-vector product at these inputs as a function of the direction.
 
     Args:
@@ -55,7 +60,9 @@ def _pairs(primals, series, who):
     return primals, series
 
 
-def jet(fn, primals, series):
+def jet(
+    fn: Callable[..., Any], primals: Tensor | tuple[Tensor, ...], series: Tensor | tuple[Tensor, ...]
+) -> tuple[Tensor, Tensor]:
     """The value of a function on a curve, and the curve's derivatives.
 
     Args:
@@ -110,7 +117,7 @@ def _factorials(order):
     return jnp.cumprod(jnp.maximum(jnp.arange(order + 1), 1).astype(jnp.float32))
 
 
-def derivative(fn, primals, order):
+def derivative(fn: Callable[..., Any], primals: Tensor | tuple[Tensor, ...], order: int) -> tuple[Tensor, Tensor]:
     """The value of a function, and its derivative of an order in each input's own direction, elementwise.
 
     Args:

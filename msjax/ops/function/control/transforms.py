@@ -1,6 +1,10 @@
 """Functions of functions that jax offers: vmap, Jacobians, linearization, higher derivatives."""
 
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -29,10 +33,10 @@ class _Uncompiled(ResidualSpec):
 class Composite(Op):
     """An operator made for one call of a user's function, which therefore isn't compiled."""
 
-    def compiled(self, static):
+    def compiled(self, static: tuple[Any, ...]) -> Callable[..., Any]:
         return self.bind(static)
 
-    def forward(self, static, slots):
+    def forward(self, static: Any, slots: Any):
         def run(*values):
             pull = TracedVJP(self.bind(static), values, slots, self.int_grad)
             leaves, treedef = jax.tree.flatten(pull.vjp)
@@ -43,7 +47,7 @@ class Composite(Op):
         return run
 
 
-def captured(fn):
+def captured(fn: Callable[..., Any]) -> list[Any]:
     """Tensors whose gradient is being recorded and that a function reaches by itself: through closures, globals and cells."""
     found, seen = {}, set()
 
@@ -100,7 +104,7 @@ class Lifted:
         tree: how the results fit together, once `run` was called.
     """
 
-    def __init__(self, fn, args):
+    def __init__(self, fn: Callable[..., Any], args: Any):
         self.fn = fn
         self.leaves, self.structure = jax.tree.flatten(tuple(args), is_leaf=is_tensor)
         self.places = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
@@ -109,7 +113,7 @@ class Lifted:
         self.reached = [t for t in captured(fn) if id(t) not in own]
         self.tree = None
 
-    def run(self, *values):
+    def run(self, *values: Any):
         """The results' jax arrays, from the arrays of `tensors` and of what the function reaches."""
         leaves = list(self.leaves)
         for place, value in zip(self.places, values):
@@ -126,7 +130,7 @@ class Lifted:
         found, self.tree = jax.tree.flatten(out, is_leaf=is_tensor)
         return tuple(leaf._value if isinstance(leaf, Tensor) else jnp.asarray(leaf) for leaf in found)
 
-    def apply(self, name, kernel):
+    def apply(self, name: str, kernel: Any):
         """The results of `kernel`, a function of all values, as a flat list of Tensors."""
         out = apply(Composite(f"{name} of {callable_name(self.fn)}", kernel, int_grad=True), [*self.tensors, *self.reached])
         return list(out) if isinstance(out, tuple) else [out]
@@ -148,7 +152,9 @@ def _spread(axes, value, who):
     return [leaf for axis, part in zip(axes, value) for leaf in _spread(axis, part, who)]
 
 
-def vmap(fn, in_axes=0, out_axes=0):
+def vmap(
+    fn: Callable[..., Any], in_axes: int | Sequence[int] | None = 0, out_axes: int | Sequence[int] | None = 0
+) -> Callable[..., Any]:
     """A function mapped over axes of its arguments, in one vectorised computation.
 
     Args:

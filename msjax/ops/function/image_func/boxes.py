@@ -1,10 +1,18 @@
 """Operators on boxes in images."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou"]
 
@@ -24,7 +32,7 @@ def _iou(anchor_boxes, gt_boxes, mode):
     return common / whole
 
 
-def iou(anchor_boxes, gt_boxes, mode="iou"):
+def iou(anchor_boxes: Tensor, gt_boxes: Tensor, mode: str = "iou") -> Tensor:
     """How much boxes overlap.
 
     Args:
@@ -64,7 +72,8 @@ def _encode(anchor_box, groundtruth_box, means, stds):
 
 
 def bounding_box_encode(
-    anchor_box, groundtruth_box, means=(0.0, 0.0, 0.0, 0.0), stds=(1.0, 1.0, 1.0, 1.0)
+    anchor_box: Tensor, groundtruth_box: Tensor, means: tuple[Any, ...] = (0.0, 0.0, 0.0, 0.0),
+    stds: tuple[Any, ...] = (1.0, 1.0, 1.0, 1.0),
 ):  # fmt: skip
     """How boxes differ from anchors: the shift of the centre, relative to the size, and the logarithm of the sizes' ratio.
 
@@ -88,7 +97,8 @@ def _decode(anchor_box, deltas, max_shape, means, stds, wh_ratio_clip):
 
 
 def bounding_box_decode(
-    anchor_box, deltas, max_shape, means=(0.0, 0.0, 0.0, 0.0), stds=(1.0, 1.0, 1.0, 1.0), wh_ratio_clip=0.016
+    anchor_box: Tensor, deltas: Tensor, max_shape: tuple[int, ...], means: tuple[Any, ...] = (0.0, 0.0, 0.0, 0.0),
+    stds: tuple[Any, ...] = (1.0, 1.0, 1.0, 1.0), wh_ratio_clip: float = 0.016,
 ):  # fmt: skip
     """Boxes from anchors and deltas; the inverse of `bounding_box_encode`, within an image.
 
@@ -102,7 +112,7 @@ def bounding_box_decode(
 
 
 @operator(2, differentiable=False)
-def check_valid(bboxes, img_metas):
+def check_valid(bboxes: TensorLike, img_metas: TensorLike) -> JaxArray:
     """Whether boxes (N, 4), of (x0, y0, x1, y1), lie in an image of (height, width, ratio)."""
     height, width = img_metas[0] * img_metas[2], img_metas[1] * img_metas[2]
     low = (bboxes[:, 0] >= 0) & (bboxes[:, 1] >= 0)

@@ -1,11 +1,14 @@
 """Operators that sample images: at the points of a grid, or inside of boxes."""
 
+from __future__ import annotations
+
 import jax
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["affine_grid", "crop_and_resize", "grid_sample"]
 
@@ -32,7 +35,7 @@ def _place(grid, size, padding_mode, align_corners):
     return at
 
 
-def gather_points(x, places):
+def gather_points(x: TensorLike, places: list[JaxArray]) -> JaxArray:
     """Elements of x (N, C, *sizes) at whole positions, one integer array (N, *points) for each axis; 0 outside."""
     sizes = x.shape[2:]
     inside = jnp.ones(places[0].shape, bool)
@@ -47,7 +50,7 @@ def gather_points(x, places):
     return jnp.where(inside[:, None], values, jnp.zeros((), x.dtype))
 
 
-def sample_linear(x, places):
+def sample_linear(x: TensorLike, places: list[JaxArray]) -> JaxArray:
     """x (N, C, *sizes) between elements: the mean of the neighbours, weighted; `places` are (N, *points) floats."""
     lows = [jnp.floor(at) for at in places]
     out = 0
@@ -73,7 +76,9 @@ def _grid_sample(input, grid, mode, padding_mode, align_corners):
     return sample_linear(input, places)
 
 
-def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor:
     """An image sampled at the points of a grid.
 
     Args:
@@ -123,7 +128,7 @@ def _affine_grid(theta, sizes, align_corners):
     return jnp.einsum("...k,nik->n...i", points, theta)
 
 
-def affine_grid(theta, size, align_corners=False):
+def affine_grid(theta: Tensor, size: tuple[int, ...], align_corners: bool = False) -> Tensor:
     """The grid for `grid_sample` of affine maps.
 
     Args:
@@ -187,7 +192,14 @@ def _crop_and_resize(image, boxes, box_indices, crop_size, method, extrapolation
     return jnp.where(known[..., None], jnp.moveaxis(out, 1, -1), jnp.asarray(extrapolation, image.dtype))
 
 
-def crop_and_resize(image, boxes, box_indices, crop_size, method="bilinear", extrapolation_value=0.0):
+def crop_and_resize(
+    image: Tensor,
+    boxes: Tensor,
+    box_indices: Tensor,
+    crop_size: tuple[int, ...],
+    method: str = "bilinear",
+    extrapolation_value: float = 0.0,
+) -> Tensor:
     """Parts of images, brought to one size.
 
     Args:

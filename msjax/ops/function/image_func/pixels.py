@@ -1,6 +1,10 @@
 """Operators that rearrange the elements of images: between channels, space and batch, and into windows."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +14,7 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.nn_func.sliding import n_ints, out_sizes, pad_spatial, steps
+from msjax.typing import TensorLike
 
 __all__ = [
     "batch_to_space_nd", "channel_shuffle", "col2im", "fold", "pixel_shuffle", "pixel_unshuffle", "space_to_batch_nd", "unfold",
@@ -33,7 +38,7 @@ def _pixel_shuffle(input, r):
     return x.reshape(*lead, c // (r * r), h * r, w * r)
 
 
-def pixel_shuffle(input, upscale_factor):
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels spread over space: (..., C * r * r, H, W) to (..., C, H * r, W * r).
 
     Args:
@@ -65,7 +70,7 @@ def _pixel_unshuffle(input, r):
     return x.reshape(*lead, c * r * r, h // r, w // r)
 
 
-def pixel_unshuffle(input, downscale_factor):
+def pixel_unshuffle(input: Tensor, downscale_factor: int):
     """Space gathered into channels: (..., C, H * r, W * r) to (..., C * r * r, H, W).
 
     Args:
@@ -87,7 +92,7 @@ def _channel_shuffle(x, groups):
     return x.reshape(n, groups, c // groups, *rest).swapaxes(1, 2).reshape(x.shape)
 
 
-def channel_shuffle(x, groups):
+def channel_shuffle(x: Tensor, groups: int):
     """The channels (axis 1) in groups, taken one of each group in turn.
 
     Args:
@@ -159,7 +164,7 @@ def _batch_to_space(x, block, crops):
     return x[tuple(index)]
 
 
-def space_to_batch_nd(input_x, block_size, paddings):
+def space_to_batch_nd(input_x: Tensor, block_size: int | Sequence[int], paddings: Sequence[int]) -> Tensor:
     """The last axes padded, cut in blocks, and each place in a block as a batch of its own.
 
     Args:
@@ -177,7 +182,7 @@ def space_to_batch_nd(input_x, block_size, paddings):
     return _space_to_batch(input_x, n_ints(block_size, len(paddings), "block_size", "space_to_batch_nd"), paddings)
 
 
-def batch_to_space_nd(input_x, block_shape, crops):
+def batch_to_space_nd(input_x: Tensor, block_shape: int | Sequence[int], crops: Sequence[Any]):
     """The inverse of `space_to_batch_nd`: blocks from the batch, then elements cropped from the ends.
 
     Args:
@@ -223,7 +228,13 @@ def _window(kernel_size, dilation, padding, stride, who):
     return kernel, dilation, pads, n_ints(stride, 2, "stride", who)
 
 
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+def unfold(
+    input: Tensor,
+    kernel_size: int | tuple[int, ...],
+    dilation: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    stride: int | tuple[int, ...] = 1,
+) -> Tensor:
     """The windows of an image as columns.
 
     Args:
@@ -248,7 +259,14 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     return out.reshape((out.shape[0], out.shape[1] * out.shape[2], out.shape[3]))
 
 
-def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+def fold(
+    input: Tensor,
+    output_size: Tensor,
+    kernel_size: int | tuple[int, ...],
+    dilation: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    stride: int | tuple[int, ...] = 1,
+) -> Tensor:
     """Columns put back as the windows of an image; overlapping elements are summed.
 
     Args:
@@ -271,7 +289,14 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     return apply(COL2IM, (input,), (n_ints(output_size, 2, "output_size", "fold"), *window))
 
 
-def col2im(input_x, output_size, kernel_size, dilation, padding_value, stride):
+def col2im(
+    input_x: TensorLike,
+    output_size: int | tuple[int, ...],
+    kernel_size: int | tuple[int, ...],
+    dilation: int | tuple[int, ...],
+    padding_value: Any,
+    stride: int | tuple[int, ...],
+):
     """Columns (N, C, elements of a window, windows) put back as the windows of an image; see `fold`."""
     window = _window(kernel_size, dilation, padding_value, stride, "col2im")
     return apply(COL2IM, (input_x,), (n_ints(output_size, 2, "output_size", "col2im"), *window))

@@ -1,5 +1,10 @@
 """Operators that resize images."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -9,6 +14,7 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.nn_func.pooling import adaptive_avg_pool1d
 from msjax.ops.function.nn_func.pooling_kernels import ADAPTIVE_AVG_POOL
+from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["interpolate", "upsample"]
 
@@ -82,7 +88,7 @@ def _nearest(x, axis, index):
 
 
 @operator(name="Resize")
-def resize(x, sizes, mode, how, steps=None):
+def resize(x: TensorLike, sizes: tuple[int, ...], mode: str, how: str, steps: Any = None) -> JaxArray:
     """x with its last axes brought to `sizes`.
 
     Args:
@@ -135,7 +141,14 @@ def _target_sizes(input, size, scale_factor, recompute, who):
     return sizes, None if recompute else tuple([float(1 / f) for f in factors])
 
 
-def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
+def interpolate(
+    input: Tensor,
+    size: int | tuple[int, ...] | None = None,
+    scale_factor: float | tuple[float, ...] | None = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+) -> Tensor:
     """An image brought to another size.
 
     Args:
@@ -181,6 +194,13 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     return resize(input, sizes, kind, "corners" if align_corners else "half", None if align_corners else steps)
 
 
-def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
+def upsample(
+    input: TensorLike,
+    size: int | Sequence[int] | None = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: Any = None,
+    recompute_scale_factor: Any = None,
+):
     """An image brought to another size; the same as `interpolate`."""
     return interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor)

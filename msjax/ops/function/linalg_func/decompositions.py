@@ -1,5 +1,9 @@
 """Linear algebra: inverses, determinants, decompositions, solvers."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
@@ -7,6 +11,12 @@ import jax.scipy.linalg as jsl
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, to_float
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.tensor import Tensor
+
 
 __all__ = [
     "adjoint", "cholesky", "det", "eig", "eigvals", "geqrf", "log_matrix_determinant", "logdet", "lu_unpack",
@@ -14,25 +24,25 @@ __all__ = [
 ]  # fmt: skip
 
 
-def square_matrices(x):
+def square_matrices(x: TensorLike):
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"the last two axes should form square matrices, but the shape is {x.shape}.")
     return x
 
 
-def as_matrices(x):
+def as_matrices(x: TensorLike):
     x = to_float(x)
     if x.ndim < 2:
         raise ValueError(f"the Tensor should have at least two axes, but its shape is {x.shape}.")
     return x
 
 
-def transposed(x):
+def transposed(x: TensorLike):
     return jnp.conj(jnp.swapaxes(x, -1, -2))
 
 
 @operator(int_grad=True)
-def adjoint(x):
+def adjoint(x: TensorLike) -> JaxArray:
     """The conjugate of `x` with the last two axes exchanged.
 
     Example:
@@ -46,7 +56,7 @@ def adjoint(x):
 
 
 @operator(name="det")
-def det(input):
+def det(input: TensorLike) -> JaxArray:
     """The determinant of square matrices, of shape (..., N, N).
 
     Example:
@@ -62,7 +72,7 @@ matrix_determinant = det
 
 
 @operator(name="slogdet")
-def slogdet(input):
+def slogdet(input: TensorLike) -> tuple[JaxArray, JaxArray]:
     """The sign of the determinant of square matrices, and the logarithm of its absolute value.
 
     Example:
@@ -79,7 +89,7 @@ log_matrix_determinant = slogdet
 
 
 @operator(name="logdet")
-def logdet(input):
+def logdet(input: TensorLike) -> JaxArray:
     """The logarithm of the determinant of positive definite matrices, of shape (..., N, N); NaN if it is negative.
 
     Example:
@@ -100,7 +110,7 @@ def _trace(input, offset, axis1, axis2, dtype):
     return jnp.trace(x, offset, axis1, axis2, dtype=x.dtype)
 
 
-def trace(input):
+def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix.
 
     Raises:
@@ -117,7 +127,7 @@ def trace(input):
     return _trace(input, 0, 0, 1, None)
 
 
-def trace_method(self, offset=0, axis1=0, axis2=1, dtype=None):
+def trace_method(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Type | None = None) -> Tensor:
     """The sum of a diagonal over two axes; of integers as Int64."""
     if dtype is None and self.dtype.kind in "biu":
         dtype = mstype.int64
@@ -125,7 +135,7 @@ def trace_method(self, offset=0, axis1=0, axis2=1, dtype=None):
 
 
 @operator(name="cholesky")
-def cholesky(input_x, upper=False):
+def cholesky(input_x: TensorLike, upper: bool = False) -> JaxArray:
     """The Cholesky factor of symmetric positive definite matrices.
 
     Args:
@@ -145,7 +155,7 @@ def cholesky(input_x, upper=False):
 
 
 @operator(name="matrix_power")
-def matrix_power(input, n):
+def matrix_power(input: TensorLike, n: int) -> JaxArray:
     """Square matrices to the power of an int; a negative one powers the inverse.
 
     Example:
@@ -159,7 +169,7 @@ def matrix_power(input, n):
 
 
 @operator(name="matrix_exp")
-def matrix_exp(input):
+def matrix_exp(input: TensorLike) -> JaxArray:
     """The exponential of square matrices, of shape (..., N, N).
 
     Example:
@@ -173,7 +183,7 @@ def matrix_exp(input):
 
 
 @operator(name="svd")
-def svd(input, full_matrices=False, compute_uv=True):
+def svd(input: TensorLike, full_matrices: bool = False, compute_uv: bool = True) -> JaxArray:
     """The singular value decomposition input = u diag(s) v^H.
 
     Args:
@@ -198,7 +208,7 @@ def svd(input, full_matrices=False, compute_uv=True):
 
 
 @operator(name="qr")
-def qr(input, mode="reduced"):
+def qr(input: TensorLike, mode: str = "reduced") -> tuple[JaxArray, JaxArray]:
     """The decomposition input = q r, with orthonormal columns in q and r upper triangular.
 
     Args:
@@ -219,7 +229,7 @@ def qr(input, mode="reduced"):
 
 
 @operator(name="eig")
-def eig(A):
+def eig(A: TensorLike) -> tuple[JaxArray, JaxArray]:
     """The eigenvalues and eigenvectors (as columns) of square matrices, as complex numbers. On CPU only, as in jax.
 
     Example:
@@ -231,7 +241,7 @@ def eig(A):
 
 
 @operator(name="eigvals")
-def eigvals(A):
+def eigvals(A: TensorLike) -> JaxArray:
     """The eigenvalues of square matrices, as complex numbers. On CPU only, as in jax.
 
     Example:
@@ -244,7 +254,7 @@ def eigvals(A):
 
 
 @operator(name="geqrf")
-def geqrf(input):
+def geqrf(input: TensorLike) -> tuple[JaxArray, JaxArray]:
     """The QR decomposition in LAPACK's form.
 
     Returns:
@@ -260,7 +270,7 @@ def geqrf(input):
 
 
 @operator(2, name="orgqr")
-def orgqr(input, input2):
+def orgqr(input: TensorLike, input2: TensorLike) -> JaxArray:
     """The first columns of the product of the Householder reflectors that `geqrf` gave as (input, input2).
 
     Example:
@@ -272,7 +282,7 @@ def orgqr(input, input2):
 
 
 @operator(3, name="ormqr")
-def ormqr(input, tau, other, left=True, transpose=False):
+def ormqr(input: TensorLike, tau: TensorLike, other: TensorLike, left: bool = True, transpose: bool = False) -> JaxArray:
     """q @ other (or other @ q, unless `left`), for the orthogonal q whose reflectors are (input, tau); `transpose`: q^H.
 
     Example:
@@ -288,7 +298,7 @@ def ormqr(input, tau, other, left=True, transpose=False):
     return jnp.matmul(q, other) if left else jnp.matmul(other, q)
 
 
-def permutation_of(pivots, n):
+def permutation_of(pivots: Any, n: int):
     """Row numbers after the exchanges that LAPACK's pivots, which count from 1, describe."""
     return jax.lax.linalg.lu_pivots_to_permutation(pivots.astype(jnp.int32) - 1, n)
 
@@ -307,7 +317,9 @@ def _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
     return tuple(parts)
 
 
-def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
+def lu_unpack(
+    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
+) -> tuple[Tensor, Tensor, Tensor]:
     """The permutation matrix and the factors of an LU decomposition.
 
     Args:
@@ -330,7 +342,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
 
 
 @operator(name="MatrixLogarithm")
-def matrix_logarithm(x):
+def matrix_logarithm(x: TensorLike) -> JaxArray:
     """The logarithm of square complex matrices that have a full set of eigenvectors."""
     values, vectors = jnp.linalg.eig(square_matrices(x))
     return jnp.matmul(vectors * jnp.log(values)[..., None, :], jnp.linalg.inv(vectors))

@@ -1,10 +1,19 @@
 """Matrix products with something added: addmm and the like, dense layers."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import jax.numpy as jnp
 
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, promote
 from msjax.ops.function.linalg_func.linear import require_one_dtype
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "baddbmm_ext", "bidense", "dense"]
 
@@ -15,7 +24,7 @@ def _fused(x, product, beta, alpha):
 
 
 @operator(3, name="addmm", int_grad=True)
-def addmm(input, mat1, mat2, *, beta=1, alpha=1):
+def addmm(input: TensorLike, mat1: TensorLike, mat2: TensorLike, *, beta: int = 1, alpha: int = 1) -> JaxArray:
     """beta * input + alpha * (mat1 @ mat2), of matrices.
 
     Example:
@@ -29,7 +38,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
 
 
 @operator(3, name="addmv", int_grad=True)
-def addmv(input, mat, vec, *, beta=1, alpha=1):
+def addmv(input: TensorLike, mat: TensorLike, vec: TensorLike, *, beta: int = 1, alpha: int = 1) -> JaxArray:
     """beta * input + alpha * (mat @ vec), of a matrix and a vector.
 
     Example:
@@ -42,7 +51,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1):
 
 
 @operator(3, name="addr", int_grad=True)
-def addr(x, vec1, vec2, *, beta=1, alpha=1):
+def addr(x: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: int = 1, alpha: int = 1) -> JaxArray:
     """beta * x + alpha * outer(vec1, vec2).
 
     Example:
@@ -57,7 +66,7 @@ def addr(x, vec1, vec2, *, beta=1, alpha=1):
 
 
 @operator(3, name="addbmm", int_grad=True)
-def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
+def addbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: int = 1, alpha: int = 1) -> JaxArray:
     """beta * input + alpha * (the sum of the products of two batches of matrices).
 
     Example:
@@ -71,7 +80,7 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
 
 
 @operator(3, name="baddbmm", int_grad=True)
-def baddbmm(input, batch1, batch2, beta=1, alpha=1):
+def baddbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, beta: int = 1, alpha: int = 1) -> JaxArray:
     """beta * input + alpha * (the products of two batches of matrices).
 
     Example:
@@ -83,7 +92,7 @@ def baddbmm(input, batch1, batch2, beta=1, alpha=1):
     return _fused(input, jnp.matmul(*promote(batch1, batch2)), beta, alpha)
 
 
-def baddbmm_ext(input, batch1, batch2, *, beta=1, alpha=1):
+def baddbmm_ext(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: int = 1, alpha: int = 1) -> Tensor:
     """beta * input + alpha * (the products of two batches of matrices); see `baddbmm`.
 
     Example:
@@ -96,7 +105,7 @@ def baddbmm_ext(input, batch1, batch2, *, beta=1, alpha=1):
 
 
 @operator(3, name="Dense")
-def dense(input, weight, bias=None):
+def dense(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> JaxArray:
     """input @ weight.T + bias, over the last axis of `input`.
 
     Args:
@@ -120,7 +129,7 @@ dense.op.accumulation_order = (2, 0, 1)
 
 
 @operator(4, name="bidense")
-def bidense(input1, input2, weight, bias=None):
+def bidense(input1: TensorLike, input2: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> JaxArray:
     """input1 @ weight[k] @ input2 + bias[k] for each k, over the last axes.
 
     Args:

@@ -1,5 +1,10 @@
 """Matrix products. Decompositions and solvers are joined in here."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
@@ -7,6 +12,7 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import is_number, promote
+from msjax.typing import JaxArray, TensorLike
 
 __all__ = [
     "batch_dot", "bmm", "cross", "dot", "einsum", "einsum_ext", "ger", "inner", "kron", "matmul", "mm", "mv", "outer",
@@ -15,7 +21,7 @@ __all__ = [
 
 
 @operator(2, name="MatMul", int_grad=True, shape_error=RuntimeError)
-def matmul(input, other):
+def matmul(input: TensorLike, other: TensorLike) -> JaxArray:
     """The matrix product, batched over leading axes; of two vectors, their dot product.
 
     Args:
@@ -37,7 +43,7 @@ def matmul(input, other):
     return jnp.matmul(input, other)
 
 
-def require_one_dtype(*operands):
+def require_one_dtype(*operands: Any):
     """Products don't convert: MindSpore's kernels take operands of one dtype, and a silent conversion would hide a forgotten cast."""
     if any(x.dtype != operands[0].dtype for x in operands):
         raise TypeError(f"the operands should have one dtype, but have {', '.join(str(x.dtype) for x in operands)}.")
@@ -50,7 +56,7 @@ def _axes(x, name, n):
 
 
 @operator(2, name="mm", int_grad=True)
-def mm(input, mat2):
+def mm(input: TensorLike, mat2: TensorLike) -> JaxArray:
     """The product of two matrices.
 
     Example:
@@ -67,7 +73,7 @@ def mm(input, mat2):
 
 
 @operator(2, name="BatchMatMul", int_grad=True)
-def bmm(input_x, mat2):
+def bmm(input_x: TensorLike, mat2: TensorLike) -> JaxArray:
     """The product of two batches of matrices, of shapes (..., N, M) and (..., M, P).
 
     Example:
@@ -85,14 +91,14 @@ def _transposed(x, flag):
 
 
 @operator(2, name="MatMul", int_grad=True)
-def matmul_transposed(x, y, transpose_x, transpose_y):
+def matmul_transposed(x: TensorLike, y: TensorLike, transpose_x: bool, transpose_y: bool) -> JaxArray:
     """The matrix product with either factor's last two axes exchanged first; the copy is left to the compiler."""
     x, y = require_one_dtype(x, y)
     return jnp.matmul(_transposed(x, transpose_x), _transposed(y, transpose_y))
 
 
 @operator(2, name="mv", int_grad=True)
-def mv(mat, vec):
+def mv(mat: TensorLike, vec: TensorLike) -> JaxArray:
     """The product of a matrix and a vector.
 
     Example:
@@ -108,7 +114,7 @@ def mv(mat, vec):
 
 
 @operator(2, name="dot", int_grad=True)
-def dot(input, other):
+def dot(input: TensorLike, other: TensorLike) -> JaxArray:
     """The sum of products over the last axis of `input` and the last but one of `other` (the only one, of a vector).
 
     Example:
@@ -122,7 +128,7 @@ def dot(input, other):
 
 
 @operator(2, name="inner", int_grad=True)
-def inner(input, other):
+def inner(input: TensorLike, other: TensorLike) -> JaxArray:
     """The sum of products over the last axes of both; of a number, the product.
 
     Example:
@@ -136,7 +142,7 @@ def inner(input, other):
 
 
 @operator(2, name="outer", int_grad=True)
-def outer(input, vec2):
+def outer(input: TensorLike, vec2: TensorLike) -> JaxArray:
     """The products of all pairs of elements of two vectors, as a matrix.
 
     Example:
@@ -156,7 +162,7 @@ ger = outer
 
 
 @operator(2, name="kron", int_grad=True)
-def kron(input, other):
+def kron(input: TensorLike, other: TensorLike) -> JaxArray:
     """The Kronecker product: blocks of `other`, scaled by the elements of `input`.
 
     Example:
@@ -169,7 +175,7 @@ def kron(input, other):
 
 
 @operator(2, name="cross", int_grad=True)
-def cross(input, other, dim=None):
+def cross(input: TensorLike, other: TensorLike, dim: int | None = None) -> JaxArray:
     """The vector product along an axis of size 3: `dim`, by default the first such.
 
     Example:
@@ -191,7 +197,7 @@ def cross(input, other, dim=None):
 
 
 @operator(2, name="vecdot")
-def vecdot(x, y, *, axis=-1):
+def vecdot(x: TensorLike, y: TensorLike, *, axis: int = -1) -> JaxArray:
     """The sum of products along an axis; of complex numbers, with the conjugate of `x`.
 
     Example:
@@ -209,7 +215,7 @@ def _tensor_dot(x1, x2, axes):
     return jnp.tensordot(*promote(x1, x2), axes)
 
 
-def tensor_dot(x1, x2, axes):
+def tensor_dot(x1: Tensor, x2: Tensor, axes: int | Sequence[int]) -> Tensor:
     """The sum of products over several axes.
 
     Args:
@@ -231,7 +237,7 @@ def tensor_dot(x1, x2, axes):
 
 
 @operator(2, name="batch_dot", int_grad=True)
-def batch_dot(x1, x2, axes=None):
+def batch_dot(x1: TensorLike, x2: TensorLike, axes: int | tuple[int, ...] | None = None) -> JaxArray:
     """For each element of a batch, the sum of products over one axis of each operand.
 
     Args:
@@ -275,7 +281,7 @@ def _einsum(*args):
 _EINSUM = Op("Einsum", _einsum, int_grad=True)
 
 
-def einsum(equation, *operands):
+def einsum(equation: str, *operands: Tensor) -> Tensor:
     """Sums of products in Einstein's notation.
 
     Args:

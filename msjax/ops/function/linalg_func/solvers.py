@@ -1,5 +1,9 @@
 """Inverses and solutions of linear systems."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
@@ -7,12 +11,17 @@ import jax.scipy.linalg as jsl
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.linalg_func.decompositions import as_matrices, permutation_of, square_matrices, transposed
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["cholesky_inverse", "cholesky_solve", "inverse", "lstsq", "lu_solve", "matrix_solve", "pinv"]
 
 
 @operator(name="MatrixInverse")
-def inverse(input):
+def inverse(input: TensorLike) -> JaxArray:
     """The inverse of square matrices, of shape (..., N, N).
 
     Example:
@@ -26,7 +35,7 @@ def inverse(input):
 
 
 @operator(name="cholesky_inverse")
-def cholesky_inverse(input_x, upper=False):
+def cholesky_inverse(input_x: TensorLike, upper: bool = False) -> JaxArray:
     """The inverse of a symmetric positive definite matrix, from its Cholesky factor.
 
     Example:
@@ -42,7 +51,7 @@ def cholesky_inverse(input_x, upper=False):
 
 
 @operator(2, name="cholesky_solve")
-def cholesky_solve(input, input2, upper=False):
+def cholesky_solve(input: TensorLike, input2: TensorLike, upper: bool = False) -> JaxArray:
     """The solution X of A X = input, from the Cholesky factor `input2` of A.
 
     Args:
@@ -66,7 +75,7 @@ def cholesky_solve(input, input2, upper=False):
 
 
 @operator(2, name="matrix_solve")
-def matrix_solve(matrix, rhs, adjoint=False):
+def matrix_solve(matrix: TensorLike, rhs: TensorLike, adjoint: bool = False) -> JaxArray:
     """The solution X of matrix X = rhs, or of its adjoint X = rhs.
 
     Args:
@@ -86,7 +95,9 @@ def matrix_solve(matrix, rhs, adjoint=False):
 
 
 @operator(2, name="MatrixTriangularSolve")
-def triangular_solve(matrix, rhs, lower=True, adjoint=False, transpose=False, unit=False):
+def triangular_solve(
+    matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, transpose: bool = False, unit: bool = False
+) -> JaxArray:
     """The solution X of matrix X = rhs for a triangular matrix, which may be conjugated and / or transposed first."""
     a, b = promote(matrix, rhs)
     return jax.lax.linalg.triangular_solve(
@@ -101,7 +112,7 @@ def triangular_solve(matrix, rhs, lower=True, adjoint=False, transpose=False, un
 
 
 @operator(2, name="lstsq")
-def lstsq(input, A):
+def lstsq(input: TensorLike, A: TensorLike) -> JaxArray:
     """The X for which input X comes closest to `A`, in the sum of squares.
 
     Args:
@@ -132,7 +143,7 @@ def _pinv(x, atol, rtol, hermitian):
     return jnp.linalg.pinv(x, rtol=least / largest, hermitian=hermitian)
 
 
-def pinv(x, *, atol=None, rtol=None, hermitian=False):
+def pinv(x: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
     """The Moore-Penrose pseudoinverse of matrices.
 
     Args:
@@ -152,7 +163,7 @@ def pinv(x, *, atol=None, rtol=None, hermitian=False):
 
 
 @operator(3, name="lu_solve")
-def lu_solve(b, LU_data, LU_pivots):
+def lu_solve(b: TensorLike, LU_data: TensorLike, LU_pivots: TensorLike) -> JaxArray:
     """The solution X of A X = b, from the LU decomposition of A.
 
     Args:
@@ -175,7 +186,7 @@ def lu_solve(b, LU_data, LU_pivots):
 
 
 @operator(2, name="MatrixSolveLs")
-def matrix_solve_ls(matrix, rhs, l2):
+def matrix_solve_ls(matrix: TensorLike, rhs: TensorLike, l2: Any) -> JaxArray:
     """The X for which matrix X comes closest to rhs, with the penalty l2 * |X|**2, by the normal equations."""
     a, b = promote(matrix, rhs)
     square = jnp.matmul(transposed(a), a)
@@ -183,7 +194,7 @@ def matrix_solve_ls(matrix, rhs, l2):
 
 
 @operator(4, name="TridiagonalMatMul", int_grad=True)
-def tridiagonal_matmul(superdiag, maindiag, subdiag, rhs):
+def tridiagonal_matmul(superdiag: TensorLike, maindiag: TensorLike, subdiag: TensorLike, rhs: TensorLike) -> JaxArray:
     """The product of tridiagonal matrices, given as diagonals of shape (..., 1, M), and matrices of shape (..., M, N)."""
     above, main, below = (jnp.swapaxes(d, -1, -2) for d in (superdiag, maindiag, subdiag))
     last = [(0, 0)] * (rhs.ndim - 2)

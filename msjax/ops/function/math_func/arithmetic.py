@@ -1,6 +1,9 @@
 """Arithmetic: sums, products, quotients, remainders, powers."""
 
+from __future__ import annotations
+
 import builtins
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +20,7 @@ from msjax.ops.dispatch.promotion import (
     to_float,
 )
 from msjax.ops.function.math_func.tables import binary, renamed
+from msjax.typing import JaxArray, Number, TensorLike
 
 __all__ = [
     "accumulate_n", "add", "addcdiv", "addcmul", "addn", "div", "divide", "float_power", "float_power_ext", "floor_div",
@@ -27,7 +31,7 @@ __all__ = [
 
 
 @operator(2, name="Add", int_grad=True)
-def add(input, other):
+def add(input: TensorLike, other: TensorLike):
     """input + other, elementwise with broadcasting.
 
     Example:
@@ -41,7 +45,7 @@ def add(input, other):
 
 
 @operator(2, name="Sub", int_grad=True)
-def sub(input, other):
+def sub(input: TensorLike, other: TensorLike) -> JaxArray:
     """input - other, elementwise with broadcasting.
 
     Example:
@@ -57,14 +61,14 @@ def sub(input, other):
 
 
 @operator(2, name="Sub", int_grad=True)
-def sub_method(input, other):
+def sub_method(input: TensorLike, other: TensorLike) -> JaxArray:
     """The operator - of Tensors: input - other; of two Bools where they differ."""
     x, y = promote(input, other)
     return x ^ y if x.dtype == jnp.bool_ else x - y
 
 
 @operator(2, name="Mul", int_grad=True)
-def mul(input, other):
+def mul(input: TensorLike, other: TensorLike) -> JaxArray:
     """input * other, elementwise with broadcasting.
 
     Example:
@@ -90,7 +94,7 @@ def _downward(x, y):
 
 
 @operator(2, name="Div", int_grad=True)
-def true_divide(input, other, *, rounding_mode=None):
+def true_divide(input: TensorLike, other: TensorLike, *, rounding_mode: str | None = None) -> JaxArray:
     """input / other, elementwise with broadcasting; of integers a Float32.
 
     Args:
@@ -118,7 +122,7 @@ def true_divide(input, other, *, rounding_mode=None):
 
 
 @operator(2, name="FloorDiv")
-def floor_divide(input, other):
+def floor_divide(input: TensorLike, other: TensorLike) -> JaxArray:
     """input / other rounded towards minus infinity, elementwise with broadcasting.
 
     Example:
@@ -131,7 +135,7 @@ def floor_divide(input, other):
 
 
 @operator(2, name="FloorMod", int_grad=True)
-def floor_mod(x, y):
+def floor_mod(x: TensorLike, y: TensorLike) -> JaxArray:
     """The remainder of floor division, with the sign of `y`.
 
     Example:
@@ -144,7 +148,7 @@ def floor_mod(x, y):
 
 
 @operator(2, name="Remainder", int_grad=True)
-def remainder(input, other):
+def remainder(input: TensorLike, other: TensorLike) -> JaxArray:
     """The remainder of floor division, with the sign of `other`.
 
     Example:
@@ -158,7 +162,7 @@ def remainder(input, other):
 
 
 @operator(2, name="Fmod", int_grad=True)
-def fmod(input, other):
+def fmod(input: TensorLike, other: TensorLike) -> JaxArray:
     """The remainder of division rounded towards zero, with the sign of `input`.
 
     Example:
@@ -172,7 +176,7 @@ def fmod(input, other):
 
 
 @operator(2, name="TruncateMod", int_grad=True)
-def truncate_mod(x, y):
+def truncate_mod(x: TensorLike, y: TensorLike) -> JaxArray:
     """The remainder of division rounded towards zero, with the sign of `x`.
 
     Example:
@@ -185,7 +189,7 @@ def truncate_mod(x, y):
 
 
 @operator(2, name="TruncateDiv", int_grad=True)
-def truncate_div(x, y):
+def truncate_div(x: TensorLike, y: TensorLike) -> JaxArray:
     """x / y rounded towards zero, elementwise with broadcasting.
 
     Example:
@@ -198,7 +202,7 @@ def truncate_div(x, y):
 
 
 @operator(2, name="RealDiv", int_grad=True)
-def tensor_div(x, y):
+def tensor_div(x: TensorLike, y: TensorLike) -> JaxArray:
     """x / y, elementwise with broadcasting; of integers an integer, rounded towards zero.
 
     Example:
@@ -217,7 +221,7 @@ def _sub_scaled(input, other, alpha=1):
     return x - jnp.asarray(alpha, y.dtype) * y
 
 
-def subtract(input, other, *, alpha=1):
+def subtract(input: Tensor | Number, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     """input - alpha * other, elementwise with broadcasting.
 
     Args:
@@ -257,7 +261,7 @@ def _pow_constant(input, exponent):
     return jax.lax.integer_pow(x, exponent)
 
 
-def pow(input, exponent):
+def pow(input: Tensor | Number, exponent: Tensor | Number) -> Tensor:
     """input to the power of exponent, elementwise with broadcasting.
 
     Args:
@@ -313,7 +317,7 @@ float_power = float_power_ext = renamed(float_power, "float_power", exponent="ot
 
 
 @operator(4, int_grad=True)
-def addcmul(input, tensor1, tensor2, value=1):
+def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, value: TensorLike = 1) -> JaxArray:
     """input + value * tensor1 * tensor2, elementwise with broadcasting.
 
     Example:
@@ -328,7 +332,7 @@ def addcmul(input, tensor1, tensor2, value=1):
 
 
 @operator(4)
-def addcdiv(input, tensor1, tensor2, value=1):
+def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, value: TensorLike = 1) -> JaxArray:
     """input + value * tensor1 / tensor2, elementwise with broadcasting.
 
     Example:
@@ -342,7 +346,7 @@ def addcdiv(input, tensor1, tensor2, value=1):
     return x + v * y / z
 
 
-def addn(x):
+def addn(x: Sequence[Tensor]) -> Tensor:
     """The sum of Tensors of one shape and dtype, given as a tuple or list.
 
     Args:

@@ -1,5 +1,7 @@
 """Comparisons."""
 
+from __future__ import annotations
+
 import jax.numpy as jnp
 
 from msjax.ops.dispatch.operator import operator
@@ -9,6 +11,7 @@ from msjax.ops.dispatch.promotion import (
     require_same_dtype,
 )
 from msjax.ops.function.math_func.tables import comparison
+from msjax.typing import JaxArray, TensorLike
 
 __all__ = [
     "eq", "equal", "ge", "greater", "greater_equal", "gt", "isclose", "approximate_equal", "le", "less", "less_equal", "lt", "ne",
@@ -32,7 +35,7 @@ less_equal = comparison(
 
 
 @operator(2, differentiable=False)
-def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+def isclose(input: TensorLike, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> JaxArray:
     """True where |input - other| <= atol + rtol * |other|; of two NaN, `equal_nan`.
 
     Example:
@@ -45,7 +48,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 @operator(2, differentiable=False)
-def approximate_equal(x, y, tolerance=1e-5):
+def approximate_equal(x: TensorLike, y: TensorLike, tolerance: float = 1e-5) -> JaxArray:
     """True where |x - y| < tolerance, elementwise.
 
     Example:

@@ -1,11 +1,14 @@
 """Complex numbers."""
 
+from __future__ import annotations
+
 import jax
 import jax.numpy as jnp
 
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of, promote, to_float
 from msjax.ops.function.math_func.tables import unary
+from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["angle", "conj", "imag", "polar", "real", "view_as_real"]
 
@@ -25,7 +28,7 @@ angle = unary(
 
 
 @operator(2)
-def polar(abs, angle):
+def polar(abs: TensorLike, angle: TensorLike) -> JaxArray:
     """Complex numbers from absolute values and angles.
 
     Args:
@@ -42,7 +45,7 @@ def polar(abs, angle):
 
 
 @operator()
-def view_as_real(input):
+def view_as_real(input: TensorLike) -> JaxArray:
     """Complex numbers as pairs (real, imaginary) along a new last axis.
 
     Example:
@@ -57,6 +60,6 @@ def view_as_real(input):
 
 
 @operator(2)
-def complex_of(real, imag):
+def complex_of(real: TensorLike, imag: TensorLike) -> JaxArray:
     """Complex numbers from real and imaginary parts."""
     return jax.lax.complex(*promote(real, imag))

@@ -1,5 +1,10 @@
 """Cumulative operators along an axis."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import jax
 import jax.numpy as jnp
 
@@ -7,6 +12,12 @@ from msjax.checks import check_axis
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "diff_ext", "logcumsumexp", "trapz"]
 
@@ -17,7 +28,7 @@ def _typed(x, dtype):
 
 
 @operator(int_grad=True)
-def cumsum(x, axis, dtype=None):
+def cumsum(x: TensorLike, axis: int, dtype: Type | None = None) -> JaxArray:
     """The cumulative sum along an axis.
 
     Args:
@@ -39,7 +50,7 @@ def cumsum(x, axis, dtype=None):
 
 
 @operator(int_grad=True)
-def cumprod(input, dim, dtype=None):
+def cumprod(input: TensorLike, dim: int, dtype: Type | None = None) -> JaxArray:
     """The cumulative product along an axis; of Bools and integers as Int64.
 
     Args:
@@ -72,25 +83,25 @@ def _shifted(x, axis, exclusive, reverse, scan, first):
 
 
 @operator(int_grad=True)
-def cumsum_shifted(x, axis, exclusive, reverse):
+def cumsum_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: Any, reverse: Any) -> JaxArray:
     """The cumulative sum, `exclusive` of the element itself, from the end if `reverse`."""
     return _shifted(x, axis, exclusive, reverse, lambda v, a: jnp.cumsum(v, a, dtype=v.dtype), 0)
 
 
 @operator(int_grad=True)
-def cumprod_shifted(x, axis, exclusive, reverse):
+def cumprod_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: Any, reverse: Any) -> JaxArray:
     """The cumulative product, `exclusive` of the element itself, from the end if `reverse`."""
     return _shifted(x, axis, exclusive, reverse, lambda v, a: jnp.cumprod(v, a, dtype=v.dtype), 1)
 
 
 @operator()
-def logcumsumexp_shifted(x, axis, exclusive, reverse):
+def logcumsumexp_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: Any, reverse: Any) -> JaxArray:
     """log of the cumulative sum of exp, `exclusive` of the element itself, from the end if `reverse`."""
     return _shifted(x, axis, exclusive, reverse, lambda v, a: jax.lax.cumlogsumexp(v, a % v.ndim), -jnp.inf)
 
 
 @operator()
-def logcumsumexp(input, axis):
+def logcumsumexp(input: TensorLike, axis: int) -> JaxArray:
     """log of the cumulative sum of exp(input) along an axis, computed without overflow.
 
     Example:
@@ -120,7 +131,7 @@ def _running(x, axis, better):
 
 
 @operator(int_grad=True)
-def cummax(input, axis):
+def cummax(input: TensorLike, axis: int) -> tuple[JaxArray, JaxArray]:
     """The largest values so far along an axis, and their indices as Int64.
 
     Returns:
@@ -138,7 +149,7 @@ def cummax(input, axis):
 
 
 @operator(int_grad=True)
-def cummin(input, axis):
+def cummin(input: TensorLike, axis: int) -> tuple[JaxArray, JaxArray]:
     """The smallest values so far along an axis, and their indices as Int32.
 
     Returns:
@@ -162,7 +173,7 @@ def _diff(x, prepend, append, n, axis):
     return jnp.diff(x, n, axis)
 
 
-def diff(x, n=1, axis=-1, prepend=None, append=None):
+def diff(x: Tensor, n: int = 1, axis: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
     """Differences of neighbours along an axis, taken n times.
 
     Args:
@@ -180,7 +191,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
     return _diff(x, prepend, append, n, axis)
 
 
-def diff_ext(input, n=1, dim=-1, prepend=None, append=None):
+def diff_ext(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Differences of neighbours along an axis; see `diff`.
 
     Example:
@@ -198,7 +209,7 @@ def _trapz(y, x, dx, dim):
     return jnp.trapezoid(y, None if x is None else x.astype(y.dtype), dx, dim)
 
 
-def trapz(y, x=None, *, dx=1.0, dim=-1):
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
     """The integral of `y` along an axis by the trapezoidal rule.
 
     Args:

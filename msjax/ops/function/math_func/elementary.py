@@ -1,11 +1,14 @@
 """Elementary functions of one operand: powers, exponentials, trigonometry, rounding, signs."""
 
+from __future__ import annotations
+
 import jax
 import jax.numpy as jnp
 
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.function.math_func.tables import unary
+from msjax.typing import JaxArray, Number, TensorLike
 
 __all__ = [
     "abs", "absolute", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan",
@@ -42,7 +45,7 @@ def _real_abs_jvp(primals, tangents):
     return _real_abs(primals[0]), jnp.sign(primals[0]) * tangents[0]
 
 
-def magnitude(x):
+def magnitude(x: TensorLike) -> JaxArray:
     """|x| of an array, with the gradient 0 at 0."""
     return jnp.abs(x) if kind_of(x.dtype) in "cbu" else _real_abs(x)
 
@@ -150,7 +153,7 @@ sgn = unary("sgn", _sgn, "The sign; of complex numbers, input / |input|.", (f"op
 
 
 @operator(tensors=True)
-def round(input, *, decimals=0):
+def round(input: TensorLike, *, decimals: int = 0) -> JaxArray:
     """input rounded to a number of decimals, halves to the even digit.
 
     Args:
@@ -167,7 +170,7 @@ def round(input, *, decimals=0):
 
 
 @operator(tensors=True)
-def logit(input, eps=None):
+def logit(input: TensorLike, eps: float | None = None) -> JaxArray:
     """log(input / (1 - input)), the inverse of sigmoid.
 
     Args:
@@ -187,7 +190,9 @@ def logit(input, eps=None):
 
 
 @operator(tensors=True)
-def nan_to_num(input, nan=None, posinf=None, neginf=None):
+def nan_to_num(
+    input: TensorLike, nan: Number | None = None, posinf: Number | None = None, neginf: Number | None = None
+) -> JaxArray:
     """input with NaN and infinities replaced.
 
     Args:

@@ -1,5 +1,9 @@
 """Elementwise operators of two or more operands other than arithmetic and comparison; limits."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
 
@@ -12,6 +16,11 @@ from msjax.ops.dispatch.promotion import (
     to_float,
 )
 from msjax.ops.function.math_func.tables import binary
+from msjax.typing import JaxArray, Number, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = [
     "atan2", "arctan2", "clamp", "clip", "clip_by_value", "copysign", "fmax", "fmin", "heaviside", "hypot", "ldexp", "lerp",
@@ -92,7 +101,7 @@ nextafter = binary(
 
 
 @operator(2)
-def copysign(x, other):
+def copysign(x: TensorLike, other: TensorLike) -> JaxArray:
     """The magnitude of `x` with the sign of `other`, elementwise.
 
     Example:
@@ -108,7 +117,7 @@ def copysign(x, other):
 
 
 @operator(2)
-def heaviside(input, values):
+def heaviside(input: TensorLike, values: TensorLike) -> JaxArray:
     """0 where `input` is negative, 1 where it is positive and `values` where it is 0.
 
     Example:
@@ -122,7 +131,7 @@ def heaviside(input, values):
 
 
 @operator(2)
-def ldexp(x, other):
+def ldexp(x: TensorLike, other: TensorLike) -> JaxArray:
     """x * 2**other, elementwise.
 
     Example:
@@ -136,7 +145,7 @@ def ldexp(x, other):
 
 
 @operator(3)
-def lerp(input, end, weight):
+def lerp(input: TensorLike, end: TensorLike, weight: TensorLike) -> JaxArray:
     """input + weight * (end - input), elementwise; `weight` is a number or a Tensor.
 
     Example:
@@ -164,7 +173,7 @@ def _clamp(input, min, max):
     return x
 
 
-def clamp(input, min=None, max=None):
+def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
     """Values limited to [min, max]; at the limits the gradient is 1.
 
     Args:
@@ -187,7 +196,7 @@ def clamp(input, min=None, max=None):
     return _clamp(input, min, max)
 
 
-def clip(input, min=None, max=None):
+def clip(input: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
     """Values limited to [min, max]; see `clamp`.
 
     Example:
@@ -199,7 +208,7 @@ def clip(input, min=None, max=None):
     return clamp(input, min, max)
 
 
-def clip_by_value(x, clip_value_min=None, clip_value_max=None):
+def clip_by_value(x: Tensor, clip_value_min: float | None = None, clip_value_max: float | None = None) -> Tensor:
     """Values limited to [clip_value_min, clip_value_max]; see `clamp`.
 
     Example:

@@ -1,16 +1,26 @@
 """Largest and smallest elements, and where they are."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.math_func.reduction import reduced_axes
+from msjax.typing import JaxArray, Number, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min", "reduce_max", "reduce_min"]
 
 
-def reduce_max(x, axis=()):
+def reduce_max(x: Tensor, axis: tuple[Any, ...] | int = ()) -> Tensor:
     """The largest values over axes (all by default); see `amax`.
 
     Example:
@@ -22,7 +32,7 @@ def reduce_max(x, axis=()):
     return amax(x, axis)
 
 
-def reduce_min(x, axis=()):
+def reduce_min(x: Tensor, axis: tuple[Any, ...] | int = ()) -> Tensor:
     """The smallest values over axes (all by default); see `amin`.
 
     Example:
@@ -53,7 +63,14 @@ def _check_where(name, initial, where):
         raise ValueError(f"For '{name}', 'where' needs 'initial', the value where nothing is selected.")
 
 
-def amax(input, axis=None, keepdims=False, *, initial=None, where=None):
+def amax(
+    input: Tensor,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    *,
+    initial: Number | None = None,
+    where: Tensor | None = None,
+) -> Tensor:
     """The largest values over axes; equal ones share the gradient.
 
     Args:
@@ -73,7 +90,14 @@ def amax(input, axis=None, keepdims=False, *, initial=None, where=None):
     return _amax(input, where, axis, keepdims, initial)
 
 
-def amin(input, axis=None, keepdims=False, *, initial=None, where=None):
+def amin(
+    input: Tensor,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    *,
+    initial: Number | None = None,
+    where: Tensor | None = None,
+) -> Tensor:
     """The smallest values over axes; equal ones share the gradient.
 
     Args:
@@ -126,7 +150,9 @@ def _extreme(name, whole, with_index, input, axis, keepdims, initial, where):
     return with_index(input, where, axis, keepdims, initial)
 
 
-def max(input, axis=None, keepdims=False, *, initial=None, where=None):
+def max(
+    input: Tensor, axis: int | None = None, keepdims: bool = False, *, initial: Number | None = None, where: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """The largest values along an axis, and where they are.
 
     Args:
@@ -152,7 +178,9 @@ def max(input, axis=None, keepdims=False, *, initial=None, where=None):
     return _extreme("max", _amax, _max_with_index, input, axis, keepdims, initial, where)
 
 
-def min(input, axis=None, keepdims=False, *, initial=None, where=None):
+def min(
+    input: Tensor, axis: int | None = None, keepdims: bool = False, *, initial: Number | None = None, where: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """The smallest values along an axis, and where they are.
 
     Args:
@@ -179,7 +207,7 @@ def min(input, axis=None, keepdims=False, *, initial=None, where=None):
 
 
 @operator(int_grad=True)
-def aminmax(input, *, axis=0, keepdims=False):
+def aminmax(input: TensorLike, *, axis: int = 0, keepdims: bool = False) -> tuple[JaxArray, JaxArray]:
     """The smallest and the largest values along an axis (of all elements if it is None).
 
     Example:
@@ -192,7 +220,7 @@ def aminmax(input, *, axis=0, keepdims=False):
 
 
 @operator(differentiable=False)
-def argmax(input, dim=None, keepdim=False):
+def argmax(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> JaxArray:
     """The index of the largest value along axis `dim`, of the flattened Tensor by default, as Int64.
 
     Example:
@@ -205,7 +233,7 @@ def argmax(input, dim=None, keepdim=False):
 
 
 @operator(differentiable=False)
-def argmin(input, axis=None, keepdims=False):
+def argmin(input: TensorLike, axis: int | None = None, keepdims: bool = False) -> JaxArray:
     """The index of the smallest value along `axis`, of the flattened Tensor by default, as Int32.
 
     Example:

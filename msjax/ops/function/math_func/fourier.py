@@ -1,5 +1,9 @@
 """Fourier transforms."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
@@ -7,6 +11,11 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",
@@ -111,7 +120,7 @@ ihfftn = _several("ihfftn", _ihfftn, "The inverse of hfftn", None, 3)
 
 
 @operator(int_grad=True)
-def fftshift(input, dim=None):
+def fftshift(input: TensorLike, dim: int | None = None) -> JaxArray:
     """Frequencies reordered so that 0 is in the middle of the axes `dim` (all by default).
 
     Example:
@@ -124,7 +133,7 @@ def fftshift(input, dim=None):
 
 
 @operator(int_grad=True)
-def ifftshift(input, dim=None):
+def ifftshift(input: TensorLike, dim: int | None = None) -> JaxArray:
     """The inverse of fftshift.
 
     Example:
@@ -136,7 +145,7 @@ def ifftshift(input, dim=None):
     return jnp.fft.ifftshift(as_operand(input), dim)
 
 
-def fftfreq(n, d=1.0, dtype=None):
+def fftfreq(n: int, d: float = 1.0, dtype: Type | None = None) -> Tensor:
     """The frequencies of the results of fft of length n, for samples at a distance of d.
 
     Example:
@@ -147,7 +156,7 @@ def fftfreq(n, d=1.0, dtype=None):
     return wrap(jnp.fft.fftfreq(n, d).astype(mstype.to_jax(mstype.float32 if dtype is None else dtype)))
 
 
-def rfftfreq(n, d=1.0, dtype=None):
+def rfftfreq(n: int, d: float = 1.0, dtype: Type | None = None) -> Tensor:
     """The frequencies of the results of rfft of length n, for samples at a distance of d.
 
     Example:
@@ -187,17 +196,17 @@ _PAD_MODES = {"reflect": "reflect", "constant": "constant", "replicate": "edge",
 
 
 def stft(
-    x,
-    n_fft,
-    hop_length=None,
-    win_length=None,
-    window=None,
-    center=True,
-    pad_mode="REFLECT",
-    normalized=False,
-    onesided=None,
-    return_complex=None,
-):
+    x: Tensor,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Tensor | None = None,
+    center: bool = True,
+    pad_mode: str = "REFLECT",
+    normalized: bool = False,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
+) -> Tensor:
     """Fourier transforms of the frames of a signal.
 
     Args:

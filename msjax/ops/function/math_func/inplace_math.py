@@ -1,5 +1,9 @@
 """Functions that change the Tensor they are given: elementwise ones and random fillings."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
 
@@ -10,6 +14,12 @@ from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.math_func import elementary, elementwise, special
 from msjax.ops.function.nn_func.activations import sigmoid
 from msjax.ops.methods.inplace import inplace
+from msjax.typing import Number
+
+if TYPE_CHECKING:
+    from msjax.common.random import Generator
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["bernoulli_", "clamp_", "erfinv_", "exponential_", "inplace_sigmoid", "normal_", "random_", "tanh_", "uniform_"]
 
@@ -44,7 +54,7 @@ _RANDOM = _fill(
 
 
 @inplace
-def normal_(input, mean=0, std=1, *, generator=None):
+def normal_(input: Tensor, mean: Number | Tensor = 0, std: Number | Tensor = 1, *, generator: Generator | None = None) -> Tensor:
     """Filled with random numbers of a normal distribution.
 
     Args:
@@ -63,7 +73,7 @@ def normal_(input, mean=0, std=1, *, generator=None):
 
 
 @inplace
-def uniform_(input, from_=0, to=1, *, generator=None):
+def uniform_(input: Tensor, from_: Number = 0, to: Number = 1, *, generator: Generator | None = None) -> Tensor:
     """Filled with random numbers, uniform in [from_, to).
 
     Args:
@@ -83,7 +93,7 @@ def uniform_(input, from_=0, to=1, *, generator=None):
 
 
 @inplace
-def exponential_(input, lambd=1, *, generator=None):
+def exponential_(input: Tensor, lambd: float = 1, *, generator: Generator | None = None) -> Tensor:
     """Filled with random numbers of an exponential distribution.
 
     Args:
@@ -103,7 +113,7 @@ def exponential_(input, lambd=1, *, generator=None):
 
 
 @inplace
-def bernoulli_(input, p=0.5, *, generator=None):
+def bernoulli_(input: Tensor, p: float | Tensor = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Filled with ones, with probability p, and zeros.
 
     Args:
@@ -121,7 +131,7 @@ def bernoulli_(input, p=0.5, *, generator=None):
 
 
 @inplace
-def random_(input, from_=0, to=None, *, generator=None):
+def random_(input: Tensor, from_: int = 0, to: int | None = None, *, generator: Generator | None = None) -> Tensor:
     """Filled with random integers, uniform in [from_, to).
 
     Args:

@@ -1,6 +1,10 @@
 """Norms and distances."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +15,11 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, promote, to_float
 from msjax.ops.function.math_func.elementary import magnitude
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = [
     "cdist", "clip_by_global_norm", "clip_by_norm", "cond", "cosine_similarity", "dist", "matrix_norm", "norm", "pdist", "renorm",
@@ -30,7 +39,7 @@ def _root(x, p):
     return jnp.where(zero, 0, jnp.sqrt(safe) if p == 2 else safe ** (1 / p)).astype(x.dtype)
 
 
-def p_norm(x, p, axis, keepdims):
+def p_norm(x: TensorLike, p: float, axis: int | tuple[int, ...], keepdims: bool) -> JaxArray:
     """The p-norm over axes (None: all); inf, -inf and 0 are what limits make them."""
     size = magnitude(x)
     if p == math.inf:
@@ -60,7 +69,14 @@ def _matrix(x, ord, axis, keepdims):
 
 
 @operator()
-def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
+def norm(
+    A: TensorLike,
+    ord: float | str | None = None,
+    dim: int | tuple[int, ...] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: Type | None = None,
+) -> JaxArray:
     """A vector or matrix norm.
 
     Args:
@@ -94,7 +110,9 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
 
 
 @operator()
-def vector_norm(x, ord=2, axis=None, keepdims=False, *, dtype=None):
+def vector_norm(
+    x: TensorLike, ord: float = 2, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, *, dtype: Type | None = None
+) -> JaxArray:
     """The vector norm over axes.
 
     Args:
@@ -114,7 +132,14 @@ def vector_norm(x, ord=2, axis=None, keepdims=False, *, dtype=None):
 
 
 @operator()
-def matrix_norm(A, ord="fro", axis=(-2, -1), keepdims=False, *, dtype=None):
+def matrix_norm(
+    A: TensorLike,
+    ord: float | str = "fro",
+    axis: tuple[int, ...] = (-2, -1),
+    keepdims: bool = False,
+    *,
+    dtype: Type | None = None,
+) -> JaxArray:
     """The matrix norm over two axes.
 
     Args:
@@ -134,7 +159,7 @@ def matrix_norm(A, ord="fro", axis=(-2, -1), keepdims=False, *, dtype=None):
 
 
 @operator()
-def cond(A, p=None):
+def cond(A: TensorLike, p: Any = None) -> JaxArray:
     """The condition number of matrices in the norm `p`: the product of the norms of the matrix and its inverse.
 
     Example:
@@ -151,13 +176,13 @@ def cond(A, p=None):
 
 
 @operator()
-def lp_norm(x, axis, p, keep_dims, epsilon):
+def lp_norm(x: TensorLike, axis: int | Sequence[int], p: Any, keep_dims: bool, epsilon: TensorLike) -> JaxArray:
     """The class form LpNorm: never below `epsilon`."""
     return jnp.maximum(p_norm(x, p, axis, keep_dims), jnp.asarray(epsilon, x.dtype))
 
 
 @operator(2)
-def dist(input, other, p=2):
+def dist(input: TensorLike, other: TensorLike, p: int = 2) -> JaxArray:
     """The p-norm of input - other, over all elements.
 
     Example:
@@ -171,7 +196,7 @@ def dist(input, other, p=2):
 
 
 @operator(2)
-def cdist(x1, x2, p=2.0):
+def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0) -> JaxArray:
     """The p-norm distance of each row of `x1` to each row of `x2`.
 
     Args:
@@ -195,7 +220,7 @@ def cdist(x1, x2, p=2.0):
 
 
 @operator()
-def pdist(input, p=2.0):
+def pdist(input: TensorLike, p: float = 2.0) -> JaxArray:
     """The p-norm distance of each row to each later row, of shape (..., N * (N - 1) / 2).
 
     Example:
@@ -209,7 +234,7 @@ def pdist(input, p=2.0):
 
 
 @operator(2)
-def cosine_similarity(x1, x2, dim=1, eps=1e-08):
+def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float = 1e-08) -> JaxArray:
     """The cosine of the angle between `x1` and `x2` along an axis.
 
     Args:
@@ -231,7 +256,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08):
 
 
 @operator()
-def renorm(input, p, axis, maxnorm):
+def renorm(input: TensorLike, p: float, axis: int, maxnorm: float) -> JaxArray:
     """Sub-Tensors along an axis scaled down where their p-norm is above `maxnorm`.
 
     Args:
@@ -255,7 +280,7 @@ def renorm(input, p, axis, maxnorm):
 
 
 @operator()
-def l2_normalize(x, axis, epsilon):
+def l2_normalize(x: TensorLike, axis: int, epsilon: float) -> JaxArray:
     """x / sqrt(max(sum(x**2), epsilon)) along `axis`."""
     squares = jnp.sum(jnp.square(x), axis, keepdims=True)
     return x * jax.lax.rsqrt(jnp.maximum(squares, jnp.asarray(epsilon, x.dtype)))
@@ -278,7 +303,9 @@ def _total_norm(tensors, p):
     return norm(stack([vector_norm(t, p) for t in tensors]), p)
 
 
-def clip_by_norm(x, max_norm, norm_type=2.0, error_if_nonfinite=False):
+def clip_by_norm(
+    x: Tensor | Sequence[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
     """Tensors scaled down where the norm of all of them together is above `max_norm`.
 
     Args:
@@ -316,7 +343,7 @@ def _scaled_global(x, total, clip_norm):
     return x * (clip_norm / jnp.maximum(total, clip_norm)).astype(x.dtype)
 
 
-def clip_by_global_norm(x, clip_norm=1.0, use_norm=None):
+def clip_by_global_norm(x: Sequence[Tensor], clip_norm: float = 1.0, use_norm: Any = None) -> tuple[Tensor, Tensor]:
     """Tensors scaled by clip_norm / max(global norm, clip_norm), the global norm being that of all of them together.
 
     Args:

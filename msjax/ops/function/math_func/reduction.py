@@ -1,5 +1,10 @@
 """Reductions: sums, means, extremes, tests. Cumulative operators, norms and statistics are joined in here."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import jax
 import jax.numpy as jnp
 
@@ -7,6 +12,12 @@ from msjax.checks import check_axis
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.tensor import Tensor
+
 
 __all__ = [
     "all", "any", "count_nonzero", "logsumexp", "mean", "nanmean", "nansum", "prod", "reduce_mean", "reduce_sum", "std",
@@ -14,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def reduced_axes(axis, x, scalars=True):
+def reduced_axes(axis: int | Sequence[int], x: TensorLike, scalars: bool = True):
     """The axes as jax takes them; None or an empty tuple: all.
 
     Args:
@@ -44,7 +55,9 @@ def _cast(x, dtype):
 
 
 @operator(int_grad=True, tensors=True)
-def sum(input, dim=None, keepdim=False, *, dtype=None):
+def sum(
+    input: TensorLike, dim: int | Sequence[int] | None = None, keepdim: bool = False, *, dtype: Type | None = None
+) -> JaxArray:
     """The sum over axes; of Bools and integers as Int64.
 
     Args:
@@ -63,7 +76,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None):
 
 
 @operator(tensors=True)
-def mean(x, axis=None, keep_dims=False):
+def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False) -> JaxArray:
     """The mean over axes; of integers an integer, rounded towards zero.
 
     Args:
@@ -92,7 +105,9 @@ def mean(x, axis=None, keep_dims=False):
 
 
 @operator(int_grad=True, tensors=True)
-def prod(input, axis=None, keep_dims=False, dtype=None):
+def prod(
+    input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False, dtype: Type | None = None
+) -> JaxArray:
     """The product over axes; of Bools and integers as Int64.
 
     Args:
@@ -128,7 +143,7 @@ sum_kept = _kept("ReduceSum", jnp.sum)
 prod_kept = _kept("ReduceProd", jnp.prod)
 
 
-def reduce_sum(x, axis=()):
+def reduce_sum(x: Tensor, axis: tuple[Any, ...] | int = ()) -> Tensor:
     """The sum over axes (all by default), in the dtype of `x`.
 
     Example:
@@ -140,7 +155,7 @@ def reduce_sum(x, axis=()):
     return sum_kept(x, axis, False)
 
 
-def reduce_mean(x, axis=()):
+def reduce_mean(x: Tensor, axis: tuple[Any, ...] | int = ()) -> Tensor:
     """The mean over axes (all by default); see `mean`.
 
     Example:
@@ -159,7 +174,7 @@ def reduce_mean(x, axis=()):
 
 
 @operator(differentiable=False, tensors=True)
-def all(input, axis=None, keep_dims=False):
+def all(input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False) -> JaxArray:
     """True where all values over the axes `axis` (all by default) are true.
 
     Example:
@@ -172,7 +187,7 @@ def all(input, axis=None, keep_dims=False):
 
 
 @operator(differentiable=False, tensors=True)
-def any(input, axis=None, keep_dims=False):
+def any(input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False) -> JaxArray:
     """True where any value over the axes `axis` (all by default) is true.
 
     Example:
@@ -185,7 +200,9 @@ def any(input, axis=None, keep_dims=False):
 
 
 @operator(differentiable=False)
-def count_nonzero(x, axis=(), keep_dims=False, dtype=mstype.int32):
+def count_nonzero(
+    x: TensorLike, axis: int | tuple[Any, ...] = (), keep_dims: bool = False, dtype: Type = mstype.int32
+) -> JaxArray:
     """How many values over the axes `axis` (all by default) are not 0, as Int32 by default.
 
     Example:
@@ -201,7 +218,7 @@ def count_nonzero(x, axis=(), keep_dims=False, dtype=mstype.int32):
 
 
 @operator(tensors=True)
-def var(input, axis=None, ddof=0, keepdims=False):
+def var(input: TensorLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> JaxArray:
     """The variance over the axes `axis` (all by default), with the divisor N - ddof.
 
     Example:
@@ -214,7 +231,7 @@ def var(input, axis=None, ddof=0, keepdims=False):
 
 
 @operator(tensors=True)
-def std(input, axis=None, ddof=0, keepdims=False):
+def std(input: TensorLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> JaxArray:
     """The standard deviation over the axes `axis` (all by default), with the divisor N - ddof.
 
     Example:
@@ -227,7 +244,7 @@ def std(input, axis=None, ddof=0, keepdims=False):
 
 
 @operator()
-def var_mean(input, axis=None, ddof=0, keepdims=False):
+def var_mean(input: TensorLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> tuple[JaxArray, JaxArray]:
     """The variance (with the divisor N - ddof) and the mean over the axes `axis`, all by default.
 
     Example:
@@ -242,7 +259,7 @@ def var_mean(input, axis=None, ddof=0, keepdims=False):
 
 
 @operator()
-def std_mean(input, axis=None, ddof=0, keepdims=False):
+def std_mean(input: TensorLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> tuple[JaxArray, JaxArray]:
     """The standard deviation (with the divisor N - ddof) and the mean over the axes `axis`, all by default.
 
     Example:
@@ -265,7 +282,7 @@ def _logsumexp(input, dim, keepdim):
     return jax.nn.logsumexp(x, reduced_axes(dim, x), keepdims=keepdim)
 
 
-def logsumexp(input, dim, keepdim=False, *, keep_dims=None):
+def logsumexp(input: Tensor, dim: int | Sequence[int], keepdim: bool = False, *, keep_dims: bool | None = None) -> Tensor:
     """log(sum(exp(input))) over axes, computed without overflow.
 
     Args:
@@ -286,7 +303,9 @@ def logsumexp(input, dim, keepdim=False, *, keep_dims=None):
 
 
 @operator()
-def nansum(input, axis=None, keepdims=False, *, dtype=None):
+def nansum(
+    input: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, dtype: Type | None = None
+) -> JaxArray:
     """The sum over the axes `axis` (all by default), NaN counted as 0.
 
     Example:
@@ -300,7 +319,9 @@ def nansum(input, axis=None, keepdims=False, *, dtype=None):
 
 
 @operator()
-def nanmean(input, axis=None, keepdims=False, *, dtype=None):
+def nanmean(
+    input: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False, *, dtype: Type | None = None
+) -> JaxArray:
     """The mean over the axes `axis` (all by default) of the elements that are not NaN.
 
     Example:

@@ -1,6 +1,9 @@
 """Special functions. Bessel functions and Fourier transforms are joined in here."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +12,11 @@ import jax.scipy.special as jsp
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, is_number, need_floats, promote, require_same_dtype, to_float
 from msjax.ops.function.math_func.tables import binary, unary
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = [
     "digamma", "erf", "erfc", "erfinv", "igamma", "igammac", "lgamma", "mvlgamma", "polygamma", "xdivy", "xlogy", "zeta",
@@ -50,7 +58,7 @@ igammac = binary(
 
 
 @operator(2)
-def zeta(input, other):
+def zeta(input: TensorLike, other: TensorLike) -> JaxArray:
     """The Hurwitz zeta function: the sum of (k + other)**-input over k = 0, 1, ...
 
     Args:
@@ -77,7 +85,7 @@ xlogy = binary(
 
 
 @operator(2)
-def xdivy(x, y):
+def xdivy(x: TensorLike, y: TensorLike) -> JaxArray:
     """x / y, elementwise; 0 where x is 0.
 
     Example:
@@ -100,7 +108,7 @@ def _polygamma(n, input):
     return jax.lax.polygamma(*jnp.broadcast_arrays(n, x))
 
 
-def polygamma(n, input):
+def polygamma(n: Tensor | int, input: Tensor) -> Tensor:
     """The n-th derivative of digamma.
 
     Args:
@@ -117,7 +125,7 @@ def polygamma(n, input):
 
 
 @operator()
-def mvlgamma(input, p):
+def mvlgamma(input: TensorLike, p: int) -> JaxArray:
     """log of the multivariate gamma function of dimension p; input should be above (p - 1) / 2.
 
     Example:
@@ -134,6 +142,6 @@ def mvlgamma(input, p):
 
 
 @operator(3)
-def betainc(a, b, x):
+def betainc(a: TensorLike, b: TensorLike, x: TensorLike) -> JaxArray:
     """The regularized incomplete beta function."""
     return jsp.betainc(to_float(a), to_float(b), to_float(x))

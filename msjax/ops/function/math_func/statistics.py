@@ -1,11 +1,21 @@
 """Medians, quantiles, covariance."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import jax
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["cov", "median", "nanmedian", "nanquantile", "quantile"]
 
@@ -40,7 +50,7 @@ def _axis(axis, name):
     return axis
 
 
-def median(input, axis=-1, keepdims=False):
+def median(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """The median along an axis, and its index; of an even number the lower one.
 
     Args:
@@ -61,7 +71,7 @@ def median(input, axis=-1, keepdims=False):
     return _median(input, _axis(axis, "median"), keepdims, False)
 
 
-def nanmedian(input, axis=-1, keepdims=False):
+def nanmedian(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """The median along an axis of the elements that are not NaN, and its index; see `median`.
 
     Example:
@@ -74,7 +84,7 @@ def nanmedian(input, axis=-1, keepdims=False):
 
 
 @operator(name="median", int_grad=True)
-def global_median(input, ignore_nan):
+def global_median(input: TensorLike, ignore_nan: Any) -> tuple[JaxArray, JaxArray]:
     """The median of all elements."""
     x = as_operand(input).reshape(-1)
     out = _median.op.fn(x, 0, False, ignore_nan)[0]
@@ -92,7 +102,7 @@ def _quantile(input, q, axis, keepdims, ignore_nan):
     return (jnp.nanquantile if ignore_nan else jnp.quantile)(x, jnp.asarray(q).astype(x.dtype), axis, keepdims=keepdims)
 
 
-def quantile(input, q, axis=None, keepdims=False):
+def quantile(input: Tensor, q: float | Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The q-th quantiles, with linear interpolation between neighbours.
 
     Args:
@@ -114,7 +124,7 @@ def quantile(input, q, axis=None, keepdims=False):
     return _quantile(input, q, axis, keepdims, False)
 
 
-def nanquantile(input, q, axis=None, keepdims=False):
+def nanquantile(input: Tensor, q: float, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """The q-th quantiles of the elements that are not NaN; see `quantile`.
 
     Example:
@@ -132,7 +142,7 @@ def _cov(input, fweights, aweights, correction):
     return jnp.cov(to_float(input), ddof=correction, fweights=fweights, aweights=aweights)
 
 
-def cov(input, *, correction=1, fweights=None, aweights=None):
+def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     """The covariance matrix of the rows of a Tensor.
 
     Args:
@@ -152,7 +162,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 
 
 @operator(name="kthvalue", int_grad=True)
-def kthvalue(input, k, dim=-1, keepdim=False):
+def kthvalue(input: TensorLike, k: int, dim: int = -1, keepdim: bool = False) -> tuple[JaxArray, JaxArray]:
     """The k-th smallest values along an axis, k counted from 1, and their indices."""
     x = as_operand(input)
     if x.ndim == 0:

@@ -1,7 +1,11 @@
 """Operators that are one line of a table each: a function of jax.numpy and a sentence."""
 
+from __future__ import annotations
+
 import inspect
 import sys
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, overload
 
 import jax.numpy as jnp
 
@@ -16,9 +20,12 @@ from msjax.ops.dispatch.promotion import (
     require_same_dtype,
     to_float,
 )
+from msjax.typing import BinaryOperator, JaxArray, UnaryOperator, UnaryOperatorOfX
+
+_R = TypeVar("_R")
 
 
-def named(kernel, name, doc, shown):
+def named(kernel: Any, name: str, doc: str, shown: tuple[str, str] | None) -> Any:
     kernel.__name__ = kernel.__qualname__ = name
     kernel.__module__ = sys._getframe(2).f_globals["__name__"]
     kernel.__doc__ = doc if shown is None else f"{doc}\n\n    Example:\n        {_example(*shown)}"
@@ -30,7 +37,44 @@ def _example(call, printed):
     return "\n        ".join(lines)
 
 
-def unary(name, fn, doc, shown=None, *, floats=False, only_floats=False, parameter="input", int_grad=False, differentiable=True):
+@overload
+def unary(
+    name: str,
+    fn: Callable[..., Any],
+    doc: str,
+    shown: Any = ...,
+    *,
+    floats: bool = ...,
+    only_floats: bool = ...,
+    parameter: Literal["input", "input_x"] = ...,
+    int_grad: bool = ...,
+    differentiable: bool = ...,
+) -> UnaryOperator: ...
+@overload
+def unary(
+    name: str,
+    fn: Callable[..., Any],
+    doc: str,
+    shown: Any = ...,
+    *,
+    floats: bool = ...,
+    only_floats: bool = ...,
+    parameter: Literal["x"],
+    int_grad: bool = ...,
+    differentiable: bool = ...,
+) -> UnaryOperatorOfX: ...
+def unary(
+    name: str,
+    fn: Callable[..., Any],
+    doc: str,
+    shown: tuple[str, str] | None = None,
+    *,
+    floats: bool = False,
+    only_floats: bool = False,
+    parameter: str = "input",
+    int_grad: bool = False,
+    differentiable: bool = True,
+) -> Any:
     """An elementwise operator of one Tensor.
 
     Args:
@@ -65,19 +109,19 @@ _KERNELS = {"input": _of_input, "x": _of_x, "input_x": _of_input_x}
 
 
 def binary(
-    name,
-    fn,
-    doc,
-    shown=None,
+    name: str,
+    fn: Callable[..., Any],
+    doc: str,
+    shown: tuple[str, str] | None = None,
     *,
-    floats=False,
-    yields=False,
-    same=False,
-    only_floats=False,
-    dtypes=None,
-    int_grad=False,
-    differentiable=True,
-):
+    floats: bool = False,
+    yields: bool = False,
+    same: bool = False,
+    only_floats: bool = False,
+    dtypes: Any = None,
+    int_grad: bool = False,
+    differentiable: bool = True,
+) -> BinaryOperator:
     """An elementwise operator of two Tensors or numbers, with the parameters `input` and `other`.
 
     Args:
@@ -97,7 +141,7 @@ def binary(
     return operator(2, int_grad=int_grad, differentiable=differentiable)(named(kernel, name, doc, shown))
 
 
-def renamed(function, name, **names):
+def renamed(function: Callable[..., _R], name: str, **names: str) -> Callable[..., _R]:
     """The function under another name, with keywords {new name: its own}; its own are taken, too."""
 
     def call(*args, **kwargs):
@@ -114,7 +158,7 @@ def renamed(function, name, **names):
     return call
 
 
-def comparison(name, fn, doc, shown=None):
+def comparison(name: str, fn: Callable[..., Any], doc: str, shown: tuple[str, str] | None = None) -> BinaryOperator:
     """An operator of two Tensors or numbers that gives Bools."""
 
     def kernel(input, other):
@@ -123,6 +167,6 @@ def comparison(name, fn, doc, shown=None):
     return operator(2, differentiable=False)(named(kernel, name, doc, shown))
 
 
-def bools(x):
+def bools(x: Any) -> JaxArray:
     """The truth values of an array."""
     return jnp.asarray(x) != 0

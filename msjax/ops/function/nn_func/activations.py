@@ -1,5 +1,9 @@
 """Activation functions."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
 
@@ -10,6 +14,11 @@ from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_fl
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.array_func.indexing import rebind
 from msjax.ops.function.math_func.tables import unary
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = [
     "celu", "elu", "fast_gelu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid",
@@ -35,7 +44,7 @@ def _relu_op(input):
     return _relu(as_operand(input))
 
 
-def relu(input, inplace=False):
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """max(input, 0); its gradient at 0 is 0.
 
     Args:
@@ -160,7 +169,7 @@ tanhshrink = unary(
 
 
 @operator(tensors=True)
-def gelu(input, approximate="none"):
+def gelu(input: TensorLike, approximate: str = "none") -> JaxArray:
     """input * Phi(input), with Phi the normal distribution function.
 
     Args:
@@ -182,7 +191,7 @@ def gelu(input, approximate="none"):
 
 
 @operator(tensors=True)
-def leaky_relu(input, alpha=0.2):
+def leaky_relu(input: TensorLike, alpha: float = 0.2) -> JaxArray:
     """input where positive, alpha * input elsewhere.
 
     Example:
@@ -197,7 +206,7 @@ def leaky_relu(input, alpha=0.2):
 
 
 @operator(tensors=True)
-def elu(input_x, alpha=1.0):
+def elu(input_x: TensorLike, alpha: float = 1.0) -> JaxArray:
     """input_x where positive, alpha * (exp(input_x) - 1) elsewhere.
 
     Example:
@@ -210,7 +219,7 @@ def elu(input_x, alpha=1.0):
 
 
 @operator(tensors=True)
-def celu(x, alpha=1.0):
+def celu(x: TensorLike, alpha: float = 1.0) -> JaxArray:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)); `alpha` should not be 0.
 
     Example:
@@ -225,7 +234,7 @@ def celu(x, alpha=1.0):
 
 
 @operator(tensors=True)
-def hardtanh(input, min_val=-1.0, max_val=1.0):
+def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> JaxArray:
     """input limited to [min_val, max_val]; the gradient is 1/2 at the limits.
 
     Example:
@@ -239,7 +248,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0):
 
 
 @operator(tensors=True)
-def hardshrink(input, lambd=0.5):
+def hardshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
     """input where |input| > lambd, 0 elsewhere.
 
     Example:
@@ -253,7 +262,7 @@ def hardshrink(input, lambd=0.5):
 
 
 @operator(tensors=True)
-def softshrink(input, lambd=0.5):
+def softshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
     """input moved towards 0 by lambd, and 0 where |input| <= lambd.
 
     Example:
@@ -272,7 +281,7 @@ soft_shrink = softshrink
 
 
 @operator(tensors=True)
-def softplus(input, beta=1, threshold=20):
+def softplus(input: TensorLike, beta: int = 1, threshold: int = 20) -> JaxArray:
     """log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.
 
     Example:
@@ -287,7 +296,7 @@ def softplus(input, beta=1, threshold=20):
 
 
 @operator()
-def threshold(input, thr, value):
+def threshold(input: TensorLike, thr: float, value: float) -> JaxArray:
     """input where it is larger than `thr`, `value` elsewhere.
 
     Example:
@@ -302,7 +311,7 @@ def threshold(input, thr, value):
 
 
 @operator(2)
-def prelu(input, weight):
+def prelu(input: TensorLike, weight: TensorLike) -> JaxArray:
     """input where positive, weight * input elsewhere; one weight for each channel (axis 1), or one for all.
 
     Args:
@@ -340,7 +349,7 @@ def _rrelu(x, key, lower, upper):
 _RRELU = Op("rrelu", _rrelu)
 
 
-def rrelu(input, lower=1.0 / 8, upper=1.0 / 3):
+def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tensor:
     """input where positive, elsewhere multiplied by a slope drawn anew for each element.
 
     Args:
@@ -370,7 +379,7 @@ def _halves(x, axis):
 
 
 @operator(name="GLU")
-def glu(x, axis=-1):
+def glu(x: TensorLike, axis: int = -1) -> JaxArray:
     """The first half along `axis` times the sigmoid of the second half.
 
     Example:
@@ -384,7 +393,7 @@ def glu(x, axis=-1):
 
 
 @operator(name="Swiglu")
-def swiglu(input, dim=-1):
+def swiglu(input: TensorLike, dim: int = -1) -> JaxArray:
     """The silu of the first half along `dim` times the second half.
 
     Example:

@@ -1,5 +1,9 @@
 """Loss functions of classes: cross entropies, margins between classes."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -7,6 +11,7 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.nn_func.loss_reduction import check_reduction, reduce_loss
+from msjax.typing import JaxArray, TensorLike
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "multi_margin_loss", "multilabel_margin_loss",
@@ -19,7 +24,7 @@ def _is_int(x):
 
 
 @operator(2, name="SoftmaxCrossEntropyWithLogits")
-def softmax_cross_entropy(logits, labels, sparse, reduction):
+def softmax_cross_entropy(logits: TensorLike, labels: TensorLike, sparse: bool, reduction: str) -> JaxArray:
     """Cross entropy of logits (N, C) with class numbers (N,) if sparse, else with probabilities (N, C)."""
     if sparse != _is_int(labels):
         wanted = "integers, the classes' numbers," if sparse else "floats, the classes' probabilities,"
@@ -35,14 +40,14 @@ def softmax_cross_entropy(logits, labels, sparse, reduction):
 
 
 @operator(2, name="SoftmaxCrossEntropyWithLogits")
-def softmax_cross_entropy_and_gradient(logits, labels):
+def softmax_cross_entropy_and_gradient(logits: TensorLike, labels: TensorLike) -> tuple[JaxArray, JaxArray]:
     """The cross entropies (N,) and their gradients (N, C)."""
     losses = -jnp.sum(jax.nn.log_softmax(logits, -1) * labels, -1)
     return losses, jax.lax.stop_gradient(jax.nn.softmax(logits, -1) - labels)
 
 
 @operator(2, name="SparseSoftmaxCrossEntropyWithLogits")
-def sparse_softmax_cross_entropy(logits, labels, is_grad):
+def sparse_softmax_cross_entropy(logits: TensorLike, labels: TensorLike, is_grad: Any) -> JaxArray:
     """The mean cross entropy, or its gradient."""
     if is_grad:
         return (jax.nn.softmax(logits, -1) - jax.nn.one_hot(labels, logits.shape[-1], dtype=logits.dtype)) / logits.shape[0]
@@ -97,12 +102,19 @@ def _check_classes(input, target, ignore_index, reduction, label_smoothing, who)
 
 
 @operator(2, differentiable=False)
-def weights_of(weight, target, ignore_index):
+def weights_of(weight: TensorLike, target: TensorLike, ignore_index: Any) -> JaxArray:
     """The weight of each target; 0 for one that doesn't count."""
     return jnp.where(target == ignore_index, 0, jnp.take(weight, jnp.where(target == ignore_index, 0, target)))
 
 
-def nll_loss(inputs, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+def nll_loss(
+    inputs: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
     """The negative of the inputs, logarithms of probabilities, at the classes of the target.
 
     Args:
@@ -142,7 +154,14 @@ def _cross_entropy(input, target, weight, ignore_index, reduction, label_smoothi
     return reduce_loss(losses, reduction)
 
 
-def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
     """The cross entropy of softmax(input) with the target.
 
     Args:
@@ -197,7 +216,7 @@ def _binary_cross_entropy(logits, labels, weight, reduction):
     return reduce_loss(losses if weight is None else losses * weight, reduction)
 
 
-def binary_cross_entropy(logits, labels, weight=None, reduction="mean"):
+def binary_cross_entropy(logits: Tensor, labels: Tensor, weight: Tensor | None = None, reduction: str = "mean"):
     """-(labels * log(p) + (1 - labels) * log(1 - p)) of probabilities p.
 
     Args:
@@ -227,7 +246,9 @@ def _bce_with_logits(input, target, weight, pos_weight, reduction):
     return reduce_loss(losses.astype(jnp.result_type(input, target)), reduction)
 
 
-def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction="mean"):
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: str = "mean"
+):
     """The binary cross entropy of sigmoid(input) with the target, computed without overflow.
 
     Args:
@@ -259,7 +280,9 @@ def _multi_margin_loss(input, target, weight, p, margin, reduction):
     return reduce_loss(jnp.sum(jnp.where(others, losses, 0), 1) / input.shape[1], reduction)
 
 
-def multi_margin_loss(input, target, p=1, margin=1, weight=None, reduction="mean"):
+def multi_margin_loss(
+    input: Tensor, target: Tensor, p: int = 1, margin: float = 1, weight: Tensor | None = None, reduction: str = "mean"
+):
     """The mean over the other classes of max(0, margin - own + other) ** p, where own is the input at the target.
 
     Args:
@@ -293,7 +316,7 @@ def _multilabel_margin_loss(input, target, reduction):
     return reduce_loss(losses.reshape(input.shape[:-1]), reduction)
 
 
-def multilabel_margin_loss(input, target, reduction="mean"):
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean"):
     """The sum, over a sample's targets and its other classes, of max(0, 1 - target + other), divided by the classes' number.
 
     Args:
@@ -311,7 +334,7 @@ def _multilabel_soft_margin_loss(input, target, weight, reduction):
     return reduce_loss(jnp.mean(losses if weight is None else losses * weight, -1), reduction)
 
 
-def multilabel_soft_margin_loss(input, target, weight=None, reduction="mean"):
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"):
     """The mean over the classes of the binary cross entropy of sigmoid(input).
 
     Args:

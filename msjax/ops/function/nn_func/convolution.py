@@ -1,6 +1,9 @@
 """Convolutions, in MindSpore's layouts: NC... inputs, weights (out, in / groups, ...)."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +14,7 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.function.nn_func.sliding import n_ints, on_cpu, out_sizes, pad_spatial, same_pads, steps
+from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["bias_add", "conv1d", "conv2d", "conv3d", "conv3d_transpose", "conv_transpose2d"]
 
@@ -37,7 +41,14 @@ def _conv(x, weight, bias, stride, padding, dilation, group):
     return out if bias is None else out + bias.astype(x.dtype).reshape((1, -1) + (1,) * (x.ndim - 2))
 
 
-def convolve(x, weight, stride, padding, dilation, group):
+def convolve(
+    x: TensorLike,
+    weight: TensorLike,
+    stride: int | tuple[int, ...],
+    padding: int | tuple[int, ...],
+    dilation: int | tuple[int, ...],
+    group: int,
+) -> JaxArray:
     """The convolution of jax arrays; `padding` has a pair for each axis.
 
     XLA's convolutions for CPUs are slow or very slow in common cases: 1x1 and depthwise kernels, windows as large as
@@ -172,7 +183,15 @@ def _conv_transpose(x, weight, bias, stride, padding, dilation, group, sizes, ta
     return pad_spatial(out, [(0, n) for n in tail]) if any(tail) else out
 
 
-def deconvolve(x, weight, stride, padding, dilation, group, sizes):
+def deconvolve(
+    x: TensorLike,
+    weight: TensorLike,
+    stride: int | tuple[int, ...],
+    padding: int | tuple[int, ...],
+    dilation: int | tuple[int, ...],
+    group: int,
+    sizes: tuple[int, ...],
+) -> JaxArray:
     """The gradient of a convolution of an image of `sizes` with respect to the image."""
     image = jax.ShapeDtypeStruct((x.shape[0], weight.shape[1] * group, *sizes), x.dtype)
     (out,) = jax.linear_transpose(lambda im: convolve(im, weight, stride, padding, dilation, group), image)(x)
@@ -190,7 +209,14 @@ CONV_TRANSPOSE_1D = Op(
 )
 
 
-def transposed_sizes(sizes, kernel, stride, pads, dilation, output_padding):
+def transposed_sizes(
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: int | tuple[int, ...],
+    pads: Any,
+    dilation: int | tuple[int, ...],
+    output_padding: int | tuple[int, ...],
+) -> tuple[int, int]:
     """The spatial sizes of a transposed convolution's output."""
     return tuple(
         [
@@ -200,7 +226,15 @@ def transposed_sizes(sizes, kernel, stride, pads, dilation, output_padding):
     )
 
 
-def conv_pads(pad_mode, padding, sizes, kernel, stride, dilation, who):
+def conv_pads(
+    pad_mode: str,
+    padding: int | tuple[int, ...],
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: int | tuple[int, ...],
+    dilation: int | tuple[int, ...],
+    who: str,
+) -> tuple[int, ...]:
     """The padding pairs of MindSpore's `pad_mode` and `padding`, a number for all sides or one for each axis.
 
     Raises:
@@ -237,7 +271,18 @@ def _check_operands(input, weight, bias, n, who):
             )
 
 
-def conv_nd(n, who, input, weight, bias, stride, pad_mode, padding, dilation, groups):
+def conv_nd(
+    n: int,
+    who: str,
+    input: Tensor,
+    weight: Tensor,
+    bias: TensorLike,
+    stride: int | tuple[int, ...],
+    pad_mode: str,
+    padding: int | tuple[int, ...],
+    dilation: int | tuple[int, ...],
+    groups: int,
+) -> Tensor:
     """A convolution over n axes, with MindSpore's arguments."""
     _check_operands(input, weight, bias, n, who)
     stride = n_ints(stride, n, "stride", who)
@@ -286,15 +331,42 @@ _CONV_DOC = """A convolution over the last {axes} axes.
     """
 
 
-def conv1d(input, weight, bias=None, stride=1, pad_mode="valid", padding=0, dilation=1, groups=1):
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: TensorLike | None = None,
+    stride: int = 1,
+    pad_mode: str = "valid",
+    padding: int = 0,
+    dilation: int = 1,
+    groups: int = 1,
+) -> Tensor:
     return conv_nd(1, "conv1d", input, weight, bias, stride, pad_mode, padding, dilation, groups)
 
 
-def conv2d(input, weight, bias=None, stride=1, pad_mode="valid", padding=0, dilation=1, groups=1):
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: TensorLike | None = None,
+    stride: int | tuple[int, ...] = 1,
+    pad_mode: str = "valid",
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> Tensor:
     return conv_nd(2, "conv2d", input, weight, bias, stride, pad_mode, padding, dilation, groups)
 
 
-def conv3d(input, weight, bias=None, stride=1, pad_mode="valid", padding=0, dilation=1, groups=1):
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: TensorLike | None = None,
+    stride: int | tuple[int, ...] = 1,
+    pad_mode: str = "valid",
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    groups: int = 1,
+) -> Tensor:
     return conv_nd(3, "conv3d", input, weight, bias, stride, pad_mode, padding, dilation, groups)
 
 
@@ -310,7 +382,16 @@ conv3d.__doc__ = _CONV_DOC.format(
 )  # fmt: skip
 
 
-def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    output_padding: int | tuple[int, ...] = 0,
+    groups: int = 1,
+    dilation: int | tuple[int, ...] = 1,
+) -> Tensor:
     """A transposed convolution: the gradient of a 2-D convolution with respect to its input.
 
     Args:
@@ -337,7 +418,16 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
     return apply(CONV_TRANSPOSE, (input, weight, bias), (stride, pads, dilation, groups, sizes))
 
 
-def conv3d_transpose(inputs, weight, pad_mode="valid", padding=0, stride=1, dilation=1, group=1, output_padding=0):
+def conv3d_transpose(
+    inputs: Tensor,
+    weight: Tensor,
+    pad_mode: str = "valid",
+    padding: int | tuple[int, ...] = 0,
+    stride: int | tuple[int, ...] = 1,
+    dilation: int | tuple[int, ...] = 1,
+    group: int = 1,
+    output_padding: int | tuple[int, ...] = 0,
+) -> Tensor:
     """A transposed convolution: the gradient of a 3-D convolution with respect to its input.
 
     Args:
@@ -358,7 +448,16 @@ def conv3d_transpose(inputs, weight, pad_mode="valid", padding=0, stride=1, dila
     return apply(CONV_TRANSPOSE, (inputs, weight, None), (stride, pads, dilation, group, sizes))
 
 
-def transposed_layout(sizes, kernel, stride, pad_mode, padding, dilation, output_padding, who):
+def transposed_layout(
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: int | tuple[int, ...],
+    pad_mode: str,
+    padding: int | tuple[int, ...],
+    dilation: int | tuple[int, ...],
+    output_padding: int | tuple[int, ...],
+    who: str,
+) -> tuple[int, ...]:
     """The padding pairs and output sizes of a transposed convolution in one of MindSpore's pad modes."""
     pads = conv_pads(pad_mode, padding, sizes, kernel, stride, dilation, who)
     mode = pad_mode.lower()
@@ -384,7 +483,7 @@ def _bias_add(input_x, bias, axis):
     return input_x + bias.reshape([-1 if i == axis % input_x.ndim else 1 for i in range(input_x.ndim)])
 
 
-def bias_add(input_x, bias):
+def bias_add(input_x: Tensor, bias: Tensor) -> Tensor:
     """input_x + bias, where the bias has one number for each channel (axis 1).
 
     Args:

@@ -1,5 +1,7 @@
 """Connectionist temporal classification: the loss and a decoder."""
 
+from __future__ import annotations
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.nn_func.loss_reduction import check_reduction
+from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["ctc_greedy_decoder", "ctc_loss"]
 
@@ -23,7 +26,9 @@ def _extended(targets, blank):
     return out.at[:, 1::2].set(targets.astype(jnp.int32))
 
 
-def log_alphas(log_probs, targets, input_lengths, target_lengths, blank):
+def log_alphas(
+    log_probs: TensorLike, targets: TensorLike, input_lengths: TensorLike, target_lengths: TensorLike, blank: int
+) -> tuple[JaxArray, JaxArray]:
     """Losses (N,) and the logarithms of the forward probabilities (N, T, 2 S + 1)."""
     labels = _extended(targets, blank)
     n, states = labels.shape
@@ -52,7 +57,15 @@ def log_alphas(log_probs, targets, input_lengths, target_lengths, blank):
 
 
 @operator(4, name="CTCLoss")
-def ctc_losses(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
+def ctc_losses(
+    log_probs: TensorLike,
+    targets: TensorLike,
+    input_lengths: TensorLike,
+    target_lengths: TensorLike,
+    blank: int,
+    reduction: str,
+    zero_infinity: bool,
+) -> tuple[JaxArray, JaxArray]:
     """The reduced loss and the logarithms of the forward probabilities."""
     batched = log_probs.ndim == 3
     if not batched:
@@ -74,7 +87,15 @@ def ctc_losses(log_probs, targets, input_lengths, target_lengths, blank, reducti
     return losses, jax.lax.stop_gradient(alphas if batched else alphas[0])
 
 
-def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | tuple[Tensor, ...],
+    target_lengths: Tensor | tuple[Tensor, ...],
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> tuple[Tensor, Tensor]:
     """The loss of connectionist temporal classification: -log of the targets' probability over all alignments.
 
     Args:
@@ -114,7 +135,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     return ctc_losses(log_probs, targets, *lengths, blank, reduction, zero_infinity)
 
 
-def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True):
+def ctc_greedy_decoder(
+    inputs: Tensor, sequence_length: Tensor, merge_repeated: bool = True
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The most probable class of each step, without blanks (the last class), as sparse rows.
 
     Args:
@@ -155,7 +178,9 @@ def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True):
 
 
 @operator(4, name="CTCLoss")
-def ctc_loss_of_logits(x, labels_indices, labels_values, sequence_length):
+def ctc_loss_of_logits(
+    x: TensorLike, labels_indices: TensorLike, labels_values: TensorLike, sequence_length: TensorLike
+) -> tuple[JaxArray, JaxArray]:
     """The losses (N,) of logits (T, N, C), the last class being blank, and the gradient of their sum."""
     batch, classes = x.shape[1:]
     # As many places for labels as there are labels: how many a sequence has is no shape.

@@ -1,10 +1,18 @@
 """Dropout."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.ops.dispatch.random_keys import next_key, wrap
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d"]
 
@@ -31,7 +39,7 @@ def _check(name, p):
         raise ValueError(f"For '{name}', 'p' should be in [0, 1], but got {p}.")
 
 
-def dropout(input, p=0.5, training=True, seed=None):
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, seed: int | None = None) -> Tensor:
     """Elements set to zero with probability `p`, the others scaled by 1 / (1 - p).
 
     Args:
@@ -67,7 +75,7 @@ def _channels(name, input, p, training, sizes):
     return apply(_DROPOUT, (input, next_key()), (float(p), tuple(range(input.ndim - spatial, input.ndim))))
 
 
-def dropout1d(input, p=0.5, training=True):
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Whole channels set to zero with probability `p`, the others scaled by 1 / (1 - p).
 
     Args:
@@ -86,7 +94,7 @@ def dropout1d(input, p=0.5, training=True):
     return _channels("dropout1d", input, p, training, (2, 3))
 
 
-def dropout2d(input, p=0.5, training=True):
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Whole channels set to zero with probability `p`, the others scaled by 1 / (1 - p).
 
     Args:
@@ -105,7 +113,7 @@ def dropout2d(input, p=0.5, training=True):
     return _channels("dropout2d", input, p, training, (3, 4))
 
 
-def dropout3d(input, p=0.5, training=True):
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Whole channels set to zero with probability `p`, the others scaled by 1 / (1 - p).
 
     Args:

@@ -1,17 +1,20 @@
 """What loss functions share: how elementwise losses are reduced."""
 
+from __future__ import annotations
+
 import jax.numpy as jnp
 
 from msjax.errors import describe
+from msjax.typing import JaxArray, TensorLike
 
 
-def check_reduction(reduction, who):
+def check_reduction(reduction: str, who: str) -> None:
     """ValueError unless it is one of the three."""
     if not isinstance(reduction, str) or reduction not in ("mean", "sum", "none"):
         raise ValueError(f"For '{who}', 'reduction' should be 'mean', 'sum' or 'none', but got {describe(reduction)}.")
 
 
-def reduce_loss(x, reduction):
+def reduce_loss(x: TensorLike, reduction: str) -> JaxArray:
     """The mean, the sum or all of elementwise losses, as jax arrays."""
     if reduction == "mean":
         return jnp.mean(x)

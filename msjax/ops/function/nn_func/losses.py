@@ -1,6 +1,9 @@
 """Loss functions of numbers: differences, margins, distributions. Those of classes are in ops.classification."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +13,7 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func.elementary import magnitude
 from msjax.ops.function.nn_func.loss_reduction import check_reduction, reduce_loss
+from msjax.typing import JaxArray, TensorLike
 
 __all__ = [
     "cosine_embedding_loss", "cosine_similarity", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss",
@@ -37,7 +41,7 @@ def _mse_loss(input, target, reduction):
     return reduce_loss(jnp.square(input - target), reduction)
 
 
-def mse_loss(input, target, reduction="mean"):
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """(input - target) squared.
 
     Args:
@@ -59,7 +63,7 @@ def mse_loss(input, target, reduction="mean"):
     return _mse_loss(input, target, reduction)
 
 
-def mse_loss_ext(input, target, reduction="mean"):
+def mse_loss_ext(input: TensorLike, target: TensorLike, reduction: str = "mean"):
     """(input - target) squared; the same as `mse_loss`."""
     return mse_loss(input, target, reduction)
 
@@ -69,7 +73,7 @@ def _l1_loss(input, target, reduction):
     return reduce_loss(magnitude(input - target), reduction)
 
 
-def l1_loss(input, target, reduction="mean"):
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean"):
     """|input - target|.
 
     Args:
@@ -89,7 +93,7 @@ def _smooth_l1_loss(input, target, beta, reduction):
     return reduce_loss(jnp.where(size < beta, 0.5 / beta * size * size, size - 0.5 * beta), reduction)
 
 
-def smooth_l1_loss(input, target, beta=1.0, reduction="none"):
+def smooth_l1_loss(input: Tensor, target: Tensor, beta: float = 1.0, reduction: str = "none") -> Tensor:
     """|input - target|, made smooth near 0: (input - target)^2 / (2 beta) where that is less than `beta` away.
 
     Args:
@@ -121,7 +125,7 @@ def _huber_loss(input, target, reduction, delta):
     return reduce_loss(jnp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
 
 
-def huber_loss(input, target, reduction="mean", delta=1.0):
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0):
     """(input - target)^2 / 2 up to a distance of `delta`, and linear beyond.
 
     Args:
@@ -153,7 +157,7 @@ def _kl_div(logits, labels, reduction):
     return reduce_loss(losses, reduction)
 
 
-def kl_div(logits, labels, reduction="mean"):
+def kl_div(logits: Tensor, labels: Tensor, reduction: str = "mean"):
     """The Kullback-Leibler divergence: labels * (log(labels) - logits), where the logits are logarithms.
 
     Args:
@@ -178,7 +182,7 @@ def _gaussian_nll_loss(x, target, var, full, eps, reduction):
     return reduce_loss(losses, reduction)
 
 
-def gaussian_nll_loss(x, target, var, full=False, eps=1e-6, reduction="mean"):
+def gaussian_nll_loss(x: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
     """The negative logarithm of a normal distribution's density at `target`.
 
     Args:
@@ -204,7 +208,9 @@ def gaussian_nll_loss(x, target, var, full=False, eps=1e-6, reduction="mean"):
 
 
 @operator(2)
-def poisson_nll_loss(input, target, log_input, full, eps, reduction):
+def poisson_nll_loss(
+    input: TensorLike, target: TensorLike, log_input: Any, full: Any, eps: TensorLike, reduction: Any
+) -> JaxArray:
     """The negative logarithm of a Poisson distribution's probability of `target`."""
     losses = jnp.exp(input) - target * input if log_input else input - target * jnp.log(input + eps)
     if full:
@@ -224,7 +230,7 @@ def _margin_ranking_loss(input1, input2, target, margin, reduction):
     return reduce_loss(jnp.where(losses < 0, 0, losses), reduction)
 
 
-def margin_ranking_loss(input1, input2, target, margin=0.0, reduction="mean"):
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"):
     """max(0, margin - target * (input1 - input2)), where the target is 1 if input1 should be the larger one, else -1.
 
     Args:
@@ -244,7 +250,7 @@ def _hinge_embedding_loss(inputs, targets, margin, reduction):
     return reduce_loss(near + jnp.where(targets < 0, jnp.maximum(margin - inputs, 0), zero), reduction)
 
 
-def hinge_embedding_loss(inputs, targets, margin=1.0, reduction="mean"):
+def hinge_embedding_loss(inputs: Tensor, targets: Tensor, margin: float = 1.0, reduction: str = "mean"):
     """Distances where the target is 1, max(0, margin - distance) where it is -1.
 
     Args:
@@ -262,7 +268,7 @@ def _soft_margin_loss(input, target, reduction):
     return reduce_loss(jax.nn.softplus(-target * input), reduction)
 
 
-def soft_margin_loss(input, target, reduction="mean"):
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean"):
     """log(1 + exp(-target * input)), where targets are 1 or -1.
 
     Args:
@@ -281,7 +287,7 @@ def _cosine(x1, x2, dim, eps):
 
 
 @operator(2)
-def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float = 1e-8) -> JaxArray:
     """The cosine of the angle between vectors along an axis.
 
     Args:
@@ -308,7 +314,7 @@ def _cosine_embedding_loss(input1, input2, target, margin, reduction):
     return reduce_loss(losses, reduction)
 
 
-def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1; cos is that of the angle between two vectors.
 
     Args:
@@ -339,7 +345,16 @@ def _triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduc
     return reduce_loss(jnp.maximum(near - far + margin, 0), reduction)
 
 
-def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, reduction="mean"):
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: int = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is the p-norm of the difference.
 
     Args:

@@ -1,5 +1,10 @@
 """Normalization."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import jax
 import jax.numpy as jnp
 
@@ -7,6 +12,11 @@ from msjax.autograd.op import Op, apply
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.parameter import Parameter
+
 
 __all__ = ["add_layer_norm", "add_rms_norm", "batch_norm", "group_norm", "layer_norm", "lrn", "rms_norm"]
 
@@ -87,7 +97,16 @@ BATCH_NORM_EVAL = Op("BatchNorm", _batch_norm_eval)
 
 
 @operator(5, name="BatchNorm")
-def batch_norm_outputs(x, gamma, beta, mean, variance, is_training, eps, momentum):
+def batch_norm_outputs(
+    x: TensorLike,
+    gamma: TensorLike,
+    beta: TensorLike,
+    mean: TensorLike,
+    variance: TensorLike,
+    is_training: Any,
+    eps: TensorLike,
+    momentum: TensorLike,
+) -> tuple[JaxArray, JaxArray, JaxArray, JaxArray, JaxArray]:
     """MindSpore's five outputs: in training, output, new mean and variance, and those of the batch; else output and zeros."""
     if not is_training:
         zeros = jnp.zeros_like(mean)
@@ -97,7 +116,16 @@ def batch_norm_outputs(x, gamma, beta, mean, variance, is_training, eps, momentu
     return out, new_mean, new_variance, batch_mean.reshape(-1), batch_var.reshape(-1)
 
 
-def batch_norm(input_x, running_mean, running_var, weight, bias, training=False, momentum=0.1, eps=1e-5):
+def batch_norm(
+    input_x: Tensor,
+    running_mean: Tensor | Parameter,
+    running_var: Tensor | Parameter,
+    weight: Tensor,
+    bias: Tensor,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
     """Batch normalization per channel (axis 1).
 
     Args:
@@ -158,7 +186,9 @@ LAYER_NORM = Op("LayerNorm", _layer_norm)
 
 
 @operator(3, name="LayerNorm")
-def layer_norm_outputs(x, gamma, beta, axis, params_axis, eps):
+def layer_norm_outputs(
+    x: TensorLike, gamma: TensorLike, beta: TensorLike, axis: int | Sequence[int], params_axis: Any, eps: TensorLike
+) -> tuple[JaxArray, JaxArray, JaxArray]:
     """MindSpore's three outputs: the output, the mean and the variance."""
     mean, variance = _moments(_wide(x), tuple(range(axis % x.ndim, x.ndim)))
     return _layer_norm(x, gamma, beta, axis, params_axis, eps), mean.astype(x.dtype), variance.astype(x.dtype)
@@ -172,7 +202,13 @@ def _layer_norm_optional(x, weight, bias, n, eps):
     return _layer_norm(x, weight, bias, x.ndim - n, x.ndim - n, eps)
 
 
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+def layer_norm(
+    input: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
     """Normalization over the last axes.
 
     Args:
@@ -214,7 +250,9 @@ def _group_norm(x, weight, bias, num_groups, eps):
     return out.reshape(x.shape).astype(x.dtype)
 
 
-def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
     """Normalization over groups of channels.
 
     Args:
@@ -266,7 +304,7 @@ def _scaled_by_rms(x, gamma, eps):
 
 
 @operator(2, name="RmsNorm", shape_error=ValueError)
-def rms_norm(x, gamma, epsilon=1e-6):
+def rms_norm(x: TensorLike, gamma: TensorLike, epsilon: float = 1e-6) -> tuple[JaxArray, JaxArray]:
     """x divided by its root mean square over the last axes, times gamma.
 
     Args:
@@ -288,7 +326,7 @@ def rms_norm(x, gamma, epsilon=1e-6):
 
 
 @operator(3, name="AddRmsNorm")
-def add_rms_norm(x1, x2, gamma, epsilon=1e-6):
+def add_rms_norm(x1: TensorLike, x2: TensorLike, gamma: TensorLike, epsilon: float = 1e-6) -> tuple[JaxArray, ...]:
     """`rms_norm` of x1 + x2.
 
     Returns:
@@ -299,7 +337,9 @@ def add_rms_norm(x1, x2, gamma, epsilon=1e-6):
 
 
 @operator(4, name="AddLayerNorm")
-def add_layer_norm(x1, x2, gamma, beta, epsilon=1e-5, additional_output=False):
+def add_layer_norm(
+    x1: TensorLike, x2: TensorLike, gamma: TensorLike, beta: TensorLike, epsilon: float = 1e-5, additional_output: bool = False
+) -> tuple[JaxArray, JaxArray, JaxArray, JaxArray]:
     """Normalization of x1 + x2 over the last axis.
 
     Args:
@@ -330,7 +370,14 @@ def _lrn(x, depth_radius, bias, alpha, beta):
     return x * jnp.power(bias + alpha * total, -beta)
 
 
-def lrn(x, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS"):
+def lrn(
+    x: Tensor,
+    depth_radius: int = 5,
+    bias: float = 1.0,
+    alpha: float = 1.0,
+    beta: float = 0.5,
+    norm_region: str = "ACROSS_CHANNELS",
+) -> Tensor:
     """Local response normalization: x / (bias + alpha * sum of squares over neighbouring channels) ** beta.
 
     Args:
@@ -354,7 +401,7 @@ def lrn(x, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CH
     return _lrn(x, depth_radius, float(bias), float(alpha), float(beta))
 
 
-def check_lrn(depth_radius, bias, alpha, beta, norm_region, who):
+def check_lrn(depth_radius: int, bias: float, alpha: float, beta: float, norm_region: str, who: str) -> None:
     """TypeError or ValueError for arguments that `lrn` doesn't take."""
     if isinstance(depth_radius, bool) or not isinstance(depth_radius, int):
         raise TypeError(f"For '{who}', 'depth_radius' should be an int, but got {describe(depth_radius)}.")

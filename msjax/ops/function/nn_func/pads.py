@@ -1,11 +1,17 @@
 """Operators that pad."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.casting import ints
+from msjax.typing import JaxArray, Number, TensorLike
 
 __all__ = ["mirror_pad", "pad", "padding"]
 
@@ -19,14 +25,14 @@ def _crop(x, widths):
 
 
 @operator(2, name="Pad", int_grad=(0,))
-def pad_constant(x, value, widths):
+def pad_constant(x: TensorLike, value: TensorLike, widths: Any) -> JaxArray:
     """x with `value` around it; `widths` has a pair for each axis, where negative ones cut off."""
     x, widths = _crop(x, widths)
     return jnp.pad(x, widths, constant_values=jnp.asarray(value).astype(x.dtype))
 
 
 @operator(name="Pad", int_grad=True)
-def pad_mirrored(x, widths, mode):
+def pad_mirrored(x: TensorLike, widths: Any, mode: str) -> JaxArray:
     """x with its own elements around it; `widths` has a pair for each axis, `mode` is one of `pad`'s."""
     x, widths = _crop(x, widths)
     if mode == "reflect" and any(max(w) >= n for w, n in zip(widths, x.shape)):
@@ -34,7 +40,7 @@ def pad_mirrored(x, widths, mode):
     return jnp.pad(x, widths, mode=_MODES[mode])
 
 
-def widths_from_last(padding, rank, who="pad"):
+def widths_from_last(padding: int | tuple[int, ...], rank: int, who: str = "pad") -> tuple[int, ...]:
     """A pair for each of `rank` axes, from numbers that begin with the last axis: (left, right, top, bottom, ...)."""
     padding = ints(padding)
     if any(not isinstance(n, int) or isinstance(n, bool) for n in padding):
@@ -47,7 +53,7 @@ def widths_from_last(padding, rank, who="pad"):
     return ((0, 0),) * (rank - len(pairs)) + tuple(reversed(pairs))
 
 
-def pad(input_x, padding, mode="constant", value=None):
+def pad(input_x: Tensor, padding: Sequence[Tensor] | Tensor, mode: str = "constant", value: Number | None = None) -> Tensor:
     """The Tensor with elements added at its edges.
 
     Args:
@@ -82,7 +88,7 @@ def pad(input_x, padding, mode="constant", value=None):
     return pad_mirrored(input_x, widths, mode)
 
 
-def mirror_pad(input_x, paddings, mode):
+def mirror_pad(input_x: Tensor, paddings: Tensor, mode: str):
     """The Tensor with its own elements mirrored at its edges.
 
     Args:
@@ -95,7 +101,7 @@ def mirror_pad(input_x, paddings, mode):
     return pad_mirrored(input_x, freeze(paddings), mode.lower())
 
 
-def padding(x, pad_dim_size=8):
+def padding(x: TensorLike, pad_dim_size: int = 8):
     """The last axis, of size 1, filled up with zeros to `pad_dim_size`."""
     if x.ndim < 2 or x.shape[-1] != 1:
         raise ValueError(f"For 'padding', the last of two or more axes should have size 1, but the shape is {x.shape}.")

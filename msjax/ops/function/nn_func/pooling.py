@@ -1,5 +1,9 @@
 """Pooling over windows of the last axes."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from msjax.autograd.op import apply
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
@@ -13,6 +17,7 @@ from msjax.ops.function.nn_func.pooling_kernels import (
     MAX_POOL_WITH_INDEX,
 )
 from msjax.ops.function.nn_func.sliding import ceil_pads, n_ints, out_sizes
+from msjax.typing import TensorLike
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool2d_ext", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -21,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def check_tensor(value, name, ndims, who):
+def check_tensor(value: Tensor, name: str, ndims: tuple[int, ...], who: str) -> None:
     """TypeError unless the value is a Tensor, ValueError unless it has one of so many axes."""
     if not isinstance(value, Tensor):
         raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
@@ -31,14 +36,25 @@ def check_tensor(value, name, ndims, who):
         )
 
 
-def check_fits(x, kernel, stride, pads, dilation, who):
+def check_fits(
+    x: Tensor, kernel: tuple[int, ...], stride: int | tuple[int, ...], pads: Any, dilation: int | tuple[int, ...], who: str
+) -> None:
     """ValueError unless the window fits the padded input."""
     sizes = x.shape[x.ndim - len(kernel) :]
     if min(out_sizes(sizes, kernel, stride, pads, dilation)) <= 0:
         raise ValueError(f"For '{who}', the window {kernel} is larger than the padded input, whose shape is {x.shape}.")
 
 
-def max_pool(x, kernel, stride, pads, dilation, ceil_mode, return_indices, who):
+def max_pool(
+    x: Tensor,
+    kernel: tuple[int, ...],
+    stride: int | tuple[int, ...],
+    pads: Any,
+    dilation: int | tuple[int, ...],
+    ceil_mode: bool,
+    return_indices: bool,
+    who: str,
+) -> Tensor | tuple[Tensor, Tensor]:
     """Max-pooling with a number for each axis; `pads` are pairs."""
     sizes = x.shape[x.ndim - len(kernel) :]
     for k, d, p in zip(kernel, dilation, pads):
@@ -50,7 +66,16 @@ def max_pool(x, kernel, stride, pads, dilation, ceil_mode, return_indices, who):
     return apply(MAX_POOL_WITH_INDEX if return_indices else MAX_POOL, (x,), (kernel, stride, pads, dilation))
 
 
-def avg_pool(x, kernel, stride, pads, ceil_mode, count_include_pad, divisor, who):
+def avg_pool(
+    x: Tensor,
+    kernel: tuple[int, ...],
+    stride: int | tuple[int, ...],
+    pads: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: Any,
+    who: str,
+) -> Tensor:
     """Average pooling with a number for each axis; `pads` are pairs."""
     for k, p in zip(kernel, pads):
         if sum(p) > k:
@@ -81,7 +106,14 @@ def _avg(n, who, input_x, kernel_size, stride, padding, ceil_mode, count_include
     return avg_pool(input_x, kernel, stride, _pairs(padding, n, who), ceil_mode, count_include_pad, divisor or None, who)
 
 
-def avg_pool1d(input_x, kernel_size=1, stride=1, padding=0, ceil_mode=False, count_include_pad=True):
+def avg_pool1d(
+    input_x: Tensor,
+    kernel_size: int | tuple[int, ...] = 1,
+    stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
     """The mean of each window of an input (N, C, L).
 
     Args:
@@ -105,8 +137,9 @@ def avg_pool1d(input_x, kernel_size=1, stride=1, padding=0, ceil_mode=False, cou
 
 
 def avg_pool2d(
-    input_x, kernel_size=1, stride=1, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=0
-):  # fmt: skip
+    input_x: Tensor, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0,
+) -> Tensor:  # fmt: skip
     """The mean of each window of an input (N, C, H, W).
 
     Args:
@@ -127,7 +160,8 @@ def avg_pool2d(
 
 
 def avg_pool3d(
-    input_x, kernel_size=1, stride=1, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=0
+    input_x: TensorLike, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1,
+    padding: int | tuple[int, ...] = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0,
 ):  # fmt: skip
     """The mean of each window of an input (N, C, D, H, W); see `avg_pool2d`."""
     return _avg(3, "avg_pool3d", input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
@@ -142,7 +176,15 @@ def _max(n, who, x, kernel_size, stride, padding, dilation, return_indices, ceil
     return max_pool(x, kernel, stride, pads, dilation, ceil_mode, return_indices, who)
 
 
-def max_pool2d(x, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+def max_pool2d(
+    x: Tensor,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    return_indices: bool = False,
+    ceil_mode: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
     """The largest value of each window of an input (N, C, H, W); of equal ones, the first gets the gradient.
 
     Args:
@@ -166,7 +208,15 @@ def max_pool2d(x, kernel_size, stride=None, padding=0, dilation=1, return_indice
     return _max(2, "max_pool2d", x, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
 
 
-def max_pool3d(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+def max_pool3d(
+    x: TensorLike,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    dilation: int | tuple[int, ...] = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+):
     """The largest value of each window of an input (N, C, D, H, W); see `max_pool2d`."""
     return _max(3, "max_pool3d", x, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
 
@@ -186,7 +236,7 @@ def _lp(n, who, x, norm_type, kernel_size, stride, ceil_mode):
     return apply(LP_POOL, (x,), (freeze(float(norm_type)), kernel, stride, pads, counted))
 
 
-def lp_pool1d(x, norm_type, kernel_size, stride=None, ceil_mode=False):
+def lp_pool1d(x: Tensor, norm_type: float, kernel_size: int, stride: int | None = None, ceil_mode: bool = False) -> Tensor:
     """The p-norm of each window of an input (N, C, L) or (C, L): (sum of x^p)^(1/p).
 
     Args:
@@ -205,12 +255,20 @@ def lp_pool1d(x, norm_type, kernel_size, stride=None, ceil_mode=False):
     return _lp(1, "lp_pool1d", x, norm_type, kernel_size, stride, ceil_mode)
 
 
-def lp_pool2d(x, norm_type, kernel_size, stride=None, ceil_mode=False):
+def lp_pool2d(
+    x: TensorLike,
+    norm_type: Any,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    ceil_mode: bool = False,
+):
     """The p-norm of each window of an input (N, C, H, W): (sum of x^p)^(1/p); see `lp_pool1d`."""
     return _lp(2, "lp_pool2d", x, norm_type, kernel_size, stride, ceil_mode)
 
 
-def adaptive_sizes(output_size, sizes, who, name="output_size"):
+def adaptive_sizes(
+    output_size: int | tuple[int, ...] | tuple[int, None], sizes: tuple[int, ...], who: str, name: str = "output_size"
+) -> tuple[Any, ...]:
     """The output's sizes of adaptive pooling: one for all axes or one for each, where None keeps an axis as it is."""
     n = len(sizes)
     values = freeze(output_size)
@@ -232,7 +290,7 @@ def _adaptive_1d(op, input, output_size, who):
     return apply(op, (input,), ((out,),))
 
 
-def adaptive_avg_pool1d(input, output_size):
+def adaptive_avg_pool1d(input: Tensor, output_size: int) -> Tensor:
     """The means of `output_size` equal parts of the last axis of an input (N, C, L).
 
     Args:
@@ -253,7 +311,7 @@ def _adaptive(op, n, input, output_size, who):
     return apply(op, (input,), (adaptive_sizes(output_size, input.shape[-n:], who),))
 
 
-def adaptive_avg_pool2d(input, output_size):
+def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int, ...]) -> Tensor:
     """The means of windows, chosen so that the output has `output_size`, of an input (N, C, H, W) or (C, H, W).
 
     Args:
@@ -269,17 +327,17 @@ def adaptive_avg_pool2d(input, output_size):
     return _adaptive(ADAPTIVE_AVG_POOL, 2, input, output_size, "adaptive_avg_pool2d")
 
 
-def adaptive_avg_pool2d_ext(input, output_size):
+def adaptive_avg_pool2d_ext(input: TensorLike, output_size: int | tuple[int, ...]):
     """The same as `adaptive_avg_pool2d`."""
     return _adaptive(ADAPTIVE_AVG_POOL, 2, input, output_size, "adaptive_avg_pool2d_ext")
 
 
-def adaptive_avg_pool3d(input, output_size):
+def adaptive_avg_pool3d(input: TensorLike, output_size: int | tuple[int, ...]):
     """The means of windows, chosen so that the output has `output_size`, of an input (N, C, D, H, W) or (C, D, H, W)."""
     return _adaptive(ADAPTIVE_AVG_POOL, 3, input, output_size, "adaptive_avg_pool3d")
 
 
-def adaptive_max_pool1d(input, output_size):
+def adaptive_max_pool1d(input: Tensor, output_size: int):
     """The maxima of `output_size` equal parts of the last axis of an input (N, C, L).
 
     Args:
@@ -289,7 +347,7 @@ def adaptive_max_pool1d(input, output_size):
     return _adaptive_1d(ADAPTIVE_MAX_POOL, input, output_size, "adaptive_max_pool1d")[0]
 
 
-def adaptive_max_pool2d(input, output_size, return_indices=False):
+def adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int, ...], return_indices: bool = False) -> Tensor:
     """The maxima of windows, chosen so that the output has `output_size`, of an input (N, C, H, W) or (C, H, W).
 
     Args:
@@ -307,7 +365,7 @@ def adaptive_max_pool2d(input, output_size, return_indices=False):
     return out if return_indices else out[0]
 
 
-def adaptive_max_pool3d(input, output_size, return_indices=False):
+def adaptive_max_pool3d(input: TensorLike, output_size: int | tuple[int, ...], return_indices: bool = False):
     """The maxima of windows, chosen so that the output has `output_size`, of an input (N, C, D, H, W) or (C, D, H, W).
 
     With `return_indices`, also where they are, counted in C order over (D, H, W), as Int32.

@@ -1,5 +1,7 @@
 """Kernels of pooling, on jax arrays; ops.pooling has what users call."""
 
+from __future__ import annotations
+
 import math
 
 import jax
@@ -9,6 +11,7 @@ import numpy as np
 from msjax.autograd.op import Op
 from msjax.common import dtype as mstype
 from msjax.ops.function.nn_func.sliding import on_cpu, out_sizes, pad_spatial, steps
+from msjax.typing import JaxArray, TensorLike
 
 # ---- the largest
 
@@ -135,7 +138,7 @@ def _max_and_index(x, windows, n):
     return x, index
 
 
-def pick(x, index, n):
+def pick(x: TensorLike, index: TensorLike, n: int) -> JaxArray:
     """The elements of x whose numbers, over its last n axes, `index` holds."""
     lead = x.ndim - n
     flat = jnp.take_along_axis(

@@ -1,10 +1,15 @@
 """What convolution and pooling share: windows that move over the last axes of a Tensor."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
+from msjax.typing import JaxArray, TensorLike
 
 
 def on_cpu() -> bool:
@@ -12,7 +17,7 @@ def on_cpu() -> bool:
     return jax.default_backend() == "cpu"
 
 
-def n_ints(value, n, name, who, lowest=1):
+def n_ints(value: int | list[int] | tuple[int, ...], n: int, name: str, who: str, lowest: int = 1) -> tuple[Any, ...]:
     """A tuple of n ints, from one int or n of them.
 
     Raises:
@@ -31,20 +36,22 @@ def n_ints(value, n, name, who, lowest=1):
     return values
 
 
-def same_padding(size, kernel, stride, dilation=1):
+def same_padding(size: int, kernel: int, stride: int | tuple[int, ...], dilation: int | tuple[int, ...] = 1) -> tuple[int, int]:
     """Padding of one axis for MindSpore's pad_mode "same": the output has size ceil(size / stride)."""
     out = -(-size // stride)
     total = max((out - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
     return total // 2, total - total // 2
 
 
-def same_pads(sizes, kernel, stride, dilation=None):
+def same_pads(
+    sizes: tuple[int, ...], kernel: tuple[int, ...], stride: int | tuple[int, ...], dilation: int | tuple[int, ...] | None = None
+) -> tuple[int, ...]:
     """`same_padding` of each axis."""
     dilation = dilation or (1,) * len(kernel)
     return tuple([same_padding(*each) for each in zip(sizes, kernel, stride, dilation)])
 
 
-def ceil_pads(sizes, kernel, stride, pads, dilation=None):
+def ceil_pads(sizes: Any, kernel: Any, stride: int | tuple[int, ...], pads: Any, dilation: int | tuple[int, ...] | None = None):
     """Pads with more at the end, so that the output's size is rounded up; no window begins in the added part."""
     dilation = dilation or (1,) * len(kernel)
     grown = []
@@ -57,18 +64,26 @@ def ceil_pads(sizes, kernel, stride, pads, dilation=None):
     return tuple(grown)
 
 
-def out_size(size, kernel, stride, pads, dilation=1):
+def out_size(
+    size: int, kernel: int, stride: int | tuple[int, ...], pads: tuple[int, ...], dilation: int | tuple[int, ...] = 1
+) -> int:
     """How many windows fit on one axis."""
     return (size + sum(pads) - (kernel - 1) * dilation - 1) // stride + 1
 
 
-def out_sizes(sizes, kernel, stride, pads, dilation=None):
+def out_sizes(
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: int | tuple[int, ...],
+    pads: Any,
+    dilation: int | tuple[int, ...] | None = None,
+) -> tuple[Any, ...]:
     """`out_size` of each axis."""
     dilation = dilation or (1,) * len(kernel)
     return tuple([out_size(*each) for each in zip(sizes, kernel, stride, pads, dilation)])
 
 
-def pad_spatial(x, pads, first=2, fill=0):
+def pad_spatial(x: TensorLike, pads: Any, first: int = 2, fill: float = 0) -> JaxArray:
     """x with its axes from `first` on padded by pairs; negative ones cut off."""
     if all(tuple(p) == (0, 0) for p in pads):
         return x
@@ -77,7 +92,9 @@ def pad_spatial(x, pads, first=2, fill=0):
     return jax.lax.pad(x, jnp.asarray(fill, x.dtype), widths)
 
 
-def steps(x, axis, kernel, stride, dilation=1):
+def steps(
+    x: TensorLike, axis: int, kernel: int, stride: int | tuple[int, ...], dilation: int | tuple[int, ...] = 1
+) -> list[JaxArray]:
     """For each position in a window along `axis`, the elements that windows have there."""
     count = (x.shape[axis] - (kernel - 1) * dilation - 1) // stride + 1
     starts = [i * dilation for i in range(kernel)]

@@ -1,5 +1,9 @@
 """Softmax and its relatives: probabilities along an axis."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
 
@@ -9,6 +13,12 @@ from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
+from msjax.typing import JaxArray, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.tensor import Tensor
+
 
 __all__ = ["gumbel_softmax", "log_softmax", "softmax", "softmin"]
 
@@ -23,7 +33,7 @@ def _typed(x, dtype):
 
 
 @operator()
-def softmax(input, axis=-1, *, dtype=None):
+def softmax(input: TensorLike, axis: int = -1, *, dtype: Type | None = None) -> JaxArray:
     """exp(input) / sum(exp(input)) along `axis`.
 
     Example:
@@ -36,7 +46,7 @@ def softmax(input, axis=-1, *, dtype=None):
 
 
 @operator()
-def softmin(x, axis=-1, *, dtype=None):
+def softmin(x: TensorLike, axis: int = -1, *, dtype: Type | None = None) -> JaxArray:
     """softmax(-x) along `axis`.
 
     Example:
@@ -49,7 +59,7 @@ def softmin(x, axis=-1, *, dtype=None):
 
 
 @operator()
-def log_softmax(logits, axis=-1):
+def log_softmax(logits: TensorLike, axis: int = -1) -> JaxArray:
     """log(softmax(logits)) along `axis`, computed without overflow.
 
     Example:
@@ -75,7 +85,7 @@ def _gumbel_softmax(logits, key, tau, hard, dim):
 _GUMBEL_SOFTMAX = Op("gumbel_softmax", _gumbel_softmax)
 
 
-def gumbel_softmax(logits, tau=1.0, hard=False, dim=-1):
+def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, dim: int = -1) -> Tensor:
     """A random, differentiable choice: softmax((logits + Gumbel noise) / tau) along `dim`.
 
     Args:

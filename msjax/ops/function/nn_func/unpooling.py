@@ -1,5 +1,9 @@
 """Unpooling, and pooling over random windows."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import jax
 
 from msjax.autograd.op import apply
@@ -13,6 +17,7 @@ from msjax.ops.function.nn_func.pooling_kernels import (
     MAX_UNPOOL,
 )
 from msjax.ops.function.nn_func.sliding import n_ints
+from msjax.typing import TensorLike
 
 __all__ = ["fractional_max_pool2d", "fractional_max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d"]
 
@@ -38,12 +43,26 @@ def _unpool(n, who, x, indices, kernel_size, stride, padding, output_size):
     return apply(MAX_UNPOOL, (x, indices), (sizes,))
 
 
-def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool1d(
+    x: TensorLike,
+    indices: TensorLike,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int = 0,
+    output_size: int | tuple[int, ...] | None = None,
+):
     """Zeros with the elements of `x` where max-pooling found them; see `max_unpool2d`."""
     return _unpool(1, "max_unpool1d", x, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool2d(
+    x: Tensor,
+    indices: Tensor,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    output_size: tuple[int, ...] | None = None,
+) -> Tensor:
     """Zeros with the elements of `x` where max-pooling found them.
 
     Args:
@@ -66,7 +85,14 @@ def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, output_size=No
     return _unpool(2, "max_unpool2d", x, indices, kernel_size, stride, padding, output_size)
 
 
-def max_unpool3d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
+def max_unpool3d(
+    x: TensorLike,
+    indices: TensorLike,
+    kernel_size: int | tuple[int, ...],
+    stride: int | tuple[int, ...] | None = None,
+    padding: int | tuple[int, ...] = 0,
+    output_size: int | tuple[int, ...] | None = None,
+):
     """Zeros with the elements of `x` where max-pooling found them; see `max_unpool2d`."""
     return _unpool(3, "max_unpool3d", x, indices, kernel_size, stride, padding, output_size)
 
@@ -92,8 +118,10 @@ def _fractional(n, who, input, kernel_size, output_size, output_ratio, return_in
 
 
 def fractional_max_pool2d(
-    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
-):  # fmt: skip
+    input: Tensor, kernel_size: int | tuple[int, ...], output_size: int | tuple[int, ...] | None = None,
+    output_ratio: float | tuple[float, ...] | None = None, return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """The maxima of windows that begin at random places, of an input (N, C, H, W) or (C, H, W).
 
     Args:
@@ -118,7 +146,8 @@ def fractional_max_pool2d(
 
 
 def fractional_max_pool3d(
-    input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
+    input: TensorLike, kernel_size: int | tuple[int, ...], output_size: int | tuple[int, ...] | None = None,
+    output_ratio: Any = None, return_indices: bool = False, _random_samples: Any = None,
 ):  # fmt: skip
     """The maxima of windows that begin at random places, of an input (N, C, D, H, W); see `fractional_max_pool2d`."""
     who = "fractional_max_pool3d"

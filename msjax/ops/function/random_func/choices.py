@@ -1,5 +1,9 @@
 """Random choices: Bernoulli trials, weighted draws, shuffles, candidate classes."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
 
@@ -9,6 +13,13 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.random import Generator
+    from msjax.common.tensor import Tensor
+
 
 __all__ = [
     "bernoulli", "bernoulli_ext", "choice_with_mask", "log_uniform_candidate_sampler", "multinomial",
@@ -24,7 +35,7 @@ def _bernoulli(input, p, key):
 BERNOULLI = Op("bernoulli", _bernoulli, differentiable=False)
 
 
-def bernoulli(input, p=0.5, seed=None):
+def bernoulli(input: Tensor, p: Tensor | float = 0.5, seed: int | None = None) -> Tensor:
     """Ones with probability `p`, else zeros, of the shape and dtype of `input`.
 
     Args:
@@ -46,7 +57,7 @@ def bernoulli(input, p=0.5, seed=None):
     return apply(BERNOULLI, (input, p, next_key(None if seed == -1 else seed)))
 
 
-def bernoulli_ext(input, *, generator=None):
+def bernoulli_ext(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """Ones with the probabilities that `input` holds, else zeros, of its shape and dtype.
 
     Example:
@@ -72,7 +83,7 @@ def _multinomial(weights, key, count, replacement, dtype):
 _MULTINOMIAL = Op("multinomial", _multinomial, differentiable=False)
 
 
-def multinomial(input, num_samples, replacement=True, seed=None):
+def multinomial(input: Tensor, num_samples: int, replacement: bool = True, seed: int | None = None) -> Tensor:
     """Random indices, drawn with weights.
 
     Args:
@@ -96,7 +107,7 @@ def multinomial(input, num_samples, replacement=True, seed=None):
     return draw_indices(input, num_samples, replacement, next_key(seed), mstype.int32)
 
 
-def draw_indices(input, count, replacement, key, dtype):
+def draw_indices(input: Tensor, count: int, replacement: bool, key: TensorLike, dtype: Type) -> Tensor:
     count = freeze(count)
     if isinstance(count, bool) or not isinstance(count, int):
         raise TypeError(f"For 'multinomial', 'num_samples' should be an int, but got {describe(count)}.")
@@ -109,7 +120,7 @@ def draw_indices(input, count, replacement, key, dtype):
     return apply(_MULTINOMIAL, (input, key), (count, bool(replacement), dtype))
 
 
-def multinomial_with_replacement(x, seed, offset, numsamples, replacement=False):
+def multinomial_with_replacement(x: Tensor, seed: int, offset: int, numsamples: int, replacement: bool = False) -> Tensor:
     """Random indices, drawn with weights, as Int64; drawn again where there are fewer, whatever `replacement` says.
 
     Example:
@@ -129,7 +140,7 @@ def _categorical(logits, key, count, dtype):
 _CATEGORICAL = Op("random_categorical", _categorical, differentiable=False)
 
 
-def random_categorical(logits, num_sample, seed=0, dtype=mstype.int64):
+def random_categorical(logits: Tensor, num_sample: int, seed: int = 0, dtype: Type = mstype.int64) -> Tensor:
     """Random indices, drawn with log weights.
 
     Args:
@@ -156,7 +167,7 @@ def _shuffle(x, key):
 SHUFFLE = Op("shuffle", _shuffle, int_grad=(0,))
 
 
-def shuffle(x, seed=None):
+def shuffle(x: Tensor, seed: int | None = None) -> Tensor:
     """The elements along the first axis in random order.
 
     Args:
@@ -184,7 +195,7 @@ def _choice(mask, key, count):
 CHOICE = Op("choice_with_mask", _choice, differentiable=False)
 
 
-def choice_with_mask(input_x, count=256, seed=None):
+def choice_with_mask(input_x: Tensor, count: int = 256, seed: int | None = None) -> tuple[Tensor, Tensor]:
     """Random places where a Tensor of Bools is true.
 
     Args:
@@ -233,7 +244,15 @@ def _sample_candidates(name, true_classes, num_true, num_sampled, unique, range_
     return apply(_CANDIDATES, (true_classes, key), (num_true, num_sampled, bool(unique), range_max, log))
 
 
-def uniform_candidate_sampler(true_classes, num_true, num_sampled, unique, range_max, seed=0, remove_accidental_hits=False):
+def uniform_candidate_sampler(
+    true_classes: Tensor,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int = 0,
+    remove_accidental_hits: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]:
     """Random classes, uniform in [0, range_max), for losses that sample classes.
 
     Args:
@@ -259,7 +278,9 @@ def uniform_candidate_sampler(true_classes, num_true, num_sampled, unique, range
     return _sample_candidates("uniform_candidate_sampler", true_classes, num_true, num_sampled, unique, range_max, seed, False)
 
 
-def log_uniform_candidate_sampler(true_classes, num_true=1, num_sampled=5, unique=True, range_max=5, seed=0):
+def log_uniform_candidate_sampler(
+    true_classes: Tensor, num_true: int = 1, num_sampled: int = 5, unique: bool = True, range_max: int = 5, seed: int = 0
+) -> tuple[Tensor, Tensor, Tensor]:
     """Random classes in [0, range_max), the class k with weight log((k + 2) / (k + 1)); see `uniform_candidate_sampler`.
 
     Example:

@@ -1,5 +1,9 @@
 """Random numbers of continuous and counting distributions."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax
 import jax.numpy as jnp
 
@@ -9,6 +13,11 @@ from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.random_func.sampling import shape_of
+from msjax.typing import Number
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
 
 __all__ = ["gamma", "laplace", "normal", "poisson", "random_gamma", "random_poisson", "standard_laplace", "uniform"]
 
@@ -30,7 +39,13 @@ def _uniform(low, high, key, shape, dtype):
 _UNIFORM = Op("uniform", _uniform)
 
 
-def uniform(shape, minval, maxval, seed=None, dtype=mstype.float32):
+def uniform(
+    shape: tuple[int, ...],
+    minval: Tensor | Number,
+    maxval: Tensor | Number,
+    seed: int | None = None,
+    dtype: Type = mstype.float32,
+) -> Tensor:
     """Random numbers, uniform in [minval, maxval).
 
     Args:
@@ -56,7 +71,7 @@ def _normal(mean, stddev, key, shape):
 _NORMAL = Op("normal", _normal)
 
 
-def normal(shape, mean, stddev, seed=None):
+def normal(shape: tuple[int, ...], mean: Tensor | Number, stddev: Tensor | Number, seed: int | None = None) -> Tensor:
     """Random numbers of a normal distribution, as Float32; differentiable in its parameters.
 
     Args:
@@ -82,7 +97,7 @@ def _laplace(mean, scale, key, shape):
 LAPLACE = Op("laplace", _laplace)
 
 
-def laplace(shape, mean, lambda_param, seed=None):
+def laplace(shape: tuple[int, ...], mean: Tensor | Number, lambda_param: Tensor | Number, seed: int | None = None) -> Tensor:
     """Random numbers of a Laplace distribution, of density exp(-|x - mean| / lambda_param) / (2 * lambda_param).
 
     Args:
@@ -99,7 +114,7 @@ def laplace(shape, mean, lambda_param, seed=None):
     return apply(LAPLACE, (mean, lambda_param, next_key(seed)), (shape_of(shape, "laplace"),))
 
 
-def standard_laplace(shape, seed=None):
+def standard_laplace(shape: tuple[int, ...], seed: Any = None) -> Tensor:
     """Random numbers of the Laplace distribution of mean 0 and scale 1, as Float32; see `laplace`.
 
     Example:
@@ -118,7 +133,7 @@ def _gamma(alpha, beta, key, shape):
 GAMMA = Op("gamma", _gamma)
 
 
-def gamma(shape, alpha, beta, seed=None):
+def gamma(shape: tuple[int, ...], alpha: Tensor, beta: Tensor, seed: int | None = None) -> Tensor:
     """Random numbers of a gamma distribution; differentiable in its parameters.
 
     Args:
@@ -136,7 +151,7 @@ def gamma(shape, alpha, beta, seed=None):
     return apply(GAMMA, (alpha, beta, next_key(seed)), (shape_of(shape, "gamma"),))
 
 
-def random_gamma(shape, alpha, seed=None):
+def random_gamma(shape: tuple[Tensor, ...] | Tensor, alpha: Tensor, seed: int | None = None) -> Tensor:
     """Random numbers of gamma distributions of scale 1, of the shape `shape` followed by that of `alpha`.
 
     Args:
@@ -165,7 +180,7 @@ def _poisson(rate, key, shape, dtype):
 POISSON = Op("poisson", _poisson, differentiable=False)
 
 
-def poisson(shape, mean, seed=None):
+def poisson(shape: tuple[int, ...], mean: Tensor, seed: int | None = None) -> Tensor:
     """Random numbers of a Poisson distribution, as Float32.
 
     Args:
@@ -183,7 +198,9 @@ def poisson(shape, mean, seed=None):
     return apply(POISSON, (mean, next_key(seed)), (full, mstype.float32))
 
 
-def random_poisson(shape, rate, seed=None, dtype=mstype.float32):
+def random_poisson(
+    shape: tuple[Tensor, ...] | Tensor, rate: Tensor, seed: int | None = None, dtype: Type = mstype.float32
+) -> Tensor:
     """Random numbers of Poisson distributions, of the shape `shape` followed by that of `rate`.
 
     Args:

@@ -1,5 +1,9 @@
 """Random operators, on the keys of the default generator or of a seed. Dropout and fillings in place are joined in here."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import jax
 
 from msjax.autograd.op import Op, apply
@@ -7,10 +11,15 @@ from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key, wrap
 
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.tensor import Tensor
+
+
 __all__ = ["rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "standard_normal"]
 
 
-def shape_of(size, name):
+def shape_of(size: int | tuple[int, ...], name: str) -> tuple[Any, ...]:
     size = freeze(size)
     size = size if isinstance(size, tuple) else (size,)
     for n in size:
@@ -44,7 +53,7 @@ RANDINT = Op(
 )
 
 
-def rand(*size, dtype=None, seed=None):
+def rand(*size: int, dtype: Type | None = None, seed: int | None = None) -> Tensor:
     """Random numbers, uniform in [0, 1).
 
     Args:
@@ -63,7 +72,7 @@ def rand(*size, dtype=None, seed=None):
     return apply(RAND, (next_key(seed),), (_sizes(size, "rand"), _typed(dtype, "f", mstype.float32, "rand")))
 
 
-def rand_like(input, seed=None, *, dtype=None):
+def rand_like(input: Tensor, seed: Any = None, *, dtype: Type | None = None) -> Tensor:
     """Random numbers, uniform in [0, 1), of another Tensor's shape and, by default, dtype; see `rand`.
 
     Example:
@@ -75,7 +84,7 @@ def rand_like(input, seed=None, *, dtype=None):
     return apply(RAND, (next_key(seed),), (input.shape, _typed(dtype, "f", input.dtype, "rand_like")))
 
 
-def randn(*size, dtype=None, seed=None):
+def randn(*size: int, dtype: Type | None = None, seed: int | None = None) -> Tensor:
     """Random numbers of the standard normal distribution.
 
     Args:
@@ -94,7 +103,7 @@ def randn(*size, dtype=None, seed=None):
     return apply(RANDN, (next_key(seed),), (_sizes(size, "randn"), _typed(dtype, "f", mstype.float32, "randn")))
 
 
-def randn_like(input, seed=None, *, dtype=None):
+def randn_like(input: Tensor, seed: Any = None, *, dtype: Type | None = None) -> Tensor:
     """Random numbers of the standard normal distribution, of another Tensor's shape and, by default, dtype; see `randn`.
 
     Example:
@@ -106,7 +115,7 @@ def randn_like(input, seed=None, *, dtype=None):
     return apply(RANDN, (next_key(seed),), (input.shape, _typed(dtype, "f", input.dtype, "randn_like")))
 
 
-def standard_normal(shape, seed=None):
+def standard_normal(shape: int | tuple[int, ...] | Tensor, seed: int | None = None) -> Tensor:
     """Random numbers of the standard normal distribution, as Float32.
 
     Args:
@@ -121,7 +130,7 @@ def standard_normal(shape, seed=None):
     return apply(RANDN, (next_key(seed),), (shape_of(shape, "standard_normal"), mstype.float32))
 
 
-def randint(low, high, size, seed=None, *, dtype=None):
+def randint(low: int, high: int, size: int | tuple[int, ...], seed: int | None = None, *, dtype: Type | None = None) -> Tensor:
     """Random integers, uniform in [low, high).
 
     Args:
@@ -147,7 +156,7 @@ def _randint(low, high, shape, seed, dtype, name):
     return apply(RANDINT, (low, high, next_key(seed)), (shape, dtype))
 
 
-def randint_like(input, low, high, seed=None, *, dtype=None):
+def randint_like(input: Tensor, low: int, high: int, seed: Any = None, *, dtype: Type | None = None) -> Tensor:
     """Random integers, uniform in [low, high), of another Tensor's shape and, by default, dtype; see `randint`.
 
     Example:
@@ -166,7 +175,7 @@ def _randperm(key, n, dtype):
 _RANDPERM = Op("randperm", _randperm, differentiable=False)
 
 
-def randperm(n, seed=0, offset=0, dtype=mstype.int64):
+def randperm(n: int | Tensor, seed: int = 0, offset: int = 0, dtype: Type = mstype.int64) -> Tensor:
     """The integers from 0 to n - 1 in random order.
 
     Args:

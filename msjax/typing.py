@@ -1,0 +1,152 @@
+"""Types for annotations: what operators, layers and hooks take and return.
+
+A leaf: it imports nothing of msjax at run time, so that every file may import it. The aliases are text at run time,
+and types for a type checker.
+
+Example:
+    >>> import msjax as ms
+    >>> from msjax.typing import ForwardHook
+    >>> def report(cell: ms.nn.Cell, args: tuple, output: ms.Tensor) -> None:
+    ...     print(output.shape)
+    >>> hook: ForwardHook = report
+    >>> handle = ms.nn.ReLU().register_forward_hook(hook)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, overload
+
+if TYPE_CHECKING:
+    import jax
+    import numpy as np
+
+    from msjax.common.dtype import Type
+    from msjax.common.initializer import Initializer
+    from msjax.common.tensor import Tensor
+
+__all__ = [
+    "Any",
+    "ArrayLike",
+    "Axes",
+    "BackwardHook",
+    "BackwardPreHook",
+    "BinaryOperator",
+    "Callable",
+    "DTypeLike",
+    "ForwardHook",
+    "ForwardHookWithKwargs",
+    "ForwardPreHook",
+    "ForwardPreHookWithKwargs",
+    "Gradients",
+    "InitLike",
+    "Iterable",
+    "Iterator",
+    "JaxArray",
+    "KernelDecorator",
+    "Mapping",
+    "Number",
+    "Sequence",
+    "Shape",
+    "TensorHook",
+    "TensorLike",
+    "UnaryOperator",
+    "UnaryOperatorOfX",
+]
+
+JaxArray: TypeAlias = "jax.Array"
+# bool is an int to a type checker, and an int is taken where a float is asked for.
+Number: TypeAlias = "float"
+# What an operator takes for an operand.
+TensorLike: TypeAlias = "Tensor | jax.Array | np.ndarray[Any, Any] | np.generic[Any] | complex"
+# What Tensor() and msjax.numpy take for data: operands, and nested lists of them.
+ArrayLike: TypeAlias = "TensorLike | Sequence[Any]"
+Axes: TypeAlias = "int | Sequence[int]"
+# What fills a Parameter: an initializer or its name, data, or one number.
+InitLike: TypeAlias = "Initializer | ArrayLike | str"
+Shape: TypeAlias = "int | Sequence[int] | Tensor"
+DTypeLike: TypeAlias = "Type | np.dtype[Any] | type[Any] | str"
+
+# A hook of a cell takes the cell first (its name and id as a str in the dialect "mindspore-1").
+# One gradient for each input or output; None where none arrives.
+Gradients: TypeAlias = "tuple[Tensor | None, ...]"
+
+
+class ForwardPreHook(Protocol):
+    """A function for `Cell.register_forward_pre_hook`."""
+
+    def __call__(self, cell: Any, args: Any, /) -> Any: ...
+
+
+class ForwardPreHookWithKwargs(Protocol):
+    """A function for `Cell.register_forward_pre_hook` with ``with_kwargs=True``."""
+
+    def __call__(self, cell: Any, args: Any, kwargs: Any, /) -> Any: ...
+
+
+class ForwardHook(Protocol):
+    """A function for `Cell.register_forward_hook`."""
+
+    def __call__(self, cell: Any, args: Any, output: Any, /) -> Any: ...
+
+
+class ForwardHookWithKwargs(Protocol):
+    """A function for `Cell.register_forward_hook` with ``with_kwargs=True``."""
+
+    def __call__(self, cell: Any, args: Any, kwargs: Any, output: Any, /) -> Any: ...
+
+
+class BackwardPreHook(Protocol):
+    """A function for `Cell.register_backward_pre_hook`."""
+
+    def __call__(self, cell: Any, grad_output: Any, /) -> Any: ...
+
+
+class BackwardHook(Protocol):
+    """A function for `Cell.register_backward_hook`."""
+
+    def __call__(self, cell: Any, grad_input: Any, grad_output: Any, /) -> Any: ...
+
+
+class TensorHook(Protocol):
+    """A function for `Tensor.register_hook`: it takes the gradient, and returns another one or None."""
+
+    def __call__(self, grad: Tensor, /) -> Tensor | None: ...
+
+
+_P = ParamSpec("_P")
+
+
+class KernelDecorator(Protocol):
+    """What `operator(...)` returns: it makes a kernel of jax arrays a function of Tensors with the same parameters."""
+
+    @overload
+    def __call__(self, kernel: Callable[_P, jax.Array], /) -> Callable[_P, Tensor]: ...
+    @overload
+    def __call__(self, kernel: Callable[_P, tuple[jax.Array, jax.Array]], /) -> Callable[_P, tuple[Tensor, Tensor]]: ...
+    @overload
+    def __call__(
+        self, kernel: Callable[_P, tuple[jax.Array, jax.Array, jax.Array]], /
+    ) -> Callable[_P, tuple[Tensor, Tensor, Tensor]]: ...
+    @overload
+    def __call__(self, kernel: Callable[_P, tuple[jax.Array, ...]], /) -> Callable[_P, tuple[Tensor, ...]]: ...
+    @overload
+    def __call__(self, kernel: Callable[_P, Any], /) -> Callable[_P, Any]: ...
+
+
+class UnaryOperator(Protocol):
+    """An elementwise operator of one Tensor."""
+
+    def __call__(self, input: TensorLike) -> Tensor: ...
+
+
+class UnaryOperatorOfX(Protocol):
+    """An elementwise operator of one Tensor that MindSpore calls x."""
+
+    def __call__(self, x: TensorLike) -> Tensor: ...
+
+
+class BinaryOperator(Protocol):
+    """An elementwise operator of two Tensors or numbers."""
+
+    def __call__(self, input: TensorLike, other: TensorLike) -> Tensor: ...
