@@ -39,7 +39,7 @@ def module_placeholders(module: str, placeholders: Mapping[str, str] = MappingPr
     return __getattr__
 
 
-def placeholder_or_error(module: str, name: str, placeholders: Mapping[str, str], caller: Any) -> None:
+def placeholder_or_error(module: str, name: str, placeholders: Mapping[str, str], caller: Any) -> Any:
     """The stand-in for a name that isn't offered; if it has none, the exception for it, see `missing`."""
     if name in placeholders:
         return placeholder(module, name, placeholders[name])

@@ -54,12 +54,12 @@ def dstack(tensors: Sequence[Tensor]):
     return ops.dstack(tensors)
 
 
-def split(tensor: Tensor, split_size_or_sections: int, dim: int = 0) -> tuple[Tensor, ...]:
+def split(tensor: TensorLike, split_size_or_sections: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of a given size, or of given sizes, along an axis; see `ops.split`."""
     return ops.split(tensor, split_size_or_sections, dim)
 
 
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+def chunk(input: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal size along an axis; the last may be smaller."""
     return ops.chunk(input, chunks, dim)
 
@@ -74,12 +74,12 @@ def narrow(input: TensorLike, dim: int, start: TensorLike, length: Any):
     return ops.narrow(input, dim, start, length)
 
 
-def select(input: Tensor, dim: int, index: TensorLike) -> Tensor:
+def select(input: TensorLike, dim: int, index: TensorLike) -> Tensor:
     """The slice at one position of an axis, without it."""
     return input.select(dim, index)
 
 
-def transpose(input: Tensor, dim0: Any, dim1: Any) -> Tensor:
+def transpose(input: TensorLike, dim0: Any, dim1: Any) -> Tensor:
     """Two axes exchanged."""
     return ops.swapaxes(input, dim0, dim1)
 
@@ -89,7 +89,7 @@ def swapaxes(input: TensorLike, axis0: int, axis1: int) -> JaxArray:
     return ops.swapaxes(input, axis0, axis1)
 
 
-def permute(input: Tensor, *axes: Any, dims: int | Sequence[int] | None = None) -> Tensor:
+def permute(input: TensorLike, *axes: Any, dims: int | Sequence[int] | None = None) -> Tensor:
     """The axes in another order, given as a tuple."""
     return ops.permute(input, shape_of(axes) if dims is None else dims)
 
@@ -112,7 +112,7 @@ def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> JaxArray
     return ops.squeeze(input, tuple(d for d in dims if input.shape[d] == 1)) if any(input.shape[d] == 1 for d in dims) else input
 
 
-def flip(input: Tensor, dims: tuple[int, ...]) -> Tensor:
+def flip(input: TensorLike, dims: tuple[int, ...]) -> Tensor:
     """The order of elements reversed along axes, given as a tuple."""
     return ops.flip(input, dims)
 
@@ -145,7 +145,7 @@ def diff(input: TensorLike, n: int = 1, dim: int = -1, prepend: Any = None, appe
 
 
 def repeat_interleave(
-    input: Tensor, repeats: Tensor | int, dim: int | None = None, *, output_size: int | tuple[int, ...] | None = None
+    input: TensorLike, repeats: Tensor | int, dim: int | None = None, *, output_size: int | tuple[int, ...] | None = None
 ) -> Tensor:
     """Each element, or each slice along an axis, repeated where it stands; `output_size` is worked out."""
     return ops.repeat_interleave(input, repeats, dim)
@@ -159,7 +159,7 @@ def gather(input: TensorLike, dim: int, index: TensorLike):
     return ops.gather_elements(input, dim, index)
 
 
-def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+def index_select(input: TensorLike, dim: int, index: Tensor) -> Tensor:
     """Slices along an axis, picked by a vector of integers."""
     return ops.index_select(input, dim, index)
 
@@ -173,7 +173,7 @@ def _source(value):
     return value if isinstance(value, Tensor) else Tensor(value)
 
 
-def scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
+def scatter(input: TensorLike, dim: int, index: Tensor, src: TensorLike) -> Tensor:
     """`input` with `src`, a Tensor or number, put in along an axis, at an index for each element."""
     return scatter_along(input, index, _source(src), dim, "update")
 

@@ -16,7 +16,6 @@ from msjax.typing import Number, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
-    from msjax.common.parameter import Parameter
     from msjax.common.random import Generator
 
 
@@ -52,12 +51,12 @@ def full(size: tuple[int, ...], fill_value: float, *, dtype: Type | None = None)
     return ops.full(size, fill_value, dtype=dtype)
 
 
-def zeros_like(input: Parameter | Tensor, *, dtype: Type | None = None) -> Tensor:
+def zeros_like(input: TensorLike, *, dtype: Type | None = None) -> Tensor:
     """Zeros of another Tensor's shape and, by default, type."""
     return ops.zeros_like(input, dtype=dtype)
 
 
-def ones_like(input: Tensor, *, dtype: Type | None = None) -> Tensor | list[Tensor]:
+def ones_like(input: TensorLike, *, dtype: Type | None = None) -> Tensor | list[Tensor]:
     """Ones of another Tensor's shape and, by default, type."""
     return ops.ones_like(input, dtype=dtype)
 
@@ -67,7 +66,7 @@ def empty_like(input: TensorLike, *, dtype: Type | None = None, device: str | No
     return ops.zeros_like(input, dtype=dtype)
 
 
-def full_like(input: Tensor, fill_value: int, *, dtype: Type | None = None) -> Tensor:
+def full_like(input: TensorLike, fill_value: int, *, dtype: Type | None = None) -> Tensor:
     """One value in another Tensor's shape and, by default, type."""
     return ops.full_like(input, fill_value, dtype=dtype)
 
@@ -110,12 +109,12 @@ def _ints(size):
     return tuple(size) if isinstance(size, (tuple, list)) else (size,)
 
 
-def rand_like(input: Tensor, *, dtype: Type | None = None, device: str | None = None) -> Tensor:
+def rand_like(input: TensorLike, *, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Random numbers between 0 and 1 in another Tensor's shape and, by default, type."""
     return ops.rand_like(input, dtype=dtype)
 
 
-def randn_like(input: Tensor, *, dtype: Type | None = None, device: str | None = None) -> Tensor:
+def randn_like(input: TensorLike, *, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Random numbers of the standard normal distribution in another Tensor's shape and, by default, type."""
     return ops.randn_like(input, dtype=dtype)
 
@@ -126,7 +125,7 @@ def randint(*args: Any, generator: Generator | None = None, dtype: Type | None =
     return ops.randint(low, high, size, dtype=mstype.int64 if dtype is None else dtype)
 
 
-def randint_like(input: Tensor, *args: Any, dtype: Type | None = None, device: str | None = None) -> Tensor:
+def randint_like(input: TensorLike, *args: Any, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Random integers in another Tensor's shape and, by default, type: ``randint_like(input, low, high)`` or ``(input, high)``."""
     low, high = args if len(args) == 2 else (0, *args)
     return ops.randint(low, high, input.shape, dtype=input.dtype if dtype is None else dtype)
@@ -156,11 +155,11 @@ def normal(
     return ops.randn(*size) * std + mean
 
 
-def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
+def bernoulli(input: TensorLike, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that each element is, 0 otherwise."""
     return ops.bernoulli_ext(input)
 
 
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
+def multinomial(input: TensorLike, num_samples: int, replacement: bool = False, *, generator: Generator | None = None) -> Tensor:
     """Indices drawn from rows of weights, Int64."""
     return ops.cast(ops.multinomial(input, num_samples, replacement), mstype.int64)

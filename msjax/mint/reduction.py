@@ -80,12 +80,12 @@ def any(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Jax
     return ops.any(input, dim, keepdim)
 
 
-def amax(input: Tensor, dim: tuple[Any, ...] = (), keepdim: bool = False) -> Tensor:
+def amax(input: TensorLike, dim: tuple[Any, ...] = (), keepdim: bool = False) -> Tensor:
     """The largest values over axes; equal ones share the gradient."""
     return ops.amax(input, dim, keepdim)
 
 
-def amin(input: Tensor, dim: tuple[Any, ...] = (), keepdim: bool = False) -> Tensor:
+def amin(input: TensorLike, dim: tuple[Any, ...] = (), keepdim: bool = False) -> Tensor:
     """The smallest values over axes; equal ones share the gradient."""
     return ops.amin(input, dim, keepdim)
 
@@ -95,7 +95,7 @@ def count_nonzero(input: TensorLike, dim: int | None = None) -> JaxArray:
     return ops.count_nonzero(input, () if dim is None else dim, dtype=mstype.int64)
 
 
-def logsumexp(input: Tensor, dim: int, keepdim: bool = False) -> Tensor:
+def logsumexp(input: TensorLike, dim: int, keepdim: bool = False) -> Tensor:
     """log(sum(exp(input))) over axes, without overflow."""
     return ops.logsumexp(input, dim, keepdim)
 
@@ -199,7 +199,7 @@ def argmin(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> 
     return ops.cast(ops.argmin(input, dim, keepdim), mstype.int64)
 
 
-def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+def median(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The lower median of all elements; with an axis, those along it and their Int64 indices."""
     if dim is None:
         flat = ops.ravel(input)
@@ -221,7 +221,7 @@ def kthvalue(input: TensorLike, k: int, dim: int = -1, keepdim: bool = False) ->
     return (values, indices) if keepdim else (ops.squeeze(values, dim), ops.squeeze(indices, dim))
 
 
-def sort(input: Tensor, *, dim: int = -1, descending: bool = False, stable: bool = False) -> tuple[Tensor, Tensor]:
+def sort(input: TensorLike, *, dim: int = -1, descending: bool = False, stable: bool = False) -> tuple[Tensor, Tensor]:
     """The elements sorted along an axis, and Int64 indices that say where each came from.
 
     Example:
@@ -234,18 +234,18 @@ def sort(input: Tensor, *, dim: int = -1, descending: bool = False, stable: bool
     return sort_with_indices(input, dim, descending, mstype.int64)
 
 
-def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+def argsort(input: TensorLike, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
     """Where each element of the Tensor sorted along an axis comes from, as Int64."""
     return argsort_as(input, dim, descending, mstype.int64)
 
 
-def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+def topk(input: TensorLike, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The k largest (or smallest) elements along an axis, in order, and their Int64 indices."""
     return top_along(input, k, -1 if dim is None else dim, largest, mstype.int64)
 
 
 def unique(
-    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: TensorLike, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Tensor | tuple[Tensor, Tensor]:
     """The distinct elements; with the place of each element among them and their counts, where asked for."""
     return input.unique(sorted, return_inverse, return_counts, dim)

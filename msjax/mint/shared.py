@@ -46,7 +46,7 @@ def isnan(tensor: TensorLike) -> bool:
     return ops.not_equal(tensor, tensor)
 
 
-def add(input: Tensor, other: Tensor, *, alpha: int = 1) -> Tensor:
+def add(input: TensorLike, other: TensorLike, *, alpha: int = 1) -> Tensor:
     """input + alpha * other, elementwise with broadcasting.
 
     Example:
@@ -88,7 +88,7 @@ def allclose(input: TensorLike, other: TensorLike, rtol: float = 1e-05, atol: fl
     return bool(ops.isclose(input, other, rtol, atol, equal_nan).all())
 
 
-def equal(input: Tensor, other: Tensor) -> bool:
+def equal(input: TensorLike, other: TensorLike) -> bool:
     """Whether two Tensors have one shape and equal elements.
 
     Example:

@@ -62,7 +62,7 @@ def _put(target, result, wanted):
     return inplace(lambda _: result)(target) if wanted else result
 
 
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
+def relu(input: TensorLike, inplace: bool = False) -> Tensor:
     """max(input, 0), elementwise; with `inplace`, written to the input."""
     return _put(input, ops.relu(input), inplace)
 
@@ -93,7 +93,7 @@ def leaky_relu(input: TensorLike, negative_slope: float = 0.01) -> JaxArray:
     return ops.leaky_relu(input, negative_slope)
 
 
-def threshold(input: TensorLike, threshold: TensorLike, value: float, inplace: bool = False) -> JaxArray:
+def threshold(input: TensorLike, threshold: TensorLike, value: TensorLike, inplace: bool = False) -> JaxArray:
     """input where it exceeds a threshold, `value` elsewhere; with `inplace`, written to the input."""
     return _put(input, ops.threshold(input, threshold, value), inplace)
 
@@ -130,7 +130,7 @@ def threshold_(input: TensorLike, threshold: TensorLike, value: TensorLike):
 # ---- linear
 
 
-def linear(input: Tensor, weight: Parameter | Tensor, bias: Parameter | None = None) -> Tensor:
+def linear(input: TensorLike, weight: Parameter | Tensor, bias: Parameter | None = None) -> Tensor:
     """input @ weight.T + bias, over the last axis.
 
     Example:
@@ -263,7 +263,7 @@ def adaptive_max_pool1d(input: TensorLike, output_size: int | tuple[int, ...], r
     return ops.squeeze(values, -2), ops.squeeze(indices, -2)
 
 
-def pad(input: TensorLike, pad: Any, mode: str = "constant", value: int | None = None) -> Tensor:
+def pad(input: TensorLike, pad: Any, mode: str = "constant", value: TensorLike | None = None) -> Tensor:
     """The Tensor with elements added at its edges, from the last axis on; see `ops.pad`."""
     return _pad(input, pad, mode, value)
 
@@ -309,12 +309,12 @@ def batch_norm(
     return out if bias is None else out + ops.reshape(bias, shape)
 
 
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout(input: TensorLike, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Elements set to zero with probability `p`, the others scaled by 1 / (1 - p)."""
     return _put(input, ops.dropout(input, p, training), inplace)
 
 
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout2d(input: TensorLike, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Channels set to zero with probability `p`, the others scaled by 1 / (1 - p)."""
     return _put(input, ops.dropout2d(input, p, training) if training else input, inplace)
 
@@ -328,7 +328,7 @@ def _reduced(loss, reduction, who):
     return loss if reduction == "none" else ops.mean(loss) if reduction == "mean" else ops.sum(loss)
 
 
-def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+def smooth_l1_loss(input: TensorLike, target: TensorLike, reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """Half the squared error over `beta` where the error is below `beta`, the error less half of `beta` elsewhere."""
     return ops.smooth_l1_loss(input, target, beta, reduction)
 
@@ -341,7 +341,7 @@ def binary_cross_entropy_with_logits(
 
 
 def nll_loss(
-    input: TensorLike, target: Tensor, weight: TensorLike | None = None, ignore_index: int = -100, reduction: str = "mean"
+    input: TensorLike, target: TensorLike, weight: TensorLike | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
     """Minus the log probability that `input` gives the target's classes."""
     return ops.nll_loss(input, target, weight, ignore_index, reduction)

@@ -40,7 +40,7 @@ class Metric:
         raise TypeError(f"For '{type(self).__name__}', the data should be a Tensor, list or array, but got {describe(data)}.")
 
     @property
-    def indexes(self) -> None:
+    def indexes(self) -> Any:
         """Which of the arguments of `update` count, in which order; None for all."""
         return getattr(self, "_indexes", None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import jax
@@ -36,7 +36,7 @@ from msjax.typing import JaxArray, TensorLike
 # ---- Python's protocols
 
 
-def _iterate(self: Tensor):
+def _iterate(self: Tensor) -> Iterator[Tensor]:
     if not self._value.ndim:
         raise TypeError("A 0-d Tensor can't be iterated.")
     return (self[i] for i in range(self._value.shape[0]))
@@ -88,7 +88,7 @@ def _permute(self: Tensor, *axis: Any) -> Tensor:
     return arrange.permute(self, shape_of(axis))
 
 
-def _expand(self: Tensor, *size: Any):
+def _expand(self: Tensor, *size: Any) -> Tensor:
     """The Tensor repeated to a larger shape, given as ints or a tuple; -1 keeps the size of an axis."""
     return arrange.broadcast_to(self, shape_of(size))
 
@@ -106,7 +106,7 @@ def _tile(self: Tensor, *dims: Any, reps: int | Sequence[int] | None = None) -> 
     return arrange.tile(self, shape_of(dims) if reps is None else reps)
 
 
-def _repeat(self: Tensor, *repeats: Any, axis: int | Sequence[int] | None = None) -> Tensor | None:
+def _repeat(self: Tensor, *repeats: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     """The Tensor repeated along its axes, at least one count for each; with `axis`, its slices repeated where they stand."""
     if axis is not None:
         return arrange.repeat_interleave(self, repeats[0], axis)
@@ -147,7 +147,7 @@ def _resize(self: Tensor, *new_shape: Any) -> Tensor:
     return arrange.reshape(pad_constant(flat, 0, ((0, count - self.size),)), shape)
 
 
-def _diag(self: Tensor, diagonal: int = 0) -> None:
+def _diag(self: Tensor, diagonal: int = 0) -> Tensor:
     """A matrix with the vector on its diagonal; see `ops.diag`."""
     if diagonal != 0:
         raise ValueError(f"For 'Tensor.diag', 'diagonal' should be 0, but got {diagonal}.")
@@ -175,14 +175,14 @@ def _conjugate(x: TensorLike) -> JaxArray:
     return jax.numpy.conj(x)
 
 
-def _H(self: Tensor):
+def _H(self: Tensor) -> Tensor:
     """A matrix transposed, its elements conjugated."""
     if self.ndim > 2:
         raise ValueError(f"'H' is for Tensors of at most two axes, but the shape is {self.shape}.")
     return arrange.t(_conjugate(self) if self.is_complex() else self)
 
 
-def _mH(self: Tensor):
+def _mH(self: Tensor) -> Tensor:
     """The matrices of the last two axes transposed, their elements conjugated."""
     return _reverse_matrix(_conjugate(self) if self.is_complex() else self)
 
@@ -214,7 +214,7 @@ def _type(self: Tensor, dtype: Type | None = None) -> Tensor | str:
     return str(self.dtype) if dtype is None else casting.cast(self, dtype)
 
 
-def _caster(code: Any):
+def _caster(code: Any) -> Tensor:
     def method(self):
         return casting.cast(self, code)
 
@@ -222,7 +222,7 @@ def _caster(code: Any):
     return method
 
 
-def _copy(self: Tensor) -> None:
+def _copy(self: Tensor) -> Tensor:
     """A new Tensor of the same data, differentiable like the Tensor itself."""
     return casting.identity(self)
 
@@ -242,7 +242,7 @@ def _gather(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 def _index_select(
     self: Tensor, axis: int | Sequence[int] | None = None, index: TensorLike | None = None, *, dim: int | None = None
-):
+) -> Tensor:
     """Slices along an axis, picked by a vector of integers."""
     return gathering.index_select(self, axis if dim is None else dim, index)
 
@@ -305,7 +305,7 @@ def _select(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return self[(slice(None),) * dim + (int(names["index"]),)]
 
 
-def _where(self: Tensor, condition: Tensor, y: float) -> Tensor:
+def _where(self: Tensor, condition: Tensor, y: TensorLike) -> Tensor:
     """The Tensor where the condition holds, `y` elsewhere."""
     return selecting.where(condition, self, y)
 
@@ -372,12 +372,14 @@ def _sort(
     return sorting.sort(self, axis if dim is None else dim, descending)
 
 
-def _argsort(self: Tensor, axis: int = -1, descending: bool = False, *, dim: int | None = None, stable: bool = False):
+def _argsort(self: Tensor, axis: int = -1, descending: bool = False, *, dim: int | None = None, stable: bool = False) -> Tensor:
     """Where each element of the Tensor sorted along an axis comes from; see `ops.argsort`."""
     return sorting.argsort(self, axis if dim is None else dim, descending)
 
 
-def _unique(self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
+def _unique(
+    self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Tensor:
     """The distinct elements.
 
     Args:
@@ -400,17 +402,17 @@ def _searchsorted(self: Tensor, v: Tensor, side: str = "left", sorter: TensorLik
 # ---- new Tensors like this one
 
 
-def _full(tensor: Tensor, size: tuple[int, ...], value: int, dtype: Type) -> Tensor:
+def _full(tensor: TensorLike, size: tuple[int, ...], value: TensorLike, dtype: Type) -> Tensor:
     shape = casting.ints(size)
     return wrap(jax.numpy.full(shape, value, mstype.to_jax(tensor.dtype if dtype is None else dtype)))
 
 
-def _new_zeros(self: Tensor, size: int | Sequence[int], *, dtype: Type | None = None):
+def _new_zeros(self: Tensor, size: int | Sequence[int], *, dtype: Type | None = None) -> Tensor:
     """Zeros of a shape, of this Tensor's type by default."""
     return _full(self, size, 0, dtype)
 
 
-def _new_ones(self: Tensor, size: int | Sequence[int], *, dtype: Type | None = None):
+def _new_ones(self: Tensor, size: int | Sequence[int], *, dtype: Type | None = None) -> Tensor:
     """Ones of a shape, of this Tensor's type by default."""
     return _full(self, size, 1, dtype)
 
@@ -420,12 +422,12 @@ def _new_full(self: Tensor, size: tuple[int, ...], fill_value: int, *, dtype: Ty
     return _full(self, size, fill_value, dtype)
 
 
-def _new_empty(self: Tensor, size: int | Sequence[int], *, dtype: Type | None = None, device: str | None = None):
+def _new_empty(self: Tensor, size: int | Sequence[int], *, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Zeros of a shape, of this Tensor's type by default: jax leaves no memory unset."""
     return _full(self, size, 0, dtype)
 
 
-def _fill(self: Tensor, value: TensorLike) -> JaxArray:
+def _fill(self: Tensor, value: TensorLike) -> Tensor:
     """One value in this Tensor's shape and type; 0 for None."""
     return _full(self, self.shape, 0 if value is None else value.item() if isinstance(value, Tensor) else value, None)
 

@@ -37,24 +37,24 @@ def _filled(x: TensorLike, value: TensorLike) -> JaxArray:
     return jnp.broadcast_to(jnp.asarray(value), x.shape).astype(x.dtype)
 
 
-def _fill(self: Tensor, value: TensorLike) -> JaxArray:
+def _fill(self: Tensor, value: TensorLike) -> Tensor:
     """One value everywhere."""
     return _filled(self, value)
 
 
-def _zero(self: Tensor):
+def _zero(self: Tensor) -> Tensor:
     """Zeros everywhere."""
     return _filled(self, 0)
 
 
-def _copy(self: Tensor, src: int, non_blocking: bool = False) -> None:
+def _copy(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
     """The elements of another Tensor, whose shape is broadcast."""
     if not isinstance(src, Tensor):
         raise TypeError(f"For 'Tensor.copy_', 'src' should be a Tensor, but got {describe(src)}.")
     return _filled(self, src)
 
 
-def _assign_value(self: Tensor, value: TensorLike):
+def _assign_value(self: Tensor, value: TensorLike) -> Tensor:
     """The data of another Tensor, of any shape and type; in the place of this one's."""
     value = value if isinstance(value, Tensor) else Tensor(value)
     self._value, self._node, self._oidx = value._value, value._node, value._oidx
@@ -90,19 +90,19 @@ def _index_add(self: Tensor, dim: int, index: TensorLike, source: Any, *, alpha:
     return scattering.index_combine(self, index, source * alpha if alpha != 1 else source, dim, "add")
 
 
-def _index_copy(self: Tensor, dim: int, index: TensorLike, tensor: TensorLike):
+def _index_copy(self: Tensor, dim: int, index: TensorLike, tensor: TensorLike) -> Tensor:
     """Slices put in the place of those that an index names along an axis."""
     return scattering.index_combine(self, index, tensor, dim, "update")
 
 
-def _put(self: Tensor, index: TensorLike, source: Any, accumulate: bool = False):
+def _put(self: Tensor, index: TensorLike, source: Any, accumulate: bool = False) -> Tensor:
     """Elements put in, or added, at indices of the flattened Tensor."""
     index = gathering.integers(index, "put_")
     flat = indexing.index_put(arrange.ravel(self), (arrange.ravel(index),), arrange.ravel(source), accumulate)
     return arrange.reshape(flat, self.shape)
 
 
-def _fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False):
+def _fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """One value on the main diagonal."""
     return diagonals.fill_diagonal(self, fill_value, wrap)
 
@@ -113,7 +113,7 @@ def _set(
     storage_offset: int = 0,
     size: int | Sequence[int] | None = None,
     stride: int | tuple[int, ...] | None = None,
-) -> JaxArray:
+) -> Tensor:
     """The data of another Tensor."""
     if size is not None or stride is not None or storage_offset:
         raise NotImplementedError("For 'Tensor.set_', views with an offset, size or stride are not offered.")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
 
 
-def _axis(kwargs: dict[str, Any], axis: int | tuple[int, ...]):
+def _axis(kwargs: dict[str, Any], axis: int | tuple[int, ...]) -> Tensor | int | tuple[int, int]:
     return kwargs.pop("dim", kwargs.pop("axis", axis))
 
 
@@ -69,7 +69,7 @@ def _sum(
     keepdims: bool = False,
     initial: Number | None = None,
     **kwargs: Any,
-) -> Tensor | None:
+) -> Tensor:
     """The sum over axes (all by default); of Bools and integers as Int64.
 
     Args:
@@ -122,7 +122,7 @@ def _prod(
 _OLD = frozenset(("axis", "keepdims", "initial", "where", "return_indices"))
 
 
-def _extreme(name: str, whole: Callable[..., Any], with_index: Callable[..., Any]) -> tuple[Tensor, Tensor]:
+def _extreme(name: str, whole: Callable[..., Any], with_index: Callable[..., Any]) -> Any:
     def method(self, *args, **kwargs):
         old = not _OLD.isdisjoint(kwargs) or (args and not isinstance(args[0], builtins.int))
         names = ("axis", "keepdims") if old else ("dim", "keepdim")
@@ -148,7 +148,7 @@ def _extreme(name: str, whole: Callable[..., Any], with_index: Callable[..., Any
     return method
 
 
-def _moment(name: str, function: Callable[..., Any]):
+def _moment(name: str, function: Callable[..., Any]) -> Tensor:
     def method(self, axis=None, ddof=0, keepdims=False, **kwargs):
         axis, keep = _axis(kwargs, axis), _keep(kwargs, keepdims)
         ddof = kwargs.pop("correction", ddof)
@@ -175,7 +175,7 @@ def _count_nonzero(
     return reduction.count_nonzero(self, () if axis is None else axis, keep, **({} if dtype is None else {"dtype": dtype}))
 
 
-def _with_value(function: Callable[..., Any]):
+def _with_value(function: Callable[..., Any]) -> Tensor:
     def method(self, axis=0, keep_dims=False):
         return function(self, axis, keep_dims)
 
@@ -188,7 +188,7 @@ def _ptp(self: Tensor, axis: int | None = None, keepdims: bool = False) -> Tenso
     return extremes.amax(self, axis, keepdims) - extremes.amin(self, axis, keepdims)
 
 
-def _sum_to_size(self: Tensor, *size: Any) -> Tensor | None:
+def _sum_to_size(self: Tensor, *size: Any) -> Tensor:
     """The sum over the axes along which a Tensor of the shape `size` would be repeated to this one's shape."""
     size = freeze(size[0] if len(size) == 1 and not isinstance(size[0], builtins.int) else size)
     lead = self.ndim - len(size)
@@ -202,12 +202,12 @@ def _sum_to_size(self: Tensor, *size: Any) -> Tensor | None:
 # ---- elementwise
 
 
-def _add(self: Tensor, other: float, *, alpha: int = 1) -> Tensor:
+def _add(self: Tensor, other: TensorLike, *, alpha: int = 1) -> Tensor:
     """self + alpha * other, elementwise with broadcasting."""
     return arithmetic.add(self, other if alpha == 1 else arithmetic.mul(other, alpha))
 
 
-def _sub(self: Tensor, other: Tensor | float, *, alpha: int = 1) -> Tensor:
+def _sub(self: Tensor, other: TensorLike, *, alpha: int = 1) -> Tensor:
     """self - alpha * other, elementwise with broadcasting."""
     return arithmetic.sub_method(self, other) if alpha == 1 else arithmetic.subtract(self, other, alpha=alpha)
 
@@ -217,7 +217,7 @@ def _round(self: Tensor, decimals: int = 0) -> Tensor:
     return elementary.round(self, decimals=decimals or 0)
 
 
-def _allclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+def _allclose(self: Tensor, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """True if all elements are close; see `isclose`. A Python bool."""
     return builtins.bool(reduction.all(comparison.isclose(self, other, rtol, atol, equal_nan)))
 
@@ -227,7 +227,7 @@ def _softmax(self: Tensor, axis: int, dtype: Type | None = None) -> Tensor:
     return softmaxes.softmax(self, axis, dtype=dtype)
 
 
-def _swapped(function: Callable[..., Any]):
+def _swapped(function: Callable[..., Any]) -> Tensor:
     def method(self, other):
         return function(other, self)
 
@@ -238,7 +238,7 @@ def _swapped(function: Callable[..., Any]):
 # ---- linear algebra
 
 
-def _addition(function: Callable[..., Any], first: Any, second: Any):
+def _addition(function: Callable[..., Any], first: Any, second: Any) -> Tensor:
     """The method of a function such as addmm, whose two operands have these names."""
 
     def method(self, *args, **kwargs):
@@ -251,12 +251,14 @@ def _addition(function: Callable[..., Any], first: Any, second: Any):
     return method
 
 
-def _qr(self: Tensor, some: bool = True):
+def _qr(self: Tensor, some: bool = True) -> Tensor:
     """The QR decomposition; q is square unless `some`."""
     return decompositions.qr(self, "reduced" if some else "complete")
 
 
-def _triangular_solve(self: Tensor, A: TensorLike, upper: bool = True, transpose: bool = False, unitriangular: bool = False):
+def _triangular_solve(
+    self: Tensor, A: TensorLike, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> tuple[Tensor, ...]:
     """The solution X of A X = self for a triangular A, and A itself."""
     return solvers.triangular_solve(A, self, not upper, False, transpose, unitriangular), A
 

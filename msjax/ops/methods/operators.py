@@ -25,14 +25,14 @@ _WITH_LISTS = (*_OPERANDS, list, tuple)
 _new = object.__new__
 
 
-def _refused(function: Callable[..., Any], other: TensorLike):
+def _refused(function: Callable[..., Any], other: TensorLike) -> Tensor:
     if isinstance(other, (list, tuple)) and function not in (comparison.equal, comparison.not_equal):
         # Not left to Python, which would repeat a list by an integer Tensor.
         raise TypeError(f"For '{function.__name__}', the operands should be Tensors or numbers, but one is {describe(other)}.")
     return NotImplemented
 
 
-def _binary(function: Callable[..., Any], operands: Any):
+def _binary(function: Callable[..., Any], operands: Any) -> Tensor:
     """A method for an operator of two Tensors, quick where nothing is recorded."""
     op = getattr(function, "op", None)
     jit = None if op is None else op.compiled(())
@@ -55,7 +55,7 @@ def _binary(function: Callable[..., Any], operands: Any):
     return method
 
 
-def _reflected(function: Callable[..., Any], operands: Any):
+def _reflected(function: Callable[..., Any], operands: Any) -> Tensor:
     def method(self, other):
         return function(other, self) if isinstance(other, operands) else _refused(function, other)
 

@@ -60,7 +60,7 @@ def view_as(input: TensorLike, other: TensorLike):
     return _reshape(input, other.shape)
 
 
-def ravel(input: Tensor) -> Tensor:
+def ravel(input: TensorLike) -> Tensor:
     """The elements as one axis."""
     return _reshape(input, (-1,))
 
@@ -186,7 +186,7 @@ def transpose(input: Tensor, dims: tuple[int, ...] | None = None, *, input_perm:
     return _transpose(input, ints(dims))
 
 
-def permute(input: Tensor, axis: tuple[int, ...]) -> Tensor:
+def permute(input: TensorLike, axis: tuple[int, ...]) -> Tensor:
     """The axes in the order `axis`, a tuple."""
     return _transpose(input, ints(axis))
 
@@ -336,7 +336,7 @@ def _flip(input, dims):
     return jnp.flip(input, dims)
 
 
-def flip(input: Tensor, dims: tuple[int, ...]) -> Tensor:
+def flip(input: TensorLike, dims: tuple[int, ...]) -> Tensor:
     """The order of elements reversed along the axes `dims`, a tuple.
 
     Example:

@@ -79,7 +79,7 @@ def _sub(variable, value):
     return variable - jnp.asarray(value).astype(variable.dtype)
 
 
-def assign_add(variable: Parameter, value: Tensor) -> Parameter:
+def assign_add(variable: Parameter, value: TensorLike) -> Parameter:
     """Add `value`, a Tensor or number, to a Parameter; returns the Parameter."""
     return written(_target(variable, "assign_add"), _add(variable, value))
 

@@ -141,7 +141,7 @@ class TensorType:
         return f"mindspore.tensor[{self.element.code}]"
 
 
-def typeof(x: Tensor) -> TensorType:
+def typeof(x: TensorLike) -> TensorType:
     """The type of a Tensor, with that of its elements, or the msjax type of another Python object."""
     return TensorType(x.dtype) if isinstance(x, Tensor) else mstype.pytype_to_dtype(type(x))
 
@@ -178,7 +178,7 @@ def _identity(x):
     return jnp.asarray(x)
 
 
-def identity(x: Tensor) -> Tensor:
+def identity(x: TensorLike) -> Tensor:
     """The same value; a new Tensor for a Tensor, each of them in a tuple or list."""
     if isinstance(x, (tuple, list)):
         return tuple(identity(v) for v in x)
@@ -199,7 +199,7 @@ def depend(value: TensorLike, expr: Any):
 # ---- Python numbers
 
 
-def scalar_cast(input_x: float, input_y: Type) -> int:
+def scalar_cast(input_x: TensorLike, input_y: Type) -> int:
     """A Python number converted as `cast` converts: an int for integer types, a float for floating ones, a bool for bool_.
 
     Example:

@@ -17,7 +17,6 @@ from msjax.typing import JaxArray, Number, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
-    from msjax.common.parameter import Parameter
 
 
 __all__ = [
@@ -115,7 +114,7 @@ def fill(type: Type, shape: tuple[int, ...], value: Number | Tensor) -> Tensor:
     return full(shape, value, dtype=type)
 
 
-def fills(x: Tensor, value: float) -> Tensor:
+def fills(x: TensorLike, value: TensorLike) -> Tensor:
     """One value in the shape and dtype of `x`.
 
     Example:
@@ -129,7 +128,7 @@ def fills(x: Tensor, value: float) -> Tensor:
     return full(x.shape, value, dtype=x.dtype)
 
 
-def full_like(input: Tensor, fill_value: int, *, dtype: Type | None = None) -> Tensor:
+def full_like(input: TensorLike, fill_value: int, *, dtype: Type | None = None) -> Tensor:
     """One value in the shape and, by default, dtype of another Tensor.
 
     Example:
@@ -141,7 +140,7 @@ def full_like(input: Tensor, fill_value: int, *, dtype: Type | None = None) -> T
     return full(input.shape, fill_value, dtype=input.dtype if dtype is None else dtype)
 
 
-def zeros_like(input: Parameter | Tensor, *, dtype: Type | None = None) -> Tensor:
+def zeros_like(input: TensorLike, *, dtype: Type | None = None) -> Tensor:
     """Zeros of another Tensor's shape and, by default, dtype.
 
     Example:
@@ -153,7 +152,7 @@ def zeros_like(input: Parameter | Tensor, *, dtype: Type | None = None) -> Tenso
     return zeros(input.shape, input.dtype if dtype is None else dtype)
 
 
-def ones_like(input: Tensor, *, dtype: Type | None = None) -> Tensor:
+def ones_like(input: TensorLike, *, dtype: Type | None = None) -> Tensor:
     """Ones of another Tensor's shape and, by default, dtype.
 
     Example:
@@ -316,7 +315,7 @@ def vander(x: TensorLike, N: int | None = None) -> JaxArray:
     return jnp.vander(x, N)
 
 
-def eps(x: Tensor) -> Tensor:
+def eps(x: TensorLike) -> Tensor:
     """A Tensor of the shape and dtype of `x`, filled with the least step above 1 in that dtype.
 
     Example:

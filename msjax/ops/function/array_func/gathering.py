@@ -46,7 +46,7 @@ def _axis_of(tensor, axis, who):
     return axis
 
 
-def integers(value: Tensor, who: str, name: str = "index") -> Tensor:
+def integers(value: TensorLike, who: str, name: str = "index") -> Tensor:
     """The value as a Tensor of integers; TypeError for another one."""
     value = value if isinstance(value, Tensor) else Tensor(value)
     if value.dtype.kind not in "iu":
@@ -99,7 +99,7 @@ def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: i
     return _gather(input_params, indices, axis, batch_dims)
 
 
-def index_select(input: Tensor, axis: int, index: Tensor) -> Tensor:
+def index_select(input: TensorLike, axis: int, index: Tensor) -> Tensor:
     """Slices along an axis, picked by a vector of integers.
 
     Example:
@@ -117,7 +117,7 @@ def index_select(input: Tensor, axis: int, index: Tensor) -> Tensor:
     return _gather(input, index if index.ndim else index.reshape((1,)), axis % input.ndim, 0)
 
 
-def take(input: Tensor, index: Tensor) -> Tensor:
+def take(input: TensorLike, index: Tensor) -> Tensor:
     """Elements of the flattened Tensor, picked by index, in the shape of `index`."""
     index = integers(index, "take")
     check_indices(index, input.size, "take")
@@ -163,7 +163,7 @@ def gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
     return _gather_d(x, index, dim)
 
 
-def gather_elements(input: Tensor, dim: int, index: Tensor) -> Tensor:
+def gather_elements(input: TensorLike, dim: int, index: Tensor) -> Tensor:
     """Elements picked along an axis, by an index for each place of the result; the same as `gather_d`."""
     return gather_d(input, dim, index)
 

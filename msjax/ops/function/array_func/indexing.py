@@ -18,6 +18,7 @@ from msjax.autograd.op import Op, apply
 from msjax.common.arrays import known_value
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
+from msjax.typing import TensorLike
 
 __all__ = []
 
@@ -249,7 +250,7 @@ def getitem(self: Any, index: int | tuple[Any, ...] | tuple[int, ...]) -> Tensor
     return apply(_GETITEM, (self, *parsed.operands), parsed.key)
 
 
-def setitem(self: Any, index: int | tuple[int, ...], value: float) -> None:
+def setitem(self: Any, index: int | tuple[int, ...], value: TensorLike) -> None:
     """Write into part of a Tensor: it gets a new value with that part replaced."""
     if isinstance(value, (list, tuple)):
         value = Tensor(value)

@@ -320,6 +320,6 @@ def inplace_sub(x: TensorLike, v: Any, indices: TensorLike):
     return index_combine(x, _rows(indices), v, 0, "sub")
 
 
-def inplace_index_add(var: TensorLike, indices: TensorLike, updates: Any, axis: int | Sequence[int]):
+def inplace_index_add(var: TensorLike, indices: TensorLike, updates: TensorLike, axis: int | Sequence[int]):
     """`var` with `updates` added to its slices number `indices` along an axis, as a new Tensor."""
     return index_combine(var, indices, updates, axis, "add")

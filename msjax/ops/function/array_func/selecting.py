@@ -54,7 +54,7 @@ def _select(condition, input, other):
     return jnp.where(condition, *promote(input, other))
 
 
-def select(condition: Tensor, input: Tensor, other: float) -> Tensor:
+def select(condition: Tensor, input: TensorLike, other: TensorLike) -> Tensor:
     """`input` where the condition holds, `other` elsewhere; a number is taken in the other one's data type."""
     if not isinstance(condition, Tensor):
         raise TypeError(f"For 'select', 'condition' should be a Tensor of Bools, but got {describe(condition)}.")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["argsort", "intopk", "msort", "sort", "top_k", "topk", "unique", "unique_consecutive", "unique_with_pad"]
 
 
-def checked(value: Tensor, who: str, name: str = "input") -> Tensor:
+def checked(value: TensorLike, who: str, name: str = "input") -> Tensor:
     """The value, if it is a Tensor; TypeError otherwise."""
     if not isinstance(value, Tensor):
         raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
@@ -80,7 +80,7 @@ def argsort_as(input: TensorLike, axis: int, descending: bool, index_dtype: Type
     return _order(input, axis, descending).astype(mstype.to_jax(index_dtype))
 
 
-def argsort(input: Tensor, axis: int = -1, descending: bool = False) -> Tensor:
+def argsort(input: TensorLike, axis: int = -1, descending: bool = False) -> Tensor:
     """Where each element of the Tensor sorted along `axis` comes from, as Int32.
 
     Example:
@@ -200,7 +200,7 @@ def intopk(x1: Tensor, x2: Tensor, k: int) -> Tensor:
 # ---- distinct elements
 
 
-def known_array(tensor: Tensor, who: str) -> np.ndarray:
+def known_array(tensor: TensorLike, who: str) -> np.ndarray:
     return np.asarray(concrete(checked(tensor, who), f"ops.{who}"))
 
 

@@ -86,7 +86,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], axis: int
     return _split(tensor, cuts, axis)
 
 
-def chunk(input: Tensor, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
+def chunk(input: TensorLike, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal size along an axis; the last may be smaller.
 
     Example:
@@ -162,7 +162,7 @@ def _unstack(input, axis):
     return tuple(jax.lax.index_in_dim(input, i, axis, keepdims=False) for i in builtins.range(input.shape[axis]))
 
 
-def unstack(input_x: Tensor, axis: int = 0) -> tuple[Tensor, Tensor]:
+def unstack(input_x: TensorLike, axis: int = 0) -> tuple[Tensor, Tensor]:
     """The slices along an axis, without it, as a tuple.
 
     Example:
@@ -194,7 +194,7 @@ def _slice(input, begin, size):
     return jax.lax.slice(input, begin, ends)
 
 
-def slice(input_x: Tensor, begin: tuple[int, ...], size: tuple[int, ...]) -> Tensor:
+def slice(input_x: TensorLike, begin: tuple[int, ...], size: tuple[int, ...]) -> Tensor:
     """The block that begins at `begin` and has the shape `size`, where -1 reaches to the end.
 
     Raises:

@@ -15,9 +15,10 @@ from msjax.hooks.nodes import hook_gradients, run_checked, run_hook
 from msjax.hooks.returns import gradients_result
 from msjax.hooks.table import Hook
 from msjax.ops.primitive import Primitive
+from msjax.typing import TensorLike
 
 
-def stop_gradient(value: Tensor) -> Tensor:
+def stop_gradient(value: TensorLike) -> Tensor:
     """The same value, through which no gradient flows.
 
     Args:
@@ -117,7 +118,7 @@ class InsertGradientOf(Primitive):
         super().__init__("InsertGradientOf")
         self.f = f
 
-    def __call__(self, x: Tensor) -> Tensor:
+    def __call__(self, x: TensorLike) -> Tensor:
         if not isinstance(x, Tensor):
             raise TypeError(f"For 'InsertGradientOf'{where()}, the input should be a Tensor, but got {describe(x)}.")
         return hook_gradients([x], self._run, "InsertGradientOf")[0]

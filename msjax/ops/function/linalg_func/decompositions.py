@@ -110,7 +110,7 @@ def _trace(input, offset, axis1, axis2, dtype):
     return jnp.trace(x, offset, axis1, axis2, dtype=x.dtype)
 
 
-def trace(input: Tensor) -> Tensor:
+def trace(input: TensorLike) -> Tensor:
     """The sum of the diagonal of a matrix.
 
     Raises:

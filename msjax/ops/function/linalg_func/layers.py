@@ -92,7 +92,7 @@ def baddbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, beta: int
     return _fused(input, jnp.matmul(*promote(batch1, batch2)), beta, alpha)
 
 
-def baddbmm_ext(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: int = 1, alpha: int = 1) -> Tensor:
+def baddbmm_ext(input: TensorLike, batch1: Tensor, batch2: Tensor, *, beta: int = 1, alpha: int = 1) -> Tensor:
     """beta * input + alpha * (the products of two batches of matrices); see `baddbmm`.
 
     Example:

@@ -31,7 +31,7 @@ __all__ = [
 
 
 @operator(2, name="Add", int_grad=True)
-def add(input: TensorLike, other: TensorLike):
+def add(input: TensorLike, other: TensorLike) -> JaxArray:
     """input + other, elementwise with broadcasting.
 
     Example:

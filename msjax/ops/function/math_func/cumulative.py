@@ -191,7 +191,7 @@ def diff(x: Tensor, n: int = 1, axis: int = -1, prepend: Tensor | None = None, a
     return _diff(x, prepend, append, n, axis)
 
 
-def diff_ext(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+def diff_ext(input: TensorLike, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Differences of neighbours along an axis; see `diff`.
 
     Example:

@@ -196,7 +196,7 @@ def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Numbe
     return _clamp(input, min, max)
 
 
-def clip(input: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
+def clip(input: TensorLike, min: float | None = None, max: float | None = None) -> Tensor:
     """Values limited to [min, max]; see `clamp`.
 
     Example:
@@ -208,7 +208,7 @@ def clip(input: Tensor, min: float | None = None, max: float | None = None) -> T
     return clamp(input, min, max)
 
 
-def clip_by_value(x: Tensor, clip_value_min: float | None = None, clip_value_max: float | None = None) -> Tensor:
+def clip_by_value(x: TensorLike, clip_value_min: float | None = None, clip_value_max: float | None = None) -> Tensor:
     """Values limited to [clip_value_min, clip_value_max]; see `clamp`.
 
     Example:

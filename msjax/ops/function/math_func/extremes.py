@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min", "reduce_max", "reduce_min"]
 
 
-def reduce_max(x: Tensor, axis: tuple[Any, ...] | int = ()) -> Tensor:
+def reduce_max(x: TensorLike, axis: tuple[Any, ...] | int = ()) -> Tensor:
     """The largest values over axes (all by default); see `amax`.
 
     Example:
@@ -32,7 +32,7 @@ def reduce_max(x: Tensor, axis: tuple[Any, ...] | int = ()) -> Tensor:
     return amax(x, axis)
 
 
-def reduce_min(x: Tensor, axis: tuple[Any, ...] | int = ()) -> Tensor:
+def reduce_min(x: TensorLike, axis: tuple[Any, ...] | int = ()) -> Tensor:
     """The smallest values over axes (all by default); see `amin`.
 
     Example:

@@ -143,7 +143,7 @@ sum_kept = _kept("ReduceSum", jnp.sum)
 prod_kept = _kept("ReduceProd", jnp.prod)
 
 
-def reduce_sum(x: Tensor, axis: tuple[Any, ...] | int = ()) -> Tensor:
+def reduce_sum(x: TensorLike, axis: tuple[Any, ...] | int = ()) -> Tensor:
     """The sum over axes (all by default), in the dtype of `x`.
 
     Example:
@@ -155,7 +155,7 @@ def reduce_sum(x: Tensor, axis: tuple[Any, ...] | int = ()) -> Tensor:
     return sum_kept(x, axis, False)
 
 
-def reduce_mean(x: Tensor, axis: tuple[Any, ...] | int = ()) -> Tensor:
+def reduce_mean(x: TensorLike, axis: tuple[Any, ...] | int = ()) -> Tensor:
     """The mean over axes (all by default); see `mean`.
 
     Example:

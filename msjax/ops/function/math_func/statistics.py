@@ -71,7 +71,7 @@ def median(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Tenso
     return _median(input, _axis(axis, "median"), keepdims, False)
 
 
-def nanmedian(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
+def nanmedian(input: TensorLike, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """The median along an axis of the elements that are not NaN, and its index; see `median`.
 
     Example:
@@ -124,7 +124,7 @@ def quantile(input: Tensor, q: float | Tensor, axis: int | None = None, keepdims
     return _quantile(input, q, axis, keepdims, False)
 
 
-def nanquantile(input: Tensor, q: float, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+def nanquantile(input: TensorLike, q: float, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """The q-th quantiles of the elements that are not NaN; see `quantile`.
 
     Example:

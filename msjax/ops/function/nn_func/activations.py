@@ -296,7 +296,7 @@ def softplus(input: TensorLike, beta: int = 1, threshold: int = 20) -> JaxArray:
 
 
 @operator()
-def threshold(input: TensorLike, thr: float, value: float) -> JaxArray:
+def threshold(input: TensorLike, thr: float, value: TensorLike) -> JaxArray:
     """input where it is larger than `thr`, `value` elsewhere.
 
     Example:

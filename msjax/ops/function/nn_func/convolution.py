@@ -274,7 +274,7 @@ def _check_operands(input, weight, bias, n, who):
 def conv_nd(
     n: int,
     who: str,
-    input: Tensor,
+    input: TensorLike,
     weight: Tensor,
     bias: TensorLike,
     stride: int | tuple[int, ...],
@@ -332,7 +332,7 @@ _CONV_DOC = """A convolution over the last {axes} axes.
 
 
 def conv1d(
-    input: Tensor,
+    input: TensorLike,
     weight: Tensor,
     bias: TensorLike | None = None,
     stride: int = 1,
@@ -345,7 +345,7 @@ def conv1d(
 
 
 def conv2d(
-    input: Tensor,
+    input: TensorLike,
     weight: Tensor,
     bias: TensorLike | None = None,
     stride: int | tuple[int, ...] = 1,
@@ -358,7 +358,7 @@ def conv2d(
 
 
 def conv3d(
-    input: Tensor,
+    input: TensorLike,
     weight: Tensor,
     bias: TensorLike | None = None,
     stride: int | tuple[int, ...] = 1,

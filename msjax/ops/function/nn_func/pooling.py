@@ -26,7 +26,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def check_tensor(value: Tensor, name: str, ndims: tuple[int, ...], who: str) -> None:
+def check_tensor(value: TensorLike, name: str, ndims: tuple[int, ...], who: str) -> None:
     """TypeError unless the value is a Tensor, ValueError unless it has one of so many axes."""
     if not isinstance(value, Tensor):
         raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
@@ -37,7 +37,7 @@ def check_tensor(value: Tensor, name: str, ndims: tuple[int, ...], who: str) -> 
 
 
 def check_fits(
-    x: Tensor, kernel: tuple[int, ...], stride: int | tuple[int, ...], pads: Any, dilation: int | tuple[int, ...], who: str
+    x: TensorLike, kernel: tuple[int, ...], stride: int | tuple[int, ...], pads: Any, dilation: int | tuple[int, ...], who: str
 ) -> None:
     """ValueError unless the window fits the padded input."""
     sizes = x.shape[x.ndim - len(kernel) :]
@@ -46,7 +46,7 @@ def check_fits(
 
 
 def max_pool(
-    x: Tensor,
+    x: TensorLike,
     kernel: tuple[int, ...],
     stride: int | tuple[int, ...],
     pads: Any,
@@ -67,7 +67,7 @@ def max_pool(
 
 
 def avg_pool(
-    x: Tensor,
+    x: TensorLike,
     kernel: tuple[int, ...],
     stride: int | tuple[int, ...],
     pads: Any,

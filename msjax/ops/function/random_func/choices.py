@@ -57,7 +57,7 @@ def bernoulli(input: Tensor, p: Tensor | float = 0.5, seed: int | None = None) -
     return apply(BERNOULLI, (input, p, next_key(None if seed == -1 else seed)))
 
 
-def bernoulli_ext(input: Tensor, *, generator: Generator | None = None) -> Tensor:
+def bernoulli_ext(input: TensorLike, *, generator: Generator | None = None) -> Tensor:
     """Ones with the probabilities that `input` holds, else zeros, of its shape and dtype.
 
     Example:
@@ -107,7 +107,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = True, seed:
     return draw_indices(input, num_samples, replacement, next_key(seed), mstype.int32)
 
 
-def draw_indices(input: Tensor, count: int, replacement: bool, key: TensorLike, dtype: Type) -> Tensor:
+def draw_indices(input: TensorLike, count: int, replacement: bool, key: TensorLike, dtype: Type) -> Tensor:
     count = freeze(count)
     if isinstance(count, bool) or not isinstance(count, int):
         raise TypeError(f"For 'multinomial', 'num_samples' should be an int, but got {describe(count)}.")
@@ -120,7 +120,7 @@ def draw_indices(input: Tensor, count: int, replacement: bool, key: TensorLike, 
     return apply(_MULTINOMIAL, (input, key), (count, bool(replacement), dtype))
 
 
-def multinomial_with_replacement(x: Tensor, seed: int, offset: int, numsamples: int, replacement: bool = False) -> Tensor:
+def multinomial_with_replacement(x: TensorLike, seed: int, offset: int, numsamples: int, replacement: bool = False) -> Tensor:
     """Random indices, drawn with weights, as Int64; drawn again where there are fewer, whatever `replacement` says.
 
     Example:

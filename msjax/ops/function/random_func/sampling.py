@@ -10,6 +10,7 @@ from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key, wrap
+from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
@@ -72,7 +73,7 @@ def rand(*size: int, dtype: Type | None = None, seed: int | None = None) -> Tens
     return apply(RAND, (next_key(seed),), (_sizes(size, "rand"), _typed(dtype, "f", mstype.float32, "rand")))
 
 
-def rand_like(input: Tensor, seed: Any = None, *, dtype: Type | None = None) -> Tensor:
+def rand_like(input: TensorLike, seed: Any = None, *, dtype: Type | None = None) -> Tensor:
     """Random numbers, uniform in [0, 1), of another Tensor's shape and, by default, dtype; see `rand`.
 
     Example:
@@ -103,7 +104,7 @@ def randn(*size: int, dtype: Type | None = None, seed: int | None = None) -> Ten
     return apply(RANDN, (next_key(seed),), (_sizes(size, "randn"), _typed(dtype, "f", mstype.float32, "randn")))
 
 
-def randn_like(input: Tensor, seed: Any = None, *, dtype: Type | None = None) -> Tensor:
+def randn_like(input: TensorLike, seed: Any = None, *, dtype: Type | None = None) -> Tensor:
     """Random numbers of the standard normal distribution, of another Tensor's shape and, by default, dtype; see `randn`.
 
     Example:
@@ -156,7 +157,7 @@ def _randint(low, high, shape, seed, dtype, name):
     return apply(RANDINT, (low, high, next_key(seed)), (shape, dtype))
 
 
-def randint_like(input: Tensor, low: int, high: int, seed: Any = None, *, dtype: Type | None = None) -> Tensor:
+def randint_like(input: TensorLike, low: int, high: int, seed: Any = None, *, dtype: Type | None = None) -> Tensor:
     """Random integers, uniform in [low, high), of another Tensor's shape and, by default, dtype; see `randint`.
 
     Example:
