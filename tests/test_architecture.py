@@ -110,7 +110,12 @@ def _shown(module, line):
 
 
 def test_the_table_of_floors_names_what_there_is():
-    assert set(_floors()) == {_room(module) for module in MODULES if module != "msjax"} | {"__init__"}
+    assert set(_floors()) == {_room(module) for module in MODULES}
+
+
+def test_the_drawing_of_the_floors_names_what_there_is():
+    drawing = (ROOT / "docs/floors.svg").read_text()
+    assert not {_room(module) for module in MODULES} - set(re.findall(r"\w+", drawing))
 
 
 def test_no_import_points_up():
