@@ -62,8 +62,7 @@ def grad(
 
     @_named(fn, "grad")
     def gradient_of(*args, **kwargs):
-        done, result = request.run_whole(fn, args, kwargs)
-        _, grads, aux = result if done else request.run(fn, args, kwargs)
+        _, grads, aux = _run(request, fn, args, kwargs)
         return (grads, aux) if has_aux else grads
 
     return gradient_of
@@ -92,8 +91,7 @@ def value_and_grad(
 
     @_named(fn, "value_and_grad")
     def value_and_gradient_of(*args, **kwargs):
-        done, result = request.run_whole(fn, args, kwargs)
-        value, grads, _ = result if done else request.run(fn, args, kwargs)
+        value, grads, _ = _run(request, fn, args, kwargs)
         return value, grads
 
     return value_and_gradient_of
@@ -195,8 +193,7 @@ class GradOperation:
 
         @_named(fn, "gradient")
         def gradient_of(*args, **kwargs):
-            done, result = request.run_whole(fn, args, kwargs)
-            return result if done else request.run(fn, args, kwargs)
+            return _run(request, fn, args, kwargs)
 
         return gradient_of
 
@@ -208,10 +205,7 @@ class _Gradient:
         self.sens_param = operation.sens_param
         self.weights = weights
         self.position = position
-
-    def run_whole(self, fn, args, kwargs):
-        """In graph mode, (True, what `run` returns) from one compiled program; else (False, None)."""
-        return _run_whole(self, fn, ("GradOperation", self.position, self.sens_param), args, kwargs)
+        self.salt = ("GradOperation", position, operation.sens_param)
 
     def run(self, fn, args, kwargs):
         """The gradients of one call, in the form asked for."""
@@ -295,11 +289,7 @@ class _Request:
         self.weights = None if weights is None else Weights(weights, who)
         self.has_aux = has_aux
         self.return_ids = return_ids
-
-    def run_whole(self, fn, args, kwargs):
-        """In graph mode, (True, what `run` returns) from one compiled program; else (False, None)."""
-        salt = (self.who, self.positions, self.several, self.by_position, self.has_aux, self.return_ids)
-        return _run_whole(self, fn, salt, args, kwargs)
+        self.salt = (who, self.positions, self.several, self.by_position, has_aux, return_ids)
 
     def run(self, fn, args, kwargs):
         """(value, gradients in the form asked for, auxiliary outputs) of one call."""
@@ -333,13 +323,15 @@ class _Request:
         return (positions, weights) if self.by_position else weights
 
 
-def _run_whole(request, fn, salt, args, kwargs):
-    """(True, what `request.run` returns), from one program, where `fn` is compiled or the mode is graph; else (False, None)."""
-    if SETTINGS.mode != GRAPH_MODE and not is_compiled(fn):
-        return False, None
-    weights = request.weights
-    key, parameters = (None, ()) if weights is None else (weights.key, weights.parameters)
-    return COMPILER.whole(fn, (*salt, key), request.run, args, kwargs, parameters)
+def _run(request, fn, args, kwargs):
+    """What `request.run` returns: from one program where `fn` is compiled or the mode is graph, else step by step."""
+    if SETTINGS.mode == GRAPH_MODE or is_compiled(fn):
+        weights = request.weights
+        key, parameters = (None, ()) if weights is None else (weights.key, weights.parameters)
+        done, result = COMPILER.whole(fn, (*request.salt, key), request.run, args, kwargs, parameters)
+        if done:
+            return result
+    return request.run(fn, args, kwargs)
 
 
 def is_compiled(fn: Any) -> bool:

@@ -74,7 +74,7 @@ class GradientScope:
 
         # Requested ones first: where one object stands at several positions, it is they that keep it.
         marked = {}
-        for i in sorted(range(len(args)), key=lambda i: i not in positions):
+        for i in (*positions, *sorted(set(range(len(args))).difference(positions))):
             marked[i] = _map_tensors(lambda t, r=i in positions: mark(t, r), args[i])
         values = [marked[i][0] for i in range(len(args))]
         return tuple(values[:n]), dict(zip(names, values[n:])), [marked[p][1] for p in positions]
@@ -119,20 +119,17 @@ class GradientScope:
         roots = []
         for out, ct in zip(outputs, cts):
             node, i = self.place(out)
-            if node is not None and self._mine(node):
+            if node is not None and (node.base is self.scope or node.base.open):
                 roots.append((node, i, ct if recorded else ct._value))
         targets = {leaf for _, leaf, _, _ in self._marked if leaf.requested}
         found = run_backward(roots, targets, recorded=recorded, keep=keep, weights=self._weights)
         if not keep:
-            self.forget([*outputs, *tensors_in(also)])
+            self.forget([*outputs, *tensors_in(also)] if also else outputs)
         return Gradients(found, recorded)
 
     def place(self, tensor: Tensor):
         """(node, output number) of a Tensor when the run ended; one of the inputs may be an output, too."""
         return self._ends.get(id(tensor)) or (tensor._node, tensor._oidx)
-
-    def _mine(self, node):
-        return node.base is self.scope or node.base.open
 
     def forget(self, tensors: list[Tensor]) -> None:
         """Take Tensors off the tape, unless an outer scope differentiates them."""
@@ -187,7 +184,7 @@ def flatten_tensors(out: Any, fn: Any) -> list[Tensor]:
     Raises:
         TypeError: there is none, so that there is nothing to differentiate.
     """
-    tensors = tensors_in(out)
+    tensors = [out] if isinstance(out, Tensor) else tensors_in(out)
     if not tensors:
         raise TypeError(f"Function {callable_name(fn)} returned {describe(out)}: no Tensor, and so nothing to differentiate.")
     return tensors
@@ -195,7 +192,7 @@ def flatten_tensors(out: Any, fn: Any) -> list[Tensor]:
 
 def ones_like(tensors: list[Tensor]) -> list[Tensor]:
     """Gradients to begin with: ones."""
-    return [wrap(jnp.ones(t.shape, t._value.dtype)) for t in tensors]
+    return [wrap(jnp.ones_like(t._value)) for t in tensors]
 
 
 def zeros_like(tensor: TensorLike) -> Tensor:

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from msjax.state import Scope
 
 
-_SEQUENCE = itertools.count(1)
+SEQUENCE = itertools.count(1)
 
 
 def next_seq() -> int:
     """The next place in the order of creation; backward goes from the highest to the lowest."""
-    return next(_SEQUENCE)
+    return next(SEQUENCE)
 
 
 class Node:
@@ -47,7 +47,7 @@ class Node:
     accumulation_order = None  # the order in which `backward()` hands gradients to the edges, where it is not theirs
 
     def __init__(self, base: Scope, edges: Any, nout: int = 1):
-        self.seq = next(_SEQUENCE)
+        self.seq = next(SEQUENCE)
         self.base = base
         self.edges = edges
         self.nout = nout
@@ -148,7 +148,12 @@ class FunctionNode(Node):
     __slots__ = ("function", "label", "keeps")
 
     def __init__(self, base: Scope, edges: Any, nout: int, function: Callable[..., Any], label: str, keeps: bool = False):
-        super().__init__(base, edges, nout)
+        # As Node.__init__ does; a call less, since hooks make these at every call of a cell.
+        self.seq = next(SEQUENCE)
+        self.base = base
+        self.edges = edges
+        self.nout = nout
+        self.hooks = self.also_run = None
         self.function = function
         self.label = label
         self.keeps = keeps
@@ -158,7 +163,10 @@ class FunctionNode(Node):
         return str(self.label)
 
     def pull(self, cts: list[JaxArray], need: tuple[bool, ...]):
-        grads = self.function([None if c is None else wrap(c) for c in cts])
+        if len(cts) == 1:
+            grads = self.function([None if cts[0] is None else wrap(cts[0])])
+        else:
+            grads = self.function([None if c is None else wrap(c) for c in cts])
         if len(grads) == 1:
             return (None if grads[0] is None else grads[0]._value,)
         return [None if g is None else g._value for g in grads]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 
 from msjax.autograd.recording import GradientScope
 from msjax.common.node import FunctionNode, place_on_tape
@@ -17,33 +18,24 @@ from msjax.compile.program import Compiled, SignatureChanged, is_argument, keep
 from msjax.state import LOCK, ROOT, STATE
 
 if TYPE_CHECKING:
-    from msjax.compile.program import Program
-
-
-def on_tape(program: Program, leaves: tuple[Tensor, ...]) -> bool:
-    """True if a gradient is recorded for something that a program takes in."""
-    if program.eager or (program.trains and STATE.scope is ROOT):
-        # A step of training: whoever wants gradients takes them within.
-        return False
-    for value in (*leaves, *program.variables):
-        if isinstance(value, Tensor):
-            node = value._node
-            if node is not None and node.live():
-                return True
-    return False
+    pass
 
 
 def record(compiled: Any, program: Any, leaves: Any, args: Any, kwargs: Any):
-    """Call a compiled function and put one node for it on the tape."""
+    """Call a compiled function and, if a gradient is recorded for something that it takes in, put one node for it on the tape."""
+    if program.eager or (program.trains and STATE.scope is ROOT):
+        # A step of training differentiates within itself.
+        return compiled.run(program, leaves, args, kwargs)
+    edges, base = place_on_tape([*program.variables, *filter(is_argument, leaves)])
+    if base is None:
+        return compiled.run(program, leaves, args, kwargs)
     if STATE.scope.depth > 1:
         # An outer gradient function differentiates the way back, too: it has to see each step.
         return compiled.body(compiled.subject(), args, kwargs)
-    inputs = [*program.variables, *filter(is_argument, leaves)]
-    edges, base = place_on_tape(inputs)
     with LOCK:
         values = [v._value for v in program.variables]
     saved = [wrap(leaf._value) if is_argument(leaf) else leaf for leaf in leaves]
-    wanted = tuple(edge is not None for edge in edges)
+    wanted = tuple([edge is not None for edge in edges])
     try:
         out = program.run(leaves)
     except SignatureChanged:
@@ -65,7 +57,7 @@ def record(compiled: Any, program: Any, leaves: Any, args: Any, kwargs: Any):
 
     node = _Composite(base, edges, len(tensors), back, compiled.name, keeps=True)
     for i, tensor in enumerate(tensors):
-        if tensor.is_floating_point() or tensor.is_complex():
+        if jnp.issubdtype(tensor._value.dtype, jnp.inexact):
             tensor._node, tensor._oidx = node, i
     return out
 
@@ -122,4 +114,4 @@ def _gradients(compiled, program, wanted, given, n_leaves):
 
 def _results(out):
     """The Tensors that a call computed."""
-    return list(filter(is_argument, tensors_in(out)))
+    return [out] if out.__class__ is Tensor else list(filter(is_argument, tensors_in(out)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from flax import nnx
 
 from msjax.compile.cache import compiled_for
-from msjax.compile.compiled_node import on_tape, record
+from msjax.compile.compiled_node import record
 from msjax.compile.program import Compiled
 from msjax.errors import describe
 from msjax.hooks.protocol import any_traced_value
@@ -117,7 +117,7 @@ def inlined(args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> bool:
 def run(compiled: Compiled, args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> Tensor:
     """Run a compiled function, with a node on the tape where its gradient is recorded."""
     program, leaves = compiled.find(args, kwargs)
-    if STATE.recording and on_tape(program, leaves):
+    if STATE.recording:
         return record(compiled, program, leaves, args, kwargs)
     return compiled.run(program, leaves, args, kwargs)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from msjax.context import SETTINGS
 
@@ -25,9 +24,9 @@ class Dialect:
     names_subject: bool = False
     grad_output_first: bool = False
 
-    def subject(self, subject: Any):
-        """What hooks get as their first argument."""
-        return f"{type(subject).__name__}({id(subject)})" if self.names_subject else subject
+    def text_of(self, subject) -> str:
+        """What hooks get as their first argument where the dialect names the subject."""
+        return f"{type(subject).__name__}({id(subject)})"
 
 
 _DIALECTS = {

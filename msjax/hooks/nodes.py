@@ -196,8 +196,11 @@ class BackwardHooks:
 
     # ---- in the backward pass
 
+    def _named(self, rules):
+        return rules.text_of(self.subject) if rules.names_subject else self.subject
+
     def _call_pre_hooks(self, grads):
-        grads, named = tuple(grads), dialect().subject(self.subject)
+        grads, named = tuple(grads), self._named(dialect())
         for hook in self.table_of(self.subject).backward_pre:
             grads = run_hook(hook, "backward pre hook", (named, grads), 1, self.cells)
         return list(grads)
@@ -219,7 +222,7 @@ class BackwardHooks:
         self.grad_output = None
         # A call without Tensors among its inputs shows one entry without a gradient, as in MindSpore.
         grads, rules = tuple(grads) or (None,), dialect()
-        named = rules.subject(self.subject)
+        named = self._named(rules)
         for hook in self.table_of(self.subject).backward:
             args = (named, grad_output, grads) if rules.grad_output_first else (named, grads, grad_output)
             grads = run_hook(hook, "backward hook", args, 1 + rules.grad_output_first, self.cells)
@@ -250,20 +253,20 @@ def run_checked(
     Args:
         check: a function of what the hook returned, and that argument, to the new one.
     """
-    for arg in args:
-        if any_traced(arg):
-            result, carried = run_traced_hook(
-                fn, args, kind, observe=observe, traced=traced, cells=cells, carries=carries, check=check
-            )
-            return check(result, carried)
+    if any_traced(args):
+        result, carried = run_traced_hook(
+            fn, args, kind, observe=observe, traced=traced, cells=cells, carries=carries, check=check
+        )
+        return check(result, carried)
     return check(fn(*args), args[carries])
 
 
 def any_traced(value: Any) -> bool:
-    """True if jax traces a Tensor, or one in a tuple."""
-    for tensor in value if value.__class__ is tuple else (value,):
-        if isinstance(tensor, Tensor) and tensor._value.__class__ not in CONCRETE and is_tracer(tensor._value):
-            return True
+    """Whether jax traces one of the arguments of a hook: a Tensor, or one in a tuple."""
+    for arg in args:
+        for tensor in arg if arg.__class__ is tuple else (arg,):
+            if isinstance(tensor, Tensor) and tensor._value.__class__ not in CONCRETE and is_tracer(tensor._value):
+                return True
     return False
 
 

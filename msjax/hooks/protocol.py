@@ -35,7 +35,7 @@ def call_with_hooks(function: Callable[..., Any], args: Any, kwargs: Any, subjec
         What the function returned, after the forward hooks.
     """
     rules = dialect()
-    named = rules.subject(subject)
+    named = rules.text_of(subject) if rules.names_subject else subject
     traced = STATE.trace is not None or STATE.functional or any_traced_value(args, kwargs)
     table, out, pending = table_of(subject), None, None
     try:

@@ -14,9 +14,14 @@ _VERSIONS = itertools.count(1)
 
 
 class CompiledCacheSlot:
-    """What is kept of a cell beside its __dict__, which is the network's, for flax, too: what was compiled of it."""
+    """Slots for what msjax caches of a cell, outside `__dict__` so that flax does not see it as state.
 
-    __slots__ = ("compiled_families",)
+    Attributes:
+        compiled_families: the programs that were compiled of it.
+        cached_children: (structure version, child cells in order).
+    """
+
+    __slots__ = ("cached_children", "compiled_families")
 
 
 class CellTree:

@@ -48,7 +48,14 @@ class _Numbered(Cell):
     """Cells as the attributes "0", "1", ... of one cell."""
 
     def _members(self) -> list:
-        return list(self.name_cells_all().values())
+        try:
+            version, members = self.cached_children
+        except AttributeError:
+            version = None
+        if version != self._structure_version:
+            members = list(self.name_cells_all().values())
+            object.__setattr__(self, "cached_children", (self._structure_version, members))
+        return members
 
     def name_cells_all(self) -> dict:
         """The members by name; unlike in `name_cells`, one that stands twice is listed twice."""
