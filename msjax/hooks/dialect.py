@@ -24,7 +24,7 @@ class Dialect:
     names_subject: bool = False
     grad_output_first: bool = False
 
-    def text_of(self, subject) -> str:
+    def text_of(self, subject: object) -> str:
         """What hooks get as their first argument where the dialect names the subject."""
         return f"{type(subject).__name__}({id(subject)})"
 
