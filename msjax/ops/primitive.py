@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
+from msjax.ops.dispatch.docs import DerivedDoc
 from msjax.typing import TensorLike
 
 
@@ -58,21 +59,78 @@ class Primitive:
 REQUIRED = inspect.Parameter.empty
 
 
-def primitive_class(name: str, attributes: dict[str, Any], call: Callable[..., Any], doc: str):
-    """A Primitive class with attributes.
+class Setting(NamedTuple):
+    """An attribute of a class form that its function does not take under the same name."""
+
+    default: object
+    # The function's parameter; None where the attribute has no effect.
+    parameter: str | None
+
+
+def unused(default: object) -> Setting:
+    """An attribute that MindSpore's programs may set and that has no effect."""
+    return Setting(default, None)
+
+
+def given_as(parameter: str, default: object = REQUIRED) -> Setting:
+    """An attribute that the function takes as `parameter`."""
+    return Setting(default, parameter)
+
+
+def class_form(function: Callable[..., Any], /, **attributes: Any) -> type[Primitive]:
+    """The class form of an operator: a Primitive that calls a function with its inputs and its attributes.
+
+    The module that assigns it to a name calls `name_classes` at its end. The docstring is derived from the function's.
 
     Args:
-        name (str): the operator's name.
-        attributes (dict): what its constructor takes, with defaults; `REQUIRED` for none.
-        call (callable): called as ``call(self, *inputs)``.
-        doc (str): the class's docstring.
+        function (callable): called as ``function(*inputs, **attributes)``.
+        attributes: what the constructor takes, in this order, with defaults; `REQUIRED` for none. A `Setting` where the
+            function has another name for an attribute, or none.
     """
+    settings = {key: value if isinstance(value, Setting) else Setting(value, key) for key, value in attributes.items()}
+    given = {key: setting.parameter for key, setting in settings.items() if setting.parameter is not None}
+    if given:
+
+        def __call__(self, *args, **kwargs):
+            return function(*args, **{parameter: getattr(self, key) for key, parameter in given.items()}, **kwargs)
+
+    else:
+
+        def __call__(self, *args, **kwargs):
+            return function(*args, **kwargs)
+
+    return _primitive_class("", {key: s.default for key, s in settings.items()}, __call__, DerivedDoc(function, settings))
+
+
+def operator_class(**attributes: Any) -> Callable[[Callable[..., Any]], type[Primitive]]:
+    """Decorator: a Primitive of a function's name and docstring that calls it as ``function(self, *inputs)``.
+
+    Args:
+        attributes: what the constructor takes, in this order, with defaults; `REQUIRED` for none.
+    """
+
+    def decorate(function):
+        return _primitive_class(function.__name__, attributes, function, function.__doc__)
+
+    return decorate
+
+
+def name_classes(names: dict[str, Any]) -> list[str]:
+    """Gives class forms the names that they have in a module's globals; returns the names of all of its operator classes."""
+    found = {name: value for name, value in names.items() if isinstance(value, type) and issubclass(value, Primitive)}
+    for name, made in found.items():
+        if names.get(made.__name__) is not made:
+            made.__name__ = made.__qualname__ = name
+    return [name for name, made in found.items() if made is not Primitive]
+
+
+def _primitive_class(name, attributes, call, doc):
     names = tuple(attributes)
     defaults = tuple(attributes.values())
     required = defaults.count(REQUIRED)
 
     def __init__(self, *args, **kwargs):
-        Primitive.__init__(self, name)
+        Primitive.__init__(self, made.__name__)
         values = self.__dict__
         values.update(zip(names, defaults))
         values.update(zip(names, args))
@@ -83,20 +141,21 @@ def primitive_class(name: str, attributes: dict[str, Any], call: Callable[..., A
             try:
                 signature.bind(*args, **kwargs)
             except TypeError as error:
-                raise TypeError(f"For '{name}': {error}; it takes {signature}.") from None
+                raise TypeError(f"For '{made.__name__}': {error}; it takes {signature}.") from None
 
-    def __call__(self, *args, **kwargs):
-        return call(self, *args, **kwargs)
-
-    body = {
-        "__init__": __init__,
-        "__call__": __call__,
-        "__doc__": doc,
-        "__module__": "msjax.ops.operations",
-        "__signature__": _Signature(attributes),
-        "_arguments": names,
-    }
-    return type(name, (Primitive,), body)
+    made = type(
+        name,
+        (Primitive,),
+        {
+            "__init__": __init__,
+            "__call__": call,
+            "__doc__": doc,
+            "__module__": "msjax.ops.operations",
+            "__signature__": _Signature(attributes),
+            "_arguments": names,
+        },
+    )
+    return made
 
 
 def _fits(names, required, args, kwargs):
@@ -117,24 +176,6 @@ class _Signature:
             raise AttributeError("__signature__")
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature([inspect.Parameter(key, kind, default=value) for key, value in self.attributes.items()])
-
-
-def plain_primitives(functions: dict) -> dict:
-    """Primitive classes without attributes, from {name: function}."""
-    return {name: _plain(name, function) for name, function in functions.items()}
-
-
-def _plain(name, function):
-    def __init__(self):
-        Primitive.__init__(self, name)
-
-    def __call__(self, *args, **kwargs):
-        return function(*args, **kwargs)
-
-    doc = f"{(function.__doc__ or name).strip()}\n\n    The class form of an operator: ``ops.{name}()(...)``."
-    return type(
-        name, (Primitive,), {"__init__": __init__, "__call__": __call__, "__doc__": doc, "__module__": "msjax.ops.operations"}
-    )
 
 
 def method_of(function: Callable[..., Any], **renamed: Any):

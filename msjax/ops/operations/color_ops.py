@@ -4,9 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.primitive import primitive_class
-
-__all__ = []
+from msjax.ops.primitive import class_form, name_classes
 
 
 def _images(images):
@@ -33,11 +31,13 @@ def _colors(hue, saturation, value):
 
 @operator(name="RGBToHSV", differentiable=False, tensors=True)
 def _rgb_to_hsv(images):
+    """Images (..., 3) of red, green, blue as hue, saturation, value."""
     return jnp.stack(_hue_saturation_value(_images(images)), -1)
 
 
 @operator(name="HSVToRGB", differentiable=False, tensors=True)
 def _hsv_to_rgb(x):
+    """Images (N, H, W, 3) of hue, saturation, value as red, green, blue."""
     if x.ndim != 4:
         raise ValueError(f"'x' should have 4 axes, but its shape is {x.shape}.")
     x = _images(x)
@@ -46,12 +46,14 @@ def _hsv_to_rgb(x):
 
 @operator(2, name="AdjustHue", differentiable=False, tensors=True)
 def _adjust_hue(image, delta):
+    """Images (..., 3) with `delta` added to their hue."""
     hue, saturation, value = _hue_saturation_value(_images(image))
     return _colors(jnp.mod(hue + delta, 1), saturation, value).astype(image.dtype)
 
 
 @operator(2, name="AdjustSaturation", differentiable=False, tensors=True)
 def _adjust_saturation(image, scale):
+    """Images (..., 3) with their saturation times `scale`."""
     hue, saturation, value = _hue_saturation_value(_images(image))
     return _colors(hue, jnp.clip(saturation * scale, 0, 1), value).astype(image.dtype)
 
@@ -63,40 +65,24 @@ def _places(source, target, who):
 
 
 @operator(name="DataFormatDimMap", differentiable=False, tensors=True)
-def _dim_map(x, source, target):
-    return jnp.asarray(_places(source, target, "DataFormatDimMap")[1], x.dtype)[jnp.mod(x, 4)]
+def _dim_map(x, src_format, dst_format):
+    """Numbers of axes in one data format as those in another."""
+    return jnp.asarray(_places(src_format, dst_format, "DataFormatDimMap")[1], x.dtype)[jnp.mod(x, 4)]
 
 
 @operator(name="DataFormatVecPermute", differentiable=False, tensors=True)
-def _vec_permute(x, source, target):
+def _vec_permute(x, src_format, dst_format):
+    """A value for each axis, (4,) or (4, 2), in the order of another data format."""
     if x.shape not in ((4,), (4, 2)):
         raise ValueError(f"the shape should be (4,) or (4, 2), but is {x.shape}.")
-    return x[_places(source, target, "DataFormatVecPermute")[1]]
+    return x[_places(src_format, dst_format, "DataFormatVecPermute")[1]]
 
 
-_FORMATS = {"src_format": "NHWC", "dst_format": "NCHW"}
-for _name, _attributes, _call, _doc in (
-    ("RGBToHSV", {}, lambda self, images: _rgb_to_hsv(images), "Images (..., 3) of red, green, blue as hue, saturation, value."),
-    ("HSVToRGB", {}, lambda self, x: _hsv_to_rgb(x), "Images (N, H, W, 3) of hue, saturation, value as red, green, blue."),
-    ("AdjustHue", {}, lambda self, image, delta: _adjust_hue(image, delta), "Images (..., 3) with `delta` added to their hue."),
-    (
-        "AdjustSaturation",
-        {},
-        lambda self, image, scale: _adjust_saturation(image, scale),
-        "Images (..., 3) with their saturation times `scale`.",
-    ),
-    (
-        "DataFormatDimMap",
-        _FORMATS,
-        lambda self, x: _dim_map(x, self.src_format, self.dst_format),
-        "Numbers of axes in one data format as those in another.",
-    ),
-    (
-        "DataFormatVecPermute",
-        _FORMATS,
-        lambda self, x: _vec_permute(x, self.src_format, self.dst_format),
-        "A value for each axis, (4,) or (4, 2), in the order of another data format.",
-    ),
-):
-    globals()[_name] = primitive_class(_name, _attributes, _call, _doc)
-    __all__.append(_name)
+RGBToHSV = class_form(_rgb_to_hsv)
+HSVToRGB = class_form(_hsv_to_rgb)
+AdjustHue = class_form(_adjust_hue)
+AdjustSaturation = class_form(_adjust_saturation)
+DataFormatDimMap = class_form(_dim_map, src_format="NHWC", dst_format="NCHW")
+DataFormatVecPermute = class_form(_vec_permute, src_format="NHWC", dst_format="NCHW")
+
+__all__ = name_classes(globals())

@@ -4,36 +4,44 @@ from msjax.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.image_func import boxes, grids, pixels, resizing
 from msjax.ops.function.image_func.patches import extract_image_patches
-from msjax.ops.operations import color_ops, region_ops
-from msjax.ops.operations.color_ops import *
-from msjax.ops.operations.region_ops import *
-from msjax.ops.primitive import REQUIRED, primitive_class
+from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class
 
-__all__ = [*color_ops.__all__, *region_ops.__all__]
+# ---- resizing
 
 
-def _how(self):
-    if self.align_corners and self.half_pixel_centers:
-        raise ValueError(f"For '{self.name}', 'align_corners' and 'half_pixel_centers' can't both be True.")
-    return "corners" if self.align_corners else "half" if self.half_pixel_centers else "plain"
+def _resizing(way, mode, size_given=True):
+    """A class that resizes images; its size is an input, or else an attribute."""
+
+    def call(self, image, *size):
+        if self.align_corners and self.half_pixel_centers:
+            raise ValueError(f"For '{self.name}', 'align_corners' and 'half_pixel_centers' can't both be True.")
+        # The first version of nearest takes half_pixel_centers, but MindSpore's kernel ignores it.
+        half = self.half_pixel_centers and (size_given or mode != "nearest")
+        how = "corners" if self.align_corners else "half" if half else "plain"
+        (size,) = size if size_given else (self.size,)
+        return resizing.resize(image, freeze(size), mode, how)
+
+    call.__doc__ = f"""Images (N, C, H, W) brought to another size, {way}{": called with (image, size)" if size_given else ""}.
+
+    Args:
+        align_corners (bool): whether the corner elements' centres stay where they are. Default: False.
+        half_pixel_centers (bool): whether coordinates are those of elements' centres. Default: False.
+    """
+    attributes = {} if size_given else {"size": REQUIRED}
+    return operator_class(**attributes, align_corners=False, half_pixel_centers=False)(call)
 
 
-def _resize(mode):
-    return lambda self, image, size: resizing.resize(image, freeze(size), mode, _how(self))
+ResizeBilinearV2 = _resizing("linearly", "linear")
+# MindSpore had this one before its version 2.
+ResizeBilinear = _resizing("linearly", "linear", size_given=False)
+ResizeBicubic = _resizing("by cubic curves", "cubic")
+ResizeNearestNeighborV2 = _resizing("to the nearest element", "nearest")
+ResizeNearestNeighbor = _resizing("to the nearest element", "nearest", size_given=False)
 
 
-def _resize_bilinear(self, image):
-    return resizing.resize(image, freeze(self.size), "linear", _how(self))
-
-
-def _resize_nearest(self, image, size=None):
-    how = _how(self)
-    # The first version takes half_pixel_centers, but MindSpore's kernel ignores it.
-    how = "plain" if how == "half" and self.name == "ResizeNearestNeighbor" else how
-    return resizing.resize(image, freeze(self.size if size is None else size), "nearest", how)
-
-
-def _resize_linear_1d(self, x, size):
+@operator_class(coordinate_transformation_mode="align_corners")
+def ResizeLinear1D(self, x, size):
+    """Inputs (N, C, L) brought to another size, linearly: of (x, size)."""
     how = {"align_corners": "corners", "half_pixel": "half"}.get(self.coordinate_transformation_mode)
     if how is None:
         raise ValueError(f"For 'ResizeLinear1D', there is no mode {self.coordinate_transformation_mode!r}.")
@@ -41,150 +49,87 @@ def _resize_linear_1d(self, x, size):
     return resizing.resize(x, sizes if isinstance(sizes, tuple) else (sizes,), "linear", how)
 
 
-def _upsample_3d(mode):
-    def call(self, x, output_size=None, scales=None):
-        return resizing.interpolate(x, output_size, scales, mode, getattr(self, "align_corners", None) or None)
-
-    return call
-
-
-def _sampler(self, input_x, grid):
-    return grids.grid_sample(input_x, grid, self.interpolation_mode, self.padding_mode, self.align_corners)
+@operator_class()
+def UpsampleNearest3D(self, x, output_size=None, scales=None):
+    """Volumes brought to another size by the nearest elements; see `ops.interpolate`."""
+    return resizing.interpolate(x, output_size, scales, "nearest")
 
 
-def _bounds(self):
-    return freeze(self.means), freeze(self.stds)
+@operator_class(align_corners=False)
+def UpsampleTrilinear3D(self, x, output_size=None, scales=None):
+    """Volumes brought to another size linearly; see `ops.interpolate`.
+
+    Args:
+        align_corners (bool): whether the corner elements' centres stay where they are. Default: False.
+    """
+    return resizing.interpolate(x, output_size, scales, "trilinear", self.align_corners or None)
 
 
-def _im2col(self, input_x):
-    return apply(pixels.IM2COL, (input_x,), pixels._window(self.ksizes, self.dilations, self.pads, self.strides, "Im2Col"))
+# ---- sampling
+
+CropAndResize = class_form(grids.crop_and_resize, method="bilinear", extrapolation_value=0.0)
+AffineGrid = class_form(grids.affine_grid, align_corners=False)
+GridSampler2D, GridSampler3D = (
+    class_form(
+        grids.grid_sample, interpolation_mode=given_as("mode", "bilinear"), padding_mode="zeros", align_corners=False
+    )
+    for _ in range(2)
+)
+
+# ---- rearranging
 
 
-def _col2im(self, x, output_size):
-    return pixels.col2im(x, output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+def _depth_to_space(x, block_size):
+    """Channels spread over space, by blocks: (N, C * b * b, H, W) to (N, C, H * b, W * b).
+
+    Args:
+        x (Tensor): of shape (N, C * b * b, H, W).
+        block_size (int): b.
+    """
+    return apply(pixels.DEPTH_TO_SPACE, (x,), (block_size,))
 
 
-def _patches(self, input_x):
+def _space_to_depth(x, block_size):
+    """The inverse of `DepthToSpace`: (N, C, H * b, W * b) to (N, C * b * b, H, W).
+
+    Args:
+        x (Tensor): of shape (N, C, H * b, W * b).
+        block_size (int): b.
+    """
+    return apply(pixels.SPACE_TO_DEPTH, (x,), (block_size,))
+
+
+DepthToSpace = class_form(_depth_to_space, block_size=REQUIRED)
+SpaceToDepth = class_form(_space_to_depth, block_size=REQUIRED)
+SpaceToBatchND = class_form(pixels.space_to_batch_nd, block_shape=given_as("block_size"), paddings=REQUIRED)
+SpaceToBatch = class_form(pixels.space_to_batch_nd, block_size=REQUIRED, paddings=REQUIRED)
+BatchToSpaceND = class_form(pixels.batch_to_space_nd, block_shape=REQUIRED, crops=REQUIRED)
+BatchToSpace = class_form(pixels.batch_to_space_nd, block_size=given_as("block_shape"), crops=REQUIRED)
+ChannelShuffle = class_form(pixels.channel_shuffle, group=given_as("groups"))
+Col2Im = class_form(
+    pixels.col2im, kernel_size=REQUIRED, dilation=1, padding=given_as("padding_value", 0), stride=1
+)
+
+
+@operator_class(ksizes=REQUIRED, strides=1, dilations=1, pads=0)
+def Im2Col(self, input_x):
+    """The windows of (N, C, H, W) as columns (N, C, elements of a window, windows)."""
+    return apply(pixels.IM2COL, (input_x,), pixels.window_sizes(self.ksizes, self.dilations, self.pads, self.strides, "Im2Col"))
+
+
+@operator_class(ksizes=REQUIRED, strides=REQUIRED, rates=REQUIRED, padding="VALID")
+def ExtractImagePatches(self, input_x):
+    """The windows of (N, C, H, W) as channels; sizes are [1, 1, height, width]."""
     windows = [freeze(getattr(self, key))[2:] for key in ("ksizes", "strides", "rates")]
     return extract_image_patches(input_x, *windows, self.padding.upper() == "SAME")
 
 
-_CORNERS = {"align_corners": False, "half_pixel_centers": False}
-_SAMPLER = {"interpolation_mode": "bilinear", "padding_mode": "zeros", "align_corners": False}
-_BOXES = {"means": (0.0, 0.0, 0.0, 0.0), "stds": (1.0, 1.0, 1.0, 1.0)}
-_RESIZE_DOC = """Images (N, C, H, W) brought to another size, {}.
+# ---- boxes
 
-    Args:
-        align_corners (bool): whether the corner elements' centres stay where they are. Default: False.
-        half_pixel_centers (bool): whether coordinates are those of elements' centres. Default: False.
-    """
-for _name, _attributes, _call, _doc in (
-    ("ResizeBilinearV2", _CORNERS, _resize("linear"), _RESIZE_DOC.format("linearly: of (image, size)")),
-    # MindSpore has had this one before its version 2.
-    ("ResizeBilinear", {"size": REQUIRED, **_CORNERS}, _resize_bilinear, _RESIZE_DOC.format("linearly")),
-    ("ResizeBicubic", _CORNERS, _resize("cubic"), _RESIZE_DOC.format("by cubic curves: of (image, size)")),
-    ("ResizeNearestNeighborV2", _CORNERS, _resize_nearest, _RESIZE_DOC.format("to the nearest element: of (image, size)")),
-    ("ResizeNearestNeighbor", {"size": REQUIRED, **_CORNERS}, _resize_nearest, _RESIZE_DOC.format("to the nearest element")),
-    (
-        "ResizeLinear1D",
-        {"coordinate_transformation_mode": "align_corners"},
-        _resize_linear_1d,
-        "Inputs (N, C, L) brought to another size, linearly: of (x, size).",
-    ),
-    ("UpsampleNearest3D", {}, _upsample_3d("nearest"), "See `ops.interpolate`."),
-    ("UpsampleTrilinear3D", {"align_corners": False}, _upsample_3d("trilinear"), "See `ops.interpolate`."),
-    (
-        "CropAndResize",
-        {"method": "bilinear", "extrapolation_value": 0.0},
-        lambda self, x, boxes, box_indices, crop_size: grids.crop_and_resize(
-            x, boxes, box_indices, crop_size, self.method, self.extrapolation_value
-        ),
-        "See `ops.crop_and_resize`.",
-    ),
-    ("GridSampler2D", _SAMPLER, _sampler, "See `ops.grid_sample`."),
-    ("GridSampler3D", _SAMPLER, _sampler, "See `ops.grid_sample`."),
-    (
-        "AffineGrid",
-        {"align_corners": False},
-        lambda self, theta, output_size: grids.affine_grid(theta, output_size, self.align_corners),
-        "See `ops.affine_grid`.",
-    ),
-    (
-        "DepthToSpace",
-        {"block_size": REQUIRED},
-        lambda self, x: apply(pixels.DEPTH_TO_SPACE, (x,), (self.block_size,)),
-        "Channels spread over space, by blocks: (N, C * b * b, H, W) to (N, C, H * b, W * b).",
-    ),
-    (
-        "SpaceToDepth",
-        {"block_size": REQUIRED},
-        lambda self, x: apply(pixels.SPACE_TO_DEPTH, (x,), (self.block_size,)),
-        "The inverse of `DepthToSpace`.",
-    ),
-    (
-        "SpaceToBatchND",
-        {"block_shape": REQUIRED, "paddings": REQUIRED},
-        lambda self, x: pixels.space_to_batch_nd(x, self.block_shape, self.paddings),
-        "See `ops.space_to_batch_nd`.",
-    ),
-    (
-        "BatchToSpaceND",
-        {"block_shape": REQUIRED, "crops": REQUIRED},
-        lambda self, x: pixels.batch_to_space_nd(x, self.block_shape, self.crops),
-        "See `ops.batch_to_space_nd`.",
-    ),
-    (
-        "SpaceToBatch",
-        {"block_size": REQUIRED, "paddings": REQUIRED},
-        lambda self, x: pixels.space_to_batch_nd(x, self.block_size, self.paddings),
-        "`SpaceToBatchND` with one block size for both axes.",
-    ),
-    (
-        "BatchToSpace",
-        {"block_size": REQUIRED, "crops": REQUIRED},
-        lambda self, x: pixels.batch_to_space_nd(x, self.block_size, self.crops),
-        "`BatchToSpaceND` with one block size for both axes.",
-    ),
-    (
-        "ChannelShuffle",
-        {"group": REQUIRED},
-        lambda self, x: pixels.channel_shuffle(x, self.group),
-        "See `ops.channel_shuffle`.",
-    ),
-    (
-        "Im2Col",
-        {"ksizes": REQUIRED, "strides": 1, "dilations": 1, "pads": 0},
-        _im2col,
-        "The windows of (N, C, H, W) as columns (N, C, elements of a window, windows).",
-    ),
-    (
-        "Col2Im",
-        {"kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1},
-        _col2im,
-        "See `ops.col2im`.",
-    ),
-    (
-        "ExtractImagePatches",
-        {"ksizes": REQUIRED, "strides": REQUIRED, "rates": REQUIRED, "padding": "VALID"},
-        _patches,
-        "The windows of (N, C, H, W) as channels; sizes are [1, 1, height, width].",
-    ),
-    ("IOU", {"mode": "iou"}, lambda self, anchor, truth: boxes.iou(anchor, truth, self.mode), "See `ops.iou`."),
-    ("CheckValid", {}, lambda self, bboxes, img_metas: boxes.check_valid(bboxes, img_metas), "See `ops.check_valid`."),
-    (
-        "BoundingBoxEncode",
-        _BOXES,
-        lambda self, anchor, truth: boxes.bounding_box_encode(anchor, truth, *_bounds(self)),
-        "See `ops.bounding_box_encode`.",
-    ),
-    (
-        "BoundingBoxDecode",
-        {"max_shape": REQUIRED, **_BOXES, "wh_ratio_clip": 0.016},
-        lambda self, anchor, deltas: boxes.bounding_box_decode(
-            anchor, deltas, self.max_shape, *_bounds(self), self.wh_ratio_clip
-        ),
-        "See `ops.bounding_box_decode`.",
-    ),
-):
-    globals()[_name] = primitive_class(_name, _attributes, _call, _doc)
-    __all__.append(_name)
+_BOXES = {"means": (0.0, 0.0, 0.0, 0.0), "stds": (1.0, 1.0, 1.0, 1.0)}
+IOU = class_form(boxes.iou, mode="iou")
+CheckValid = class_form(boxes.check_valid)
+BoundingBoxEncode = class_form(boxes.bounding_box_encode, **_BOXES)
+BoundingBoxDecode = class_form(boxes.bounding_box_decode, max_shape=REQUIRED, **_BOXES, wh_ratio_clip=0.016)
+
+__all__ = name_classes(globals())

@@ -6,72 +6,46 @@ from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import arrange, creation
 from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
 from msjax.ops.function.math_func import complexes, fourier, norms
-from msjax.ops.primitive import REQUIRED, plain_primitives, primitive_class
+from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class, unused
 
-__all__ = []
-
-_PLAIN = plain_primitives(
-    {
-        "Dense": layers.dense,
-        "Ger": linear.outer,
-        "Trace": decompositions.trace,
-        "MatrixDeterminant": decompositions.det,
-        "LogMatrixDeterminant": decompositions.slogdet,
-        "MatrixExp": decompositions.matrix_exp,
-        "MatrixLogarithm": decompositions.matrix_logarithm,
-        "ConjugateTranspose": lambda x, perm: complexes.conj(arrange.transpose(x, perm)),
-        "Geqrf": decompositions.geqrf,
-        "Orgqr": decompositions.orgqr,
-        "TridiagonalMatMul": solvers.tridiagonal_matmul,
-        "LuSolve": lambda b, LU_data, LU_pivots: solvers.lu_solve(b, LU_data, LU_pivots),
-    }
-)
-_PLAIN["LuSolve"].__doc__ = solvers.lu_solve.__doc__
-_PLAIN["ConjugateTranspose"].__doc__ = "The complex conjugate with its axes in another order."
-globals().update(_PLAIN)
-__all__ += list(_PLAIN)
-
-
-def _define(name, attributes, call, doc):
-    globals()[name] = primitive_class(name, attributes, call, doc)
-    __all__.append(name)
+Dense = class_form(layers.dense)
+Ger = class_form(linear.outer)
+Cdist = class_form(norms.cdist, p=2.0)
+Pdist = class_form(norms.pdist, p=2.0)
+Trace = class_form(decompositions.trace)
+MatrixDeterminant = class_form(decompositions.det)
+LogMatrixDeterminant = class_form(decompositions.slogdet)
+MatrixExp = class_form(decompositions.matrix_exp)
+MatrixLogarithm = class_form(decompositions.matrix_logarithm)
+MatrixPower = class_form(decompositions.matrix_power, n=REQUIRED)
+Geqrf = class_form(decompositions.geqrf)
+Orgqr = class_form(decompositions.orgqr)
+Ormqr = class_form(decompositions.ormqr, left=True, transpose=False)
+Cholesky = class_form(decompositions.cholesky, upper=False)
+CholeskyInverse = class_form(solvers.cholesky_inverse, upper=False)
+CholeskySolve = class_form(solvers.cholesky_solve, upper=False)
+MatrixSolve = class_form(solvers.matrix_solve, adjoint=False)
+MatrixTriangularSolve = class_form(solvers.triangular_solve, lower=True, adjoint=False)
+Lstsq = class_form(solvers.lstsq, fast=unused(True), l2_regularizer=unused(0.0))
+LuSolve = class_form(solvers.lu_solve)
+LuUnpack = class_form(decompositions.lu_unpack, unpack_data=True, unpack_pivots=True)
+TridiagonalMatMul = class_form(solvers.tridiagonal_matmul)
 
 
-def _matrix_axes(name, x, y):
-    for v in (x, y):
-        if v.ndim != 2:
-            raise ValueError(f"For '{name}', the operands should be matrices, but got {describe(x)} and {describe(y)}.")
-
-
-def _contracted(primitive, x, y):
-    """Check that the axes that a product sums over are equal."""
+def _product(primitive, x, y):
+    """A product of matrices, after a check that the axes that it sums over are equal."""
     for v in (x, y):
         if not hasattr(v, "ndim"):
             raise TypeError(f"For '{primitive.name}', the operands should be Tensors, but got {describe(x)} and {describe(y)}.")
     if x.ndim > 1 and y.ndim > 1 and x.shape[-2 if primitive.transpose_a else -1] != y.shape[-1 if primitive.transpose_b else -2]:
         raise ValueError(f"For '{primitive.name}', the shapes {tuple(x.shape)} and {tuple(y.shape)} can't be multiplied.")
-
-
-def _matmul(self, input, mat2):
-    if hasattr(input, "ndim") and hasattr(mat2, "ndim"):
-        _matrix_axes("MatMul", input, mat2)
-    _contracted(self, input, mat2)
-    if not (self.transpose_a or self.transpose_b):
-        return linear.matmul(input, mat2)
-    return linear.matmul_transposed(input, mat2, self.transpose_a, self.transpose_b)
-
-
-def _batch_matmul(self, x, y):
-    _contracted(self, x, y)
-    if not (self.transpose_a or self.transpose_b):
+    if not (primitive.transpose_a or primitive.transpose_b):
         return linear.matmul(x, y)
-    return linear.matmul_transposed(x, y, self.transpose_a, self.transpose_b)
+    return linear.matmul_transposed(x, y, primitive.transpose_a, primitive.transpose_b)
 
 
-_define(
-    "MatMul",
-    {"transpose_a": False, "transpose_b": False},
-    _matmul,
+@operator_class(transpose_a=False, transpose_b=False)
+def MatMul(self, input, mat2):
     """The product of two matrices.
 
     Args:
@@ -83,12 +57,14 @@ _define(
         >>> x = ms.Tensor([[1.0, 2.0]])
         >>> print(ops.MatMul(transpose_b=True)(x, x))
         [[5.]]
-    """,
-)
-_define(
-    "BatchMatMul",
-    {"transpose_a": False, "transpose_b": False},
-    _batch_matmul,
+    """
+    if any(getattr(v, "ndim", 2) != 2 for v in (input, mat2)):
+        raise ValueError(f"For 'MatMul', the operands should be matrices, but got {describe(input)} and {describe(mat2)}.")
+    return _product(self, input, mat2)
+
+
+@operator_class(transpose_a=False, transpose_b=False)
+def BatchMatMul(self, x, y):
     """The products of two batches of matrices.
 
     Args:
@@ -100,267 +76,108 @@ _define(
         >>> x = ms.Tensor([[[1.0, 2.0]]])
         >>> print(ops.BatchMatMul(transpose_b=True)(x, x))
         [[[5.]]]
-    """,
-)
+    """
+    return _product(self, x, y)
 
 
-def _einsum(self, operands):
-    operands = [operands] if isinstance(operands, Tensor) else list(operands)
-    return linear.einsum(self.equation, *operands)
-
-
-_define(
-    "Einsum",
-    {"equation": REQUIRED},
-    _einsum,
+@operator_class(equation=REQUIRED)
+def Einsum(self, operands):
     """Sums of products in Einstein's notation: ``ops.Einsum("ij,jk->ik")((x, y))``.
 
     Args:
         equation (str): see `ops.einsum`.
-    """,
-)
-_define(
-    "Cross",
-    {"dim": -65530},
-    lambda self, input, other: linear.cross(input, other, None if self.dim == -65530 else self.dim),
+    """
+    return linear.einsum(self.equation, *([operands] if isinstance(operands, Tensor) else operands))
+
+
+@operator_class(dim=-65530)
+def Cross(self, input, other):
     """The vector product along an axis of size 3.
 
     Args:
         dim (int): the axis. Default: -65530, for the first axis of size 3.
-    """,
-)
-_define(
-    "Cdist",
-    {"p": 2.0},
-    lambda self, x1, x2: norms.cdist(x1, x2, self.p),
-    """The p-norm distance of each row of one operand to each row of the other.
+    """
+    return linear.cross(input, other, None if self.dim == -65530 else self.dim)
 
-    Args:
-        p (float): Default: 2.0.
-    """,
-)
-_define(
-    "Pdist",
-    {"p": 2.0},
-    lambda self, x: norms.pdist(x, self.p),
-    """The p-norm distance of each row to each later row.
 
-    Args:
-        p (float): Default: 2.0.
-    """,
-)
-_define(
-    "MatrixInverse",
-    {"adjoint": False},
-    lambda self, x: solvers.inverse(decompositions.adjoint(x) if self.adjoint else x),
+@operator_class()
+def ConjugateTranspose(self, x, perm):
+    """The complex conjugate with its axes in another order: ``ops.ConjugateTranspose()(x, perm)``."""
+    return complexes.conj(arrange.transpose(x, perm))
+
+
+@operator_class(adjoint=False)
+def MatrixInverse(self, x):
     """The inverse of square matrices.
 
     Args:
         adjoint (bool): whether they are conjugated and transposed first. Default: False.
-    """,
-)
-_define(
-    "MatrixPower",
-    {"n": REQUIRED},
-    lambda self, x: decompositions.matrix_power(x, self.n),
-    """Square matrices to the power of an int.
+    """
+    return solvers.inverse(decompositions.adjoint(x) if self.adjoint else x)
 
-    Args:
-        n (int): the exponent.
-    """,
-)
-_define(
-    "MatrixSolve",
-    {"adjoint": False},
-    lambda self, matrix, rhs: solvers.matrix_solve(matrix, rhs, self.adjoint),
-    """The solution X of matrix X = rhs.
 
-    Args:
-        adjoint (bool): whether the matrix is conjugated and transposed first. Default: False.
-    """,
-)
-_define(
-    "MatrixTriangularSolve",
-    {"lower": True, "adjoint": False},
-    lambda self, matrix, rhs: solvers.triangular_solve(matrix, rhs, self.lower, self.adjoint),
-    """The solution X of matrix X = rhs for a triangular matrix.
-
-    Args:
-        lower (bool): whether the matrix is lower triangular. Default: True.
-        adjoint (bool): whether it is conjugated and transposed first. Default: False.
-    """,
-)
-_define(
-    "Cholesky",
-    {"upper": False},
-    lambda self, input_x: decompositions.cholesky(input_x, self.upper),
-    """The Cholesky factor of symmetric positive definite matrices.
-
-    Args:
-        upper (bool): whether the factor is upper triangular. Default: False.
-    """,
-)
-_define(
-    "CholeskyInverse",
-    {"upper": False},
-    lambda self, input_x: solvers.cholesky_inverse(input_x, self.upper),
-    """The inverse of a matrix from its Cholesky factor.
-
-    Args:
-        upper (bool): whether the factor is upper triangular. Default: False.
-    """,
-)
-_define(
-    "CholeskySolve",
-    {"upper": False},
-    lambda self, x1, x2: solvers.cholesky_solve(x1, x2, self.upper),
-    """The solution X of A X = x1, from the Cholesky factor x2 of A.
-
-    Args:
-        upper (bool): whether the factor is upper triangular. Default: False.
-    """,
-)
-_define(
-    "Qr",
-    {"full_matrices": False},
-    lambda self, x: decompositions.qr(x, "complete" if self.full_matrices else "reduced"),
+@operator_class(full_matrices=False)
+def Qr(self, x):
     """The QR decomposition.
 
     Args:
         full_matrices (bool): whether q is square. Default: False.
-    """,
-)
-_define(
-    "Ormqr",
-    {"left": True, "transpose": False},
-    lambda self, x, tau, other: decompositions.ormqr(x, tau, other, self.left, self.transpose),
-    """The product of the orthogonal matrix that `Geqrf` describes and another matrix.
-
-    Args:
-        left (bool): whether the orthogonal matrix stands left. Default: True.
-        transpose (bool): whether it is transposed first. Default: False.
-    """,
-)
+    """
+    return decompositions.qr(x, "complete" if self.full_matrices else "reduced")
 
 
-def _svd(self, input):
-    out = decompositions.svd(input, self.full_matrices, self.compute_uv)
-    if self.compute_uv:
-        return out
-    return out, creation.zeros((1,), input.dtype), creation.zeros((1,), input.dtype)
-
-
-_define(
-    "Svd",
-    {"full_matrices": False, "compute_uv": True},
-    _svd,
+@operator_class(full_matrices=False, compute_uv=True)
+def Svd(self, input):
     """The singular value decomposition; returns (s, u, v).
 
     Args:
         full_matrices (bool): whether u and v are square. Default: False.
         compute_uv (bool): if False, u and v are zeros of shape (1,). Default: True.
-    """,
-)
+    """
+    out = decompositions.svd(input, self.full_matrices, self.compute_uv)
+    return out if self.compute_uv else (out, *(creation.zeros((1,), input.dtype) for _ in range(2)))
 
 
-def _eig(self, x):
+@operator_class(compute_v=False)
+def Eig(self, x):
+    """The eigenvalues and eigenvectors of square matrices.
+
+    Args:
+        compute_v (bool): if False, the second result is 0. Default: False.
+    """
     if self.compute_v:
         return decompositions.eig(x)
     values = decompositions.eigvals(x)
     return values, creation.zeros((), values.dtype)
 
 
-_define(
-    "Eig",
-    {"compute_v": False},
-    _eig,
-    """The eigenvalues and eigenvectors of square matrices.
-
-    Args:
-        compute_v (bool): if False, the second result is 0. Default: False.
-    """,
-)
-_define(
-    "Lstsq",
-    {"fast": True, "l2_regularizer": 0.0},
-    lambda self, x, a: solvers.lstsq(x, a),
-    """The X for which x X comes closest to a, in the sum of squares.
-
-    Args:
-        fast (bool): without effect. Default: True.
-        l2_regularizer (float): without effect, as in MindSpore. Default: 0.0.
-    """,
-)
-_define(
-    "MatrixSolveLs",
-    {"fast": True},
-    lambda self, matrix, rhs, l2_regularizer: solvers.matrix_solve_ls(matrix, rhs, float(l2_regularizer) if self.fast else 0.0),
+@operator_class(fast=True)
+def MatrixSolveLs(self, matrix, rhs, l2_regularizer):
     """The X for which matrix X comes closest to rhs: ``ops.MatrixSolveLs()(matrix, rhs, l2_regularizer)``.
 
     Args:
         fast (bool): if False, the penalty on the size of X is left out. Default: True.
-    """,
-)
-_define(
-    "STFT",
-    {
-        "n_fft": REQUIRED,
-        "hop_length": REQUIRED,
-        "win_length": REQUIRED,
-        "normalized": REQUIRED,
-        "onesided": REQUIRED,
-        "return_complex": REQUIRED,
-    },
-    lambda self, signal, window: fourier.stft(
-        signal,
-        self.n_fft,
-        self.hop_length,
-        self.win_length,
-        window,
-        False,
-        "constant",
-        self.normalized,
-        self.onesided,
-        self.return_complex,
-    ),
+    """
+    return solvers.matrix_solve_ls(matrix, rhs, float(l2_regularizer) if self.fast else 0.0)
+
+
+_STFT = ("n_fft", "hop_length", "win_length", "normalized", "onesided", "return_complex")
+
+
+@operator_class(**dict.fromkeys(_STFT, REQUIRED))
+def STFT(self, signal, window):
     """Fourier transforms of the frames of a signal: ``ops.STFT(...)(signal, window)``; see `ops.stft`.
 
     Args:
         n_fft, hop_length, win_length (int): sizes of a frame, a step and the window.
         normalized, onesided, return_complex (bool): as for the function.
-    """,
-)
-_define(
-    "LuUnpack",
-    {"unpack_data": True, "unpack_pivots": True},
-    lambda self, LU_data, LU_pivots: decompositions.lu_unpack(LU_data, LU_pivots, self.unpack_data, self.unpack_pivots),
-    """The permutation matrix and the factors of an LU decomposition.
-
-    Args:
-        unpack_data, unpack_pivots (bool): what is wanted. Default: True.
-    """,
-)
+    """
+    settings = {key: getattr(self, key) for key in _STFT}
+    return fourier.stft(signal, window=window, center=False, pad_mode="constant", **settings)
 
 
-def _fft_with_size(self, x):
-    n = self.signal_ndim
-    axes = tuple(range(-n, 0))
-    if not self.real:
-        function = fourier.ifftn if self.inverse else fourier.fftn
-        return function(x, None, axes, self.norm)
-    if not self.inverse:
-        if self.onesided:
-            return fourier.rfftn(x, None, axes, self.norm)
-        return fourier.fftn(x, None, axes, self.norm)
-    if not self.onesided:
-        return complexes.real(fourier.ifftn(x, None, axes, self.norm))
-    return fourier.irfftn(x, freeze(self.signal_sizes) or None, axes, self.norm)
-
-
-_define(
-    "FFTWithSize",
-    {"signal_ndim": REQUIRED, "inverse": REQUIRED, "real": REQUIRED, "norm": "backward", "onesided": True, "signal_sizes": ()},
-    _fft_with_size,
+@operator_class(signal_ndim=REQUIRED, inverse=REQUIRED, real=REQUIRED, norm="backward", onesided=True, signal_sizes=())
+def FFTWithSize(self, x):
     """Fourier transforms over the last axes.
 
     Args:
@@ -370,5 +187,14 @@ _define(
         norm (str): "backward", "forward" or "ortho". Default: "backward".
         onesided (bool): whether the spectrum of a real signal is halved. Default: True.
         signal_sizes (tuple): the sizes of the real signal, for the inverse. Default: (), for even ones.
-    """,
-)
+    """
+    axes = tuple(range(-self.signal_ndim, 0))
+    if self.real and self.onesided:
+        if self.inverse:
+            return fourier.irfftn(x, freeze(self.signal_sizes) or None, axes, self.norm)
+        return fourier.rfftn(x, None, axes, self.norm)
+    out = (fourier.ifftn if self.inverse else fourier.fftn)(x, None, axes, self.norm)
+    return complexes.real(out) if self.real and self.inverse else out
+
+
+__all__ = name_classes(globals())

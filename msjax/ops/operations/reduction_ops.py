@@ -1,68 +1,38 @@
 """Operator classes of reductions, cumulative operators and norms."""
 
+from msjax.checks import check_bool
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func import casting
 from msjax.ops.function.math_func import cumulative, extremes, norms, reduction, statistics
-from msjax.ops.primitive import REQUIRED, plain_primitives, primitive_class
-
-__all__ = []
-
-
-def _define(name, attributes, call, doc):
-    globals()[name] = primitive_class(name, attributes, call, doc)
-    __all__.append(name)
-
-
-def _flag(primitive):
-    keep = primitive.keep_dims
-    if not isinstance(keep, bool):
-        raise TypeError(f"For '{primitive.name}', 'keep_dims' should be a bool, but got {keep!r}.")
-    return keep
-
+from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class
 
 _KEEP = "keep_dims (bool): whether reduced axes stay, with size 1. Default: False."
 
-for _name, _function, _what in (
-    ("ReduceMean", reduction.mean, "The mean"),
-    ("ReduceMax", extremes.amax, "The largest values"),
-    ("ReduceMin", extremes.amin, "The smallest values"),
-    ("ReduceProd", reduction.prod_kept, "The product"),
-    ("ReduceAll", reduction.all, "True where all are true,"),
-    ("ReduceAny", reduction.any, "True where any is true,"),
-):
 
-    def _reduce(self, x, axis=(), _function=_function):
-        return _function(x, () if axis is None else axis, _flag(self))
+def _over_axes(function, what):
+    def call(self, x, axis=()):
+        return function(x, () if axis is None else axis, check_bool(self.keep_dims, "keep_dims", self.name))
 
-    _define(
-        _name,
-        {"keep_dims": False},
-        _reduce,
-        f"""{_what} over axes (all by default): ``ops.{_name}()(x, axis)``.
-
-    Args:
-        {_KEEP}
-    """,
-    )
+    call.__doc__ = f"{what} over axes, by default all: called with (x, axis).\n\n    Args:\n        {_KEEP}"
+    return operator_class(keep_dims=False)(call)
 
 
-def _reduce_sum(self, x, axis=()):
-    axis = () if axis is None else freeze(axis)
-    if self.skip_mode and axis == ():
-        return x
-    return reduction.sum_kept(x, axis, _flag(self))
+ReduceMean = _over_axes(reduction.mean, "The mean")
+ReduceMax = _over_axes(extremes.amax, "The largest values")
+ReduceMin = _over_axes(extremes.amin, "The smallest values")
+ReduceProd = _over_axes(reduction.prod_kept, "The product")
+ReduceAll = _over_axes(reduction.all, "Whether all elements are true,")
+ReduceAny = _over_axes(reduction.any, "Whether any element is true,")
 
 
-_define(
-    "ReduceSum",
-    {"keep_dims": False, "skip_mode": False},
-    _reduce_sum,
-    f"""The sum over axes (all by default): ``ops.ReduceSum()(x, axis)``.
+@operator_class(keep_dims=False, skip_mode=False)
+def ReduceSum(self, x, axis=()):
+    """The sum over axes (all by default): ``ops.ReduceSum()(x, axis)``.
 
     Args:
-        {_KEEP}
+        keep_dims (bool): whether reduced axes stay, with size 1. Default: False.
         skip_mode (bool): whether nothing is summed where no axes are given. Default: False.
 
     Example:
@@ -71,200 +41,133 @@ _define(
         >>> print(ops.ReduceSum(keep_dims=True)(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), 1))
         [[3.]
          [7.]]
-    """,
-)
+    """
+    axis = () if axis is None else freeze(axis)
+    if self.skip_mode and axis == ():
+        return x
+    return reduction.sum_kept(x, axis, check_bool(self.keep_dims, "keep_dims", self.name))
 
 
-def _reduce_std(self, x):
-    axis = freeze(self.axis)
-    return reduction.std_mean(x, None if axis == () else axis, int(self.unbiased), self.keep_dims)
-
-
-_define(
-    "ReduceStd",
-    {"axis": (), "unbiased": True, "keep_dims": False},
-    _reduce_std,
-    f"""The standard deviation and the mean.
+@operator_class(axis=(), unbiased=True, keep_dims=False)
+def ReduceStd(self, x):
+    """The standard deviation and the mean.
 
     Args:
         axis (int, tuple or list): the axes. Default: (), for all.
         unbiased (bool): whether the divisor is N - 1. Default: True.
-        {_KEEP}
-    """,
-)
+        keep_dims (bool): whether reduced axes stay, with size 1. Default: False.
+    """
+    axis = freeze(self.axis)
+    return reduction.std_mean(x, None if axis == () else axis, int(self.unbiased), self.keep_dims)
 
 
-def _arg(function):
+def _index_of(function, what):
     def call(self, x):
         kind = mstype.as_dtype(self.output_type)
         if kind not in (mstype.int32, mstype.int64):
             raise TypeError(f"For '{self.name}', 'output_type' should be Int32 or Int64, but got {kind}.")
         return casting.cast(function(x, self.axis, False), kind)
 
-    return call
-
-
-for _name, _function, _what in (("Argmax", extremes.argmax, "largest"), ("Argmin", extremes.argmin, "smallest")):
-    _define(
-        _name,
-        {"axis": -1, "output_type": mstype.int32},
-        _arg(_function),
-        f"""The index of the {_what} value along an axis.
+    call.__doc__ = f"""The index of the {what} value along an axis.
 
     Args:
         axis (int): Default: -1.
         output_type (ms.dtype): Int32 or Int64. Default: Int32.
-    """,
-    )
+    """
+    return operator_class(axis=-1, output_type=mstype.int32)(call)
 
 
-def _with_value(function):
+Argmax = _index_of(extremes.argmax, "largest")
+Argmin = _index_of(extremes.argmin, "smallest")
+
+
+def _with_index(function, what):
     def call(self, input):
         values, index = function(input, self.axis, self.keep_dims)
         return index, values
 
-    return call
-
-
-for _name, _function, _what in (("ArgMaxWithValue", extremes.max, "largest"), ("ArgMinWithValue", extremes.min, "smallest")):
-    _define(
-        _name,
-        {"axis": 0, "keep_dims": False},
-        _with_value(_function),
-        f"""The {_what} values along an axis, as (index, values).
+    call.__doc__ = f"""The {what} values along an axis, as (index, values).
 
     Args:
         axis (int): Default: 0.
         {_KEEP}
-    """,
-    )
+    """
+    return operator_class(axis=0, keep_dims=False)(call)
 
-_define(
-    "CountNonZero",
-    {"dims": None},
-    lambda self, x: casting.cast(reduction.count_nonzero(x, () if self.dims is None else self.dims), mstype.int64),
+
+ArgMaxWithValue = _with_index(extremes.max, "largest")
+ArgMinWithValue = _with_index(extremes.min, "smallest")
+
+
+@operator_class(dims=None)
+def CountNonZero(self, x):
     """How many values are not 0, as Int64.
 
     Args:
         dims (int, tuple or list, optional): the axes. Default: None, for all.
-    """,
-)
+    """
+    return casting.cast(reduction.count_nonzero(x, () if self.dims is None else self.dims), mstype.int64)
 
 
-def _median(self, x):
+@operator_class(global_median=False, axis=0, keep_dims=False, ignore_nan=False)
+def Median(self, x):
+    """The median along an axis and its index, as (values, indices).
+
+    Args:
+        global_median (bool): whether all elements count; the index is 0 then. Default: False.
+        axis (int): Default: 0.
+        keep_dims (bool): whether reduced axes stay, with size 1. Default: False.
+        ignore_nan (bool): whether NaN are left out. Default: False.
+    """
     if self.global_median:
         return statistics.global_median(x, self.ignore_nan)
     return (statistics.nanmedian if self.ignore_nan else statistics.median)(x, self.axis, self.keep_dims)
 
 
-_define(
-    "Median",
-    {"global_median": False, "axis": 0, "keep_dims": False, "ignore_nan": False},
-    _median,
-    f"""The median along an axis and its index, as (values, indices).
-
-    Args:
-        global_median (bool): whether all elements count; the index is 0 then. Default: False.
-        axis (int): Default: 0.
-        {_KEEP}
-        ignore_nan (bool): whether NaN are left out. Default: False.
-    """,
-)
-_define(
-    "Quantile",
-    {"dim": None, "keep_dims": False, "ignore_nan": False},
-    lambda self, x, q: (statistics.nanquantile if self.ignore_nan else statistics.quantile)(x, q, self.dim, self.keep_dims),
-    f"""The q-th quantiles: ``ops.Quantile(dim)(x, q)``.
+@operator_class(dim=None, keep_dims=False, ignore_nan=False)
+def Quantile(self, x, q):
+    """The q-th quantiles: ``ops.Quantile(dim)(x, q)``.
 
     Args:
         dim (int, optional): the axis. Default: None, for all elements.
-        {_KEEP}
+        keep_dims (bool): whether reduced axes stay, with size 1. Default: False.
         ignore_nan (bool): whether NaN are left out. Default: False.
-    """,
-)
+    """
+    return (statistics.nanquantile if self.ignore_nan else statistics.quantile)(x, q, self.dim, self.keep_dims)
+
 
 # ---- cumulative
 
-for _name, _function, _what in (
-    ("CumSum", cumulative.cumsum_shifted, "sum"),
-    ("CumProd", cumulative.cumprod_shifted, "product"),
-):
-
-    def _cumulate(self, x, axis, _function=_function):
-        return _function(x, axis, bool(self.exclusive), bool(self.reverse))
-
-    _define(
-        _name,
-        {"exclusive": False, "reverse": False},
-        _cumulate,
-        f"""The cumulative {_what} along an axis: ``ops.{_name}()(x, axis)``.
-
-    Args:
-        exclusive (bool): whether an element itself is left out of its {_what}. Default: False.
-        reverse (bool): whether it goes from the end. Default: False.
-    """,
-    )
-_define(
-    "CumulativeLogsumexp",
-    {"exclusive": False, "reverse": False},
-    lambda self, x, axis: cumulative.logcumsumexp_shifted(x, axis, bool(self.exclusive), bool(self.reverse)),
-    """log of the cumulative sum of exp along an axis: ``ops.CumulativeLogsumexp()(x, axis)``.
-
-    Args:
-        exclusive (bool): whether an element itself is left out of its sum. Default: False.
-        reverse (bool): whether it goes from the end. Default: False.
-    """,
-)
-for _name, _function, _what in (("Cummax", cumulative.cummax, "largest"), ("Cummin", cumulative.cummin, "smallest")):
-
-    def _running(self, input, _function=_function):
-        return _function(input, self.axis)
-
-    _define(
-        _name,
-        {"axis": REQUIRED},
-        _running,
-        f"""The {_what} values so far along an axis, and their indices.
-
-    Args:
-        axis (int): the axis.
-    """,
-    )
+CumSum = class_form(cumulative.cumsum_shifted, exclusive=False, reverse=False)
+CumProd = class_form(cumulative.cumprod_shifted, exclusive=False, reverse=False)
+CumulativeLogsumexp = class_form(cumulative.logcumsumexp_shifted, exclusive=False, reverse=False)
+Cummax = class_form(cumulative.cummax, axis=REQUIRED)
+Cummin = class_form(cumulative.cummin, axis=REQUIRED)
 
 # ---- norms
 
 
 @operator(name="L2Loss")
 def _l2_loss(x):
+    """Half of the sum of squares."""
     x = to_float(x)
     return (x * x).sum() / 2
 
 
 @operator(2, name="SquareSumAll")
 def _square_sum_all(x, y):
+    """The sums of squares of two Tensors."""
     return (x * x).sum(), (y * y).sum()
 
 
-_PLAIN = plain_primitives({"L2Loss": _l2_loss, "SquareSumAll": _square_sum_all})
-_PLAIN["L2Loss"].__doc__ = "Half of the sum of squares: ``ops.L2Loss()(x)``."
-_PLAIN["SquareSumAll"].__doc__ = "The sums of squares of two Tensors: ``ops.SquareSumAll()(x, y)``."
-globals().update(_PLAIN)
-__all__ += list(_PLAIN)
+L2Loss = class_form(_l2_loss)
+SquareSumAll = class_form(_square_sum_all)
+LpNorm = class_form(norms.lp_norm, axis=REQUIRED, p=2, keep_dims=False, epsilon=1e-12)
+Renorm = class_form(norms.renorm, p=REQUIRED, dim=given_as("axis"), maxnorm=REQUIRED)
 
 
-def _l2_normalize(self, x):
-    axis = freeze(self.axis)
-    if isinstance(axis, tuple):
-        if len(axis) != 1:
-            raise TypeError(f"For 'L2Normalize', 'axis' should be one axis, but got {axis}.")
-        axis = axis[0]
-    return norms.l2_normalize(x, axis, float(self.epsilon))
-
-
-_define(
-    "L2Normalize",
-    {"axis": 0, "epsilon": 1e-4},
-    _l2_normalize,
+@operator_class(axis=0, epsilon=1e-4)
+def L2Normalize(self, x):
     """x / sqrt(max(sum(x**2), epsilon)) along an axis.
 
     Args:
@@ -276,51 +179,34 @@ _define(
         >>> from msjax import ops
         >>> print(ops.L2Normalize()(ms.Tensor([3.0, 4.0])))
         [0.6 0.8]
-    """,
-)
-_define(
-    "LpNorm",
-    {"axis": REQUIRED, "p": 2, "keep_dims": False, "epsilon": 1e-12},
-    lambda self, input: norms.lp_norm(input, self.axis, self.p, self.keep_dims, self.epsilon),
-    f"""The p-norm over axes, not below epsilon.
+    """
+    axis = freeze(self.axis)
+    if isinstance(axis, tuple):
+        if len(axis) != 1:
+            raise TypeError(f"For 'L2Normalize', 'axis' should be one axis, but got {axis}.")
+        axis = axis[0]
+    return norms.l2_normalize(x, axis, float(self.epsilon))
+
+
+@operator_class(keep_dims=False)
+def EuclideanNorm(self, x, axes):
+    """The 2-norm over axes: ``ops.EuclideanNorm()(x, axes)``.
 
     Args:
-        axis (int, tuple or list): the axes.
-        p (int): the order. Default: 2.
-        {_KEEP}
-        epsilon (float): Default: 1e-12.
-    """,
-)
-_define(
-    "EuclideanNorm",
-    {"keep_dims": False},
-    lambda self, x, axes: norms.vector_norm(x, 2, axes, self.keep_dims),
-    f"""The 2-norm over axes: ``ops.EuclideanNorm()(x, axes)``.
+        keep_dims (bool): whether reduced axes stay, with size 1. Default: False.
+    """
+    return norms.vector_norm(x, 2, axes, self.keep_dims)
 
-    Args:
-        {_KEEP}
-    """,
-)
-_define(
-    "NuclearNorm",
-    {"dim": None, "keepdim": False},
-    lambda self, x: norms.matrix_norm(x, "nuc", (0, 1) if self.dim is None else self.dim, self.keepdim),
+
+@operator_class(dim=None, keepdim=False)
+def NuclearNorm(self, x):
     """The sum of the singular values of matrices.
 
     Args:
         dim (tuple, optional): the axes of rows and columns. Default: None, for the first two.
         keepdim (bool): whether reduced axes stay, with size 1. Default: False.
-    """,
-)
-_define(
-    "Renorm",
-    {"p": REQUIRED, "dim": REQUIRED, "maxnorm": REQUIRED},
-    lambda self, x: norms.renorm(x, self.p, self.dim, self.maxnorm),
-    """Sub-Tensors along an axis scaled down where their p-norm is above maxnorm.
+    """
+    return norms.matrix_norm(x, "nuc", (0, 1) if self.dim is None else self.dim, self.keepdim)
 
-    Args:
-        p (float): the order of the norm.
-        dim (int): the axis.
-        maxnorm (float): the largest norm.
-    """,
-)
+
+__all__ = name_classes(globals())

@@ -4,9 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.primitive import REQUIRED, primitive_class
-
-__all__ = []
+from msjax.ops.primitive import REQUIRED, class_form, name_classes
 
 
 def _bilinear(image, y, x):
@@ -29,6 +27,16 @@ def _at(start, size, pooled, samples):
 
 @operator(2, name="ROIAlign", tensors=True)
 def _roi_align(features, rois, pooled_height, pooled_width, spatial_scale, sample_num, roi_end_mode):
+    """Regions of images, each pooled to one size by means of bilinear samples: of (features, rois).
+
+    Args:
+        features (Tensor): shape (N, C, H, W).
+        rois (Tensor): shape (regions, 5), each the number of an image, left, top, right, bottom.
+        pooled_height, pooled_width (int): the size.
+        spatial_scale (float): from the regions' coordinates to those of the features.
+        sample_num (int): samples along each axis of a pooled element. Default: 2.
+        roi_end_mode (int): what is added to a region's end. Default: 1.
+    """
     if features.ndim != 4 or rois.ndim != 2 or rois.shape[1] != 5:
         raise ValueError(f"the shapes should be (N, C, H, W) and (regions, 5), but are {features.shape} and {rois.shape}.")
     if sample_num <= 0:
@@ -50,6 +58,15 @@ def _roi_align(features, rois, pooled_height, pooled_width, spatial_scale, sampl
 
 @operator(name="NMSWithMask", differentiable=False, tensors=True)
 def _nms_with_mask(bboxes, iou_threshold):
+    """Boxes by falling score, and which of them overlap none that is better by more than `iou_threshold`.
+
+    Args:
+        bboxes (Tensor): shape (boxes, 5), each left, top, right, bottom, score.
+        iou_threshold (float): the overlap, as a share of both boxes, from which the worse one is dropped. Default: 0.5.
+
+    Returns:
+        The sorted boxes, their numbers as Int32, and Bools that are True for those kept.
+    """
     if bboxes.ndim != 2 or bboxes.shape[1] != 5:
         raise ValueError(f"'bboxes' should have shape (boxes, 5), but has {bboxes.shape}.")
     boxes = bboxes[jnp.argsort(-bboxes[:, 4], stable=True)]
@@ -68,42 +85,9 @@ def _nms_with_mask(bboxes, iou_threshold):
     return boxes, later.astype(jnp.int32), kept
 
 
-for _name, _attributes, _call, _doc in (
-    (
-        "ROIAlign",
-        {"pooled_height": REQUIRED, "pooled_width": REQUIRED, "spatial_scale": REQUIRED, "sample_num": 2, "roi_end_mode": 1},
-        lambda self, features, rois: _roi_align(
-            features, rois, self.pooled_height, self.pooled_width, self.spatial_scale, self.sample_num, self.roi_end_mode
-        ),
-        """Regions of images, each pooled to one size by means of bilinear samples: of (features, rois).
+ROIAlign = class_form(
+    _roi_align, pooled_height=REQUIRED, pooled_width=REQUIRED, spatial_scale=REQUIRED, sample_num=2, roi_end_mode=1
+)
+NMSWithMask = class_form(_nms_with_mask, iou_threshold=0.5)
 
-    Args:
-        pooled_height, pooled_width (int): the size.
-        spatial_scale (float): from the regions' coordinates to those of the features.
-        sample_num (int): samples along each axis of a pooled element. Default: 2.
-        roi_end_mode (int): what is added to a region's end. Default: 1.
-
-    Inputs:
-        features (Tensor): shape (N, C, H, W).
-        rois (Tensor): shape (regions, 5), each the number of an image, left, top, right, bottom.
-    """,
-    ),
-    (
-        "NMSWithMask",
-        {"iou_threshold": 0.5},
-        lambda self, bboxes: _nms_with_mask(bboxes, self.iou_threshold),
-        """Boxes by falling score, and which of them overlap none that is better by more than `iou_threshold`.
-
-    Args:
-        iou_threshold (float): the overlap, as a share of both boxes, from which the worse one is dropped. Default: 0.5.
-
-    Inputs:
-        bboxes (Tensor): shape (boxes, 5), each left, top, right, bottom, score.
-
-    Outputs:
-        The sorted boxes, their numbers as Int32, and Bools that are True for those kept.
-    """,
-    ),
-):
-    globals()[_name] = primitive_class(_name, _attributes, _call, _doc)
-    __all__.append(_name)
+__all__ = name_classes(globals())

@@ -184,7 +184,14 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0.0, max: Number = 0.0) 
 
 
 def histogram_fixed_width(x: TensorLike, range_: Any, nbins: Any, dtype: Type = mstype.int32):
-    """How many elements fall into each of `nbins` equal intervals of a range; those outside count in the first or last."""
+    """How many elements fall into each of `nbins` equal intervals of a range; those outside count in the first or last.
+
+    Args:
+        x (Tensor): of numbers.
+        range_ (Tensor, tuple or list): the lower and the upper end.
+        nbins (int): how many intervals.
+        dtype (ms.dtype or str): of the result. Default: ms.int32.
+    """
     low, high = range_.tolist() if isinstance(range_, Tensor) else range_
     if nbins <= 0 or low >= high:
         raise ValueError(f"A histogram needs a positive number of bins and an ascending range, but got {nbins}, ({low}, {high}).")
@@ -208,7 +215,13 @@ def bound(sequence: Any, values: Any, right: Any, dtype: Type):
 
 @operator(differentiable=False)
 def nth_element(x: TensorLike, n: int, largest: Any) -> JaxArray:
-    """The element number `n` of each sorted row."""
+    """The n-th smallest element of each row.
+
+    Args:
+        x (Tensor): of one or more axes; rows lie along the last one.
+        n (int): counted from 0.
+        largest (bool): the n-th largest instead.
+    """
     ordered = jnp.sort(x, -1)
     return ordered[..., ordered.shape[-1] - 1 - n if largest else n]
 
@@ -241,7 +254,12 @@ def invert_permutation(input_x: TensorLike):
 
 
 def list_difference(x: TensorLike, y: TensorLike, out_idx: Type = mstype.int32) -> tuple[Tensor, Tensor]:
-    """The elements of `x` that `y` lacks, and where they are."""
+    """The elements of `x` that `y` lacks, and where they are.
+
+    Args:
+        x, y (Tensor): vectors.
+        out_idx (ms.dtype): of the positions. Default: ms.int32.
+    """
     array = known_array(x, "ListDiff")
     at = np.flatnonzero(~np.isin(array, known_array(y, "ListDiff")))
     return wrap(as_array(array[at])), wrap(as_array(at, out_idx))

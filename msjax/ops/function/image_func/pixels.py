@@ -222,7 +222,7 @@ IM2COL = Op("Im2Col", _im2col, int_grad=True)
 COL2IM = Op("Col2Im", _col2im, int_grad=True)
 
 
-def _window(kernel_size, dilation, padding, stride, who):
+def window_sizes(kernel_size, dilation, padding, stride, who):
     kernel, dilation = n_ints(kernel_size, 2, "kernel_size", who), n_ints(dilation, 2, "dilation", who)
     pads = tuple((p, p) for p in n_ints(padding, 2, "padding", who, lowest=0))
     return kernel, dilation, pads, n_ints(stride, 2, "stride", who)
@@ -255,7 +255,7 @@ def unfold(
     """
     if not isinstance(input, Tensor) or input.ndim != 4:
         raise ValueError(f"For 'unfold', 'input' should be a Tensor of 4 axes, but got {describe(input)}.")
-    out = apply(IM2COL, (input,), _window(kernel_size, dilation, padding, stride, "unfold"))
+    out = apply(IM2COL, (input,), window_sizes(kernel_size, dilation, padding, stride, "unfold"))
     return out.reshape((out.shape[0], out.shape[1] * out.shape[2], out.shape[3]))
 
 
@@ -280,7 +280,7 @@ def fold(
     Raises:
         TypeError, ValueError: an argument of a wrong type, shape or value.
     """
-    window = _window(kernel_size, dilation, padding, stride, "fold")
+    window = window_sizes(kernel_size, dilation, padding, stride, "fold")
     elements = math.prod(window[0])
     if input.ndim == 3:
         if input.shape[1] % elements:
@@ -298,5 +298,5 @@ def col2im(
     stride: int | tuple[int, ...],
 ):
     """Columns (N, C, elements of a window, windows) put back as the windows of an image; see `fold`."""
-    window = _window(kernel_size, dilation, padding_value, stride, "col2im")
+    window = window_sizes(kernel_size, dilation, padding_value, stride, "col2im")
     return apply(COL2IM, (input_x,), (n_ints(output_size, 2, "output_size", "col2im"), *window))

@@ -84,19 +84,40 @@ def _shifted(x, axis, exclusive, reverse, scan, first):
 
 @operator(int_grad=True)
 def cumsum_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: Any, reverse: Any) -> JaxArray:
-    """The cumulative sum, `exclusive` of the element itself, from the end if `reverse`."""
+    """The cumulative sum along an axis.
+
+    Args:
+        x (Tensor): any shape.
+        axis (int): the axis.
+        exclusive (bool): whether an element itself is left out of its sum.
+        reverse (bool): whether it goes from the end.
+    """
     return _shifted(x, axis, exclusive, reverse, lambda v, a: jnp.cumsum(v, a, dtype=v.dtype), 0)
 
 
 @operator(int_grad=True)
 def cumprod_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: Any, reverse: Any) -> JaxArray:
-    """The cumulative product, `exclusive` of the element itself, from the end if `reverse`."""
+    """The cumulative product along an axis.
+
+    Args:
+        x (Tensor): any shape.
+        axis (int): the axis.
+        exclusive (bool): whether an element itself is left out of its product.
+        reverse (bool): whether it goes from the end.
+    """
     return _shifted(x, axis, exclusive, reverse, lambda v, a: jnp.cumprod(v, a, dtype=v.dtype), 1)
 
 
 @operator()
 def logcumsumexp_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: Any, reverse: Any) -> JaxArray:
-    """log of the cumulative sum of exp, `exclusive` of the element itself, from the end if `reverse`."""
+    """log of the cumulative sum of exp along an axis.
+
+    Args:
+        x (Tensor): of floats.
+        axis (int): the axis.
+        exclusive (bool): whether an element itself is left out of its sum.
+        reverse (bool): whether it goes from the end.
+    """
     return _shifted(x, axis, exclusive, reverse, lambda v, a: jax.lax.cumlogsumexp(v, a % v.ndim), -jnp.inf)
 
 

@@ -177,7 +177,15 @@ def cond(A: TensorLike, p: Any = None) -> JaxArray:
 
 @operator()
 def lp_norm(x: TensorLike, axis: int | Sequence[int], p: Any, keep_dims: bool, epsilon: TensorLike) -> JaxArray:
-    """The class form LpNorm: never below `epsilon`."""
+    """The p-norm over axes, but not below epsilon.
+
+    Args:
+        x (Tensor): of floats.
+        axis (int, tuple or list): the axes.
+        p (int): the order.
+        keep_dims (bool): whether reduced axes stay, with size 1.
+        epsilon (float): the smallest result.
+    """
     return jnp.maximum(p_norm(x, p, axis, keep_dims), jnp.asarray(epsilon, x.dtype))
 
 
