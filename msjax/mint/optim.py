@@ -10,7 +10,7 @@ from msjax.common.tensor import Tensor
 from msjax.experimental.optim import moments
 from msjax.experimental.optim import optimizer as groups
 from msjax.lazy import module_placeholders
-from msjax.ops.operations import optim_ops as formulas
+from msjax.ops.function.nn_func import optimizer_steps as formulas
 from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["Adam", "AdamW", "FusedAdamW", "Optimizer", "SGD"]

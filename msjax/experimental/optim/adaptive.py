@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from msjax.checks import check_number
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.nn.optim.signed import averaged, averaging, signed
-from msjax.ops.operations import optim_ops as formulas
+from msjax.ops.function.nn_func import optimizer_steps as formulas
 from msjax.typing import TensorLike
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 
 from msjax.experimental.optim.optimizer import Optimizer
-from msjax.ops.operations import optim_ops as formulas
+from msjax.ops.function.nn_func import optimizer_steps as formulas
 from msjax.typing import TensorLike
 
 if TYPE_CHECKING:

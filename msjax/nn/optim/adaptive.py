@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from msjax.checks import check_bool, check_float
 from msjax.nn.optim.optimizer import Optimizer
-from msjax.ops.operations import optim_ops as formulas
+from msjax.ops.function.nn_func import optimizer_steps as formulas
 from msjax.typing import TensorLike
 
 if TYPE_CHECKING:

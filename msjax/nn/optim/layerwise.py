@@ -15,7 +15,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.optim.optimizer import Optimizer
-from msjax.ops.operations import optim_ops as formulas
+from msjax.ops.function.nn_func import optimizer_steps as formulas
 from msjax.typing import InitLike, TensorLike
 
 if TYPE_CHECKING:

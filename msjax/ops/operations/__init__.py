@@ -4,11 +4,19 @@ import sys
 
 from msjax.lazy import COMMUNICATION, module_placeholders
 from msjax.ops.function.control.gradient import HookBackward, InsertGradientOf
-from msjax.ops.operations import array_ops, math_ops, nn_ops
 from msjax.ops.operations.array_ops import *
+from msjax.ops.operations.color_ops import *
+from msjax.ops.operations.image_ops import *
+from msjax.ops.operations.index_ops import *
+from msjax.ops.operations.linalg_ops import *
+from msjax.ops.operations.loss_ops import *
 from msjax.ops.operations.math_ops import *
 from msjax.ops.operations.nn_ops import *
-from msjax.ops.primitive import Primitive
+from msjax.ops.operations.optim_ops import *
+from msjax.ops.operations.random_ops import *
+from msjax.ops.operations.reduction_ops import *
+from msjax.ops.operations.region_ops import *
+from msjax.ops.primitive import Primitive, name_classes
 
 
 class ReduceOp:
@@ -24,6 +32,5 @@ class ReduceOp:
 # MindSpore's short name for this module, as `ops` has it.
 P = sys.modules[__name__]
 
-__all__ = ["HookBackward", "InsertGradientOf", "P", "Primitive", "ReduceOp"]
-__all__ += array_ops.__all__ + math_ops.__all__ + nn_ops.__all__
+__all__ = [*name_classes(globals()), "P", "Primitive", "ReduceOp", "print_"]
 __getattr__ = module_placeholders(__name__, COMMUNICATION)

@@ -70,9 +70,7 @@ def UpsampleTrilinear3D(self, x, output_size=None, scales=None):
 CropAndResize = class_form(grids.crop_and_resize, method="bilinear", extrapolation_value=0.0)
 AffineGrid = class_form(grids.affine_grid, align_corners=False)
 GridSampler2D, GridSampler3D = (
-    class_form(
-        grids.grid_sample, interpolation_mode=given_as("mode", "bilinear"), padding_mode="zeros", align_corners=False
-    )
+    class_form(grids.grid_sample, interpolation_mode=given_as("mode", "bilinear"), padding_mode="zeros", align_corners=False)
     for _ in range(2)
 )
 
@@ -106,9 +104,7 @@ SpaceToBatch = class_form(pixels.space_to_batch_nd, block_size=REQUIRED, padding
 BatchToSpaceND = class_form(pixels.batch_to_space_nd, block_shape=REQUIRED, crops=REQUIRED)
 BatchToSpace = class_form(pixels.batch_to_space_nd, block_size=given_as("block_shape"), crops=REQUIRED)
 ChannelShuffle = class_form(pixels.channel_shuffle, group=given_as("groups"))
-Col2Im = class_form(
-    pixels.col2im, kernel_size=REQUIRED, dilation=1, padding=given_as("padding_value", 0), stride=1
-)
+Col2Im = class_form(pixels.col2im, kernel_size=REQUIRED, dilation=1, padding=given_as("padding_value", 0), stride=1)
 
 
 @operator_class(ksizes=REQUIRED, strides=1, dilations=1, pads=0)
