@@ -15,7 +15,7 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 if TYPE_CHECKING:
     import jax
@@ -33,12 +33,12 @@ __all__ = [
     "BackwardPreHook",
     "BinaryOperator",
     "Callable",
+    "CompiledFunction",
     "DTypeLike",
     "ForwardHook",
     "ForwardHookWithKwargs",
     "ForwardPreHook",
     "ForwardPreHookWithKwargs",
-    "Gradients",
     "InitLike",
     "Iterable",
     "Iterator",
@@ -67,45 +67,45 @@ InitLike: TypeAlias = "Initializer | ArrayLike | str"
 Shape: TypeAlias = "int | Sequence[int] | Tensor"
 DTypeLike: TypeAlias = "Type | np.dtype[Any] | type[Any] | str"
 
-# A hook of a cell takes the cell first (its name and id as a str in the dialect "mindspore-1").
-# One gradient for each input or output; None where none arrives.
-Gradients: TypeAlias = "tuple[Tensor | None, ...]"
+
+# The first argument of a cell's hook is the cell; in the dialect "mindspore-1" backward hooks get its name and id, a str.
+# It is Any here, so that a hook may name the class of its cell. Gradients are Tensors, or None where none arrives.
 
 
 class ForwardPreHook(Protocol):
     """A function for `Cell.register_forward_pre_hook`."""
 
-    def __call__(self, cell: Any, args: Any, /) -> Any: ...
+    def __call__(self, cell: Any, args: tuple[Any, ...], /) -> Any: ...
 
 
 class ForwardPreHookWithKwargs(Protocol):
     """A function for `Cell.register_forward_pre_hook` with ``with_kwargs=True``."""
 
-    def __call__(self, cell: Any, args: Any, kwargs: Any, /) -> Any: ...
+    def __call__(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], /) -> Any: ...
 
 
 class ForwardHook(Protocol):
     """A function for `Cell.register_forward_hook`."""
 
-    def __call__(self, cell: Any, args: Any, output: Any, /) -> Any: ...
+    def __call__(self, cell: Any, args: tuple[Any, ...], output: Any, /) -> Any: ...
 
 
 class ForwardHookWithKwargs(Protocol):
     """A function for `Cell.register_forward_hook` with ``with_kwargs=True``."""
 
-    def __call__(self, cell: Any, args: Any, kwargs: Any, output: Any, /) -> Any: ...
+    def __call__(self, cell: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any, /) -> Any: ...
 
 
 class BackwardPreHook(Protocol):
     """A function for `Cell.register_backward_pre_hook`."""
 
-    def __call__(self, cell: Any, grad_output: Any, /) -> Any: ...
+    def __call__(self, cell: Any, grad_output: tuple[Any, ...], /) -> Any: ...
 
 
 class BackwardHook(Protocol):
     """A function for `Cell.register_backward_hook`."""
 
-    def __call__(self, cell: Any, grad_input: Any, grad_output: Any, /) -> Any: ...
+    def __call__(self, cell: Any, grad_input: tuple[Any, ...], grad_output: tuple[Any, ...], /) -> Any: ...
 
 
 class TensorHook(Protocol):
@@ -115,6 +115,7 @@ class TensorHook(Protocol):
 
 
 _P = ParamSpec("_P")
+_R = TypeVar("_R", covariant=True)
 
 
 class KernelDecorator(Protocol):
@@ -150,3 +151,13 @@ class BinaryOperator(Protocol):
     """An elementwise operator of two Tensors or numbers."""
 
     def __call__(self, input: TensorLike, other: TensorLike) -> Tensor: ...
+
+
+class CompiledFunction(Protocol[_P, _R]):
+    """What `ms.jit` returns: a function with the same arguments, and a method that says how often it was compiled."""
+
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    def __get__(self, instance: Any, owner: Any = None, /) -> CompiledFunction[..., _R]: ...
+    def compilations(self) -> int:
+        """How many programs were made, one for each combination of shapes, dtypes and other arguments."""
+        ...

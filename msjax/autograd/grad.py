@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
 import jax.numpy as jnp
 
@@ -19,14 +19,41 @@ from msjax.typing import TensorLike
 if TYPE_CHECKING:
     from msjax.common.parameter import ParameterTuple
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
+
+@overload
+def grad(
+    fn: Callable[_P, Any],
+    grad_position: int = 0,
+    weights: None = None,
+    has_aux: Literal[False] = False,
+    return_ids: Literal[False] = False,
+) -> Callable[_P, Tensor]: ...
+@overload
+def grad(
+    fn: Callable[_P, Any],
+    grad_position: tuple[int, ...],
+    weights: None = None,
+    has_aux: Literal[False] = False,
+    return_ids: Literal[False] = False,
+) -> Callable[_P, tuple[Tensor, ...]]: ...
+@overload
+def grad(
+    fn: Callable[_P, Any],
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Parameter | Sequence[Parameter] | None = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+) -> Callable[_P, Any]: ...
 def grad(
     fn: Callable[..., Any],
     grad_position: int | tuple[int, ...] | None = 0,
-    weights: Parameter | Sequence[Any] | ParameterTuple | None = None,
+    weights: Parameter | Sequence[Parameter] | None = None,
     has_aux: bool = False,
     return_ids: bool = False,
-) -> Callable[..., Any]:
+) -> Any:
     """A function that computes the gradient of `fn`.
 
     Outputs that are no scalars are differentiated as if summed.
@@ -68,9 +95,29 @@ def grad(
     return gradient_of
 
 
+@overload
 def value_and_grad(
-    fn: Any, grad_position: int = 0, weights: ParameterTuple | None = None, has_aux: bool = False, return_ids: bool = False
-) -> Callable[..., Any]:
+    fn: Callable[_P, _R],
+    grad_position: int = 0,
+    weights: None = None,
+    has_aux: Literal[False] = False,
+    return_ids: Literal[False] = False,
+) -> Callable[_P, tuple[_R, Tensor]]: ...
+@overload
+def value_and_grad(
+    fn: Callable[_P, _R],
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Parameter | Sequence[Parameter] | None = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+) -> Callable[_P, tuple[_R, Any]]: ...
+def value_and_grad(
+    fn: Callable[..., Any],
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Parameter | Sequence[Parameter] | None = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+) -> Any:
     """A function that computes the value of `fn` and its gradient.
 
     The arguments are those of `grad`.

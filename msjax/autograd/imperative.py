@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -28,7 +28,7 @@ _add_arrays = jax.jit(lambda a, b: a + b)
 # ---- what requires a gradient
 
 
-def _requires_grad(self) -> bool:
+def _requires_grad(self: Tensor) -> bool:
     """Whether a gradient is computed for this Tensor: True for leaves for which it was set, and for what comes of them.
 
     Example:
@@ -44,7 +44,7 @@ def _requires_grad(self) -> bool:
     return node is not None and (node.__class__ is RootLeaf or node.live())
 
 
-def _set_requires_grad(self, value):
+def _set_requires_grad(self: Tensor, value: bool):
     if not isinstance(value, bool):
         raise TypeError(f"'requires_grad' should be a bool, but got {describe(value)}.")
     node = self._node
@@ -73,7 +73,7 @@ def _set_requires_grad(self, value):
     self._node, self._oidx = RootLeaf(self), 0
 
 
-def requires_grad_(self: Any, requires_grad: bool = True) -> Tensor:
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Set `requires_grad`; returns the Tensor itself.
 
     Args:
@@ -93,13 +93,13 @@ def requires_grad_(self: Any, requires_grad: bool = True) -> Tensor:
     return self
 
 
-def _is_leaf(self) -> bool:
+def _is_leaf(self: Tensor) -> bool:
     """True unless the Tensor was computed from Tensors that require a gradient."""
     node = self._node
     return node is None or node.is_leaf or not node.live()
 
 
-def _grad_fn(self):
+def _grad_fn(self: Tensor) -> Any:
     """The recorded step that computed the Tensor; None for a leaf."""
     return None if _is_leaf(self) else self._node
 
@@ -107,7 +107,7 @@ def _grad_fn(self):
 # ---- gradients
 
 
-def _grad(self):
+def _grad(self: Tensor) -> Tensor | None:
     """The gradients that `backward()` has added up here, a Tensor of the same shape and dtype; None if there is none.
 
     Only leaves keep one, and Tensors for which `retain_grad()` was called. Set it to None to start anew.
@@ -119,7 +119,7 @@ def _grad(self):
     return self._grad
 
 
-def _set_grad(self, value):
+def _set_grad(self: Tensor, value: Tensor | None):
     if value is not None:
         if not isinstance(value, Tensor):
             raise TypeError(f"'grad' should be a Tensor or None, but got {describe(value)}.")
@@ -130,7 +130,7 @@ def _set_grad(self, value):
     self._grad = value
 
 
-def retain_grad(self: Any) -> None:
+def retain_grad(self: Tensor) -> None:
     """Let `backward()` keep the gradient of this Tensor in its `grad`, although it is no leaf.
 
     It is the gradient after all hooks of the Tensor.
@@ -183,7 +183,7 @@ def add_grad(tensor: Tensor, grad: Tensor) -> None:
         tensor._grad = apply(_ADD, (there, grad))
 
 
-def register_post_accumulate_grad_hook(self: Any, hook: Callable[..., Any]) -> RemovableHandle:
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
     """Register ``hook(tensor)``, called when `backward()` has added to the `grad` of this leaf.
 
     Args:
@@ -218,11 +218,11 @@ class BackwardError(RuntimeError):
 
 
 def backward(
-    self: Any,
+    self: Tensor,
     gradient: Tensor | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    inputs: Tensor | list[Tensor] | None = None,
+    inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
     """Compute the gradients of this Tensor with respect to all leaves that require one, and add them to their `grad`.
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor
 from msjax.errors import check_callable
@@ -12,9 +9,10 @@ from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.nodes import through_custom_vjp, under_jax_transform
 from msjax.hooks.tensor_hooks import HookList
 from msjax.state import ROOT, STATE
+from msjax.typing import TensorHook
 
 
-def register_hook(self: Any, hook: Callable[..., Any]) -> RemovableHandle:
+def register_hook(self: Tensor, hook: TensorHook) -> RemovableHandle:
     """Register a function of the gradient with respect to this Tensor.
 
     The hook is called as ``hook(grad)`` in each backward pass, once, with the summed gradient: a Tensor of this
@@ -73,12 +71,12 @@ def register_hook_list(tensor: Tensor) -> HookList:
     return hooks
 
 
-def hooks(self: Any) -> list:
+def hooks(self: Tensor) -> list[TensorHook]:
     """The functions registered with `register_hook`, in order."""
     return [] if self._hooks is None else list(self._hooks.hooks.values())
 
 
-def remove_hook(self: Any) -> None:
+def remove_hook(self: Tensor) -> None:
     """Take away all functions registered with `register_hook`."""
     if self._hooks is not None:
         self._hooks.clear()

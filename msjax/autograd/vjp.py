@@ -23,7 +23,7 @@ def vjp(
     *inputs: Tensor,
     weights: Parameter | Sequence[Any] | ParameterTuple | None = None,
     has_aux: bool = False,
-):
+) -> tuple[Any, ...]:
     """The value of a function, and the function of its vector-Jacobian product.
 
     Args:
@@ -78,7 +78,9 @@ def vjp(
     return (out, vjp_fn, _bare(aux)) if has_aux else (out, vjp_fn)
 
 
-def jvp(fn: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...], v: Tensor | tuple[Tensor, ...], has_aux: bool = False):
+def jvp(
+    fn: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...], v: Tensor | tuple[Tensor, ...], has_aux: bool = False
+) -> tuple[Any, ...]:
     """The value of a function, and its Jacobian-vector product, in forward mode.
 
     Backward hooks don't run; forward hooks do.

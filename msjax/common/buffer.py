@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flax import nnx
 
@@ -44,5 +44,6 @@ class Buffer(Tensor, nnx.BatchStat, metaclass=Kind):
     __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = __ilshift__ = __irshift__ = defer_to_tensor
     __repr__ = Tensor.__repr__
     __str__ = Tensor.__str__
-    __getattr__ = Tensor.__getattr__
+    if not TYPE_CHECKING:
+        __getattr__ = Tensor.__getattr__
     __hash__ = Tensor.__hash__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -228,7 +228,8 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
     __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = defer_to_tensor
     __iand__ = __ior__ = __ixor__ = defer_to_tensor
     __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = __ilshift__ = __irshift__ = defer_to_tensor
-    __getattr__ = Tensor.__getattr__
+    if not TYPE_CHECKING:
+        __getattr__ = Tensor.__getattr__
     __hash__ = Tensor.__hash__
 
 

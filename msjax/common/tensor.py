@@ -17,17 +17,20 @@ import numpy as np
 from msjax.common import _format
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete, is_tracer, known_value
-from msjax.common.bases import TensorBase
 from msjax.common.dtype import Type
 from msjax.common.initializers import initial_array
 from msjax.state import STATE
 from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
+    # The methods that other packages attach; written by tests/typing/tensor_methods.py.
+    from msjax.common._tensor_methods import TensorMethods
     from msjax.common.initializers import Initializer
+else:
+    from msjax.common.bases import TensorBase as TensorMethods
 
 
-class Tensor(TensorBase):
+class Tensor(TensorMethods):
     """An n-dimensional array with a data type, printed as MindSpore prints it.
 
     Args:
@@ -310,15 +313,17 @@ class Tensor(TensorBase):
     def __reduce__(self):
         return _rebuild, (np.asarray(concrete(self, "pickle")),)
 
-    def __getattr__(self, name):
-        raise AttributeError(
-            f"msjax's Tensor has no attribute {name!r}"
-            + (
-                "."
-                if name.startswith("_")
-                else "; docs/api.md lists what it offers, and ms.from_jax(fn) makes an operator of any jax function."
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            raise AttributeError(
+                f"msjax's Tensor has no attribute {name!r}"
+                + (
+                    "."
+                    if name.startswith("_")
+                    else "; docs/api.md lists what it offers, and ms.from_jax(fn) makes an operator of any jax function."
+                )
             )
-        )
 
     @staticmethod
     def from_numpy(array: np.ndarray) -> Tensor:

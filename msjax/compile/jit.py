@@ -6,7 +6,7 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from flax import nnx
 
@@ -17,11 +17,21 @@ from msjax.errors import describe
 from msjax.hooks.protocol import any_traced_value
 from msjax.hooks.worker import raise_pending
 from msjax.state import STATE
+from msjax.typing import CompiledFunction
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
+
+@overload
+def jit(function: Callable[_P, _R], *, fullgraph: bool = False, **options: Any) -> CompiledFunction[_P, _R]: ...
+@overload
+def jit(
+    function: None = None, *, fullgraph: bool = False, **options: Any
+) -> Callable[[Callable[_P, _R]], CompiledFunction[_P, _R]]: ...
 def jit(
     function: Callable[..., Any] | None = None,
     *,
@@ -36,7 +46,7 @@ def jit(
     fullgraph: bool = False,
     backend: str = "",
     **options: Any,
-) -> Callable[..., Any]:
+) -> Any:
     """Compile a function, method or Cell: its calls run as one XLA program.
 
     It is compiled once for each combination of shapes and dtypes of its Tensors, of the values of its other arguments,
@@ -72,7 +82,7 @@ def jit(
     return _jitted(function, fullgraph)
 
 
-def ms_function(fn: Callable[..., Any] | None = None, obj: Any = None, input_signature: Any = None, **options: Any):
+def ms_function(fn: Callable[..., Any] | None = None, obj: Any = None, input_signature: Any = None, **options: Any) -> Any:
     """MindSpore 1's name of `jit`."""
     return jit(fn, **options) if fn is not None else functools.partial(ms_function, **options)
 

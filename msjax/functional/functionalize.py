@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 RANDOM = "random_state"
 
 
-def functionalize(net: Cell):
+def functionalize(
+    net: Cell,
+) -> tuple[Callable[..., tuple[Any, dict[str, jax.Array]]], dict[str, jax.Array], dict[str, jax.Array]]:
     """A pure function that computes what a network computes, with its hooks, and the values that it starts from.
 
     Args:

@@ -188,4 +188,5 @@ def method_of(function: Callable[..., Any], **renamed: Any):
         return function(self, *args, **kwargs)
 
     method.__doc__ = function.__doc__
+    method.__wrapped__, method.renamed = function, renamed  # for what shows signatures
     return method

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from flax import nnx
 
@@ -33,6 +33,7 @@ from msjax.state import COMPILER, STATE, programs_changed
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
+    from msjax.compile.noop import JitConfig
 
 
 _MEMBERS = (Parameter, ParameterTuple, Buffer)
@@ -92,18 +93,18 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         if cls.bprop is not None and "bprop" in cls.__dict__:
             cls._special = True
 
-    def __init__(self, auto_prefix: bool = True, flags: Any = None):
+    def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None):
         self.__dict__["_auto_prefix"] = bool(auto_prefix)
         if flags:
             self.add_flags(**flags)
 
     # ---- calling
 
-    def construct(self, *args: Any, **kwargs: Any):
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
         """What the cell computes; defined by subclasses."""
         raise AttributeError(f"{type(self).__name__} defines no method 'construct', and so can't be called.")
 
-    def __call__(self, *args: Any, **kwargs: Any):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if SETTINGS.mode == GRAPH_MODE:
             done, result = COMPILER.call_cell(self, args, kwargs)
             if done:
@@ -120,7 +121,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         finally:
             cells.pop()
 
-    def call_uncompiled(self, args: Any, kwargs: Any):
+    def call_uncompiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call with all that a cell may have: hooks, a floating type of its own, a bprop, recomputation."""
         cells = STATE.cells
         cells.append(self)
@@ -237,8 +238,10 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         self.__dict__["_order"] = tuple(n for n in self._order if n != name)
         self._structure_changed()
 
-    def __getattr__(self, name):
-        raise AttributeError(f"The cell {type(self).__name__} has no attribute {name!r}.")
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            raise AttributeError(f"The cell {type(self).__name__} has no attribute {name!r}.")
 
     def _check_initialized(self, name, value):
         if "_auto_prefix" not in self.__dict__:
@@ -302,7 +305,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         if hasattr(self, name) and not isinstance(self.__dict__.get(name), kind):
             raise KeyError(f"For '{who}', cell {type(self).__name__} has an attribute {name!r} already.")
 
-    def insert_child_to_cell(self, child_name: Any, child_cell: Any) -> None:
+    def insert_child_to_cell(self, child_name: str, child_cell: Cell | None) -> None:
         """Make a cell a child under a name; one that has the name is replaced.
 
         Unlike those of a cell assigned to an attribute, its Parameters keep their names.
@@ -322,7 +325,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         object.__setattr__(self, child_name, child_cell)
         self._structure_changed(child_name)
 
-    def insert_param_to_cell(self, param_name: Any, param: Any, check_name_contain_dot: bool = True) -> None:
+    def insert_param_to_cell(self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True) -> None:
         """Make a Parameter one of the cell's under a name.
 
         Raises:
@@ -338,19 +341,19 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
 
     # ---- settings
 
-    def set_train(self, mode: bool = True) -> Cell:
+    def set_train(self, mode: bool = True) -> Self:
         """Set the cell and all in it to training (True) or inference (False); returns the cell."""
         for _, cell in self.cells_and_names():
             object.__setattr__(cell, "training", bool(mode))
         programs_changed()
         return self
 
-    def set_grad(self, requires_grad: bool = True) -> Cell:
+    def set_grad(self, requires_grad: bool = True) -> Self:
         """Say whether the cell is to be differentiated; gradients are taken either way. Returns the cell."""
         object.__setattr__(self, "requires_grad", bool(requires_grad))
         return self
 
-    def to_float(self, dst_type: Type) -> Cell:
+    def to_float(self, dst_type: Type) -> Self:
         """Compute the cell, and all in it, in another floating type: its operators convert their floating operands.
 
         Parameters keep their type, and gradients are converted back to it. What converts a type itself (``x.astype``) and
@@ -369,7 +372,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
             cell._refresh_special()
         return self
 
-    def set_jit_config(self, jit_config: Any) -> None:
+    def set_jit_config(self, jit_config: JitConfig) -> None:
         """Take a `JitConfig`, and leave compiling to XLA."""
         from msjax.compile.noop import JitConfig
 
@@ -379,25 +382,25 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
         """Without effect: it tells MindSpore's compiler which sizes vary; here each combination of shapes has its program."""
 
-    def cast_inputs(self, inputs: Any, dst_type: Any):
+    def cast_inputs(self, inputs: Sequence[Any], dst_type: Type) -> tuple[Any, ...]:
         """Floating Tensors among the inputs cast to a type; everything else as it is."""
         return tuple(
             x.astype(dst_type) if isinstance(x, Tensor) and x.is_floating_point() and x.dtype != dst_type else x for x in inputs
         )
 
-    def add_flags(self, **flags: Any) -> Cell:
+    def add_flags(self, **flags: Any) -> Self:
         """Keep settings on the cell, readable with `get_flags` and as attributes; returns the cell."""
         self.__dict__.update(flags)
         self.__dict__["_flags"] = {**(self._flags or {}), **flags}
         return self
 
-    def add_flags_recursive(self, **flags: Any) -> Cell:
+    def add_flags_recursive(self, **flags: Any) -> Self:
         """Keep settings on the cell and all in it; returns the cell."""
         for _, cell in self.cells_and_names():
             cell.add_flags(**flags)
         return self
 
-    def get_flags(self) -> dict:
+    def get_flags(self) -> dict[str, Any]:
         """The settings kept with `add_flags`."""
         return dict(self._flags or {})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msjax.common.tensor import Tensor
@@ -28,7 +28,9 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 class CellState:
     """The part of Cell that reads and writes state dicts."""
 
-    def state_dict(self, *args: Any, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False):
+    def state_dict(
+        self, *args: Any, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
         """The Parameters and persistent buffers of the cell and all in it, by path.
 
         Args:
@@ -75,7 +77,7 @@ class CellState:
             if buffer.persistent:
                 yield name, buffer
 
-    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True):
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> Any:
         """Set Parameters and buffers from a dict.
 
         Args:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, MutableMapping
-from typing import Any, Self
+from collections.abc import Iterator, MutableMapping
+from typing import TYPE_CHECKING, Any, Self
 
 import jax.numpy as jnp
 
@@ -12,7 +12,11 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
 from msjax.errors import describe
 from msjax.hooks.handle import RemovableHandle
-from msjax.typing import TensorLike
+from msjax.typing import BackwardHook, BackwardPreHook
+
+if TYPE_CHECKING:
+    from msjax.nn.cell.base import Cell
+
 
 # {cell: (structure version, weak references to its Parameters)}, for zero_grad, which training calls at each step.
 _PARAMETERS = weakref.WeakKeyDictionary()
@@ -21,17 +25,19 @@ _PARAMETERS = weakref.WeakKeyDictionary()
 class TorchNames:
     """The part of Cell that answers to PyTorch's names."""
 
-    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_hook(self, hook: BackwardHook, prepend: bool = False) -> RemovableHandle:
         """PyTorch's name of `register_backward_hook`."""
         return self.register_backward_hook(hook, prepend=prepend)
 
-    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+    def register_full_backward_pre_hook(self, hook: BackwardPreHook, prepend: bool = False) -> RemovableHandle:
         """PyTorch's name of `register_backward_pre_hook`."""
         return self.register_backward_pre_hook(hook, prepend=prepend)
 
     # ---- cells
 
-    def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[Any]:
+    def named_modules(
+        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Cell]]:
         """(path, cell) of this cell and all in it; PyTorch's name of `cells_and_names`.
 
         Args:
@@ -51,16 +57,16 @@ class TorchNames:
         for name, cell in self._modules.items():
             yield from cell.named_modules(None, f"{prefix}.{name}" if prefix else name, False)
 
-    def modules(self) -> Iterator[Any]:
+    def modules(self) -> Iterator[Cell]:
         """This cell and all in it."""
         for _, cell in self.named_modules():
             yield cell
 
-    def named_children(self) -> Iterator[Any]:
+    def named_children(self) -> Iterator[tuple[str, Cell]]:
         """(name, cell) of the child cells; PyTorch's name of ``name_cells().items()``."""
         yield from self.name_cells().items()
 
-    def children(self) -> Iterator[Any]:
+    def children(self) -> Iterator[Cell]:
         """The child cells; PyTorch's name of `cells`."""
         yield from self.name_cells().values()
 
@@ -69,17 +75,19 @@ class TorchNames:
         """The child cells by name; what is written to it is written to the cell."""
         return _Children(self)
 
-    def get_submodule(self, target: TensorLike):
+    def get_submodule(self, target: str) -> Cell:
         """PyTorch's name of `get_sub_cell`."""
         return self.get_sub_cell(target)
 
-    def add_module(self, name: str, module: Any) -> None:
+    def add_module(self, name: str, module: Cell | None) -> None:
         """PyTorch's name of `insert_child_to_cell`."""
         self.insert_child_to_cell(name, module)
 
     # ---- parameters
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[Any]:
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """(path, Parameter); PyTorch's name of `parameters_and_names`.
 
         Args:
@@ -99,11 +107,11 @@ class TorchNames:
             for name, parameter in cell._own_parameters():
                 yield (f"{path}.{name}" if path else name), parameter
 
-    def parameters(self, recurse: bool = True) -> Iterator[Any]:
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The Parameters; PyTorch's name of `get_parameters`."""
         yield from self.get_parameters(expand=recurse)
 
-    def get_parameter(self, target: TensorLike):
+    def get_parameter(self, target: str) -> Parameter:
         """The Parameter at a path such as "fc.weight".
 
         Raises:
@@ -115,7 +123,7 @@ class TorchNames:
             raise AttributeError(f"{type(self).__name__} has no Parameter {target!r}.")
         return parameter
 
-    def register_parameter(self, name: str, param: Any) -> None:
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
         """PyTorch's name of `insert_param_to_cell`; None makes an attribute that is None."""
         if param is None:
             setattr(self, name, None)
@@ -155,7 +163,7 @@ class TorchNames:
 
     # ---- training
 
-    def train(self, mode: bool = True, **attributes: Any):
+    def train(self, mode: bool = True, **attributes: Any) -> Self:
         """PyTorch's and flax's name of `set_train`; returns the cell.
 
         Args:
@@ -167,7 +175,7 @@ class TorchNames:
         super().train(**attributes) if mode else super().eval(**attributes)
         return self.set_train(mode)
 
-    def eval(self, **attributes: Any):
+    def eval(self, **attributes: Any) -> Self:
         """PyTorch's and flax's name of ``set_train(False)``; returns the cell."""
         return self.train(False, **attributes)
 

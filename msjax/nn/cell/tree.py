@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Self
 
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.state import programs_changed
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+    from msjax.nn.cell.base import Cell
+
 
 _VERSIONS = itertools.count(1)
 
@@ -45,7 +50,7 @@ class CellTree:
 
     # ---- cells
 
-    def name_cells(self) -> dict:
+    def name_cells(self) -> dict[str, Cell]:
         """The child cells by name; one that stands under two names is listed under the first."""
         found, seen = {}, set()
         for name, cell in self._children():
@@ -65,11 +70,11 @@ class CellTree:
             if value is not None:
                 yield name, value
 
-    def cells(self):
+    def cells(self) -> Iterable[Cell]:
         """The child cells."""
         return self.name_cells().values()
 
-    def cells_and_names(self, cells: Any = None, name_prefix: str = "") -> Iterator[Any]:
+    def cells_and_names(self, cells: set[Cell] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
         """(path, cell) of this cell, whose path is empty, and of all in it, parents first.
 
         Args:
@@ -89,7 +94,7 @@ class CellTree:
         for name, cell in self.name_cells().items():
             yield from cell.cells_and_names(seen, f"{name_prefix}.{name}" if name_prefix else name)
 
-    def get_sub_cell(self, target: str):
+    def get_sub_cell(self, target: str) -> Cell:
         """The cell at a path such as "block.0.conv"; the empty path is this cell.
 
         Raises:
@@ -120,7 +125,7 @@ class CellTree:
                 names = dict(self._tuple_names).get(name) or [p.name for p in value]
                 yield from zip(names, value)
 
-    def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[Any]:
+    def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
         """(path, Parameter), own ones before those of children; a shared one once.
 
         Args:
@@ -135,20 +140,20 @@ class CellTree:
                     seen.add(id(parameter))
                     yield (f"{prefix}.{name}" if prefix else name), parameter
 
-    def get_parameters(self, expand: bool = True) -> Iterator[Any]:
+    def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
         """The Parameters, own ones before those of children."""
         for _, parameter in self.parameters_and_names(expand=expand):
             yield parameter
 
-    def trainable_params(self, recurse: bool = True) -> list:
+    def trainable_params(self, recurse: bool = True) -> list[Parameter]:
         """The Parameters that require a gradient."""
         return [p for p in self.get_parameters(expand=recurse) if p.requires_grad]
 
-    def untrainable_params(self, recurse: bool = True) -> list:
+    def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
         """The Parameters that require no gradient."""
         return [p for p in self.get_parameters(expand=recurse) if not p.requires_grad]
 
-    def parameters_dict(self, recurse: bool = True) -> dict:
+    def parameters_dict(self, recurse: bool = True) -> dict[str, Parameter]:
         """The Parameters by their names."""
         return {p.name: p for p in self.get_parameters(expand=recurse)}
 
@@ -172,7 +177,7 @@ class CellTree:
 
     # ---- buffers
 
-    def named_buffers(self, name_prefix: str = "", recurse: bool = True) -> Iterator[Any]:
+    def named_buffers(self, name_prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
         """(path, Tensor) of the buffers; those set to None are left out."""
         seen = set()
         cells = self.cells_and_names(name_prefix=name_prefix) if recurse else [(name_prefix, self)]
@@ -182,12 +187,12 @@ class CellTree:
                     seen.add(id(value))
                     yield (f"{prefix}.{name}" if prefix else name), value
 
-    def buffers(self, recurse: bool = True) -> Iterator[Any]:
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers; those set to None are left out."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    def get_buffer(self, target: str):
+    def get_buffer(self, target: str) -> Tensor:
         """The buffer at a path such as "bn.mean".
 
         Raises:

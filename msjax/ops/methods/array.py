@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -214,8 +214,8 @@ def _type(self: Tensor, dtype: Type | None = None) -> Tensor | str:
     return str(self.dtype) if dtype is None else casting.cast(self, dtype)
 
 
-def _caster(code: Any) -> Tensor:
-    def method(self):
+def _caster(code: str) -> Callable[[Tensor], Tensor]:
+    def method(self: Tensor) -> Tensor:
         return casting.cast(self, code)
 
     method.__doc__ = f"The elements converted to {code}."
@@ -379,7 +379,7 @@ def _argsort(self: Tensor, axis: int = -1, descending: bool = False, *, dim: int
 
 def _unique(
     self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Tensor:
+) -> Tensor | tuple[Tensor, ...]:
     """The distinct elements.
 
     Args:

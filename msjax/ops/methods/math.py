@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
 
 
-def _axis(kwargs: dict[str, Any], axis: int | tuple[int, ...]) -> Tensor | int | tuple[int, int]:
+def _axis(kwargs: dict[str, Any], axis: Any) -> Any:
     return kwargs.pop("dim", kwargs.pop("axis", axis))
 
 
@@ -148,8 +148,10 @@ def _extreme(name: str, whole: Callable[..., Any], with_index: Callable[..., Any
     return method
 
 
-def _moment(name: str, function: Callable[..., Any]) -> Tensor:
-    def method(self, axis=None, ddof=0, keepdims=False, **kwargs):
+def _moment(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(
+        self: Tensor, axis: int | Sequence[int] | None = None, ddof: float | bool = 0, keepdims: bool = False, **kwargs: Any
+    ) -> Tensor:
         axis, keep = _axis(kwargs, axis), _keep(kwargs, keepdims)
         ddof = kwargs.pop("correction", ddof)
         _done(name, kwargs)
@@ -175,8 +177,8 @@ def _count_nonzero(
     return reduction.count_nonzero(self, () if axis is None else axis, keep, **({} if dtype is None else {"dtype": dtype}))
 
 
-def _with_value(function: Callable[..., Any]) -> Tensor:
-    def method(self, axis=0, keep_dims=False):
+def _with_value(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Tensor, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
         return function(self, axis, keep_dims)
 
     method.__doc__ = f"{function.__doc__.splitlines()[0]}\n\n    Returns:\n        (values, indices).\n    "
@@ -227,8 +229,8 @@ def _softmax(self: Tensor, axis: int, dtype: Type | None = None) -> Tensor:
     return softmaxes.softmax(self, axis, dtype=dtype)
 
 
-def _swapped(function: Callable[..., Any]) -> Tensor:
-    def method(self, other):
+def _swapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Tensor, other: TensorLike) -> Tensor:
         return function(other, self)
 
     method.__doc__ = function.__doc__
@@ -238,10 +240,10 @@ def _swapped(function: Callable[..., Any]) -> Tensor:
 # ---- linear algebra
 
 
-def _addition(function: Callable[..., Any], first: Any, second: Any) -> Tensor:
+def _addition(function: Callable[..., Any], first: str, second: str) -> Callable[..., Any]:
     """The method of a function such as addmm, whose two operands have these names."""
 
-    def method(self, *args, **kwargs):
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         given = dict(zip((first, second, "beta", "alpha"), args))
         if len(args) > 4 or given.keys() & kwargs.keys():
             raise TypeError(f"{function.__name__} takes {first}, {second}, beta and alpha, each once.")

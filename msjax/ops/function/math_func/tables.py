@@ -20,7 +20,7 @@ from msjax.ops.dispatch.promotion import (
     require_same_dtype,
     to_float,
 )
-from msjax.typing import BinaryOperator, JaxArray, UnaryOperator, UnaryOperatorOfX
+from msjax.typing import BinaryOperator, JaxArray, TensorLike, UnaryOperator, UnaryOperatorOfX
 
 _R = TypeVar("_R")
 
@@ -94,15 +94,24 @@ def unary(
 
 
 def _of_input(fn, prepare):
-    return lambda input: fn(prepare(input))
+    def kernel(input: TensorLike) -> JaxArray:
+        return fn(prepare(input))
+
+    return kernel
 
 
 def _of_x(fn, prepare):
-    return lambda x: fn(prepare(x))
+    def kernel(x: TensorLike) -> JaxArray:
+        return fn(prepare(x))
+
+    return kernel
 
 
 def _of_input_x(fn, prepare):
-    return lambda input_x: fn(prepare(input_x))
+    def kernel(input_x: TensorLike) -> JaxArray:
+        return fn(prepare(input_x))
+
+    return kernel
 
 
 _KERNELS = {"input": _of_input, "x": _of_x, "input_x": _of_input_x}
@@ -132,7 +141,7 @@ def binary(
         name, fn, doc, shown, floats, int_grad, differentiable: as for `unary`.
     """
 
-    def kernel(input, other):
+    def kernel(input: TensorLike, other: TensorLike) -> JaxArray:
         if only_floats:
             input, other = float_tensors(input, other)
         x, y = require_same_dtype(input, other, dtypes) if same else of_dtypes(*promote(input, other, yields), dtypes)
@@ -161,7 +170,7 @@ def renamed(function: Callable[..., _R], name: str, **names: str) -> Callable[..
 def comparison(name: str, fn: Callable[..., Any], doc: str, shown: tuple[str, str] | None = None) -> BinaryOperator:
     """An operator of two Tensors or numbers that gives Bools."""
 
-    def kernel(input, other):
+    def kernel(input: TensorLike, other: TensorLike) -> JaxArray:
         return fn(*promote_for_comparison(input, other))
 
     return operator(2, differentiable=False)(named(kernel, name, doc, shown))
