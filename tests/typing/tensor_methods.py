@@ -72,7 +72,7 @@ def _names_in_class() -> set:
     tree = ast.parse(inspect.getsource(sys.modules[Tensor.__module__]))
     body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Tensor")
     names = set()
-    for node in [*body, *(inner for node in body if isinstance(node, ast.If) for inner in node.body)]:
+    for node in [*body, *(inner for outer in body if isinstance(outer, ast.If) for inner in outer.body)]:
         if isinstance(node, ast.FunctionDef):
             names.add(node.name)
         elif isinstance(node, ast.Assign):
