@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msjax import nn
+from msjax.checks import check_one_of
 from msjax.common import dtype as mstype
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
@@ -73,8 +74,7 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Type = mst
         Float32
     """
     _check(network, dtype, "auto_mixed_precision")
-    if amp_level not in _LEVELS:
-        raise ValueError(f"For 'auto_mixed_precision', 'amp_level' should be one of {', '.join(_LEVELS)}, but got {amp_level!r}.")
+    check_one_of(amp_level, _LEVELS, "amp_level", "auto_mixed_precision")
     if amp_level == "auto":
         raise NotImplementedError("For 'auto_mixed_precision', the level 'auto' is not offered; use O1, O2 or O3.")
     if amp_level == "O0":
@@ -179,8 +179,7 @@ def build_train_network(
     for name, cell in (("network", network), ("optimizer", optimizer)):
         if not isinstance(cell, Cell):
             raise TypeError(f"For '{who}', '{name}' should be a Cell, but got {describe(cell)}.")
-    if level not in _LEVELS:
-        raise ValueError(f"For '{who}', 'level' should be one of {', '.join(_LEVELS)}, but got {level!r}.")
+    check_one_of(level, _LEVELS, "level", who)
     if boost_level != "O0":
         raise NotImplementedError(f"For '{who}', 'boost_level' other than 'O0' is not offered.")
     unknown = set(kwargs) - set(_LEVEL_SETTINGS)

@@ -393,7 +393,7 @@ def _raised_here(error) -> bool:
     traceback = error.__traceback__
     while traceback.tb_next is not None:
         traceback = traceback.tb_next
-    return traceback.tb_frame.f_globals.get("__name__", "").startswith("msjax.ops")
+    return traceback.tb_frame.f_globals.get("__name__", "").startswith(("msjax.ops", "msjax.checks"))
 
 
 def _first_lines(error) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from msjax import ops
 from msjax.autograd.op import Op, apply
+from msjax.checks import check_one_of
 from msjax.numpy.lifting import tensor, tensors
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.casting import ints
@@ -162,8 +163,7 @@ def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> tuple[Tens
          [1 2]
          [1 2]]
     """
-    if indexing not in ("xy", "ij"):
-        raise ValueError(f"For 'meshgrid', 'indexing' should be 'xy' or 'ij', but got {indexing!r}.")
+    check_one_of(indexing, ("xy", "ij"), "indexing", "meshgrid")
     return apply(_GRID, tensors(xi), (sparse, indexing))
 
 

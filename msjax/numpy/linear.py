@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 
 from msjax import ops
+from msjax.checks import check_one_of
 from msjax.common import dtype as mstype
 from msjax.numpy.lifting import as_type, floating, tensor, tensors
 from msjax.ops.dispatch.operator import freeze, operator
@@ -149,8 +150,7 @@ def _correlate(a, v, mode):
 
 
 def _checked_mode(mode, who):
-    if mode not in ("full", "same", "valid"):
-        raise ValueError(f"For '{who}', 'mode' should be 'full', 'same' or 'valid', but got {mode!r}.")
+    check_one_of(mode, ("full", "same", "valid"), "mode", who)
     return mode
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax import ops
+from msjax.checks import check_one_of
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.tensor import Tensor, wrap
@@ -73,8 +74,7 @@ def diag_indices(n: int, ndim: int = 2):
 
 def unravel_index(indices: ArrayLike, shape: tuple[int, ...], order: str = "C"):
     """The positions in an array of a shape of indices into the flattened array, a tuple of one for each axis."""
-    if order not in ("C", "F"):
-        raise ValueError(f"For 'unravel_index', 'order' should be 'C' or 'F', but got {order!r}.")
+    check_one_of(order, ("C", "F"), "order", "unravel_index")
     indices, shape = tensor(indices), ints(shape)
     rows = _unravel(indices, shape[::-1] if order == "F" else shape)
     columns = [ops.reshape(c, indices.shape) for c in ops.unstack(rows, 1)]
@@ -90,8 +90,7 @@ def ravel_multi_index(multi_index: tuple[ArrayLike, ...], dims: tuple[int, ...],
         mode (str): what to do with a position out of range: "clip" or "wrap". Default: "clip".
         order (str): "C", rows first, or "F". Default: "C".
     """
-    if mode not in ("clip", "wrap"):
-        raise ValueError(f"For 'ravel_multi_index', 'mode' should be 'clip' or 'wrap', but got {mode!r}.")
+    check_one_of(mode, ("clip", "wrap"), "mode", "ravel_multi_index")
     dims = ints(dims)
     strides = np.cumprod((1, *(dims[::-1] if order == "C" else dims)[:-1]))
     strides = strides[::-1] if order == "C" else strides
@@ -240,8 +239,7 @@ def _searchsorted(a, v, sorter, side, dtype):
 
 def searchsorted(a: ArrayLike, v: Any, side: str = "left", sorter: ArrayLike | None = None) -> Tensor:
     """Where values would go in a sorted vector, before equal elements, or after them (side="right")."""
-    if side not in ("left", "right"):
-        raise ValueError(f"For 'searchsorted', 'side' should be 'left' or 'right', but got {side!r}.")
+    check_one_of(side, ("left", "right"), "side", "searchsorted")
     a, v = floating(a), floating(v)
     return _searchsorted(a, v, None if sorter is None else tensor(sorter), side, mstype.int32)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.errors import describe
+from msjax.checks import check_one_of
 from msjax.serialization import ckpt, npz, safetensors
 
 FORMATS = {"ckpt": ckpt, "safetensors": safetensors, "npz": npz}
@@ -16,8 +16,7 @@ def find(name: str, who: str):
     Raises:
         ValueError: there is none of that name.
     """
-    if name not in FORMATS:
-        raise ValueError(f"For '{who}', 'format' should be one of {', '.join(FORMATS)}, but got {describe(name)}.")
+    check_one_of(name, FORMATS, "format", who)
     return FORMATS[name]
 
 

@@ -6,6 +6,7 @@ import concurrent.futures
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from msjax.checks import check_bool, check_str
 from msjax.common.arrays import as_array
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
@@ -51,11 +52,9 @@ def load_checkpoint(
         [1. 2.]
     """
     who = "load_checkpoint"
-    if not isinstance(ckpt_file_name, str):
-        raise TypeError(f"For '{who}', 'ckpt_file_name' should be a str, but got {describe(ckpt_file_name)}.")
+    check_str(ckpt_file_name, "ckpt_file_name", who)
     for name, flag in (("strict_load", strict_load), ("crc_check", crc_check), ("remove_redundancy", remove_redundancy)):
-        if not isinstance(flag, bool):
-            raise TypeError(f"For '{who}', '{name}' should be a bool, but got {describe(flag)}.")
+        check_bool(flag, name, who)
     if net is not None and not isinstance(net, Cell):
         raise TypeError(f"For '{who}', 'net' should be a Cell, but got {describe(net)}.")
     no_encryption(dec_key, "dec_key", who)
@@ -153,8 +152,7 @@ def load_param_into_net(net: Cell, parameter_dict: dict[str, Any], strict_load: 
     if not isinstance(parameter_dict, dict):
         raise TypeError(f"For '{who}', 'parameter_dict' should be a dict, but got {describe(parameter_dict)}.")
     for name, flag in (("strict_load", strict_load), ("remove_redundancy", remove_redundancy)):
-        if not isinstance(flag, bool):
-            raise TypeError(f"For '{who}', '{name}' should be a bool, but got {describe(flag)}.")
+        check_bool(flag, name, who)
     for name, value in parameter_dict.items():
         if not isinstance(name, str) or not isinstance(value, (Parameter, str)):
             raise TypeError(f"For '{who}', 'parameter_dict' should hold Parameters by name, but got {name!r}: {describe(value)}.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from msjax.checks import check_bool, check_one_of, check_str
 from msjax.common.arrays import concrete
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
@@ -54,13 +55,10 @@ def save_checkpoint(
         ['weight', 'bias', 'epoch']
     """
     who = "save_checkpoint"
-    if not isinstance(ckpt_file_name, str):
-        raise TypeError(f"For '{who}', 'ckpt_file_name' should be a str, but got {describe(ckpt_file_name)}.")
+    check_str(ckpt_file_name, "ckpt_file_name", who)
     for name, flag in (("integrated_save", integrated_save), ("crc_check", crc_check)):
-        if not isinstance(flag, bool):
-            raise TypeError(f"For '{who}', '{name}' should be a bool, but got {describe(flag)}.")
-    if async_save not in (False, True, "thread", "process"):
-        raise ValueError(f"For '{who}', 'async_save' should be a bool, 'thread' or 'process', but got {describe(async_save)}.")
+        check_bool(flag, name, who)
+    check_one_of(async_save, (False, True, "thread", "process"), "async_save", who)
     unknown = set(kwargs) - {"incremental", "remove_redundancy", "global_step_num", "execute_mode"}
     if unknown:
         raise TypeError(f"{who}() got unexpected keyword arguments {sorted(unknown)}.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msjax.amp import build_train_network
+from msjax.checks import check_int
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
@@ -149,8 +150,7 @@ class Model:
 
     def _run(self, epoch, dataset, callbacks, initial_epoch, valid_dataset=None, valid_due=None):
         for name, value, least in (("epoch", epoch, 1), ("initial_epoch", initial_epoch, 0)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"For 'Model.train', '{name}' should be an int, but got {describe(value)}.")
+            check_int(value, name, "Model.train")
             if value < least:
                 raise ValueError(f"For 'Model.train', '{name}' should be at least {least}, but got {value}.")
         callbacks = CallbackList(callbacks)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from msjax.checks import check_float, check_int, check_one_of
 from msjax.common import dtype as mstype
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor
@@ -57,8 +58,7 @@ class LRScheduler:
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
         _check_optimizer(optimizer, type(self).__name__)
-        if isinstance(last_epoch, bool) or not isinstance(last_epoch, int):
-            raise TypeError(f"For '{type(self).__name__}', 'last_epoch' should be an int, but got {describe(last_epoch)}.")
+        check_int(last_epoch, "last_epoch", type(self).__name__)
         self.optimizer = optimizer
         self.groups_num = len(optimizer.param_groups)
         for i, group in enumerate(optimizer.param_groups):
@@ -111,8 +111,7 @@ class StepLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
-        if isinstance(step_size, bool) or not isinstance(step_size, int):
-            raise TypeError(f"For 'StepLR', 'step_size' should be an int, but got {describe(step_size)}.")
+        check_int(step_size, "step_size", "StepLR")
         _check_gamma(gamma, "StepLR")
         self.step_size = step_size
         self.gamma = gamma
@@ -128,8 +127,7 @@ class StepLR(LRScheduler):
 
 
 def _check_gamma(gamma, who):
-    if not isinstance(gamma, float):
-        raise TypeError(f"For '{who}', 'gamma' should be a float, but got {describe(gamma)}.")
+    check_float(gamma, "gamma", who)
 
 
 class LinearLR(LRScheduler):
@@ -203,10 +201,8 @@ class PolynomialLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
-        if not isinstance(power, float):
-            raise TypeError(f"For 'PolynomialLR', 'power' should be a float, but got {describe(power)}.")
-        if isinstance(total_iters, bool) or not isinstance(total_iters, int):
-            raise TypeError(f"For 'PolynomialLR', 'total_iters' should be an int, but got {describe(total_iters)}.")
+        check_float(power, "power", "PolynomialLR")
+        check_int(total_iters, "total_iters", "PolynomialLR")
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
@@ -390,10 +386,8 @@ class ReduceLROnPlateau:
         _check_optimizer(optimizer, "ReduceLROnPlateau")
         if factor >= 1:
             raise ValueError(f"For 'ReduceLROnPlateau', 'factor' should be less than 1, but got {factor}.")
-        if mode not in ("min", "max"):
-            raise ValueError(f"For 'ReduceLROnPlateau', 'mode' should be 'min' or 'max', but got {mode!r}.")
-        if threshold_mode not in ("rel", "abs"):
-            raise ValueError(f"For 'ReduceLROnPlateau', 'threshold_mode' should be 'rel' or 'abs', but got {threshold_mode!r}.")
+        check_one_of(mode, ("min", "max"), "mode", "ReduceLROnPlateau")
+        check_one_of(threshold_mode, ("rel", "abs"), "threshold_mode", "ReduceLROnPlateau")
         groups = len(optimizer.param_groups)
         self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * groups
         if len(self.min_lrs) != groups:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msjax import ops
+from msjax.checks import check_one_of
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
-from msjax.errors import describe
 from msjax.lazy import module_placeholders
 from msjax.mint.arrange import flatten
 from msjax.mint.reduction import norm
@@ -323,8 +323,7 @@ def dropout2d(input: TensorLike, p: float = 0.5, training: bool = True, inplace:
 
 
 def _reduced(loss, reduction, who):
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"For '{who}', 'reduction' should be 'none', 'mean' or 'sum', but got {describe(reduction)}.")
+    check_one_of(reduction, ("none", "mean", "sum"), "reduction", who)
     return loss if reduction == "none" else ops.mean(loss) if reduction == "mean" else ops.sum(loss)
 
 

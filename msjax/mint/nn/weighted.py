@@ -6,12 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from msjax import ops
-from msjax.checks import check_positive_int
+from msjax.checks import check_bool, check_one_of, check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.mint.nn import functional as F
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func.pads import pad as _pad
@@ -68,9 +67,7 @@ class Linear(Cell):
         super().__init__()
         self.in_features = check_positive_int(in_features, "in_features", "Linear")
         self.out_features = check_positive_int(out_features, "out_features", "Linear")
-        if not isinstance(bias, bool):
-            raise TypeError(f"For 'Linear', 'bias' should be a bool, but got {describe(bias)}.")
-        self.has_bias = bias
+        self.has_bias = check_bool(bias, "bias", "Linear")
         self.weight = _weight((out_features, in_features), _type(dtype), weight_init)
         self.bias = _bias((out_features,), in_features, _type(dtype), bias_init) if bias else None
 
@@ -107,10 +104,7 @@ class _Conv(Cell):
             raise ValueError(
                 f"For '{who}', the channels {in_channels} and {out_channels} should be multiples of 'groups', {groups}."
             )
-        if padding_mode not in _PADDING_MODES:
-            raise ValueError(
-                f"For '{who}', 'padding_mode' should be one of {', '.join(_PADDING_MODES)}, but got {padding_mode!r}."
-            )
+        check_one_of(padding_mode, _PADDING_MODES, "padding_mode", who)
         self.kernel_size = _sizes(kernel_size, n, "kernel_size", who)
         self.stride = _sizes(stride, n, "stride", who)
         self.padding = padding if isinstance(padding, str) else _sizes(padding, n, "padding", who)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msjax.checks import check_bool, check_number, check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
@@ -24,13 +25,6 @@ __all__ = [
     "LogSoftmax", "LogSoftmaxExt", "Mish", "PReLU", "PReLUExt", "RReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid",
     "SoftShrink", "Softmax", "Softmax2d", "Softmin", "Softsign", "Tanh", "Tanhshrink", "Threshold", "get_activation",
 ]  # fmt: skip
-
-
-def _number(value, name, who):
-    """The value, if it is a number; TypeError that names layer and argument otherwise."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"For '{who}', '{name}' should be a number, but got {describe(value)}.")
-    return value
 
 
 class ReLU(Cell):
@@ -109,8 +103,8 @@ class Hardtanh(Cell):
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0):
         super().__init__()
-        self.min_val = _number(min_val, "min_val", "Hardtanh")
-        self.max_val = _number(max_val, "max_val", "Hardtanh")
+        self.min_val = check_number(min_val, "min_val", "Hardtanh")
+        self.max_val = check_number(max_val, "max_val", "Hardtanh")
         if min_val >= max_val:
             raise ValueError(f"For 'Hardtanh', 'min_val' should be less than 'max_val', but got {min_val} and {max_val}.")
 
@@ -218,9 +212,7 @@ class GELU(Cell):
 
     def __init__(self, approximate: bool = True):
         super().__init__()
-        if not isinstance(approximate, bool):
-            raise TypeError(f"For 'GELU', 'approximate' should be a bool, but got {describe(approximate)}.")
-        self.approximate = approximate
+        self.approximate = check_bool(approximate, "approximate", "GELU")
 
     def construct(self, x: TensorLike) -> Tensor:
         return ops.gelu(x, "tanh" if self.approximate else "none")
@@ -348,8 +340,8 @@ class RReLU(Cell):
 
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3):
         super().__init__()
-        self.lower = _number(lower, "lower", "RReLU")
-        self.upper = _number(upper, "upper", "RReLU")
+        self.lower = check_number(lower, "lower", "RReLU")
+        self.upper = check_number(upper, "upper", "RReLU")
         if lower > upper:
             raise ValueError(f"For 'RReLU', 'lower' should not be above 'upper', but got {lower} and {upper}.")
 
@@ -379,10 +371,7 @@ class PReLU(Cell):
 
     def __init__(self, channel: int = 1, w: float | list[float] | Tensor = 0.25):
         super().__init__()
-        if isinstance(channel, bool) or not isinstance(channel, int):
-            raise TypeError(f"For 'PReLU', 'channel' should be an int, but got {describe(channel)}.")
-        if channel <= 0:
-            raise ValueError(f"For 'PReLU', 'channel' should be positive, but got {channel}.")
+        check_positive_int(channel, "channel", "PReLU")
         if isinstance(w, (float, list)):
             values = [w] * channel if isinstance(w, float) else w
             w = Tensor(values, mstype.float32)
@@ -422,7 +411,7 @@ class HShrink(Cell):
 
     def __init__(self, lambd: float = 0.5):
         super().__init__()
-        self.lambd = _number(lambd, "lambd", "HShrink")
+        self.lambd = check_number(lambd, "lambd", "HShrink")
 
     def construct(self, input: TensorLike) -> Tensor:
         return ops.hardshrink(input, self.lambd)
@@ -437,7 +426,7 @@ class SoftShrink(Cell):
 
     def __init__(self, lambd: float = 0.5):
         super().__init__()
-        self.lambd = _number(lambd, "lambd", "SoftShrink")
+        self.lambd = check_number(lambd, "lambd", "SoftShrink")
 
     def construct(self, input: TensorLike) -> Tensor:
         return ops.softshrink(input, self.lambd)

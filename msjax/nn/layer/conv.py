@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msjax.autograd.op import apply
-from msjax.checks import check_bool, check_positive_int
+from msjax.checks import check_bool, check_positive_int, check_str
 from msjax.common import dtype as mstype
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
@@ -97,8 +97,7 @@ class _Conv(Cell):
             raise TypeError(f"For '{who}', 'padding' should be an int, but got {describe(padding)}.")
         if isinstance(padding, (tuple, list)) and len(padding) != 2 * n:
             raise ValueError(f"For '{who}', 'padding' should be an int or {2 * n} ints, but got {padding}.")
-        if not isinstance(pad_mode, str):
-            raise TypeError(f"For '{who}', 'pad_mode' should be a str, but got {describe(pad_mode)}.")
+        check_str(pad_mode, "pad_mode", who)
         conv_pads(pad_mode, padding, self._kernel, self._kernel, self._strides, self._dilations, who)
         if any(self._extra) and pad_mode != "pad":
             raise ValueError(f"For '{who}', 'pad_mode' should be 'pad' with an 'output_padding', but got {pad_mode!r}.")
@@ -117,9 +116,7 @@ class _Conv(Cell):
                 f"For '{who}', 'group' should divide 'in_channels' and 'out_channels', but got group {group}, "
                 f"in_channels {in_channels} and out_channels {out_channels}."
             )
-        if not isinstance(has_bias, bool):
-            raise TypeError(f"For '{who}', 'has_bias' should be a bool, but got {describe(has_bias)}.")
-        self.has_bias = has_bias
+        self.has_bias = check_bool(has_bias, "has_bias", who)
         self._make_parameters(weight_init, bias_init, dtype, who)
 
     def _make_parameters(self, weight_init, bias_init, dtype, who):

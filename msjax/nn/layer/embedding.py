@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax import ops
-from msjax.checks import check_bool, check_positive_int, check_type
+from msjax.checks import check_bool, check_one_of, check_positive_int, check_type
 from msjax.common import dtype as mstype
 from msjax.common.arrays import is_tracer
 from msjax.common.initializer import Normal, initializer
@@ -295,9 +295,7 @@ class EmbeddingLookup(Cell):
         who = type(self).__name__
         self.vocab_size = check_positive_int(vocab_size, "vocab_size", who)
         self.embedding_size = check_positive_int(embedding_size, "embedding_size", who)
-        if target not in ("CPU", "DEVICE"):
-            raise ValueError(f"For '{who}', 'target' should be 'CPU' or 'DEVICE', but got {target!r}.")
-        self.target = target
+        self.target = check_one_of(target, ("CPU", "DEVICE"), "target", who)
         self.sparse = check_bool(sparse, "sparse", who)
         if target == "CPU" and not sparse:
             raise ValueError(f"For '{who}', 'sparse' should be True with target 'CPU', but got False.")
@@ -384,11 +382,7 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
     ):
         super().__init__(vocab_size, embedding_size, param_init, target, slice_mode, None, max_norm, sparse, dtype)
         self.field_size = check_positive_int(field_size, "field_size", "MultiFieldEmbeddingLookup")
-        if operator not in ("SUM", "MEAN", "MAX"):
-            raise ValueError(
-                f"For 'MultiFieldEmbeddingLookup', 'operator' should be 'SUM', 'MEAN' or 'MAX', but got {operator!r}."
-            )
-        self.operator = operator
+        self.operator = check_one_of(operator, ("SUM", "MEAN", "MAX"), "operator", "MultiFieldEmbeddingLookup")
 
     def construct(self, input_indices: Tensor, input_values: Tensor, field_ids: Tensor) -> Tensor:
         who = "MultiFieldEmbeddingLookup"

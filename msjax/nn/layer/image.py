@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.checks import check_float, check_number, check_positive_int
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
@@ -105,11 +106,7 @@ class ChannelShuffle(Cell):
 
     def __init__(self, groups: int):
         super().__init__()
-        if isinstance(groups, bool) or not isinstance(groups, int):
-            raise TypeError(f"For 'ChannelShuffle', 'groups' should be an int, but got {describe(groups)}.")
-        if groups < 1:
-            raise ValueError(f"For 'ChannelShuffle', 'groups' should be positive, but got {groups}.")
-        self.groups = groups
+        self.groups = check_positive_int(groups, "groups", "ChannelShuffle")
 
     def construct(self, x: TensorLike) -> Tensor:
         return pixels.channel_shuffle(x, self.groups)
@@ -130,11 +127,7 @@ class CentralCrop(Cell):
 
     def __init__(self, central_fraction: float):
         super().__init__()
-        if not isinstance(central_fraction, float):
-            raise TypeError(f"For 'CentralCrop', 'central_fraction' should be a float, but got {describe(central_fraction)}.")
-        if not 0 < central_fraction <= 1:
-            raise ValueError(f"For 'CentralCrop', 'central_fraction' should be in (0, 1], but got {central_fraction}.")
-        self.central_fraction = central_fraction
+        self.central_fraction = check_float(central_fraction, "central_fraction", "CentralCrop", above=0, high=1)
 
     def construct(self, image: Tensor) -> Tensor:
         if image.ndim not in (3, 4):
@@ -205,10 +198,7 @@ class Unfold(Cell):
 
 
 def _checked(max_val, who):
-    if isinstance(max_val, bool) or not isinstance(max_val, (int, float)):
-        raise TypeError(f"For '{who}', 'max_val' should be a number, but got {describe(max_val)}.")
-    if max_val <= 0:
-        raise ValueError(f"For '{who}', 'max_val' should be positive, but got {max_val}.")
+    check_number(max_val, "max_val", who, above=0)
     return float(max_val)
 
 
@@ -248,15 +238,9 @@ class _Similarity(Cell):
     def _setup(self, max_val, filter_size, filter_sigma, k1, k2):
         who = type(self).__name__
         self.max_val = _checked(max_val, who)
-        if isinstance(filter_size, bool) or not isinstance(filter_size, int):
-            raise TypeError(f"For '{who}', 'filter_size' should be an int, but got {describe(filter_size)}.")
-        if filter_size < 1:
-            raise ValueError(f"For '{who}', 'filter_size' should be positive, but got {filter_size}.")
+        check_positive_int(filter_size, "filter_size", who)
         for name, value in (("filter_sigma", filter_sigma), ("k1", k1), ("k2", k2)):
-            if not isinstance(value, float):
-                raise TypeError(f"For '{who}', '{name}' should be a float, but got {describe(value)}.")
-            if value <= 0:
-                raise ValueError(f"For '{who}', '{name}' should be positive, but got {value}.")
+            check_float(value, name, who, above=0)
         self.filter_size = filter_size
         self.filter_sigma = filter_sigma
         self._c1, self._c2 = (k1 * self.max_val) ** 2, (k2 * self.max_val) ** 2

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.autograd.op import apply
-from msjax.checks import check_positive_int
+from msjax.checks import check_bool, check_float, check_number, check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
@@ -37,10 +37,7 @@ class _MovingNorm(Cell):
     def _setup(self, num_features, eps, momentum, affine, inits, dtype):
         who = type(self).__name__
         self.num_features = check_positive_int(num_features, "num_features", who)
-        if isinstance(momentum, bool) or not isinstance(momentum, (int, float)):
-            raise TypeError(f"For '{who}', 'momentum' should be a float, but got {describe(momentum)}.")
-        if not 0 <= momentum <= 1:
-            raise ValueError(f"For '{who}', 'momentum' should be in [0, 1], but got {momentum}.")
+        check_number(momentum, "momentum", who, low=0, high=1)
         self.eps = eps
         self.momentum = momentum
         gamma, beta, mean, variance = [initializer(init, num_features, dtype) for init in inits]
@@ -329,10 +326,8 @@ class GroupNorm(Cell):
         self.num_channels = check_positive_int(num_channels, "num_channels", "GroupNorm")
         if num_channels % num_groups:
             raise ValueError(f"For 'GroupNorm', 'num_groups' should divide 'num_channels', {num_channels}, but got {num_groups}.")
-        if isinstance(eps, bool) or not isinstance(eps, (int, float)):
-            raise TypeError(f"For 'GroupNorm', 'eps' should be a float, but got {describe(eps)}.")
-        if not isinstance(affine, bool):
-            raise TypeError(f"For 'GroupNorm', 'affine' should be a bool, but got {describe(affine)}.")
+        check_number(eps, "eps", "GroupNorm")
+        check_bool(affine, "affine", "GroupNorm")
         self.eps = eps
         self.gamma = Parameter(initializer(gamma_init, num_channels, dtype), name="gamma", requires_grad=affine)
         self.beta = Parameter(initializer(beta_init, num_channels, dtype), name="beta", requires_grad=affine)
@@ -354,10 +349,8 @@ class _InstanceNorm(_MovingNorm):
     ):  # fmt: skip
         super().__init__()
         who = type(self).__name__
-        if not isinstance(affine, bool):
-            raise TypeError(f"For '{who}', 'affine' should be a bool, but got {describe(affine)}.")
-        if not isinstance(momentum, float):
-            raise TypeError(f"For '{who}', 'momentum' should be a float, but got {describe(momentum)}.")
+        check_bool(affine, "affine", who)
+        check_float(momentum, "momentum", who)
         self._setup(num_features, eps, momentum, affine, (gamma_init, beta_init, "zeros", "ones"), dtype)
 
     def construct(self, x):

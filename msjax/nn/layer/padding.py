@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msjax.checks import check_number, check_one_of
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func.pads import pad_constant, pad_mirrored, widths_from_last
@@ -42,8 +43,7 @@ class Pad(Cell):
             raise TypeError(f"For 'Pad', 'paddings' should be a tuple of pairs, but got {describe(paddings)}.")
         if any(not isinstance(p, (tuple, list)) or len(p) != 2 for p in paddings):
             raise ValueError(f"For 'Pad', 'paddings' should hold a pair for each axis, but got {paddings}.")
-        if mode not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
-            raise ValueError(f"For 'Pad', 'mode' should be 'CONSTANT', 'REFLECT' or 'SYMMETRIC', but got {mode!r}.")
+        check_one_of(mode, ("CONSTANT", "REFLECT", "SYMMETRIC"), "mode", "Pad")
         self.paddings = paddings
         self.mode = mode
 
@@ -87,9 +87,7 @@ class _ConstantPad(_Around):
     def __init__(self, padding, value):
         super().__init__()
         self._setup(padding)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(f"For '{type(self).__name__}', 'value' should be a number, but got {describe(value)}.")
-        self.value = value
+        self.value = check_number(value, "value", type(self).__name__)
 
     def construct(self, x):
         return pad_constant(x, self.value, widths_from_last(self.padding, x.ndim, type(self).__name__))

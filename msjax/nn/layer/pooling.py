@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msjax.errors import describe
+from msjax.checks import check_bool, check_int, check_positive_int
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func import pooling as ops
@@ -57,9 +57,7 @@ class _Pool(Cell):
         if data_format != "NCHW":
             raise ValueError(f"For '{who}', 'data_format' should be 'NCHW', but got {data_format!r}.")
         self.format = data_format
-        if not isinstance(ceil_mode, bool):
-            raise TypeError(f"For '{who}', 'ceil_mode' should be a bool, but got {describe(ceil_mode)}.")
-        self.ceil_mode = ceil_mode
+        self.ceil_mode = check_bool(ceil_mode, "ceil_mode", who)
         self.padding = padding
         self._pads = tuple((p, p) for p in n_ints(padding, n, "padding", who, lowest=0))
 
@@ -124,8 +122,7 @@ class MaxPool1d(_MaxPool):
     ):  # fmt: skip
         super().__init__()
         for name, value in (("kernel_size", kernel_size), ("stride", stride)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"For 'MaxPool1d', '{name}' should be an int, but got {describe(value)}.")
+            check_int(value, name, "MaxPool1d")
         self._setup_max(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode)
 
 
@@ -217,8 +214,8 @@ class _AvgPool(_Pool):
         self._setup(kernel_size, stride, pad_mode, padding, ceil_mode, data_format)
         if self.pad_mode != "PAD" and any(p != (0, 0) for p in self._pads):
             raise ValueError(f"For '{who}', 'padding' should be 0 with pad_mode {pad_mode!r}, but got {padding}.")
-        if divisor is not None and (isinstance(divisor, bool) or not isinstance(divisor, int)):
-            raise TypeError(f"For '{who}', 'divisor_override' should be an int, but got {describe(divisor)}.")
+        if divisor is not None:
+            check_int(divisor, "divisor_override", who)
         if divisor is not None and divisor <= 0:
             raise ValueError(f"For '{who}', 'divisor_override' should be positive, but got {divisor}.")
         self.count_include_pad = count_include_pad
@@ -408,10 +405,7 @@ class _Adaptive1d(_Adaptive):
     def __init__(self, output_size):
         super().__init__(output_size)
         who = type(self).__name__
-        if isinstance(output_size, bool) or not isinstance(output_size, int):
-            raise TypeError(f"For '{who}', 'output_size' should be an int, but got {describe(output_size)}.")
-        if output_size <= 0:
-            raise ValueError(f"For '{who}', 'output_size' should be positive, but got {output_size}.")
+        check_positive_int(output_size, "output_size", who)
 
 
 class AdaptiveAvgPool1d(_Adaptive1d):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msjax import ops
 from msjax.autograd.op import apply
-from msjax.checks import check_bool, check_positive_int, check_type
+from msjax.checks import check_bool, check_one_of, check_positive_int, check_type
 from msjax.common import dtype as mstype
 from msjax.common.initializer import Uniform, initializer
 from msjax.common.parameter import Parameter, ParameterTuple
@@ -208,8 +208,7 @@ class RNN(_RNNBase):
         *,
         nonlinearity: str = "tanh",
     ):
-        if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"For 'RNN', 'nonlinearity' should be 'tanh' or 'relu', but got {nonlinearity!r}.")
+        check_one_of(nonlinearity, ("tanh", "relu"), "nonlinearity", "RNN")
         super().__init__(nonlinearity, input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
 
 
@@ -382,8 +381,7 @@ class RNNCell(_RNNCellBase):
     def __init__(
         self, input_size: int, hidden_size: int, has_bias: bool = True, nonlinearity: str = "tanh", dtype: Type = mstype.float32
     ):
-        if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(f"For 'RNNCell', 'nonlinearity' should be 'tanh' or 'relu', but got {nonlinearity!r}.")
+        check_one_of(nonlinearity, ("tanh", "relu"), "nonlinearity", "RNNCell")
         super().__init__(nonlinearity, input_size, hidden_size, has_bias, dtype)
         self.nonlinearity = nonlinearity
 

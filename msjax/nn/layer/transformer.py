@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msjax import ops
+from msjax.checks import check_one_of
 from msjax.common import dtype as mstype
 from msjax.common.initializer import XavierUniform, initializer
 from msjax.errors import describe
@@ -33,8 +34,7 @@ __all__ = [
 def _activation(activation, who):
     """The activation as a function or cell; ValueError if it is neither, nor a known name."""
     if isinstance(activation, str):
-        if activation not in ("relu", "gelu"):
-            raise ValueError(f"For '{who}', 'activation' should be 'relu' or 'gelu', but got {activation!r}.")
+        check_one_of(activation, ("relu", "gelu"), "activation", who)
         return getattr(ops, activation)
     if isinstance(activation, Cell) and not isinstance(activation, (ReLU, GELU)):
         raise ValueError(f"For '{who}', an 'activation' cell should be nn.ReLU or nn.GELU, but got {activation}.")

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.checks import check_type
+from msjax.checks import check_bool, check_float, check_number, check_one_of, check_type
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
@@ -51,11 +51,7 @@ class LossBase(Cell):
 
     def __init__(self, reduction: str = "mean"):
         super().__init__()
-        if not isinstance(reduction, str) or reduction not in ("mean", "sum", "none"):
-            raise ValueError(
-                f"For '{type(self).__name__}', 'reduction' should be 'mean', 'sum' or 'none', but got {describe(reduction)}."
-            )
-        self.reduction = reduction
+        self.reduction = check_one_of(reduction, ("mean", "sum", "none"), "reduction", type(self).__name__)
         self.reduce = reduction != "none"
         self.average = reduction == "mean"
 
@@ -72,12 +68,6 @@ class LossBase(Cell):
 
     def construct(self, logits: Tensor, labels: Tensor):
         raise NotImplementedError(f"{type(self).__name__} defines no 'construct'.")
-
-
-def _check_float(value, name, who):
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"For '{who}', '{name}' should be a number, but got {describe(value)}.")
-    return value
 
 
 def _check_weight(weight, who):
@@ -206,9 +196,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
 
     def __init__(self, sparse: bool = False, reduction: str = "none"):
         super().__init__(reduction)
-        if not isinstance(sparse, bool):
-            raise TypeError(f"For 'SoftmaxCrossEntropyWithLogits', 'sparse' should be a bool, but got {describe(sparse)}.")
-        self.sparse = sparse
+        self.sparse = check_bool(sparse, "sparse", "SoftmaxCrossEntropyWithLogits")
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return classification.softmax_cross_entropy(logits, labels, self.sparse, self.reduction)
@@ -317,9 +305,7 @@ class MultiMarginLoss(LossBase):
 
     def __init__(self, p: int = 1, margin: float = 1.0, reduction: str = "mean", weight: Tensor | None = None):
         super().__init__(reduction)
-        if p not in (1, 2):
-            raise ValueError(f"For 'MultiMarginLoss', 'p' should be 1 or 2, but got {p}.")
-        self.p = p
+        self.p = check_one_of(p, (1, 2), "p", "MultiMarginLoss")
         self.margin = check_type(margin, float, "margin", "MultiMarginLoss")
         self.weight = weight
 
@@ -559,10 +545,7 @@ class GaussianNLLLoss(LossBase):
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
         super().__init__(reduction)
-        if not isinstance(eps, float):
-            raise TypeError(f"For 'GaussianNLLLoss', 'eps' should be a float, but got {describe(eps)}.")
-        if eps <= 0:
-            raise ValueError(f"For 'GaussianNLLLoss', 'eps' should be positive, but got {eps}.")
+        check_float(eps, "eps", "GaussianNLLLoss", above=0)
         self.full = full
         self.eps = eps
 
@@ -599,7 +582,7 @@ class HingeEmbeddingLoss(LossBase):
 
     def __init__(self, margin: float = 1.0, reduction: str = "mean"):
         super().__init__(reduction)
-        self.margin = _check_float(margin, "margin", "HingeEmbeddingLoss")
+        self.margin = check_number(margin, "margin", "HingeEmbeddingLoss")
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return ops.hinge_embedding_loss(logits, labels, self.margin, self.reduction)
@@ -615,11 +598,7 @@ class CosineEmbeddingLoss(LossBase):
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean"):
         super().__init__(reduction)
-        if not isinstance(margin, float):
-            raise TypeError(f"For 'CosineEmbeddingLoss', 'margin' should be a float, but got {describe(margin)}.")
-        if not -1 <= margin <= 1:
-            raise ValueError(f"For 'CosineEmbeddingLoss', 'margin' should be in [-1, 1], but got {margin}.")
-        self.margin = margin
+        self.margin = check_float(margin, "margin", "CosineEmbeddingLoss", low=-1, high=1)
 
     def construct(self, logits_x1: Tensor, logits_x2: Tensor, labels: Tensor) -> Tensor:
         return ops.cosine_embedding_loss(logits_x1, logits_x2, labels, self.margin, self.reduction)
@@ -677,8 +656,7 @@ class TripletMarginWithDistanceLoss(LossBase):
         margin: float = 1.0,
     ):
         super().__init__(reduction)
-        if not isinstance(swap, bool):
-            raise TypeError(f"For 'TripletMarginWithDistanceLoss', 'swap' should be a bool, but got {describe(swap)}.")
+        check_bool(swap, "swap", "TripletMarginWithDistanceLoss")
         check_type(margin, float, "margin", "TripletMarginWithDistanceLoss")
         self.distance_function = _euclidean if distance_function is None else distance_function
         self.swap = swap

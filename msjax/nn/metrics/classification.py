@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from msjax.checks import check_bool, check_positive_int
 from msjax.errors import describe
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
@@ -122,8 +123,7 @@ class _ByClass(_Classification):
     def _evaluated(self, top, below, average):
         if not self._class_num:
             raise self._nothing()
-        if not isinstance(average, bool):
-            raise TypeError(f"For '{type(self).__name__}.eval', 'average' should be a bool, but got {describe(average)}.")
+        check_bool(average, "average", f"{type(self).__name__}.eval")
         result = np.divide(top, below, out=np.zeros(len(top)), where=below != 0)
         return float(result.mean()) if average else result
 
@@ -191,11 +191,7 @@ class TopKCategoricalAccuracy(Metric):
 
     def __init__(self, k: int):
         super().__init__()
-        if isinstance(k, bool) or not isinstance(k, int):
-            raise TypeError(f"For 'TopKCategoricalAccuracy', 'k' should be an int, but got {describe(k)}.")
-        if k < 1:
-            raise ValueError(f"For 'TopKCategoricalAccuracy', 'k' should be at least 1, but got {k}.")
-        self.k = k
+        self.k = check_positive_int(k, "k", "TopKCategoricalAccuracy")
         self.clear()
 
     def clear(self) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.errors import describe
+from msjax.checks import check_bool, check_float, check_int, check_one_of
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
 __all__ = ["ConfusionMatrix", "ConfusionMatrixMetric"]
@@ -24,14 +24,9 @@ class ConfusionMatrix(Metric):
 
     def __init__(self, num_classes: int, normalize: str = "no_norm", threshold: float = 0.5):
         super().__init__()
-        if isinstance(num_classes, bool) or not isinstance(num_classes, int):
-            raise TypeError(f"For 'ConfusionMatrix', 'num_classes' should be an int, but got {describe(num_classes)}.")
-        if normalize not in ("no_norm", "target", "prediction", "all"):
-            raise ValueError(
-                f"For 'ConfusionMatrix', 'normalize' should be 'no_norm', 'target', 'prediction' or 'all', but got {normalize!r}."
-            )
-        if not isinstance(threshold, float):
-            raise TypeError(f"For 'ConfusionMatrix', 'threshold' should be a float, but got {describe(threshold)}.")
+        check_int(num_classes, "num_classes", "ConfusionMatrix")
+        check_one_of(normalize, ("no_norm", "target", "prediction", "all"), "normalize", "ConfusionMatrix")
+        check_float(threshold, "threshold", "ConfusionMatrix")
         self.num_classes, self.normalize, self.threshold = num_classes, normalize, threshold
         self.clear()
 
@@ -154,8 +149,7 @@ class ConfusionMatrixMetric(Metric):
     ):
         super().__init__()
         for name, value in (("skip_channel", skip_channel), ("calculation_method", calculation_method)):
-            if not isinstance(value, bool):
-                raise TypeError(f"For 'ConfusionMatrixMetric', '{name}' should be a bool, but got {describe(value)}.")
+            check_bool(value, name, "ConfusionMatrixMetric")
         measure = _NAMES.get(str(metric_name).replace("_", " ").strip().lower())
         if measure is None:
             raise ValueError(f"For 'ConfusionMatrixMetric', there is no measure {metric_name!r}; there are {', '.join(_NAMES)}.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from msjax.checks import check_bool, check_int
 from msjax.errors import describe
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 from msjax.typing import ArrayLike
@@ -24,8 +25,8 @@ class ROC(Metric):
     def __init__(self, class_num: int | None = None, pos_label: int | None = None):
         super().__init__()
         for name, value in (("class_num", class_num), ("pos_label", pos_label)):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-                raise TypeError(f"For 'ROC', '{name}' should be an int, but got {describe(value)}.")
+            if value is not None:
+                check_int(value, name, "ROC")
         self.class_num = class_num
         self.pos_label = pos_label
         self.clear()
@@ -91,8 +92,7 @@ def auc(x: ArrayLike, y: ArrayLike, reorder: bool = False) -> float:
     for name, value in (("x", x), ("y", y)):
         if not isinstance(value, (np.ndarray, list)):
             raise TypeError(f"For 'auc', '{name}' should be an array or list, but got {describe(value)}.")
-    if not isinstance(reorder, bool):
-        raise TypeError(f"For 'auc', 'reorder' should be a bool, but got {describe(reorder)}.")
+    check_bool(reorder, "reorder", "auc")
     x, y = np.asarray(x, np.float64).ravel(), np.asarray(y, np.float64).ravel()
     if x.size != y.size or x.size < 2:
         raise ValueError(f"For 'auc', 'x' and 'y' should have one length of at least 2, but got {x.size} and {y.size}.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.errors import describe
+from msjax.checks import check_int
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
 __all__ = ["Loss", "MAE", "MSE", "Perplexity"]
@@ -89,8 +89,8 @@ class Perplexity(Metric):
 
     def __init__(self, ignore_label: int | None = None):
         super().__init__()
-        if ignore_label is not None and (isinstance(ignore_label, bool) or not isinstance(ignore_label, int)):
-            raise TypeError(f"For 'Perplexity', 'ignore_label' should be an int, but got {describe(ignore_label)}.")
+        if ignore_label is not None:
+            check_int(ignore_label, "ignore_label", "Perplexity")
         self.ignore_label = ignore_label
         self.clear()
 

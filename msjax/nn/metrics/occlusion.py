@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from msjax.checks import check_float, check_int
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
@@ -26,11 +27,9 @@ class OcclusionSensitivity(Metric):
 
     def __init__(self, pad_val: float = 0.0, margin: int = 2, n_batch: int = 128, b_box: Sequence[Any] | None = None):
         super().__init__()
-        if not isinstance(pad_val, float):
-            raise TypeError(f"For 'OcclusionSensitivity', 'pad_val' should be a float, but got {describe(pad_val)}.")
+        check_float(pad_val, "pad_val", "OcclusionSensitivity")
         for name, value in (("margin", margin), ("n_batch", n_batch)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"For 'OcclusionSensitivity', '{name}' should be an int, but got {describe(value)}.")
+            check_int(value, name, "OcclusionSensitivity")
         self.pad_val, self.margin, self.n_batch, self.b_box = pad_val, margin, n_batch, b_box
         self.clear()
 

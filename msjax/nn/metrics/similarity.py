@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from msjax.checks import check_bool
 from msjax.errors import describe
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
@@ -65,8 +66,7 @@ class CosineSimilarity(Metric):
         ):  # fmt: skip
             if value not in known:
                 raise ValueError(f"For 'CosineSimilarity', '{name}' should be one of {', '.join(known)}, but got {value!r}.")
-        if not isinstance(zero_diagonal, bool):
-            raise TypeError(f"For 'CosineSimilarity', 'zero_diagonal' should be a bool, but got {describe(zero_diagonal)}.")
+        check_bool(zero_diagonal, "zero_diagonal", "CosineSimilarity")
         self.similarity, self.reduction, self.zero_diagonal = similarity, reduction, zero_diagonal
         self.clear()
 
@@ -106,8 +106,7 @@ class BleuScore(Metric):
         super().__init__()
         if isinstance(n_gram, bool) or not isinstance(n_gram, int) or not 1 <= n_gram <= 4:
             raise ValueError(f"For 'BleuScore', 'n_gram' should be an int from 1 to 4, but got {describe(n_gram)}.")
-        if not isinstance(smooth, bool):
-            raise TypeError(f"For 'BleuScore', 'smooth' should be a bool, but got {describe(smooth)}.")
+        check_bool(smooth, "smooth", "BleuScore")
         self.n_gram, self.smooth = n_gram, smooth
         self.clear()
 

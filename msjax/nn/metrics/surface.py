@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from msjax.checks import check_bool
 from msjax.errors import describe
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
@@ -77,8 +78,7 @@ class HausdorffDistance(_Surface):
         self, distance_metric: str = "euclidean", percentile: float | None = None, directed: bool = False, crop: bool = True
     ):
         for name, value in (("directed", directed), ("crop", crop)):
-            if not isinstance(value, bool):
-                raise TypeError(f"For 'HausdorffDistance', '{name}' should be a bool, but got {describe(value)}.")
+            check_bool(value, name, "HausdorffDistance")
         if percentile is not None and not (isinstance(percentile, (int, float)) and 0 <= percentile <= 100):
             raise ValueError(f"For 'HausdorffDistance', 'percentile' should be from 0 to 100, but got {describe(percentile)}.")
         self.percentile, self.directed, self.crop = percentile, directed, crop
@@ -103,9 +103,7 @@ class MeanSurfaceDistance(_Surface):
     """
 
     def __init__(self, symmetric: bool = False, distance_metric: str = "euclidean"):
-        if not isinstance(symmetric, bool):
-            raise TypeError(f"For '{type(self).__name__}', 'symmetric' should be a bool, but got {describe(symmetric)}.")
-        self.symmetric = symmetric
+        self.symmetric = check_bool(symmetric, "symmetric", type(self).__name__)
         super().__init__(distance_metric)
 
     def eval(self) -> float:

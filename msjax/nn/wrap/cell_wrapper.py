@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.autograd.grad import GradOperation, value_and_grad
+from msjax.checks import check_bool
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
@@ -75,8 +76,7 @@ class WithEvalCell(Cell):
 
     def __init__(self, network: Cell, loss_fn: Cell, add_cast_fp32: bool = False):
         super().__init__(auto_prefix=False)
-        if not isinstance(add_cast_fp32, bool):
-            raise TypeError(f"For 'WithEvalCell', 'add_cast_fp32' should be a bool, but got {describe(add_cast_fp32)}.")
+        check_bool(add_cast_fp32, "add_cast_fp32", "WithEvalCell")
         self._network = network
         self._loss_fn = loss_fn
         self.add_cast_fp32 = add_cast_fp32
@@ -151,8 +151,7 @@ class ForwardValueAndGrad(Cell):
         if not isinstance(network, (Cell, types.FunctionType, types.MethodType)):
             raise TypeError(f"For 'ForwardValueAndGrad', 'network' should be a Cell or function, but got {describe(network)}.")
         for name, flag in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
-            if not isinstance(flag, bool):
-                raise TypeError(f"For 'ForwardValueAndGrad', '{name}' should be a bool, but got {describe(flag)}.")
+            check_bool(flag, name, "ForwardValueAndGrad")
         if get_by_list and weights is None and not isinstance(network, Cell):
             raise TypeError("For 'ForwardValueAndGrad', get_by_list=True needs 'weights' unless the network is a Cell.")
         self.network = network

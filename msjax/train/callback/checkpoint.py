@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from msjax.checks import check_int
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
@@ -58,8 +59,8 @@ class CheckpointConfig:
             "keep_checkpoint_per_n_minutes": keep_checkpoint_per_n_minutes,
         }
         for name, value in numbers.items():
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-                raise TypeError(f"For '{who}', '{name}' should be an int, but got {describe(value)}.")
+            if value is not None:
+                check_int(value, name, who)
             if value is not None and value < 0:
                 raise ValueError(f"For '{who}', '{name}' should not be negative, but got {value}.")
         if not any(numbers.values()):

@@ -7,19 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from msjax.errors import describe
+from msjax.checks import check_bool, check_int
 from msjax.train.callback.callback import Callback, loss_of
 
 if TYPE_CHECKING:
     from msjax.train.callback.callback import RunContext
-
-
-def _not_negative(value, name, who):
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"For '{who}', '{name}' should be an int, but got {describe(value)}.")
-    if value < 0:
-        raise ValueError(f"For '{who}', '{name}' should not be negative, but got {value}.")
-    return value
 
 
 class LossMonitor(Callback):
@@ -35,7 +27,7 @@ class LossMonitor(Callback):
 
     def __init__(self, per_print_times: int = 1):
         super().__init__()
-        self._per_print_times = _not_negative(per_print_times, "per_print_times", "LossMonitor")
+        self._per_print_times = check_int(per_print_times, "per_print_times", "LossMonitor", low=0)
         self._last_print_time = 0
 
     def on_train_begin(self, run_context: RunContext) -> None:
@@ -70,10 +62,9 @@ class TimeMonitor(Callback):
 
     def __init__(self, data_size: int | None = None, data_time: bool = False):
         super().__init__()
-        if data_size is not None and _not_negative(data_size, "data_size", "TimeMonitor") == 0:
+        if data_size is not None and check_int(data_size, "data_size", "TimeMonitor", low=0) == 0:
             raise ValueError("For 'TimeMonitor', 'data_size' should be positive, but got 0.")
-        if not isinstance(data_time, bool):
-            raise TypeError(f"For 'TimeMonitor', 'data_time' should be a bool, but got {describe(data_time)}.")
+        check_bool(data_time, "data_time", "TimeMonitor")
         self.data_size, self.data_time = data_size, data_time
         self._start = self._last = time.perf_counter()
         self._steps = 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from msjax.checks import check_bool, check_one_of, check_str
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
@@ -24,17 +25,14 @@ class _Watching(Callback):
     def __init__(self, monitor, min_delta, patience, verbose, mode):
         super().__init__()
         who = type(self).__name__
-        if not isinstance(monitor, str):
-            raise TypeError(f"For '{who}', 'monitor' should be a str, but got {describe(monitor)}.")
-        if mode not in ("auto", "min", "max"):
-            raise ValueError(f"For '{who}', 'mode' should be 'auto', 'min' or 'max', but got {mode!r}.")
+        check_str(monitor, "monitor", who)
+        check_one_of(mode, ("auto", "min", "max"), "mode", who)
         for name, value, kind in (("min_delta", min_delta, (int, float)), ("patience", patience, int)):
             if isinstance(value, bool) or not isinstance(value, kind):
                 raise TypeError(f"For '{who}', '{name}' should be a number, but got {describe(value)}.")
         if patience < 0:
             raise ValueError(f"For '{who}', 'patience' should not be negative, but got {patience}.")
-        if not isinstance(verbose, bool):
-            raise TypeError(f"For '{who}', 'verbose' should be a bool, but got {describe(verbose)}.")
+        check_bool(verbose, "verbose", who)
         self.monitor, self.min_delta, self.patience, self.verbose, self.mode = monitor, abs(min_delta), patience, verbose, mode
         more = mode == "max" or (mode == "auto" and "acc" in monitor)
         self._sign = 1 if more else -1
@@ -83,10 +81,7 @@ class EarlyStopping(_Watching):
         super().__init__(monitor, min_delta, patience, verbose, mode)
         if baseline is not None and not isinstance(baseline, (int, float)):
             raise TypeError(f"For 'EarlyStopping', 'baseline' should be a number, but got {describe(baseline)}.")
-        if not isinstance(restore_best_weights, bool):
-            raise TypeError(
-                f"For 'EarlyStopping', 'restore_best_weights' should be a bool, but got {describe(restore_best_weights)}."
-            )
+        check_bool(restore_best_weights, "restore_best_weights", "EarlyStopping")
         self.baseline, self.restore_best_weights = baseline, restore_best_weights
         self.stopped_epoch = 0
         self.best_weights = None
