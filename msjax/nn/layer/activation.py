@@ -11,19 +11,18 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
+from msjax.nn.layer.softmax import LogSoftmax, Softmax, Softmax2d, Softmin
 from msjax.ops.function.math_func import elementary
 from msjax.ops.function.nn_func import activations as ops
-from msjax.ops.function.nn_func import softmaxes
 from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
 
-
 __all__ = [
-    "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LeakyReLU", "LogSigmoid",
-    "LogSoftmax", "LogSoftmaxExt", "Mish", "PReLU", "PReLUExt", "RReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid",
-    "SoftShrink", "Softmax", "Softmax2d", "Softmin", "Softsign", "Tanh", "Tanhshrink", "Threshold", "get_activation",
+    "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LeakyReLU", "LogSigmoid", "Mish",
+    "PReLU", "PReLUExt", "RReLU", "ReLU", "ReLU6", "SeLU", "SiLU", "Sigmoid", "SoftShrink", "Softsign", "Tanh", "Tanhshrink",
+    "Threshold", "get_activation",
 ]  # fmt: skip
 
 
@@ -117,87 +116,6 @@ class Softsign(Cell):
 
     def construct(self, x: TensorLike) -> Tensor:
         return ops.softsign(x)
-
-
-class Softmax(Cell):
-    """exp(x) / sum(exp(x)) along an axis.
-
-    Args:
-        axis (int or tuple): the axis. Default: -1.
-
-    Raises:
-        TypeError: `axis` is neither an int nor a tuple.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.Softmax()(ms.Tensor([0.0, 0.0])))
-        [0.5 0.5]
-    """
-
-    def __init__(self, axis: int | tuple[int, ...] = -1):
-        super().__init__()
-        if isinstance(axis, bool) or not isinstance(axis, (int, tuple, list)):
-            raise TypeError(f"For 'Softmax', 'axis' should be an int or a tuple, but got {describe(axis)}.")
-        self.axis = axis
-
-    def construct(self, input: Tensor) -> Tensor:
-        return softmaxes.softmax(input, self.axis)
-
-
-class Softmax2d(Cell):
-    """Softmax over the channels of an input (N, C, H, W) or (C, H, W)."""
-
-    def construct(self, x: TensorLike) -> Tensor:
-        if x.ndim not in (3, 4):
-            raise ValueError(f"For 'Softmax2d', the input should have 3 or 4 axes, but its shape is {x.shape}.")
-        return softmaxes.softmax(x, -3)
-
-
-class Softmin(Cell):
-    """exp(-x) / sum(exp(-x)) along an axis.
-
-    Args:
-        axis (int): the axis. Default: -1.
-    """
-
-    def __init__(self, axis: int = -1):
-        super().__init__()
-        self.axis = axis
-
-    def construct(self, x: TensorLike) -> Tensor:
-        return softmaxes.softmin(x, self.axis)
-
-
-class LogSoftmax(Cell):
-    """log(softmax(x)) along an axis.
-
-    Args:
-        axis (int): the axis. Default: -1.
-    """
-
-    def __init__(self, axis: int = -1):
-        super().__init__()
-        self.axis = axis
-
-    def construct(self, x: TensorLike) -> Tensor:
-        return softmaxes.log_softmax(x, self.axis)
-
-
-class LogSoftmaxExt(Cell):
-    """log(softmax(x)) along an axis.
-
-    Args:
-        dim (int, optional): the axis; by default 0 for inputs of 0, 1 or 3 axes, 1 for others.
-    """
-
-    def __init__(self, dim: int | None = None):
-        super().__init__()
-        self.dim = dim
-
-    def construct(self, x: TensorLike) -> Tensor:
-        dim = self.dim if self.dim is not None else 0 if x.ndim in (0, 1, 3) else 1
-        return softmaxes.log_softmax(x, dim)
 
 
 class GELU(Cell):
@@ -450,32 +368,12 @@ class Threshold(Cell):
 
 
 ACTIVATIONS = {
-    "softmin": Softmin,
-    "softmax": Softmax,
-    "softmax2d": Softmax2d,
-    "logsoftmax": LogSoftmax,
-    "relu": ReLU,
-    "relu6": ReLU6,
-    "rrelu": RReLU,
-    "silu": SiLU,
-    "tanh": Tanh,
-    "tanhshrink": Tanhshrink,
-    "hardtanh": Hardtanh,
-    "gelu": GELU,
-    "fast_gelu": FastGelu,
-    "elu": ELU,
-    "sigmoid": Sigmoid,
-    "softsign": Softsign,
-    "prelu": PReLU,
-    "leakyrelu": LeakyReLU,
-    "hswish": HSwish,
-    "hsigmoid": HSigmoid,
-    "logsigmoid": LogSigmoid,
-    "softshrink": SoftShrink,
-    "hshrink": HShrink,
-    "threshold": Threshold,
+    "softmin": Softmin, "softmax": Softmax, "softmax2d": Softmax2d, "logsoftmax": LogSoftmax, "relu": ReLU, "relu6": ReLU6,
+    "rrelu": RReLU, "silu": SiLU, "tanh": Tanh, "tanhshrink": Tanhshrink, "hardtanh": Hardtanh, "gelu": GELU, "fast_gelu":
+    FastGelu, "elu": ELU, "sigmoid": Sigmoid, "softsign": Softsign, "prelu": PReLU, "leakyrelu": LeakyReLU, "hswish": HSwish,
+    "hsigmoid": HSigmoid, "logsigmoid": LogSigmoid, "softshrink": SoftShrink, "hshrink": HShrink, "threshold": Threshold,
     "mish": Mish,
-}
+}  # fmt: skip
 
 
 def get_activation(name: str, prim_name: str | None = None) -> Cell | None:

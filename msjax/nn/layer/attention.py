@@ -14,8 +14,8 @@ from msjax.common.initializer import XavierNormal, XavierUniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.basic import Dense
 from msjax.nn.layer.checks import check_tensor
+from msjax.nn.layer.dense import Dense
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type

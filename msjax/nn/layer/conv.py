@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msjax.autograd.op import apply
 from msjax.checks import check_bool, check_positive_int, check_str
@@ -14,10 +13,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.activation import LeakyReLU, get_activation
-from msjax.nn.layer.basic import Dense
-from msjax.nn.layer.normalization import BatchNorm1d, BatchNorm2d
-from msjax.nn.layer.primitive_attributes import PrimitiveAttribute
+from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func.convolution import CONV, CONV_1D, CONV_TRANSPOSE, CONV_TRANSPOSE_1D, conv_pads, transposed_layout
 from msjax.ops.function.nn_func.sliding import n_ints, out_sizes
 from msjax.ops.operations import nn_ops
@@ -26,10 +22,8 @@ from msjax.typing import InitLike
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
 
+__all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose", "Conv3d", "Conv3dTranspose"]
 
-__all__ = [
-    "Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dBnAct", "Conv2dTranspose", "Conv3d", "Conv3dTranspose", "DenseBnAct",
-]  # fmt: skip
 
 _FORMATS = {1: "NCHW", 2: "NCHW", 3: "NCDHW"}
 
@@ -390,97 +384,3 @@ class Conv3dTranspose(_Conv):
             in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
             bias_init, data_format, dtype, output_padding,
         )  # fmt: skip
-
-
-def _activation(activation, alpha):
-    if activation == "leakyrelu":
-        return LeakyReLU(alpha)
-    return get_activation(activation) if isinstance(activation, str) else activation
-
-
-class _BnAct(Cell):
-    """A layer, made by a subclass, then batch normalization and an activation, each where wanted."""
-
-    def _follow_with(self, norm, activation, alpha, after_fake):
-        self.has_bn = norm is not None
-        if self.has_bn:
-            self.batchnorm = norm
-        self.after_fake = after_fake
-        self.has_act = activation is not None
-        self.activation = _activation(activation, alpha)
-
-    def _followed(self, x):
-        if self.has_bn:
-            x = self.batchnorm(x)
-        return self.activation(x) if self.has_act else x
-
-
-class Conv2dBnAct(_BnAct):
-    """A 2-D convolution, then batch normalization and an activation, each where wanted.
-
-    Args:
-        in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
-            bias_init: as of `Conv2d`.
-        has_bn (bool): whether there is a batch normalization. Default: False.
-        momentum (float): of the batch normalization. Default: 0.997.
-        eps (float): of the batch normalization. Default: 1e-5.
-        activation (str, Cell or Primitive, optional): Default: None.
-        alpha (float): the slope of the activation "leakyrelu". Default: 0.2.
-        after_fake (bool): kept for MindSpore's programs, without effect.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> nn.Conv2dBnAct(3, 8, 3, has_bn=True, activation="relu")(ms.ops.ones((1, 3, 5, 5))).shape
-        (1, 8, 5, 5)
-    """
-
-    def __init__(
-        self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
-        pad_mode: str = "same", padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, group: int = 1,
-        has_bias: bool = False, weight_init: InitLike = "normal", bias_init: InitLike = "zeros", has_bn: bool = False,
-        momentum: float = 0.997, eps: float = 1e-5, activation: str | Cell | Callable[..., Any] | None = None,
-        alpha: float = 0.2, after_fake: bool = True,
-    ):  # fmt: skip
-        super().__init__()
-        self.conv = Conv2d(
-            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init, bias_init
-        )
-        check_bool(has_bn, "has_bn", "Conv2dBnAct")
-        self._follow_with(BatchNorm2d(out_channels, eps, momentum) if has_bn else None, activation, alpha, after_fake)
-
-    def construct(self, x: Tensor) -> Tensor:
-        return self._followed(self.conv(x))
-
-
-class DenseBnAct(_BnAct):
-    """A fully connected layer, then batch normalization and an activation, each where wanted.
-
-    Args:
-        in_channels, out_channels, weight_init, bias_init, has_bias: as of `Dense`.
-        has_bn (bool): whether there is a batch normalization. Default: False.
-        momentum (float): of the batch normalization. Default: 0.9.
-        eps (float): of the batch normalization. Default: 1e-5.
-        activation (str, Cell or Primitive, optional): Default: None.
-        alpha (float): the slope of the activation "leakyrelu". Default: 0.2.
-        after_fake (bool): kept for MindSpore's programs, without effect.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> nn.DenseBnAct(4, 3, has_bn=True, activation="relu")(ms.ops.ones((2, 4))).shape
-        (2, 3)
-    """
-
-    def __init__(
-        self, in_channels: int, out_channels: int, weight_init: InitLike = "normal", bias_init: InitLike = "zeros",
-        has_bias: bool = True, has_bn: bool = False, momentum: float = 0.9, eps: float = 1e-5,
-        activation: str | Cell | Callable[..., Any] | None = None, alpha: float = 0.2, after_fake: bool = True,
-    ):  # fmt: skip
-        super().__init__()
-        self.dense = Dense(in_channels, out_channels, weight_init, bias_init, has_bias)
-        check_bool(has_bn, "has_bn", "DenseBnAct")
-        self._follow_with(BatchNorm1d(out_channels, eps, momentum) if has_bn else None, activation, alpha, after_fake)
-
-    def construct(self, x: Tensor) -> Tensor:
-        return self._followed(self.dense(x))

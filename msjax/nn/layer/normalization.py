@@ -12,7 +12,7 @@ from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.primitive_attributes import PrimitiveAttribute
+from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func import normalization as ops
 from msjax.ops.operations import nn_ops

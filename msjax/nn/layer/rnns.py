@@ -6,64 +6,46 @@ import math
 from typing import TYPE_CHECKING
 
 from msjax import ops
-from msjax.autograd.op import apply
-from msjax.checks import check_bool, check_one_of, check_positive_int, check_type
+from msjax.checks import check_bool, check_float, check_one_of, check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.initializer import Uniform, initializer
 from msjax.common.parameter import Parameter, ParameterTuple
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.dropout import Dropout
-from msjax.nn.layer.recurrence import CELL_OPS, RECURRENCES, STEPS
+from msjax.nn.layer.rnn_cells import _KINDS, RECURRENCES, STEPS, _check_state
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
-    from msjax.common.tensor import Tensor
 
-
-__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell"]
-
-_KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-
-
-def _check_state(state, name, who):
-    """The tuple of the Tensors of an LSTM's state."""
-    if not isinstance(state, tuple):
-        raise TypeError(f"For '{who}', '{name}' should be a tuple of two Tensors, but got {describe(state)}.")
-    if len(state) != 2:
-        raise TypeError(f"For '{who}', '{name}' should be a tuple of two Tensors, but has {len(state)} elements.")
-    for part in state:
-        check_tensor(part, name, who)
-    return state
+__all__ = ["GRU", "LSTM", "RNN"]
 
 
 class _RNNBase(Cell):
-    """What RNN, GRU and LSTM share; `kind` is the recurrence."""
+    """What RNN, GRU and LSTM share; `_kind` is the recurrence."""
+
+    _kind: str
 
     def __init__(
         self,
-        kind,
-        input_size,
-        hidden_size,
-        num_layers=1,
-        has_bias=True,
-        batch_first=False,
-        dropout=0.0,
-        bidirectional=False,
-        dtype=mstype.float32,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        has_bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dtype: Any = mstype.float32,
     ):
         super().__init__()
-        who = type(self).__name__
+        who, kind = type(self).__name__, self._kind
         self.input_size = check_positive_int(input_size, "input_size", who)
         self.hidden_size = check_positive_int(hidden_size, "hidden_size", who)
         self.num_layers = check_positive_int(num_layers, "num_layers", who)
         self.has_bias = check_bool(has_bias, "has_bias", who)
         self.batch_first = check_bool(batch_first, "batch_first", who)
         self.bidirectional = check_bool(bidirectional, "bidirectional", who)
-        self.dropout = check_type(dropout, float, "dropout", who)
-        if not 0 <= dropout < 1:
-            raise ValueError(f"For '{who}', 'dropout' should be in [0, 1), but got {dropout}.")
+        self.dropout = check_float(dropout, "dropout", who, low=0, below=1)
         self.is_lstm = kind == "lstm"
         self.rnn = RECURRENCES[kind]()
         self.dropout_op = Dropout(p=dropout)
@@ -208,8 +190,9 @@ class RNN(_RNNBase):
         *,
         nonlinearity: str = "tanh",
     ):
-        check_one_of(nonlinearity, ("tanh", "relu"), "nonlinearity", "RNN")
-        super().__init__(nonlinearity, input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
+        # The base class reads it; it must be there before a Cell's attributes can be set.
+        self.__dict__["_kind"] = check_one_of(nonlinearity, ("tanh", "relu"), "nonlinearity", "RNN")
+        super().__init__(input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
 
 
 class GRU(_RNNBase):
@@ -249,18 +232,7 @@ class GRU(_RNNBase):
         ((2, 5, 6), (2, 2, 3))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        has_bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        dtype: Type = mstype.float32,
-    ):
-        super().__init__("gru", input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
+    _kind = "gru"
 
 
 class LSTM(_RNNBase):
@@ -301,160 +273,4 @@ class LSTM(_RNNBase):
         ((5, 2, 3), (1, 2, 3), (1, 2, 3))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        has_bias: bool = True,
-        batch_first: bool = False,
-        dropout: float = 0.0,
-        bidirectional: bool = False,
-        dtype: Type = mstype.float32,
-    ):
-        super().__init__("lstm", input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
-
-
-class _RNNCellBase(Cell):
-    """What RNNCell, GRUCell and LSTMCell share."""
-
-    def __init__(self, kind, input_size, hidden_size, has_bias, dtype):
-        super().__init__()
-        who = type(self).__name__
-        self.input_size = check_positive_int(input_size, "input_size", who)
-        self.hidden_size = check_positive_int(hidden_size, "hidden_size", who)
-        self.has_bias = check_bool(has_bias, "has_bias", who)
-        self._kind = kind
-        rows, bound = STEPS[kind][1] * hidden_size, Uniform(1 / math.sqrt(hidden_size))
-        self.weight_ih = Parameter(initializer(bound, (rows, input_size), dtype), name="weight_ih")
-        self.weight_hh = Parameter(initializer(bound, (rows, hidden_size), dtype), name="weight_hh")
-        self.bias_ih = Parameter(initializer(bound, (rows,), dtype), name="bias_ih") if has_bias else None
-        self.bias_hh = Parameter(initializer(bound, (rows,), dtype), name="bias_hh") if has_bias else None
-
-    def _advance(self, x, h, c=None):
-        who = type(self).__name__
-        check_tensor(x, "x", who)
-        shapes = ((x, "x", self.input_size), (h, "hx", self.hidden_size), (c, "hx", self.hidden_size))
-        for value, name, size in shapes:
-            if value is None:
-                continue
-            if value.ndim != 2 or value.shape[1] != size or value.shape[0] != x.shape[0]:
-                raise ValueError(
-                    f"For '{who}', '{name}' should have shape ({x.shape[0] if x.ndim else 'batch'}, {size}), but its shape is {value.shape}."
-                )
-            if value.dtype != self.weight_ih.dtype:
-                raise TypeError(
-                    f"For '{who}', '{name}' should have the dtype of the weights, {self.weight_ih.dtype}, but its dtype is {value.dtype}."
-                )
-        return apply(CELL_OPS[self._kind], (x, h, c, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh), (self._kind,))
-
-
-class RNNCell(_RNNCellBase):
-    """One step of a recurrent network: tanh(x @ weight_ih.T + bias_ih + hx @ weight_hh.T + bias_hh).
-
-    Args:
-        input_size (int): the features of the input.
-        hidden_size (int): the features of the state.
-        has_bias (bool): whether there are biases. Default: True.
-        nonlinearity (str): "tanh" or "relu". Default: "tanh".
-        dtype (ms.dtype): of the Parameters. Default: ms.float32.
-
-    Inputs:
-        - **x** (Tensor) - of shape (batch, input_size).
-        - **hx** (Tensor) - of shape (batch, hidden_size).
-
-    Outputs:
-        Tensor, the new state, of shape (batch, hidden_size).
-
-    Raises:
-        TypeError: a wrong type of an argument or input.
-        ValueError: a size is not positive, another `nonlinearity`, or shapes that don't fit.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
-        >>> net = nn.RNNCell(4, 3)
-        >>> net(ops.ones((2, 4), ms.float32), ops.zeros((2, 3), ms.float32)).shape
-        (2, 3)
-    """
-
-    def __init__(
-        self, input_size: int, hidden_size: int, has_bias: bool = True, nonlinearity: str = "tanh", dtype: Type = mstype.float32
-    ):
-        check_one_of(nonlinearity, ("tanh", "relu"), "nonlinearity", "RNNCell")
-        super().__init__(nonlinearity, input_size, hidden_size, has_bias, dtype)
-        self.nonlinearity = nonlinearity
-
-    def construct(self, x: Tensor, hx: Tensor) -> Tensor:
-        return self._advance(x, check_tensor(hx, "hx", "RNNCell"))
-
-
-class GRUCell(_RNNCellBase):
-    """One step of a gated recurrent unit; the rows of its weights are as in `GRU`.
-
-    Args:
-        input_size (int): the features of the input.
-        hidden_size (int): the features of the state.
-        has_bias (bool): whether there are biases. Default: True.
-        dtype (ms.dtype): of the Parameters. Default: ms.float32.
-
-    Inputs:
-        - **x** (Tensor) - of shape (batch, input_size).
-        - **hx** (Tensor) - of shape (batch, hidden_size).
-
-    Outputs:
-        Tensor, the new state, of shape (batch, hidden_size).
-
-    Raises:
-        TypeError: a wrong type of an argument or input.
-        ValueError: a size is not positive, or shapes that don't fit.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
-        >>> net = nn.GRUCell(4, 3)
-        >>> net(ops.ones((2, 4), ms.float32), ops.zeros((2, 3), ms.float32)).shape
-        (2, 3)
-    """
-
-    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Type = mstype.float32):
-        super().__init__("gru", input_size, hidden_size, has_bias, dtype)
-
-    def construct(self, x: Tensor, hx: Tensor) -> Tensor:
-        return self._advance(x, check_tensor(hx, "hx", "GRUCell"))
-
-
-class LSTMCell(_RNNCellBase):
-    """One step of a long short-term memory; the rows of its weights are as in `LSTM`.
-
-    Args:
-        input_size (int): the features of the input.
-        hidden_size (int): the features of the state.
-        has_bias (bool): whether there are biases. Default: True.
-        dtype (ms.dtype): of the Parameters. Default: ms.float32.
-
-    Inputs:
-        - **x** (Tensor) - of shape (batch, input_size).
-        - **hx** (tuple) - h and c, each of shape (batch, hidden_size).
-
-    Outputs:
-        Tuple of the new h and c.
-
-    Raises:
-        TypeError: a wrong type of an argument or input.
-        ValueError: a size is not positive, or shapes that don't fit.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import nn, ops
-        >>> zeros = ops.zeros((2, 3), ms.float32)
-        >>> h, c = nn.LSTMCell(4, 3)(ops.ones((2, 4), ms.float32), (zeros, zeros))
-        >>> h.shape, c.shape
-        ((2, 3), (2, 3))
-    """
-
-    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Type = mstype.float32):
-        super().__init__("lstm", input_size, hidden_size, has_bias, dtype)
-
-    def construct(self, x: Tensor, hx: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-        return self._advance(x, *_check_state(hx, "hx", "LSTMCell"))
+    _kind = "lstm"

@@ -14,9 +14,9 @@ from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import GELU, ReLU
 from msjax.nn.layer.attention import MultiheadAttention
-from msjax.nn.layer.basic import Dense
 from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.container import CellList
+from msjax.nn.layer.dense import Dense
 from msjax.nn.layer.dropout import Dropout
 from msjax.nn.layer.normalization import LayerNorm
 

@@ -2,4 +2,4 @@
 
 from msjax.lazy import gather
 
-__getattr__, __dir__ = gather(__name__, "loss sampled_loss", "msjax.nn")
+__getattr__, __dir__ = gather(__name__, "classification loss ranking sampled_loss", "msjax.nn")

@@ -2,4 +2,4 @@
 
 from msjax.lazy import gather
 
-__getattr__, __dir__ = gather(__name__, "cell_wrapper derivatives loss_scale", "msjax.nn")
+__getattr__, __dir__ = gather(__name__, "cell_wrapper derivatives grad_reducer loss_scale micro_batch", "msjax.nn")

@@ -1,0 +1,296 @@
+"""The cells of recurrent networks, which take one step, and the operators that run a layer over all steps."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import jax
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op, apply
+from msjax.checks import check_bool, check_one_of, check_positive_int
+from msjax.common import dtype as mstype
+from msjax.common.initializer import Uniform, initializer
+from msjax.common.parameter import Parameter
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+from msjax.nn.layer.checks import check_tensor
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+    from msjax.common.tensor import Tensor
+
+__all__ = ["GRUCell", "LSTMCell", "RNNCell"]
+
+
+def _affine(x, weight, bias):
+    out = jnp.matmul(x, weight.T.astype(x.dtype))
+    return out if bias is None else out + bias.astype(x.dtype)
+
+
+def _simple_step(activation):
+    def step(projected, states, weight, bias):
+        (h,) = states
+        return (activation(projected + _affine(h, weight, bias)),)
+
+    return step
+
+
+def _gru_step(projected, states, weight, bias):
+    (h,) = states
+    r, z, n = jnp.split(projected, 3, -1)
+    hr, hz, hn = jnp.split(_affine(h, weight, bias), 3, -1)
+    reset, update = jax.nn.sigmoid(r + hr), jax.nn.sigmoid(z + hz)
+    new = jnp.tanh(n + reset * hn)
+    return (new + update * (h - new),)
+
+
+def _lstm_step(projected, states, weight, bias):
+    h, c = states
+    i, f, g, o = jnp.split(projected + _affine(h, weight, bias), 4, -1)
+    c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+    return jax.nn.sigmoid(o) * jnp.tanh(c), c
+
+
+# By kind: the step, and how many blocks of rows (gates) the weights have.
+STEPS = {
+    "tanh": (_simple_step(jnp.tanh), 1),
+    "relu": (_simple_step(jax.nn.relu), 1),
+    "gru": (_gru_step, 3),
+    "lstm": (_lstm_step, 4),
+}
+
+
+def _cell(x, h, c, w_ih, w_hh, b_ih, b_hh, kind):
+    states = (h,) if c is None else (h, c)
+    states = STEPS[kind][0](_affine(x, w_ih, b_ih), states, w_hh, b_hh)
+    return states[0] if c is None else states
+
+
+def _layer(x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, reverse):
+    """All steps of a layer in one direction.
+
+    Args:
+        x: (steps, batch, features).
+        h, c: (batch, hidden) the state before the first step, or None for zeros; c is used by LSTM alone.
+        lengths: (batch,) how many steps each sample has, or None for all. Outputs after them are zeros.
+
+    Returns:
+        (steps, batch, hidden) the outputs, and h and, for LSTM, c after the last step.
+    """
+    step = STEPS[kind][0]
+    # The inputs of all steps meet their weights in one product.
+    projected = _affine(x, w_ih, b_ih)
+    zeros = jnp.zeros((x.shape[1], w_hh.shape[1]), x.dtype)
+    states = tuple(zeros if s is None else s for s in ((h, c) if kind == "lstm" else (h,)))
+    if lengths is None:
+
+        def advance(states, projected):
+            states = step(projected, states, w_hh, b_hh)
+            return states, states[0]
+
+        states, out = jax.lax.scan(advance, states, projected, reverse=reverse)
+    else:
+        there = jnp.arange(x.shape[0])[:, None, None] < lengths[None, :, None]
+
+        def advance(states, given):
+            projected, there = given
+            new = step(projected, states, w_hh, b_hh)
+            states = tuple(jnp.where(there, n, s) for n, s in zip(new, states))
+            return states, jnp.where(there, new[0], 0)
+
+        states, out = jax.lax.scan(advance, states, (projected, there), reverse=reverse)
+    return out, *states
+
+
+CELL_OPS = {
+    kind: Op(name, _cell) for kind, name in (("tanh", "RNNCell"), ("relu", "RNNCell"), ("gru", "GRUCell"), ("lstm", "LSTMCell"))
+}
+_LAYER_OPS = {kind: Op(name, _layer) for kind, name in (("tanh", "RNN"), ("relu", "RNN"), ("gru", "GRU"), ("lstm", "LSTM"))}
+
+
+class _Recurrence(Cell):
+    """One layer in one direction, as a cell of its own, so that it has hooks; it has no weights but is given them."""
+
+    kind = "tanh"
+
+    def construct(self, x, states, lengths, weights, reverse=False):
+        h, c = states
+        return apply(_LAYER_OPS[self.kind], (x, h, c, lengths, *weights), (self.kind, reverse))
+
+
+class _DynamicRNNTanh(_Recurrence):
+    kind = "tanh"
+
+
+class _DynamicRNNRelu(_Recurrence):
+    kind = "relu"
+
+
+class _DynamicGRUCPUGPU(_Recurrence):
+    kind = "gru"
+
+
+class _DynamicLSTMCPUGPU(_Recurrence):
+    kind = "lstm"
+
+
+RECURRENCES = {cls.kind: cls for cls in (_DynamicRNNTanh, _DynamicRNNRelu, _DynamicGRUCPUGPU, _DynamicLSTMCPUGPU)}
+
+
+_KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
+def _check_state(state, name, who):
+    """The tuple of the Tensors of an LSTM's state."""
+    if not isinstance(state, tuple) or len(state) != 2:
+        raise TypeError(f"For '{who}', '{name}' should be a tuple of two Tensors, but got {describe(state)}.")
+    for part in state:
+        check_tensor(part, name, who)
+    return state
+
+
+class _RNNCellBase(Cell):
+    """What RNNCell, GRUCell and LSTMCell share."""
+
+    def __init__(self, kind, input_size, hidden_size, has_bias, dtype):
+        super().__init__()
+        who = type(self).__name__
+        self.input_size = check_positive_int(input_size, "input_size", who)
+        self.hidden_size = check_positive_int(hidden_size, "hidden_size", who)
+        self.has_bias = check_bool(has_bias, "has_bias", who)
+        self._kind = kind
+        rows, bound = STEPS[kind][1] * hidden_size, Uniform(1 / math.sqrt(hidden_size))
+        self.weight_ih = Parameter(initializer(bound, (rows, input_size), dtype), name="weight_ih")
+        self.weight_hh = Parameter(initializer(bound, (rows, hidden_size), dtype), name="weight_hh")
+        self.bias_ih = Parameter(initializer(bound, (rows,), dtype), name="bias_ih") if has_bias else None
+        self.bias_hh = Parameter(initializer(bound, (rows,), dtype), name="bias_hh") if has_bias else None
+
+    def _advance(self, x, h, c=None):
+        who = type(self).__name__
+        check_tensor(x, "x", who)
+        shapes = ((x, "x", self.input_size), (h, "hx", self.hidden_size), (c, "hx", self.hidden_size))
+        for value, name, size in shapes:
+            if value is None:
+                continue
+            if value.ndim != 2 or value.shape[1] != size or value.shape[0] != x.shape[0]:
+                raise ValueError(
+                    f"For '{who}', '{name}' should have shape ({x.shape[0] if x.ndim else 'batch'}, {size}), but its shape is {value.shape}."
+                )
+            if value.dtype != self.weight_ih.dtype:
+                raise TypeError(
+                    f"For '{who}', '{name}' should have the dtype of the weights, {self.weight_ih.dtype}, but its dtype is {value.dtype}."
+                )
+        return apply(CELL_OPS[self._kind], (x, h, c, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh), (self._kind,))
+
+
+class RNNCell(_RNNCellBase):
+    """One step of a recurrent network: tanh(x @ weight_ih.T + bias_ih + hx @ weight_hh.T + bias_hh).
+
+    Args:
+        input_size (int): the features of the input.
+        hidden_size (int): the features of the state.
+        has_bias (bool): whether there are biases. Default: True.
+        nonlinearity (str): "tanh" or "relu". Default: "tanh".
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+
+    Inputs:
+        - **x** (Tensor) - of shape (batch, input_size).
+        - **hx** (Tensor) - of shape (batch, hidden_size).
+
+    Outputs:
+        Tensor, the new state, of shape (batch, hidden_size).
+
+    Raises:
+        TypeError: a wrong type of an argument or input.
+        ValueError: a size is not positive, another `nonlinearity`, or shapes that don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> net = nn.RNNCell(4, 3)
+        >>> net(ops.ones((2, 4), ms.float32), ops.zeros((2, 3), ms.float32)).shape
+        (2, 3)
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, has_bias: bool = True, nonlinearity: str = "tanh", dtype: Type = mstype.float32
+    ):
+        check_one_of(nonlinearity, ("tanh", "relu"), "nonlinearity", "RNNCell")
+        super().__init__(nonlinearity, input_size, hidden_size, has_bias, dtype)
+        self.nonlinearity = nonlinearity
+
+    def construct(self, x: Tensor, hx: Tensor) -> Tensor:
+        return self._advance(x, check_tensor(hx, "hx", "RNNCell"))
+
+
+class GRUCell(_RNNCellBase):
+    """One step of a gated recurrent unit; the rows of its weights are as in `GRU`.
+
+    Args:
+        input_size (int): the features of the input.
+        hidden_size (int): the features of the state.
+        has_bias (bool): whether there are biases. Default: True.
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+
+    Inputs:
+        - **x** (Tensor) - of shape (batch, input_size).
+        - **hx** (Tensor) - of shape (batch, hidden_size).
+
+    Outputs:
+        Tensor, the new state, of shape (batch, hidden_size).
+
+    Raises:
+        TypeError: a wrong type of an argument or input.
+        ValueError: a size is not positive, or shapes that don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> net = nn.GRUCell(4, 3)
+        >>> net(ops.ones((2, 4), ms.float32), ops.zeros((2, 3), ms.float32)).shape
+        (2, 3)
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Type = mstype.float32):
+        super().__init__("gru", input_size, hidden_size, has_bias, dtype)
+
+    def construct(self, x: Tensor, hx: Tensor) -> Tensor:
+        return self._advance(x, check_tensor(hx, "hx", "GRUCell"))
+
+
+class LSTMCell(_RNNCellBase):
+    """One step of a long short-term memory; the rows of its weights are as in `LSTM`.
+
+    Args:
+        input_size (int): the features of the input.
+        hidden_size (int): the features of the state.
+        has_bias (bool): whether there are biases. Default: True.
+        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+
+    Inputs:
+        - **x** (Tensor) - of shape (batch, input_size).
+        - **hx** (tuple) - h and c, each of shape (batch, hidden_size).
+
+    Outputs:
+        Tuple of the new h and c.
+
+    Raises:
+        TypeError: a wrong type of an argument or input.
+        ValueError: a size is not positive, or shapes that don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> zeros = ops.zeros((2, 3), ms.float32)
+        >>> h, c = nn.LSTMCell(4, 3)(ops.ones((2, 4), ms.float32), (zeros, zeros))
+        >>> h.shape, c.shape
+        ((2, 3), (2, 3))
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, dtype: Type = mstype.float32):
+        super().__init__("lstm", input_size, hidden_size, has_bias, dtype)
+
+    def construct(self, x: Tensor, hx: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
+        return self._advance(x, *_check_state(hx, "hx", "LSTMCell"))

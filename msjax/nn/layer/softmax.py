@@ -1,0 +1,92 @@
+"""Softmax and its kin, as layers."""
+
+from __future__ import annotations
+
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+from msjax.ops.function.nn_func import softmaxes
+from msjax.typing import TensorLike
+
+__all__ = ["LogSoftmax", "LogSoftmaxExt", "Softmax", "Softmax2d", "Softmin"]
+
+
+class Softmax(Cell):
+    """exp(x) / sum(exp(x)) along an axis.
+
+    Args:
+        axis (int or tuple): the axis. Default: -1.
+
+    Raises:
+        TypeError: `axis` is neither an int nor a tuple.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.Softmax()(ms.Tensor([0.0, 0.0])))
+        [0.5 0.5]
+    """
+
+    def __init__(self, axis: int | tuple[int, ...] = -1):
+        super().__init__()
+        if isinstance(axis, bool) or not isinstance(axis, (int, tuple, list)):
+            raise TypeError(f"For 'Softmax', 'axis' should be an int or a tuple, but got {describe(axis)}.")
+        self.axis = axis
+
+    def construct(self, input: Tensor) -> Tensor:
+        return softmaxes.softmax(input, self.axis)
+
+
+class Softmax2d(Cell):
+    """Softmax over the channels of an input (N, C, H, W) or (C, H, W)."""
+
+    def construct(self, x: TensorLike) -> Tensor:
+        if x.ndim not in (3, 4):
+            raise ValueError(f"For 'Softmax2d', the input should have 3 or 4 axes, but its shape is {x.shape}.")
+        return softmaxes.softmax(x, -3)
+
+
+class Softmin(Cell):
+    """exp(-x) / sum(exp(-x)) along an axis.
+
+    Args:
+        axis (int): the axis. Default: -1.
+    """
+
+    def __init__(self, axis: int = -1):
+        super().__init__()
+        self.axis = axis
+
+    def construct(self, x: TensorLike) -> Tensor:
+        return softmaxes.softmin(x, self.axis)
+
+
+class LogSoftmax(Cell):
+    """log(softmax(x)) along an axis.
+
+    Args:
+        axis (int): the axis. Default: -1.
+    """
+
+    def __init__(self, axis: int = -1):
+        super().__init__()
+        self.axis = axis
+
+    def construct(self, x: TensorLike) -> Tensor:
+        return softmaxes.log_softmax(x, self.axis)
+
+
+class LogSoftmaxExt(Cell):
+    """log(softmax(x)) along an axis.
+
+    Args:
+        dim (int, optional): the axis; by default 0 for inputs of 0, 1 or 3 axes, 1 for others.
+    """
+
+    def __init__(self, dim: int | None = None):
+        super().__init__()
+        self.dim = dim
+
+    def construct(self, x: TensorLike) -> Tensor:
+        dim = self.dim if self.dim is not None else 0 if x.ndim in (0, 1, 3) else 1
+        return softmaxes.log_softmax(x, dim)

@@ -1,0 +1,364 @@
+"""Losses for classification and segmentation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from msjax.checks import check_bool, check_one_of, check_type
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.nn.cell.base import Cell
+from msjax.nn.layer.activation import get_activation
+from msjax.nn.layer.softmax import LogSoftmax, Softmax
+from msjax.nn.loss.loss import LossBase, _check_weight
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.function.math_func import arithmetic, reduction
+from msjax.ops.function.nn_func import classification, ctc
+from msjax.ops.function.nn_func import losses as ops
+from msjax.ops.function.nn_func.loss_reduction import reduce_loss
+from msjax.typing import TensorLike
+
+__all__ = [
+    "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CrossEntropyLoss", "DiceLoss", "FocalLoss", "MultiClassDiceLoss",
+    "MultiLabelSoftMarginLoss", "MultiMarginLoss", "MultilabelMarginLoss", "NLLLoss", "SoftMarginLoss",
+    "SoftmaxCrossEntropyWithLogits",
+]  # fmt: skip
+
+
+class SoftmaxCrossEntropyWithLogits(LossBase):
+    """Cross entropy of softmax(logits) with the labels.
+
+    Args:
+        sparse (bool): True for labels that are class numbers (N,), False for probabilities (N, C). Default: False.
+        reduction (str): "none" (the default), "mean" or "sum".
+
+    Inputs:
+        - **logits** (Tensor) - of shape (N, C).
+        - **labels** (Tensor) - integers of shape (N,), or floats of shape (N, C).
+
+    Outputs:
+        Tensor: a number, or with "none" of shape (N,).
+
+    Raises:
+        TypeError: `sparse` is no bool, or the labels are of another kind.
+        ValueError: another reduction, or shapes that don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+        >>> print(loss(ms.Tensor([[0.0, 0.0]]), ms.Tensor([1])))
+        0.6931472
+    """
+
+    def __init__(self, sparse: bool = False, reduction: str = "none"):
+        super().__init__(reduction)
+        self.sparse = check_bool(sparse, "sparse", "SoftmaxCrossEntropyWithLogits")
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return classification.softmax_cross_entropy(logits, labels, self.sparse, self.reduction)
+
+
+class CrossEntropyLoss(LossBase):
+    """Cross entropy of softmax(logits) with class numbers or probabilities.
+
+    Args:
+        weight (Tensor, optional): of shape (C,), the weight of each class.
+        ignore_index (int): a class number that doesn't count. Default: -100.
+        reduction (str): "mean" (the default), "sum" or "none".
+        label_smoothing (float): the share of even probabilities in the labels, in [0, 1]. Default: 0.0.
+
+    Inputs:
+        - **logits** (Tensor) - of shape (N, C), (N, C, d1, ...) or (C,).
+        - **labels** (Tensor) - class numbers, of the shape without C; or probabilities, floats of the same shape.
+
+    Outputs:
+        Tensor: a number, or with "none" of the shape of class numbers.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> print(nn.CrossEntropyLoss()(ms.Tensor([[0.0, 0.0]]), ms.Tensor([1])))
+        0.6931472
+    """
+
+    def __init__(
+        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
+    ):
+        super().__init__(reduction)
+        self.weight = _check_weight(weight, "CrossEntropyLoss")
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return classification.cross_entropy(logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
+
+
+class NLLLoss(LossBase):
+    """The negative of logits, logarithms of probabilities, at the classes of the labels.
+
+    Args:
+        weight (Tensor, optional): of shape (C,), the weight of each class.
+        ignore_index (int): a class number that doesn't count. Default: -100.
+        reduction (str): "mean" (the default, weighted), "sum" or "none".
+    """
+
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"):
+        super().__init__(reduction)
+        self.weight = _check_weight(weight, "NLLLoss")
+        self.ignore_index = ignore_index
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return classification.nll_loss(logits, labels, self.weight, self.ignore_index, self.reduction)
+
+
+class BCELoss(LossBase):
+    """Binary cross entropy of probabilities.
+
+    Args:
+        weight (Tensor, optional): of a shape that can be broadcast.
+        reduction (str): "mean" (the default), "sum" or "none".
+
+    Inputs:
+        - **logits** (Tensor) - probabilities in [0, 1].
+        - **labels** (Tensor) - of the same shape.
+    """
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
+        super().__init__(reduction)
+        self.weight = weight
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return classification.binary_cross_entropy(logits, labels, self.weight, self.reduction)
+
+
+class BCEWithLogitsLoss(LossBase):
+    """Binary cross entropy of sigmoid(input).
+
+    Args:
+        reduction (str): "mean" (the default), "sum" or "none".
+        weight (Tensor, optional): of a shape that can be broadcast.
+        pos_weight (Tensor, optional): the weight of targets 1.
+    """
+
+    def __init__(self, reduction: str = "mean", weight: Tensor | None = None, pos_weight: Tensor | None = None):
+        super().__init__(reduction)
+        self.weight = weight
+        self.pos_weight = pos_weight
+
+    def construct(self, input: TensorLike, target: TensorLike) -> Tensor:
+        return classification.binary_cross_entropy_with_logits(input, target, self.weight, self.pos_weight, self.reduction)
+
+
+class MultiMarginLoss(LossBase):
+    """The mean over the other classes of max(0, margin - own + other) ** p; see `ops.multi_margin_loss`.
+
+    Args:
+        p (int): 1 (the default) or 2.
+        margin (int or float): Default: 1.0.
+        reduction (str): "mean" (the default), "sum" or "none".
+        weight (Tensor, optional): of shape (C,), the weight of each target.
+    """
+
+    def __init__(self, p: int = 1, margin: float = 1.0, reduction: str = "mean", weight: Tensor | None = None):
+        super().__init__(reduction)
+        self.p = check_one_of(p, (1, 2), "p", "MultiMarginLoss")
+        self.margin = check_type(margin, float, "margin", "MultiMarginLoss")
+        self.weight = weight
+
+    def construct(self, x: TensorLike, target: TensorLike, weight: TensorLike | None = None) -> Tensor:
+        weight = self.weight if weight is None else weight
+        return classification.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction)
+
+
+class MultilabelMarginLoss(LossBase):
+    """Margins between a sample's targets and its other classes; see `ops.multilabel_margin_loss`.
+
+    Args:
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+
+    def construct(self, x: TensorLike, target: TensorLike) -> Tensor:
+        return classification.multilabel_margin_loss(x, target, self.reduction)
+
+
+class MultiLabelSoftMarginLoss(LossBase):
+    """The mean over the classes of the binary cross entropy of sigmoid(x).
+
+    Args:
+        weight (Tensor, optional): of shape (C,).
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean"):
+        super().__init__(reduction)
+        self.weight = weight
+
+    def construct(self, x: TensorLike, target: TensorLike) -> Tensor:
+        return classification.multilabel_soft_margin_loss(x, target, self.weight, self.reduction)
+
+
+class CTCLoss(LossBase):
+    """The loss of connectionist temporal classification; see `ops.ctc_loss`.
+
+    Args:
+        blank (int): the class number of the blank. Default: 0.
+        reduction (str): "mean" (the default), "sum" or "none".
+        zero_infinity (bool): whether losses of impossible targets are 0, not infinite. Default: False.
+
+    Inputs:
+        - **log_probs** (Tensor) - logarithms of probabilities, of shape (T, N, C) or (T, C).
+        - **targets** (Tensor) - class numbers, of shape (N, S) or (S,).
+        - **input_lengths**, **target_lengths** (Tensor or tuple) - of shape (N,).
+    """
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
+        super().__init__(reduction)
+        self.blank = blank
+        self.zero_infinity = zero_infinity
+
+    def construct(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor) -> Tensor:
+        return ctc.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
+        )[0]  # fmt: skip
+
+
+@operator(3)
+def _focal_loss(logits, labels, weight, gamma, how):
+    shape = (*logits.shape[:2], -1)
+    log_p = jax.nn.log_softmax(logits.reshape(shape), 1)
+    given = labels.reshape(*labels.shape[:2], -1)
+    by_class = None if weight is None else weight[None, :, None]
+    if labels.shape[1] == 1:
+        index = given.astype(jnp.int32)
+        log_p = jnp.take_along_axis(log_p, index, 1)
+        share = 1 if weight is None else jnp.take_along_axis(jnp.broadcast_to(by_class, logits.reshape(shape).shape), index, 1)
+        losses = -((1 - jnp.exp(log_p)) ** gamma) * log_p * share
+        return reduce_loss(jnp.mean(losses[:, 0], -1), how)
+    losses = -((1 - jnp.exp(log_p)) ** gamma) * given * (log_p if weight is None else log_p * by_class)
+    return reduce_loss(jnp.mean(losses, -1), how)
+
+
+class FocalLoss(LossBase):
+    """Cross entropy, in which classes that are sure already count less: each is multiplied by (1 - p) ** gamma.
+
+    Args:
+        weight (Tensor, optional): of shape (C,), the weight of each class.
+        gamma (float): Default: 2.0.
+        reduction (str): "mean" (the default), "sum" or "none".
+
+    Inputs:
+        - **logits** (Tensor) - of shape (N, C), (N, C, L) or (N, C, H, W).
+        - **labels** (Tensor) - class numbers, with 1 in the place of C; or floats of the same shape.
+    """
+
+    def __init__(self, weight: Tensor | None = None, gamma: float = 2.0, reduction: str = "mean"):
+        super().__init__(reduction)
+        if _check_weight(weight, "FocalLoss") is not None and weight.ndim != 1:
+            raise ValueError(f"For 'FocalLoss', 'weight' should have one axis, but its shape is {weight.shape}.")
+        self.weight = weight
+        self.gamma = check_type(gamma, float, "gamma", "FocalLoss")
+        self.logsoftmax = LogSoftmax(1)
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        if logits.ndim > 1 and logits.shape[1] == 1:
+            raise ValueError(f"For 'FocalLoss', 'logits' should have more than one class, but its shape is {logits.shape}.")
+        if logits.ndim != labels.ndim or not 2 <= logits.ndim <= 4 or labels.shape[1] not in (1, logits.shape[1]):
+            raise ValueError(
+                f"For 'FocalLoss', labels of shape {labels.shape} don't fit logits of shape {logits.shape}, of 2 to 4 axes."
+            )
+        return _focal_loss(logits, labels, self.weight, float(self.gamma), self.reduction)
+
+
+class DiceLoss(LossBase):
+    """1 - 2 |A and B| / (|A| + |B|) of two sets, given by probabilities.
+
+    Args:
+        smooth (float): added to the denominator; positive. Default: 1e-5.
+
+    Inputs:
+        - **logits**, **label** (Tensor) - of the same shape.
+    """
+
+    def __init__(self, smooth: float = 1e-5):
+        super().__init__()
+        check_type(smooth, float, "smooth", "DiceLoss")
+        if smooth <= 0:
+            raise ValueError(f"For 'DiceLoss', 'smooth' should be positive, but got {smooth}.")
+        self.smooth = smooth
+
+    def construct(self, logits: Tensor, label: Tensor) -> Tensor:
+        if logits.shape != label.shape:
+            raise ValueError(
+                f"For 'DiceLoss', both inputs should have one shape, but they have {logits.shape} and {label.shape}."
+            )
+        common = reduction.sum(arithmetic.mul(logits, label))
+        sizes = reduction.sum(arithmetic.mul(logits, logits)) + reduction.sum(arithmetic.mul(label, label))
+        return 1 - 2 * common / (sizes + self.smooth)
+
+
+class MultiClassDiceLoss(LossBase):
+    """The mean of the dice losses of all classes (axis 1).
+
+    Args:
+        weights (Tensor, optional): the weight of each class; two axes.
+        ignore_indiex (int, optional): a class that doesn't count.
+        activation (str or Cell, optional): applied to the logits first. Default: "softmax", over the classes.
+
+    Inputs:
+        - **logits**, **label** (Tensor) - of the same shape (N, C, ...).
+    """
+
+    def __init__(
+        self,
+        weights: Tensor | None = None,
+        ignore_indiex: int | None = None,
+        activation: str | Cell | Callable[..., Any] | None = "softmax",
+    ):
+        super().__init__()
+        if weights is not None and not isinstance(weights, Tensor):
+            raise TypeError(f"For 'MultiClassDiceLoss', 'weights' should be a Tensor, but got {describe(weights)}.")
+        if weights is not None and weights.ndim != 2:
+            raise ValueError(f"For 'MultiClassDiceLoss', 'weights' should have two axes, but its shape is {weights.shape}.")
+        if isinstance(ignore_indiex, bool) or not isinstance(ignore_indiex, (int, type(None))):
+            raise TypeError(f"For 'MultiClassDiceLoss', 'ignore_indiex' should be an int, but got {describe(ignore_indiex)}.")
+        if isinstance(activation, str) and activation not in (
+            "softmax", "logsoftmax", "relu", "relu6", "tanh", "sigmoid", "elu", "gelu", "leakyrelu", "silu",
+        ):  # fmt: skip
+            raise ValueError(f"For 'MultiClassDiceLoss', there is no activation {activation!r}.")
+        self.binarydiceloss = DiceLoss()
+        self.weights = weights
+        self.ignore_indiex = ignore_indiex
+        if activation == "softmax":
+            activation = Softmax(axis=1)
+        self.activation = get_activation(activation) if isinstance(activation, str) else activation
+
+    def construct(self, logits: Tensor, label: Tensor) -> Tensor:
+        if logits.shape != label.shape or logits.ndim < 2:
+            raise ValueError(
+                f"For 'MultiClassDiceLoss', both inputs should have one shape, of two axes or more, but they have {logits.shape} "
+                f"and {label.shape}."
+            )
+        if self.activation is not None:
+            logits = self.activation(logits)
+        total, classes = 0, label.shape[1]
+        for i in range(classes):
+            if i != self.ignore_indiex:
+                loss = self.binarydiceloss(logits[:, i], label[:, i])
+                total = total + (loss if self.weights is None else loss * self.weights[i])
+        return total / classes
+
+
+class SoftMarginLoss(LossBase):
+    """log(1 + exp(-labels * logits)), where labels are 1 or -1.
+
+    Args:
+        reduction (str): "mean" (the default), "sum" or "none".
+    """
+
+    def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return ops.soft_margin_loss(logits, labels, self.reduction)
