@@ -35,7 +35,7 @@ class _RNNBase(Cell):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
-        dtype: Any = mstype.float32,
+        dtype: Type = mstype.float32,
     ):
         super().__init__()
         who, kind = type(self).__name__, self._kind

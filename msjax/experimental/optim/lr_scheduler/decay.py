@@ -1,0 +1,236 @@
+"""Schedulers that multiply the learning rates by a factor."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from msjax.checks import check_float, check_int, check_number, check_type
+from msjax.errors import describe
+from msjax.experimental.optim.lr_scheduler.scheduler import LRScheduler, check_optimizer, per_group
+
+if TYPE_CHECKING:
+    from msjax.experimental.optim.optimizer import Optimizer
+
+__all__ = [
+    "ConstantLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "PolynomialLR", "StepLR",
+]  # fmt: skip
+
+
+class _ByFactor(LRScheduler):
+    """Base of schedulers with one factor for all groups, after the last epoch and since the start."""
+
+    def _change(self):
+        """The factor from the last epoch's learning rate to this one's."""
+        raise NotImplementedError
+
+    def _total(self):
+        """The factor from the first learning rate to this epoch's."""
+        raise NotImplementedError
+
+    def get_lr(self) -> list[float]:
+        change = self._change()
+        return [rate * change for rate in self._rates()]
+
+    def _get_closed_form_lr(self):
+        total = self._total()
+        return [base * total for base in self._bases()]
+
+
+class StepLR(_ByFactor):
+    """Times `gamma` after every `step_size` epochs.
+
+    Args:
+        optimizer (Optimizer): an experimental optimizer.
+        step_size (int): the number of epochs.
+        gamma (float): Default: 0.1.
+        last_epoch (int): Default: -1.
+    """
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
+        check_int(step_size, "step_size", "StepLR")
+        check_float(gamma, "gamma", "StepLR")
+        self.step_size = step_size
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _change(self):
+        return 1.0 if self.last_epoch == 0 or self.last_epoch % self.step_size else self.gamma
+
+    def _total(self):
+        return self.gamma ** (self.last_epoch // self.step_size)
+
+
+class LinearLR(_ByFactor):
+    """From base * `start_factor` to base * `end_factor` in `total_iters` equal steps.
+
+    Args:
+        optimizer (Optimizer): an experimental optimizer.
+        start_factor (float): in (0, 1]. Default: 1 / 3.
+        end_factor (float): in [0, 1]. Default: 1.0.
+        total_iters (int): Default: 5.
+        last_epoch (int): Default: -1.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ):
+        check_number(start_factor, "start_factor", "LinearLR", above=0, high=1)
+        check_number(end_factor, "end_factor", "LinearLR", low=0, high=1)
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _factor(self, epoch):
+        return self.start_factor + (self.end_factor - self.start_factor) * min(epoch, self.total_iters) / self.total_iters
+
+    def _change(self):
+        if self.last_epoch == 0:
+            return self.start_factor
+        return self._factor(self.last_epoch) / self._factor(self.last_epoch - 1)
+
+    def _total(self):
+        return self._factor(self.last_epoch)
+
+
+class ExponentialLR(_ByFactor):
+    """Times `gamma` after every epoch.
+
+    Args:
+        optimizer (Optimizer): an experimental optimizer.
+        gamma (float): the factor.
+        last_epoch (int): Default: -1.
+    """
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
+        check_float(gamma, "gamma", "ExponentialLR")
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _change(self):
+        return 1.0 if self.last_epoch == 0 else self.gamma
+
+    def _total(self):
+        return self.gamma**self.last_epoch
+
+
+class PolynomialLR(_ByFactor):
+    """Down to zero in `total_iters` epochs: base * (1 - epoch / total_iters) ** power.
+
+    Args:
+        optimizer (Optimizer): an experimental optimizer.
+        total_iters (int): Default: 5.
+        power (float): Default: 1.0.
+        last_epoch (int): Default: -1.
+    """
+
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
+        check_float(power, "power", "PolynomialLR")
+        check_int(total_iters, "total_iters", "PolynomialLR")
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def _change(self):
+        if self.last_epoch == 0 or self.last_epoch > self.total_iters:
+            return 1.0
+        left = (1 - self.last_epoch / self.total_iters) / (1 - (self.last_epoch - 1) / self.total_iters)
+        return left**self.power
+
+    def _total(self):
+        return (1 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
+
+
+class ConstantLR(_ByFactor):
+    """base * `factor` until epoch `total_iters`, then base.
+
+    Args:
+        optimizer (Optimizer): an experimental optimizer.
+        factor (float): in [0, 1]. Default: 1 / 3.
+        total_iters (int): Default: 5.
+        last_epoch (int): Default: -1.
+    """
+
+    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
+        check_number(factor, "factor", "ConstantLR", low=0, high=1)
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def _change(self):
+        if self.last_epoch == 0:
+            return self.factor
+        return 1 / self.factor if self.last_epoch == self.total_iters else 1.0
+
+    def _total(self):
+        return self.factor if self.last_epoch < self.total_iters else 1.0
+
+
+class MultiStepLR(_ByFactor):
+    """Times `gamma` at each of the milestones.
+
+    Args:
+        optimizer (Optimizer): an experimental optimizer.
+        milestones (list of int): epochs.
+        gamma (float): Default: 0.1.
+        last_epoch (int): Default: -1.
+    """
+
+    def __init__(self, optimizer: Optimizer, milestones: list[int], gamma: float = 0.1, last_epoch: int = -1):
+        check_type(milestones, (list, tuple), "milestones", "MultiStepLR")
+        for milestone in milestones:
+            check_int(milestone, "milestones", "MultiStepLR")
+        check_float(gamma, "gamma", "MultiStepLR")
+        self.milestones = Counter(milestones)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def _change(self):
+        return self.gamma ** self.milestones[self.last_epoch]
+
+    def _total(self):
+        return self.gamma ** bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+
+
+class _ByFunction(LRScheduler):
+    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+        who = type(self).__name__
+        check_optimizer(optimizer, who)
+        self.lr_lambdas = per_group(optimizer, lr_lambda, "lr_lambda", who)
+        for function in self.lr_lambdas:
+            if not callable(function):
+                raise TypeError(
+                    f"For '{who}', 'lr_lambda' should be a function or list of functions, but got {describe(function)}."
+                )
+        super().__init__(optimizer, last_epoch)
+
+
+class LambdaLR(_ByFunction):
+    """base * lr_lambda(epoch).
+
+    Args:
+        optimizer (Optimizer): an experimental optimizer.
+        lr_lambda (callable or list): a function of the epoch, or one for each group.
+        last_epoch (int): Default: -1.
+    """
+
+    def get_lr(self):
+        return [base * f(self.last_epoch) for base, f in zip(self._bases(), self.lr_lambdas)]
+
+
+class MultiplicativeLR(_ByFunction):
+    """Times lr_lambda(epoch) after every epoch.
+
+    Args:
+        optimizer (Optimizer): an experimental optimizer.
+        lr_lambda (callable or list): a function of the epoch, or one for each group.
+        last_epoch (int): Default: -1.
+    """
+
+    def get_lr(self):
+        if self.last_epoch == 0:
+            return self._rates()
+        return [rate * f(self.last_epoch) for rate, f in zip(self._rates(), self.lr_lambdas)]
