@@ -76,7 +76,7 @@ ERRORS = [
     ("lr_scheduler.StepLR(optimizer(), 3.0)", TypeError, "step_size"),
     ("lr_scheduler.LinearLR(optimizer(), start_factor=0.0)", ValueError, "start_factor"),
     ("lr_scheduler.MultiStepLR(optimizer(), [2.0])", TypeError, "milestone"),
-    ("lr_scheduler.LambdaLR(optimizer(), [lambda e: 1])", ValueError, "2 functions"),
+    ("lr_scheduler.LambdaLR(optimizer(), [lambda e: 1])", ValueError, "2 entries"),
     ("lr_scheduler.SequentialLR(optimizer(), [], [1])", ValueError, "one scheduler more"),
     ("lr_scheduler.ReduceLROnPlateau(optimizer(), factor=1.0)", ValueError, "factor"),
     ("lr_scheduler.ReduceLROnPlateau(optimizer(), mode='a')", ValueError, "mode"),
