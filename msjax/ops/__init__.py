@@ -13,6 +13,7 @@ from msjax.ops.function.array_func.diagonals import *
 from msjax.ops.function.array_func.gathering import *
 from msjax.ops.function.array_func.indexing import *
 from msjax.ops.function.array_func.joining import *
+from msjax.ops.function.array_func.ordering import *
 from msjax.ops.function.array_func.scattering import *
 from msjax.ops.function.array_func.searching import *
 from msjax.ops.function.array_func.segments import *
@@ -54,6 +55,8 @@ from msjax.ops.function.nn_func.classification import *
 from msjax.ops.function.nn_func.convolution import *
 from msjax.ops.function.nn_func.ctc import *
 from msjax.ops.function.nn_func.dropouts import *
+from msjax.ops.function.nn_func.gated import *
+from msjax.ops.function.nn_func.local_response import *
 from msjax.ops.function.nn_func.losses import *
 from msjax.ops.function.nn_func.normalization import *
 from msjax.ops.function.nn_func.pads import *

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, NamedTuple, Self
 
 from msjax.ops.dispatch.docs import DerivedDoc
@@ -190,3 +191,8 @@ def method_of(function: Callable[..., Any], **renamed: Any):
     method.__doc__ = function.__doc__
     method.__wrapped__, method.renamed = function, renamed  # for what shows signatures
     return method
+
+
+def same_named(functions: dict[ModuleType, str]) -> dict[str, Callable[..., Any]]:
+    """Methods that are functions of the same name, from {module: names separated by spaces}."""
+    return {name: getattr(module, name) for module, names in functions.items() for name in names.split()}

@@ -8,7 +8,7 @@ inside, some of which XLA runs much faster on CPUs. The second tells what cells,
 import jax
 import jax.numpy as jnp
 
-from msjax.ops.function.nn_func.convolution import convolve
+from msjax.ops.function.nn_func.convolution_kernels import convolve
 from msjax.ops.function.nn_func.normalization import _batch_norm_train, _layer_norm
 from msjax.ops.function.nn_func.pooling_kernels import _max_pool
 

@@ -9,14 +9,14 @@ import pytest
 
 import msjax as ms
 from msjax import ops
-from msjax.ops.function.nn_func import convolution
+from msjax.ops.function.nn_func import convolution_kernels
 from tests.ops.harness import Case, check_gradient
 
 RNG = np.random.default_rng(0)
 
 
 def plain(x, w, stride, padding, dilation, group):
-    layout = convolution._LAYOUT[x.ndim]
+    layout = convolution_kernels._LAYOUT[x.ndim]
     return jax.lax.conv_general_dilated(
         x, w, stride, padding, rhs_dilation=dilation, dimension_numbers=layout, feature_group_count=group
     )
@@ -43,20 +43,20 @@ WAYS = [
 @pytest.mark.parametrize("way", WAYS, ids=lambda w: f"{w[6] or 'xla'}-{'x'.join(map(str, w[1]))}")
 def test_every_way_agrees_with_xla(way):
     x_shape, w_shape, stride, pads, dilation, group, name = way
-    chosen = convolution._cpu_rewrite(x_shape, w_shape, stride, pads, dilation, group)
+    chosen = convolution_kernels._cpu_rewrite(x_shape, w_shape, stride, pads, dilation, group)
     assert (chosen.__name__ if chosen else None) == name
     x, w = jnp.asarray(RNG.normal(size=x_shape)), jnp.asarray(RNG.normal(size=w_shape))
     static = (stride, pads, dilation, group)
     want, pull = jax.vjp(lambda x, w: plain(x, w, *static), x, w)
-    got, own = jax.vjp(lambda x, w: convolution.convolve(x, w, *static), x, w)
+    got, own = jax.vjp(lambda x, w: convolution_kernels.convolve(x, w, *static), x, w)
     np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
     ct = jnp.cos(jnp.arange(want.size, dtype=want.dtype)).reshape(want.shape)
     for g, t in zip(own(ct), pull(ct)):
         np.testing.assert_allclose(g, t, rtol=1e-9, atol=1e-9)
     # Forward mode and vmap go through the rewritten ways, too.
-    tangent = jax.jvp(lambda x: convolution.convolve(x, w, *static), (x,), (x,))[1]
+    tangent = jax.jvp(lambda x: convolution_kernels.convolve(x, w, *static), (x,), (x,))[1]
     np.testing.assert_allclose(tangent, want, rtol=1e-9, atol=1e-9)
-    batched = jax.vmap(lambda x: convolution.convolve(x, w, *static))(x[None])
+    batched = jax.vmap(lambda x: convolution_kernels.convolve(x, w, *static))(x[None])
     np.testing.assert_allclose(batched[0], want, rtol=1e-9, atol=1e-9)
 
 
@@ -65,7 +65,7 @@ def test_transpose_is_the_gradient(way):
     x_shape, w_shape, stride, pads, dilation, group, _ = way
     x, w = jnp.asarray(RNG.normal(size=x_shape)), jnp.asarray(RNG.normal(size=w_shape))
     out, pull = jax.vjp(lambda x: plain(x, w, stride, pads, dilation, group), x)
-    got = convolution.deconvolve(out, w, stride, pads, dilation, group, x_shape[2:])
+    got = convolution_kernels.deconvolve(out, w, stride, pads, dilation, group, x_shape[2:])
     np.testing.assert_allclose(got, pull(out)[0], rtol=1e-9, atol=1e-9)
 
 

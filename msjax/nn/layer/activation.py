@@ -14,6 +14,7 @@ from msjax.nn.cell.base import Cell
 from msjax.nn.layer.softmax import LogSoftmax, Softmax, Softmax2d, Softmin
 from msjax.ops.function.math_func import elementary
 from msjax.ops.function.nn_func import activations as ops
+from msjax.ops.function.nn_func import gated
 from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class GLU(Cell):
         self.axis = axis
 
     def construct(self, x: TensorLike) -> Tensor:
-        return ops.glu(x, self.axis)
+        return gated.glu(x, self.axis)
 
 
 class ELU(Cell):

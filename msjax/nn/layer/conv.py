@@ -14,7 +14,8 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
-from msjax.ops.function.nn_func.convolution import CONV, CONV_1D, CONV_TRANSPOSE, CONV_TRANSPOSE_1D, conv_pads, transposed_layout
+from msjax.ops.function.nn_func.convolution import conv_pads, transposed_layout
+from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_1D, CONV_TRANSPOSE, CONV_TRANSPOSE_1D
 from msjax.ops.function.nn_func.sliding import n_ints, out_sizes
 from msjax.ops.operations import nn_ops
 from msjax.typing import InitLike

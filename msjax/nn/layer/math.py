@@ -14,7 +14,7 @@ from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.function.array_func import arrange
+from msjax.ops.function.array_func import ordering
 from msjax.ops.function.linalg_func import linear
 
 __all__ = [
@@ -58,9 +58,9 @@ class MatMul(Cell):
     def construct(self, x1: Tensor, x2: Tensor) -> Tensor:
         # A vector is its own transpose.
         if self.transpose_x1 and x1.ndim > 1:
-            x1 = arrange.swapaxes(x1, -1, -2)
+            x1 = ordering.swapaxes(x1, -1, -2)
         if self.transpose_x2 and x2.ndim > 1:
-            x2 = arrange.swapaxes(x2, -1, -2)
+            x2 = ordering.swapaxes(x2, -1, -2)
         columns, rows = x1.shape[-1:], x2.shape[-2:][:1]
         if not columns or columns != rows:
             raise ValueError(

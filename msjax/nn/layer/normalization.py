@@ -14,6 +14,7 @@ from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.dispatch.operator import freeze
+from msjax.ops.function.nn_func import local_response
 from msjax.ops.function.nn_func import normalization as ops
 from msjax.ops.operations import nn_ops
 from msjax.typing import InitLike, TensorLike
@@ -417,8 +418,8 @@ class LRN(Cell):
         norm_region: str = "ACROSS_CHANNELS",
     ):
         super().__init__()
-        ops.check_lrn(depth_radius, bias, alpha, beta, norm_region, "LRN")
+        local_response.check_lrn(depth_radius, bias, alpha, beta, norm_region, "LRN")
         self._arguments = (depth_radius, bias, alpha, beta, norm_region)
 
     def construct(self, input_x: TensorLike) -> Tensor:
-        return ops.lrn(input_x, *self._arguments)
+        return local_response.lrn(input_x, *self._arguments)

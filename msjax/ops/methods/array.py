@@ -1,4 +1,4 @@
-"""Tensor methods that arrange, pick and put elements."""
+"""Tensor methods that arrange elements and convert them."""
 
 from __future__ import annotations
 
@@ -17,20 +17,14 @@ from msjax.ops.function.array_func import (
     arrange,
     casting,
     diagonals,
-    gathering,
-    indexing,
-    joining,
-    scattering,
-    searching,
-    segments,
-    selecting,
-    sorting,
+    ordering,
     splitting,
 )
 from msjax.ops.function.array_func.arrange import shape_of
 from msjax.ops.function.image_func import pixels
 from msjax.ops.methods.inplace import METHODS as INPLACE
-from msjax.ops.primitive import method_of
+from msjax.ops.methods.picking import METHODS as PICKING
+from msjax.ops.primitive import method_of, same_named
 from msjax.typing import JaxArray, TensorLike
 
 # ---- Python's protocols
@@ -78,14 +72,14 @@ def _bits(x: TensorLike, dtype: Type) -> JaxArray:
 def _transpose(self: Tensor, *axes: Any) -> Tensor:
     """Two axes exchanged, if given as two ints; the axes in another order, given as more ints or a tuple; reversed by default."""
     if len(axes) == 2 and all(isinstance(a, int) for a in axes):
-        return arrange.swapaxes(self, *axes)
+        return ordering.swapaxes(self, *axes)
     axes = shape_of(axes)
-    return arrange.transpose(self, axes if axes or self.ndim == 0 else tuple(range(self.ndim))[::-1])
+    return ordering.transpose(self, axes if axes or self.ndim == 0 else tuple(range(self.ndim))[::-1])
 
 
 def _permute(self: Tensor, *axis: Any) -> Tensor:
     """The axes in another order, given as ints or a tuple."""
-    return arrange.permute(self, shape_of(axis))
+    return ordering.permute(self, shape_of(axis))
 
 
 def _expand(self: Tensor, *size: Any) -> Tensor:
@@ -157,7 +151,7 @@ def _diag(self: Tensor, diagonal: int = 0) -> Tensor:
 def _reverse_matrix(self: Tensor) -> Tensor:
     if self.ndim < 2:
         raise ValueError(f"The Tensor should have at least two axes, but its shape is {self.shape}.")
-    return arrange.swapaxes(self, -2, -1)
+    return ordering.swapaxes(self, -2, -1)
 
 
 def _T(self: Tensor) -> Tensor:
@@ -179,7 +173,7 @@ def _H(self: Tensor) -> Tensor:
     """A matrix transposed, its elements conjugated."""
     if self.ndim > 2:
         raise ValueError(f"'H' is for Tensors of at most two axes, but the shape is {self.shape}.")
-    return arrange.t(_conjugate(self) if self.is_complex() else self)
+    return ordering.t(_conjugate(self) if self.is_complex() else self)
 
 
 def _mH(self: Tensor) -> Tensor:
@@ -227,178 +221,6 @@ def _copy(self: Tensor) -> Tensor:
     return casting.identity(self)
 
 
-# ---- picking and putting
-
-
-def _gather(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Slices picked along an axis: ``gather(input_indices, axis, batch_dims=0)``; or elements: ``gather(dim, index)``.
-
-    See `ops.gather` and `ops.gather_elements`.
-    """
-    if "dim" in kwargs or "index" in kwargs or (args and isinstance(args[0], int)):
-        return gathering.gather_elements(self, *args, **kwargs)
-    return gathering.gather(self, *args, **kwargs)
-
-
-def _index_select(
-    self: Tensor, axis: int | Sequence[int] | None = None, index: TensorLike | None = None, *, dim: int | None = None
-) -> Tensor:
-    """Slices along an axis, picked by a vector of integers."""
-    return gathering.index_select(self, axis if dim is None else dim, index)
-
-
-def _index_add(
-    self: Tensor,
-    *args: Any,
-    dim: int | None = None,
-    axis: int | Sequence[int] | None = None,
-    indices: TensorLike | None = None,
-    index: TensorLike | None = None,
-    y: TensorLike | None = None,
-    source: Any = None,
-    alpha: int = 1,
-    **_: Any,
-) -> Tensor:
-    """Slices added along an axis: ``index_add(indices, y, axis)`` or ``index_add(dim, index, source, alpha=1)``."""
-    if args and isinstance(args[0], Tensor):
-        indices, y, axis = (*args, y, axis)[:3] if len(args) < 3 else args[:3]
-    else:
-        given = list(args)
-        axis = given.pop(0) if given and dim is None and axis is None else dim if axis is None else axis
-        indices = given.pop(0) if given else indices if index is None else index
-        y = given.pop(0) if given else y if source is None else source
-    return scattering.index_add(self, indices, y * alpha if alpha != 1 else y, axis)
-
-
-def _scatter(
-    self: Tensor,
-    *args: Any,
-    dim: int | None = None,
-    axis: int | Sequence[int] | None = None,
-    index: TensorLike | None = None,
-    src: TensorLike | None = None,
-    value: TensorLike | None = None,
-) -> Tensor:
-    """Values put in along an axis, at an index for each: ``scatter(axis, index, src)``; see `ops.scatter`."""
-    given = list(args)
-    axis = given.pop(0) if given and dim is None and axis is None else dim if axis is None else axis
-    index = given.pop(0) if given else index
-    src = given.pop(0) if given else value if src is None else src
-    return scattering.scatter(self, axis, index, src)
-
-
-def _scatter_add(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Values added: ``scatter_add(dim, index, src)`` along an axis, ``scatter_add(indices, updates)`` at rows of indices."""
-    if (args and isinstance(args[0], Tensor)) or "indices" in kwargs:
-        return scattering.tensor_scatter_add(self, *args, **kwargs)
-    names = dict(zip(("dim", "index", "src"), args)) | kwargs
-    return scattering.tensor_scatter_elements(self, names["index"], names["src"], names["dim"], "add")
-
-
-def _select(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """``select(dim, index)``: the slice at one position of an axis; ``select(condition, y)``: the Tensor or `y`, by a condition."""
-    if (args and isinstance(args[0], Tensor)) or "condition" in kwargs:
-        names = dict(zip(("condition", "y"), args)) | kwargs
-        return selecting.select(names["condition"], self, names["y"])
-    names = dict(zip(("dim", "index"), args)) | kwargs
-    dim = names["dim"] % self.ndim
-    return self[(slice(None),) * dim + (int(names["index"]),)]
-
-
-def _where(self: Tensor, condition: Tensor, y: TensorLike) -> Tensor:
-    """The Tensor where the condition holds, `y` elsewhere."""
-    return selecting.where(condition, self, y)
-
-
-def _take(
-    self: Tensor, indices: Tensor | None = None, axis: int | None = None, mode: str = "clip", *, index: TensorLike | None = None
-) -> Tensor:
-    """Elements of the flattened Tensor, or slices along an axis, picked by index.
-
-    Args:
-        indices (Tensor): of integers.
-        axis (int, optional): the axis.
-        mode (str): what to do with an index out of range, with an axis: "clip", "wrap" or "raise". Default: "clip".
-    """
-    indices = gathering.integers(indices if index is None else index, "take")
-    if axis is None:
-        return gathering.take(self, indices)
-    size = self.shape[axis]
-    if mode == "wrap":
-        indices = indices % size
-    elif mode == "clip":
-        indices = indices.clip(0, size - 1)
-    elif mode != "raise":
-        raise ValueError(f"For 'Tensor.take', 'mode' should be 'clip', 'wrap' or 'raise', but got {mode!r}.")
-    return gathering.gather(self, indices, axis)
-
-
-def _choose(self: Tensor, choices: Tensor | Sequence[Tensor], mode: str = "clip") -> Tensor:
-    """For each element, an index, the element of the choice of that number.
-
-    Args:
-        choices (Tensor, tuple or list): what to choose from, along the first axis.
-        mode (str): what to do with an index out of range: "clip", "wrap" or "raise". Default: "clip".
-    """
-    choices = (
-        choices if isinstance(choices, Tensor) else joining.stack([c if isinstance(c, Tensor) else Tensor(c) for c in choices])
-    )
-    index = self.astype(mstype.int64)
-    index = index % choices.shape[0] if mode == "wrap" else index.clip(0, choices.shape[0] - 1) if mode == "clip" else index
-    shape = np.broadcast_shapes(self.shape, choices.shape[1:])
-    choices = arrange.broadcast_to(
-        choices.reshape((-1, *(1,) * (len(shape) - choices.ndim + 1), *choices.shape[1:])), (-1, *shape)
-    )
-    return gathering.gather_d(choices, 0, arrange.broadcast_to(index, shape).expand_dims(0))[0]
-
-
-def _itemset(self: Tensor, *args: Any) -> Tensor:
-    """The Tensor with one element, at a flat index or a tuple of them, replaced, as a new Tensor."""
-    *at, value = args
-    if not at and self.size == 1:
-        at = [0]
-    if len(at) != 1:
-        raise ValueError(f"For 'Tensor.itemset', give an index and a value, but got {args}.")
-    index = at[0] if isinstance(at[0], tuple) else tuple(int(i) for i in np.unravel_index(at[0], self.shape))
-    out = casting.identity(self)
-    out[index] = value
-    return out
-
-
-def _sort(
-    self: Tensor, axis: int = -1, descending: bool = False, *, dim: int | None = None, stable: bool = False
-) -> tuple[Tensor, Tensor]:
-    """The elements sorted along an axis, and where each came from; see `ops.sort`."""
-    return sorting.sort(self, axis if dim is None else dim, descending)
-
-
-def _argsort(self: Tensor, axis: int = -1, descending: bool = False, *, dim: int | None = None, stable: bool = False) -> Tensor:
-    """Where each element of the Tensor sorted along an axis comes from; see `ops.argsort`."""
-    return sorting.argsort(self, axis if dim is None else dim, descending)
-
-
-def _unique(
-    self: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Tensor | tuple[Tensor, ...]:
-    """The distinct elements.
-
-    Args:
-        sorted (bool): ascending, in the place of the order in which they first come. Default: True.
-        return_inverse (bool): also the place of each element in the result. Default: False.
-        return_counts (bool): also how often each occurs. Default: False.
-        dim (int, optional): the axis whose slices are compared; by default the Tensor is flattened.
-
-    Returns:
-        A Tensor, or a tuple of it and what was asked for.
-    """
-    return sorting.distinct(self, sorted, return_inverse, return_counts, dim)
-
-
-def _searchsorted(self: Tensor, v: Tensor, side: str = "left", sorter: TensorLike | None = None) -> Tensor:
-    """Where values would go in the sorted Tensor, as Int32; see `ops.searchsorted`."""
-    return searching.searchsorted(self, v if isinstance(v, Tensor) else Tensor(v), out_int32=True, side=side, sorter=sorter)
-
-
 # ---- new Tensors like this one
 
 
@@ -433,8 +255,6 @@ def _fill(self: Tensor, value: TensorLike) -> Tensor:
 
 
 METHODS = {
-    "__getitem__": indexing.getitem,
-    "__setitem__": indexing.setitem,
     "__iter__": _iterate,
     "__contains__": _contains,
     "T": property(_T),
@@ -444,64 +264,34 @@ METHODS = {
     # shape and order
     "reshape": _reshape,
     "view": _view,
-    "view_as": arrange.view_as,
     "reshape_as": arrange.view_as,
     "resize": _resize,
     "transpose": _transpose,
     "permute": _permute,
-    "t": arrange.t,
-    "swapaxes": arrange.swapaxes,
-    "swapdims": arrange.swapdims,
-    "moveaxis": arrange.moveaxis,
-    "movedim": arrange.movedim,
-    "expand_dims": arrange.expand_dims,
-    "unsqueeze": arrange.unsqueeze,
     "squeeze": _squeeze,
     "flatten": _flatten,
-    "ravel": arrange.ravel,
     "broadcast_to": _expand,
     "expand": _expand,
     "expand_as": method_of(arrange.expand_as, x="other"),
     "tile": _tile,
     "repeat": _repeat,
     "repeat_interleave": _repeat_interleave,
-    "flip": lambda self, *dims: arrange.flip(self, shape_of(dims)),
-    "fliplr": arrange.fliplr,
-    "flipud": arrange.flipud,
-    "reverse": arrange.reverse,
-    "reverse_sequence": lambda self, seq_lengths, seq_dim=0, batch_dim=0: arrange.reverse_sequence(
+    "flip": lambda self, *dims: ordering.flip(self, shape_of(dims)),
+    "reverse_sequence": lambda self, seq_lengths, seq_dim=0, batch_dim=0: ordering.reverse_sequence(
         self, seq_lengths, seq_dim, batch_dim
     ),
-    "roll": arrange.roll,
-    "rot90": arrange.rot90,
     # pieces
     "split": method_of(splitting.split, dim="axis", split_size="split_size_or_sections"),
     "chunk": method_of(splitting.chunk, dim="axis"),
-    "tensor_split": splitting.tensor_split,
-    "hsplit": splitting.hsplit,
-    "vsplit": splitting.vsplit,
-    "dsplit": splitting.dsplit,
-    "unbind": splitting.unbind,
     "narrow": method_of(splitting.narrow, dim="axis"),
-    "slice_scatter": splitting.slice_scatter,
-    "select_scatter": splitting.select_scatter,
     # diagonals
     "diag": _diag,
-    "diagflat": diagonals.diagflat,
     "diagonal": method_of(diagonals.diagonal, axis1="dim1", axis2="dim2"),
-    "diagonal_scatter": diagonals.diagonal_scatter,
-    "fill_diagonal": diagonals.fill_diagonal,
-    "tril": diagonals.tril,
-    "triu": diagonals.triu,
     # windows
-    "unfold": pixels.unfold,
-    "fold": pixels.fold,
-    "col2im": pixels.col2im,
     # types
     "astype": _astype,
     "to": _to,
     "type": _type,
-    "type_as": casting.type_as,
     "bool": _caster("bool"),
     "byte": _caster("uint8"),
     "char": _caster("int8"),
@@ -514,39 +304,6 @@ METHODS = {
     "double": _caster("float64"),
     "copy": _copy,
     "clone": _copy,
-    # picking and putting
-    "gather": _gather,
-    "gather_elements": gathering.gather_elements,
-    "gather_nd": gathering.gather_nd,
-    "index_select": _index_select,
-    "index_add": _index_add,
-    "index_fill": scattering.index_fill,
-    "index_put": indexing.index_put,
-    "take": _take,
-    "choose": _choose,
-    "itemset": _itemset,
-    "inplace_update": scattering.inplace_update,
-    "scatter": _scatter,
-    "scatter_add": _scatter_add,
-    "select": _select,
-    "where": _where,
-    "masked_fill": selecting.masked_fill,
-    "masked_select": selecting.masked_select,
-    "masked_scatter": selecting.masked_scatter,
-    "nonzero": selecting.nonzero,
-    "argwhere": selecting.argwhere,
-    # sorting and counting
-    "sort": _sort,
-    "argsort": _argsort,
-    "msort": sorting.msort,
-    "topk": sorting.topk,
-    "top_k": sorting.top_k,
-    "unique": _unique,
-    "unique_consecutive": sorting.unique_consecutive,
-    "unique_with_pad": sorting.unique_with_pad,
-    "searchsorted": _searchsorted,
-    "bincount": searching.bincount,
-    "histc": searching.histc,
     # new ones
     "new_zeros": _new_zeros,
     "new_ones": _new_ones,
@@ -555,8 +312,14 @@ METHODS = {
     "fill": _fill,
     "fills": _fill,
 }
-for _how in ("sub", "mul", "div", "max", "min"):
-    METHODS[f"scatter_{_how}"] = getattr(scattering, f"tensor_scatter_{_how}")
-for _how in ("sum", "prod", "max", "min"):
-    METHODS[f"unsorted_segment_{_how}"] = getattr(segments, f"unsorted_segment_{_how}")
-METHODS |= INPLACE
+METHODS |= same_named(
+    {
+        arrange: "view_as expand_dims unsqueeze ravel",
+        ordering: "t swapaxes swapdims moveaxis movedim fliplr flipud reverse roll rot90",
+        splitting: "tensor_split hsplit vsplit dsplit unbind slice_scatter select_scatter",
+        diagonals: "diagflat diagonal_scatter fill_diagonal tril triu",
+        pixels: "unfold fold col2im",
+        casting: "type_as",
+    }
+)
+METHODS |= PICKING | INPLACE

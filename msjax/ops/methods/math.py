@@ -36,7 +36,7 @@ from msjax.ops.function.math_func import (
 from msjax.ops.function.nn_func import activations, softmaxes
 from msjax.ops.function.random_func import choices, distributions
 from msjax.ops.methods.inplace import inplace
-from msjax.ops.primitive import method_of
+from msjax.ops.primitive import method_of, same_named
 from msjax.typing import Number, TensorLike
 
 if TYPE_CHECKING:
@@ -308,7 +308,6 @@ METHODS = {
     "min": _extreme("min", extremes.amin, extremes.min),
     "amax": method_of(extremes.amax, dim="axis", keepdim="keepdims"),
     "amin": method_of(extremes.amin, dim="axis", keepdim="keepdims"),
-    "aminmax": extremes.aminmax,
     "ptp": _ptp,
     "argmax": method_of(extremes.argmax, axis="dim", keepdims="keepdim"),
     "argmin": method_of(extremes.argmin, dim="axis", keepdim="keepdims"),
@@ -324,10 +323,6 @@ METHODS = {
     "nanmean": method_of(reduction.nanmean, dim="axis", keepdim="keepdims"),
     "median": method_of(statistics.median, dim="axis", keepdim="keepdims"),
     "nanmedian": method_of(statistics.nanmedian, dim="axis", keepdim="keepdims"),
-    "kthvalue": statistics.kthvalue,
-    "quantile": statistics.quantile,
-    "nanquantile": statistics.nanquantile,
-    "cov": statistics.cov,
     "sum_to_size": _sum_to_size,
     # cumulative
     "cumsum": method_of(cumulative.cumsum, dim="axis"),
@@ -337,17 +332,8 @@ METHODS = {
     "logcumsumexp": method_of(cumulative.logcumsumexp, dim="axis"),
     "diff": method_of(cumulative.diff, dim="axis"),
     # norms
-    "norm": norms.norm,
-    "renorm": norms.renorm,
     # linear algebra
     "matmul": method_of(linear.matmul, tensor2="other"),
-    "mm": linear.mm,
-    "bmm": linear.bmm,
-    "dot": linear.dot,
-    "inner": linear.inner,
-    "outer": linear.outer,
-    "ger": linear.ger,
-    "cross": linear.cross,
     "addmm": _addition(layers.addmm, "mat1", "mat2"),
     "addmv": _addition(layers.addmv, "mat", "vec"),
     "addr": _addition(layers.addr, "vec1", "vec2"),
@@ -359,8 +345,6 @@ METHODS = {
     "triangular_solve": _triangular_solve,
     # random
     "bernoulli": _bernoulli,
-    "multinomial": choices.multinomial,
-    "random_categorical": choices.random_categorical,
     "uniform": _uniform,
     "cauchy": _cauchy,
     "log_normal": _log_normal,
@@ -372,9 +356,6 @@ METHODS = {
     "allclose": _allclose,
     "softmax": _softmax,
     "approximate_equal": method_of(comparison.approximate_equal, other="y"),
-    "copysign": elementwise.copysign,
-    "float_power": arithmetic.float_power,
-    "xdivy": special.xdivy,
     "detach": stop_gradient,
     # In place, as their names say; on CPU, MindSpore 2.10 returns a new Tensor and leaves this one as it was.
     "add_": inplace(_add),
@@ -390,24 +371,30 @@ METHODS = {
     "sign_": inplace(elementary.sign),
     "sigmoid_": inplace_math.inplace_sigmoid,
 }
-_SAME = {
-    arithmetic: "addcdiv addcmul div divide floor_divide fmod mul multiply pow remainder true_divide",
-    comparison: "eq equal ge greater greater_equal gt isclose le less less_equal lt ne not_equal",
-    elementwise: """arctan2 atan2 clamp clip fmax fmin heaviside hypot ldexp lerp logaddexp logaddexp2 maximum minimum
-        nextafter""",
-    elementary: """abs absolute acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil cos cosh
+METHODS |= same_named(
+    {
+        arithmetic: "addcdiv addcmul div divide floor_divide fmod mul multiply pow remainder true_divide float_power",
+        comparison: "eq equal ge greater greater_equal gt isclose le less less_equal lt ne not_equal",
+        elementwise: """arctan2 atan2 clamp clip fmax fmin heaviside hypot ldexp lerp logaddexp logaddexp2 maximum minimum nextafter
+        copysign""",
+        elementary: """abs absolute acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil cos cosh
         deg2rad exp exp2 expm1 floor frac inv log log10 log1p log2 logit nan_to_num neg negative positive rad2deg
         reciprocal rsqrt sgn sign sin sinc sinh sqrt square tan tanh trunc""",
-    logic: """bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor gcd invert isfinite
+        logic: """bitwise_and bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor gcd invert isfinite
         isinf isnan isneginf isposinf isreal lcm logical_and logical_not logical_or logical_xor signbit""",
-    complexes: "angle conj imag real",
-    bessel: "i0",
-    special: "digamma erf erfc erfinv igamma igammac lgamma mvlgamma xlogy",
-    activations: "hardshrink sigmoid soft_shrink",
-    decompositions: """adjoint cholesky det eigvals geqrf log_matrix_determinant logdet matrix_determinant matrix_power
-        orgqr slogdet svd""",
-    solvers: "cholesky_inverse cholesky_solve inverse lstsq lu_solve",
-    inplace_math: "bernoulli_ clamp_ erfinv_ exponential_ normal_ random_ tanh_ uniform_",
-}
-METHODS |= {name: getattr(module, name) for module, names in _SAME.items() for name in names.split()}
+        complexes: "angle conj imag real",
+        bessel: "i0",
+        special: "digamma erf erfc erfinv igamma igammac lgamma mvlgamma xlogy xdivy",
+        activations: "hardshrink sigmoid soft_shrink",
+        decompositions: """adjoint cholesky det eigvals geqrf log_matrix_determinant logdet matrix_determinant matrix_power orgqr slogdet
+        svd""",
+        solvers: "cholesky_inverse cholesky_solve inverse lstsq lu_solve",
+        inplace_math: "bernoulli_ clamp_ erfinv_ exponential_ normal_ random_ tanh_ uniform_",
+        extremes: "aminmax",
+        statistics: "kthvalue quantile nanquantile cov",
+        norms: "norm renorm",
+        linear: "mm bmm dot inner outer ger cross",
+        choices: "multinomial random_categorical",
+    }
+)
 METHODS["multiply"] = method_of(arithmetic.mul, value="other")

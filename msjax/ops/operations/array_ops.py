@@ -5,13 +5,13 @@ import math
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
-from msjax.ops.function.array_func import arrange, casting, diagonals, joining, splitting
+from msjax.ops.function.array_func import arrange, casting, diagonals, joining, ordering, splitting
 from msjax.ops.function.image_func import pixels
 from msjax.ops.function.nn_func import pads
 from msjax.ops.primitive import REQUIRED, Primitive, class_form, name_classes, operator_class, unused
 
 Reshape = class_form(arrange.reshape)
-Transpose = class_form(arrange.transpose)
+Transpose = class_form(ordering.transpose)
 ExpandDims = class_form(arrange.expand_dims)
 Tile = class_form(arrange.tile)
 Expand = class_form(arrange.expand)
@@ -41,9 +41,9 @@ Unstack = class_form(splitting.unstack, axis=0, num=unused(None))
 Unpack = class_form(splitting.unstack, axis=0)
 Squeeze = class_form(arrange.squeeze, axis=())
 BroadcastTo = class_form(arrange.broadcast_to, shape=REQUIRED)
-ReverseV2 = class_form(arrange.reverse, axis=REQUIRED)
-ReverseSequence = class_form(arrange.reverse_sequence, seq_dim=REQUIRED, batch_dim=0)
-Roll = class_form(arrange.roll, shifts=REQUIRED, dims=None)
+ReverseV2 = class_form(ordering.reverse, axis=REQUIRED)
+ReverseSequence = class_form(ordering.reverse_sequence, seq_dim=REQUIRED, batch_dim=0)
+Roll = class_form(ordering.roll, shifts=REQUIRED, dims=None)
 StridedSlice = class_form(splitting.strided_slice, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0)
 MirrorPad = class_form(pads.mirror_pad, mode="REFLECT")
 Padding = class_form(pads.padding, pad_dim_size=8)

@@ -3,7 +3,7 @@
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
-from msjax.ops.function.array_func import arrange, creation
+from msjax.ops.function.array_func import creation, ordering
 from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
 from msjax.ops.function.math_func import complexes, fourier, norms
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class, unused
@@ -103,7 +103,7 @@ def Cross(self, input, other):
 @operator_class()
 def ConjugateTranspose(self, x, perm):
     """The complex conjugate with its axes in another order: ``ops.ConjugateTranspose()(x, perm)``."""
-    return complexes.conj(arrange.transpose(x, perm))
+    return complexes.conj(ordering.transpose(x, perm))
 
 
 @operator_class(adjoint=False)

@@ -17,7 +17,7 @@ from msjax.ops.function.math_func import (
     logic,
     special,
 )
-from msjax.ops.function.nn_func import activations, softmaxes
+from msjax.ops.function.nn_func import activations, gated, softmaxes
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class
 
 # ---- arithmetic
@@ -199,7 +199,7 @@ Elu = class_form(activations.elu, alpha=1.0)
 CeLU = class_form(activations.celu, alpha=1.0)
 HShrink = class_form(activations.hardshrink, lambd=0.5)
 SoftShrink = class_form(activations.softshrink, lambd=0.5)
-GLU = class_form(activations.glu, axis=-1)
+GLU = class_form(gated.glu, axis=-1)
 Softmax = class_form(softmaxes.softmax, axis=-1)
 LogSoftmax = class_form(softmaxes.log_softmax, axis=-1)
 

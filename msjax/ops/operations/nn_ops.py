@@ -7,8 +7,9 @@ from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
-from msjax.ops.function.nn_func import convolution, normalization, pooling, unpooling
-from msjax.ops.function.nn_func.convolution import CONV, CONV_TRANSPOSE, conv_pads
+from msjax.ops.function.nn_func import convolution, local_response, normalization, pooling, unpooling
+from msjax.ops.function.nn_func.convolution import conv_pads
+from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_TRANSPOSE
 from msjax.ops.function.nn_func.sliding import n_ints, same_pads
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class
 
@@ -262,7 +263,7 @@ def AdaptiveMaxPool3D(self, x, output_size):
 
 # ---- normalization
 
-LRN = class_form(normalization.lrn, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS")
+LRN = class_form(local_response.lrn, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS")
 
 
 @operator_class(epsilon=1e-6)

@@ -4,6 +4,6 @@ from msjax.lazy import gather
 
 __getattr__, __dir__ = gather(
     __name__,
-    "arrange assigning casting creation diagonals gathering indexing joining scattering searching segments selecting sorting splitting windows",
+    "arrange ordering assigning casting creation diagonals gathering indexing joining scattering searching segments selecting sorting splitting windows",
     "msjax.ops",
 )

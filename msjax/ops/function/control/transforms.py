@@ -206,7 +206,7 @@ def vmap(
 def _placed(out, axis):
     if axis is None:
         return out[0]
-    from msjax.ops.function.array_func.arrange import moveaxis
+    from msjax.ops.function.array_func.ordering import moveaxis
 
     return out if axis == 0 else moveaxis(out, 0, axis)
 

@@ -4,6 +4,6 @@ from msjax.lazy import gather
 
 __getattr__, __dir__ = gather(
     __name__,
-    "activations softmaxes classification convolution ctc dropouts losses normalization pads pooling unpooling",
+    "activations gated softmaxes classification convolution  ctc dropouts losses normalization local_response pads pooling unpooling",
     "msjax.ops",
 )

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
-from msjax.checks import check_int, check_number
+from msjax.checks import check_number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "celu", "elu", "fast_gelu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid",
-    "mish", "prelu", "relu", "relu6", "rrelu", "selu", "sigmoid", "silu", "soft_shrink", "softplus", "softshrink", "softsign",
-    "swiglu", "tanhshrink", "threshold",
+    "celu", "elu", "fast_gelu", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid", "mish",
+    "prelu", "relu", "relu6", "rrelu", "selu", "sigmoid", "silu", "soft_shrink", "softplus", "softshrink", "softsign",
+    "tanhshrink", "threshold",
 ]  # fmt: skip
 
 
@@ -368,39 +368,3 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tens
     if lower > upper:
         raise ValueError(f"For 'rrelu', 'lower' should not be above 'upper', but got {lower} and {upper}.")
     return apply(_RRELU, (input, next_key()), (float(lower), float(upper)))
-
-
-def _halves(x, axis):
-    if not -x.ndim <= check_int(axis, "axis") < x.ndim:
-        raise ValueError(f"axis {axis} is out of range for an input of shape {x.shape}.")
-    if x.shape[axis] % 2:
-        raise ValueError(f"axis {axis} should have an even size to be halved, but the shape is {x.shape}.")
-    return jnp.split(x, 2, axis)
-
-
-@operator(name="GLU")
-def glu(x: TensorLike, axis: int = -1) -> JaxArray:
-    """The first half along `axis` times the sigmoid of the second half.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.glu(ms.Tensor([1.0, 2.0, 0.0, 0.0])))
-        [0.5 1. ]
-    """
-    first, second = _halves(to_float(x), axis)
-    return first * jax.nn.sigmoid(second)
-
-
-@operator(name="Swiglu")
-def swiglu(input: TensorLike, dim: int = -1) -> JaxArray:
-    """The silu of the first half along `dim` times the second half.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.swiglu(ms.Tensor([0.0, 1.0, 2.0, 2.0])))
-        [0.        1.4621172]
-    """
-    first, second = _halves(to_float(input), dim)
-    return jax.nn.silu(first) * second

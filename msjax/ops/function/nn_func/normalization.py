@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from msjax.common.parameter import Parameter
 
 
-__all__ = ["add_layer_norm", "add_rms_norm", "batch_norm", "group_norm", "layer_norm", "lrn", "rms_norm"]
+__all__ = ["add_layer_norm", "add_rms_norm", "batch_norm", "group_norm", "layer_norm", "rms_norm"]
 
 
 def _wide(x):
@@ -355,60 +355,3 @@ def add_layer_norm(
     mean, variance = _moments(_wide(x), (-1,))
     out = _layer_norm(x, gamma, beta, -1, -1, epsilon)
     return out, mean, jax.lax.rsqrt(variance + epsilon), x if additional_output else jnp.zeros_like(x)
-
-
-@operator(name="LRN")
-def _lrn(x, depth_radius, bias, alpha, beta):
-    if x.ndim != 4:
-        raise ValueError(f"the input should have 4 axes, but its shape is {x.shape}.")
-    squares = jnp.square(x)
-    around = (depth_radius, depth_radius)
-    padded = jnp.pad(squares, ((0, 0), around, (0, 0), (0, 0)))
-    total = jnp.zeros_like(x)
-    for i in range(2 * depth_radius + 1):
-        total = total + jax.lax.slice_in_dim(padded, i, i + x.shape[1], axis=1)
-    return x * jnp.power(bias + alpha * total, -beta)
-
-
-def lrn(
-    x: Tensor,
-    depth_radius: int = 5,
-    bias: float = 1.0,
-    alpha: float = 1.0,
-    beta: float = 0.5,
-    norm_region: str = "ACROSS_CHANNELS",
-) -> Tensor:
-    """Local response normalization: x / (bias + alpha * sum of squares over neighbouring channels) ** beta.
-
-    Args:
-        x (Tensor): of shape (N, C, H, W).
-        depth_radius (int): how many channels on each side are neighbours. Default: 5.
-        bias (float): Default: 1.0.
-        alpha (float): Default: 1.0.
-        beta (float): Default: 0.5.
-        norm_region (str): "ACROSS_CHANNELS".
-
-    Raises:
-        TypeError, ValueError: an argument of a wrong type or value.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.lrn(ms.Tensor([[[[3.0]], [[4.0]]]]), bias=0.0).flatten())
-        [0.6 0.8]
-    """
-    check_lrn(depth_radius, bias, alpha, beta, norm_region, "lrn")
-    return _lrn(x, depth_radius, float(bias), float(alpha), float(beta))
-
-
-def check_lrn(depth_radius: int, bias: float, alpha: float, beta: float, norm_region: str, who: str) -> None:
-    """TypeError or ValueError for arguments that `lrn` doesn't take."""
-    if isinstance(depth_radius, bool) or not isinstance(depth_radius, int):
-        raise TypeError(f"For '{who}', 'depth_radius' should be an int, but got {describe(depth_radius)}.")
-    for name, value in (("bias", bias), ("alpha", alpha), ("beta", beta)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(f"For '{who}', '{name}' should be a float, but got {describe(value)}.")
-    if depth_radius < 0:
-        raise ValueError(f"For '{who}', 'depth_radius' should not be negative, but got {depth_radius}.")
-    if norm_region != "ACROSS_CHANNELS":
-        raise ValueError(f"For '{who}', 'norm_region' should be 'ACROSS_CHANNELS', but got {norm_region!r}.")

@@ -1,0 +1,203 @@
+"""Kernels of convolutions, written so that they are fast on CPUs, too."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+
+from msjax.autograd.op import Op
+from msjax.ops.dispatch.promotion import kind_of
+from msjax.ops.function.nn_func.sliding import on_cpu, out_sizes, pad_spatial, steps
+from msjax.typing import JaxArray, TensorLike
+
+_LAYOUT = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}
+# More positions in a window than this are too many to be written out one by one.
+_MAX_TAPS = 64
+
+
+def _check_dtypes(x, weight):
+    if kind_of(x.dtype) != kind_of(weight.dtype):
+        raise TypeError(f"input and weight should be of one kind of dtype, but they are {x.dtype} and {weight.dtype}.")
+
+
+def _conv(x, weight, bias, stride, padding, dilation, group):
+    if x.ndim not in _LAYOUT or x.ndim != weight.ndim:
+        raise ValueError(f"input and weight should both have {weight.ndim} axes, but the input's shape is {x.shape}.")
+    _check_dtypes(x, weight)
+    if x.shape[1] != weight.shape[1] * group:
+        raise RuntimeError(
+            f"the input should have {weight.shape[1] * group} channels (axis 1), as the weight of shape {weight.shape} "
+            f"with {group} group(s) says, but its shape is {x.shape}."
+        )
+    out = convolve(x, weight.astype(x.dtype), stride, padding, dilation, group)
+    return out if bias is None else out + bias.astype(x.dtype).reshape((1, -1) + (1,) * (x.ndim - 2))
+
+
+def convolve(
+    x: TensorLike,
+    weight: TensorLike,
+    stride: int | tuple[int, ...],
+    padding: int | tuple[int, ...],
+    dilation: int | tuple[int, ...],
+    group: int,
+) -> JaxArray:
+    """The convolution of jax arrays; `padding` has a pair for each axis.
+
+    XLA's convolutions for CPUs are slow or very slow in common cases: 1x1 and depthwise kernels, windows as large as
+    the image, gradients of grouped kernels (measured: 2 to 200 times). There, products and shifted sums are used.
+    """
+    rewrite = _cpu_rewrite(x.shape, weight.shape, stride, padding, dilation, group) if on_cpu() else None
+    if rewrite is None:
+        return jax.lax.conv_general_dilated(
+            x,
+            weight,
+            window_strides=stride,
+            padding=padding,
+            rhs_dilation=dilation,
+            dimension_numbers=_LAYOUT[x.ndim],
+            feature_group_count=group,
+        )
+    if rewrite in (_tiles, _split_groups):
+        return rewrite(x, weight, stride, padding, dilation, group)
+
+    # What is made of the input on the way, several times its size, is made again in the backward, not kept.
+    def run(x, weight):
+        return rewrite(x, weight, stride, padding, dilation, group)
+
+    return jax.checkpoint(run, prevent_cse=False)(x, weight)
+
+
+def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
+    """The function that computes this convolution faster on CPUs than XLA's; None for none."""
+    sizes, kernel = x_shape[2:], weight_shape[2:]
+    out = out_sizes(sizes, kernel, stride, padding, dilation)
+    if 0 in x_shape or min(out) <= 0:
+        return None
+    taps = math.prod(kernel)
+    if group > 1:
+        if weight_shape[1] == 1 and taps <= _MAX_TAPS:
+            return _shifted_sums
+        if group <= 8:
+            return _split_groups
+        return _grouped_columns if taps <= _MAX_TAPS else _split_groups
+    # Windows that don't overlap, or a single one.
+    if all((k == 1 or s == k or o == 1) and (d == 1 or k == 1) for k, s, o, d in zip(kernel, stride, out, dilation)):
+        return _tiles
+    if taps > _MAX_TAPS:
+        return None
+    # Images smaller than the window miss XLA's fast convolution altogether.
+    if any(min(n, o) < (k - 1) * d + 1 for n, o, k, d in zip(sizes, out, kernel, dilation)):
+        return _columns
+    # Between few channels, the gradient of the input is faster as a product.
+    return _columns if 4 <= x_shape[1] <= 16 and x_shape[1] * taps <= 256 else None
+
+
+def _tiles(x, weight, stride, padding, dilation, group):
+    """Windows that don't overlap: the image cut in tiles, and one product."""
+    n, kernel = x.ndim - 2, weight.shape[2:]
+    out = out_sizes(x.shape[2:], kernel, stride, padding, (1,) * n)
+    x = pad_spatial(x, padding)
+    limits = [(o - 1) * s + 1 if k == 1 else o * k for o, s, k in zip(out, stride, kernel)]
+    strides = [s if k == 1 else 1 for s, k in zip(stride, kernel)]
+    x = jax.lax.slice(x, [0] * x.ndim, [*x.shape[:2], *limits], [1, 1, *strides])
+    # Axes: 0 batch, 1 channels, 2 output channels, then output positions and positions in the window.
+    at, within = list(range(3, 3 + n)), list(range(3 + n, 3 + 2 * n))
+    shape, axes = list(x.shape[:2]), [0, 1]
+    for i in range(n):
+        shape += [out[i], kernel[i]]
+        axes += [at[i], within[i]]
+    return jnp.einsum(x.reshape(shape), axes, weight, [2, 1, *within], [0, 2, *at])
+
+
+def _split_groups(x, weight, stride, padding, dilation, group):
+    """A convolution for each group."""
+    pieces = zip(jnp.split(x, group, 1), jnp.split(weight, group, 0))
+    return jnp.concatenate([convolve(a, w, stride, padding, dilation, 1) for a, w in pieces], 1)
+
+
+def _shifted(x, kernel, stride, padding, dilation, first):
+    """The padded input at each position in a window, in C order; its spatial axes begin at `first`."""
+    taps = [pad_spatial(x, padding, first)]
+    for i, (k, s, d) in enumerate(zip(kernel, stride, dilation)):
+        taps = [piece for tap in taps for piece in steps(tap, first + i, k, s, d)]
+    return taps
+
+
+def _shifted_sums(x, weight, stride, padding, dilation, group):
+    """A kernel of its own for each channel: the sum of shifted inputs, each weighted."""
+    del group
+    kernel, n = weight.shape[2:], x.ndim - 2
+    times = weight.shape[0] // x.shape[1]
+    if times > 1:
+        x = jnp.repeat(x, times, 1)
+    columns = weight.reshape(weight.shape[0], -1)
+    out = None
+    for i, tap in enumerate(_shifted(x, kernel, stride, padding, dilation, 2)):
+        term = tap * columns[:, i].reshape(-1, *(1,) * n)
+        out = term if out is None else out + term
+    return out
+
+
+def _columns(x, weight, stride, padding, dilation, group):
+    """The windows as rows of a matrix, and one product."""
+    del group
+    kernel = weight.shape[2:]
+    rows = jnp.concatenate(_shifted(jnp.moveaxis(x, 1, -1), kernel, stride, padding, dilation, 1), -1)
+    out = rows @ jnp.moveaxis(weight, (0, 1), (-1, -2)).reshape(-1, weight.shape[0])
+    return jnp.moveaxis(out, -1, 1)
+
+
+def _grouped_columns(x, weight, stride, padding, dilation, group):
+    """As `_columns`, with a product for each group."""
+    outs, ins, *kernel = weight.shape
+    rows = jnp.stack(_shifted(jnp.moveaxis(x, 1, -1), kernel, stride, padding, dilation, 1), -2)
+    rows = rows.reshape(*rows.shape[:-1], group, ins)
+    weight = weight.reshape(group, outs // group, ins, -1)
+    out = jnp.einsum("...kgi,goik->...go", rows, weight)
+    return jnp.moveaxis(out.reshape(*out.shape[:-2], outs), -1, 1)
+
+
+def _conv_transpose(x, weight, bias, stride, padding, dilation, group, sizes, tail=()):
+    if x.ndim not in _LAYOUT or x.ndim != weight.ndim:
+        raise ValueError(f"input and weight should both have {weight.ndim} axes, but the input's shape is {x.shape}.")
+    _check_dtypes(x, weight)
+    if x.shape[1] != weight.shape[0]:
+        raise RuntimeError(
+            f"the input should have {weight.shape[0]} channels (axis 1), as the weight of shape {weight.shape} says, "
+            f"but its shape is {x.shape}."
+        )
+    expected = out_sizes(sizes, weight.shape[2:], stride, padding, dilation)
+    if expected != x.shape[2:]:
+        raise ValueError(f"an output of {sizes} belongs to an input of {expected}, but the input's shape is {x.shape}.")
+    out = deconvolve(x, weight.astype(x.dtype), stride, padding, dilation, group, sizes)
+    if bias is not None:
+        out = out + bias.astype(x.dtype).reshape((1, -1) + (1,) * (x.ndim - 2))
+    return pad_spatial(out, [(0, n) for n in tail]) if any(tail) else out
+
+
+def deconvolve(
+    x: TensorLike,
+    weight: TensorLike,
+    stride: int | tuple[int, ...],
+    padding: int | tuple[int, ...],
+    dilation: int | tuple[int, ...],
+    group: int,
+    sizes: tuple[int, ...],
+) -> JaxArray:
+    """The gradient of a convolution of an image of `sizes` with respect to the image."""
+    image = jax.ShapeDtypeStruct((x.shape[0], weight.shape[1] * group, *sizes), x.dtype)
+    (out,) = jax.linear_transpose(lambda im: convolve(im, weight, stride, padding, dilation, group), image)(x)
+    return out
+
+
+# Operands: input, weight, bias or None. Static: stride, padding pairs, dilation, group.
+CONV = Op("Conv", _conv, shape_error=RuntimeError)
+# Likewise; in the end, the spatial sizes of the output, and how many zeros to append to each axis.
+CONV_TRANSPOSE = Op("ConvTranspose", _conv_transpose, shape_error=RuntimeError)
+# The same with the weights of MindSpore's layers of one axis: (out, in / groups, 1, size).
+CONV_1D = Op("Conv1d", lambda x, weight, *rest: _conv(x, weight[:, :, 0], *rest), shape_error=RuntimeError)
+CONV_TRANSPOSE_1D = Op(
+    "Conv1dTranspose", lambda x, weight, *rest: _conv_transpose(x, weight[:, :, 0], *rest), shape_error=RuntimeError
+)
