@@ -6,6 +6,7 @@ Use it under its own name (``import msjax as ms``), or run a MindSpore script as
 
 import importlib
 import sys
+from typing import TYPE_CHECKING
 
 import msjax.autograd.imperative
 import msjax.autograd.tensor_api
@@ -13,30 +14,36 @@ import msjax.autograd.tensor_api
 # Each of these attaches methods to Tensor.
 import msjax.compile.graph_mode
 import msjax.ops.methods.operators
-from msjax import common, context, nn, ops
-from msjax.autograd.grad import get_grad, grad, value_and_grad
-from msjax.autograd.vjp import jvp, vjp
-from msjax.common import dtype
+from msjax import common as common, context as context, nn as nn, ops as ops
+from msjax.autograd.grad import get_grad as get_grad, grad as grad, value_and_grad as value_and_grad
+from msjax.autograd.vjp import jvp as jvp, vjp as vjp
+from msjax.common import dtype as dtype
 from msjax.common.dtype import *
-from msjax.common.initializer import Initializer, initializer
-from msjax.common.parameter import Parameter, ParameterTuple
-from msjax.common.random import Generator, default_generator, get_seed, manual_seed, set_seed
-from msjax.common.tensor import Tensor, from_numpy, is_tensor, tensor
-from msjax.compile.jit import jit, ms_function
+from msjax.common.initializer import Initializer as Initializer, initializer as initializer
+from msjax.common.parameter import Parameter as Parameter, ParameterTuple as ParameterTuple
+from msjax.common.random import (
+    Generator as Generator,
+    default_generator as default_generator,
+    get_seed as get_seed,
+    manual_seed as manual_seed,
+    set_seed as set_seed,
+)
+from msjax.common.tensor import Tensor as Tensor, from_numpy as from_numpy, is_tensor as is_tensor, tensor as tensor
+from msjax.compile.jit import jit as jit, ms_function as ms_function
 from msjax.context import (
-    GRAPH_MODE,
-    PYNATIVE_MODE,
-    ParallelMode,
-    get_auto_parallel_context,
-    get_context,
-    get_current_device,
-    reset_auto_parallel_context,
-    set_auto_parallel_context,
-    set_context,
-    set_device,
+    GRAPH_MODE as GRAPH_MODE,
+    PYNATIVE_MODE as PYNATIVE_MODE,
+    ParallelMode as ParallelMode,
+    get_auto_parallel_context as get_auto_parallel_context,
+    get_context as get_context,
+    get_current_device as get_current_device,
+    reset_auto_parallel_context as reset_auto_parallel_context,
+    set_auto_parallel_context as set_auto_parallel_context,
+    set_context as set_context,
+    set_device as set_device,
 )
 from msjax.lazy import NO_SUMMARY, lazy_function, placeholder_or_error
-from msjax.ops.function.control.from_jax import from_jax
+from msjax.ops.function.control.from_jax import from_jax as from_jax
 from msjax.version import __version__
 
 # Imported when first used: `import msjax` stays light.
@@ -80,12 +87,111 @@ nn.Cell._repr_html_ = lazy_function("msjax.tools.display", "cell_html")
 _STAND_INS = {"RowTensor": "gradients are dense Tensors here.", "SummaryRecord": NO_SUMMARY}
 
 
-def __getattr__(name):
-    if name in _LATER:
-        return getattr(importlib.import_module(_LATER[name]), name)
-    if name in _SUBMODULES:
-        return importlib.import_module(f"msjax.{name}")
-    return placeholder_or_error(__name__, name, _STAND_INS, sys._getframe(1))
+if TYPE_CHECKING:
+    # The same names for type checkers; a test compares them.
+    from msjax import (
+        alias as alias,
+        amp as amp,
+        boost as boost,
+        cli as cli,
+        dataset as dataset,
+        experimental as experimental,
+        hooks as hooks,
+        mint as mint,
+        numpy as numpy,
+        serialization as serialization,
+        tools as tools,
+        train as train,
+    )
+    from msjax.alias import install_as_mindspore as install_as_mindspore
+    from msjax.autograd.modes import (
+        enable_grad as enable_grad,
+        is_grad_enabled as is_grad_enabled,
+        no_grad as no_grad,
+        set_grad_enabled as set_grad_enabled,
+    )
+    from msjax.autograd.recompute import recompute as recompute
+    from msjax.autograd.saved import saved_tensors_hooks as saved_tensors_hooks
+    from msjax.check import run_check as run_check
+    from msjax.common.random import (
+        get_rng_state as get_rng_state,
+        initial_seed as initial_seed,
+        seed as seed,
+        set_rng_state as set_rng_state,
+    )
+    from msjax.compile.noop import (
+        JitConfig as JitConfig,
+        jit_class as jit_class,
+        lazy_inline as lazy_inline,
+        mutable as mutable,
+        no_inline as no_inline,
+    )
+    from msjax.functional.functionalize import functionalize as functionalize, write_back as write_back
+    from msjax.hooks.worker import synchronize as synchronize
+    from msjax.ops.function.control.functions import constexpr as constexpr
+    from msjax.ops.function.control.transforms import jacfwd as jacfwd, jacrev as jacrev, vmap as vmap
+    from msjax.serialization import (
+        async_ckpt_thread_status as async_ckpt_thread_status,
+        ckpt_to_safetensors as ckpt_to_safetensors,
+        load_checkpoint as load_checkpoint,
+        load_checkpoint_async as load_checkpoint_async,
+        load_param_into_net as load_param_into_net,
+        safetensors_to_ckpt as safetensors_to_ckpt,
+        save_checkpoint as save_checkpoint,
+    )
+    from msjax.train import (
+        F1 as F1,
+        MAE as MAE,
+        MSE as MSE,
+        ROC as ROC,
+        Accuracy as Accuracy,
+        BleuScore as BleuScore,
+        Callback as Callback,
+        CheckpointConfig as CheckpointConfig,
+        ConfusionMatrix as ConfusionMatrix,
+        ConfusionMatrixMetric as ConfusionMatrixMetric,
+        CosineSimilarity as CosineSimilarity,
+        Dice as Dice,
+        DynamicLossScaleManager as DynamicLossScaleManager,
+        EarlyStopping as EarlyStopping,
+        Fbeta as Fbeta,
+        FixedLossScaleManager as FixedLossScaleManager,
+        HausdorffDistance as HausdorffDistance,
+        History as History,
+        LambdaCallback as LambdaCallback,
+        LearningRateScheduler as LearningRateScheduler,
+        Loss as Loss,
+        LossMonitor as LossMonitor,
+        LossScaleManager as LossScaleManager,
+        MeanSurfaceDistance as MeanSurfaceDistance,
+        Metric as Metric,
+        Model as Model,
+        ModelCheckpoint as ModelCheckpoint,
+        OcclusionSensitivity as OcclusionSensitivity,
+        Perplexity as Perplexity,
+        Precision as Precision,
+        Recall as Recall,
+        ReduceLROnPlateau as ReduceLROnPlateau,
+        RootMeanSquareDistance as RootMeanSquareDistance,
+        RunContext as RunContext,
+        TimeMonitor as TimeMonitor,
+        Top1CategoricalAccuracy as Top1CategoricalAccuracy,
+        Top5CategoricalAccuracy as Top5CategoricalAccuracy,
+        TopKCategoricalAccuracy as TopKCategoricalAccuracy,
+        auc as auc,
+        build_train_network as build_train_network,
+        get_metric_fn as get_metric_fn,
+        names as names,
+        rearrange_inputs as rearrange_inputs,
+    )
+else:
+
+    def __getattr__(name):
+        if name in _LATER:
+            return getattr(importlib.import_module(_LATER[name]), name)
+        if name in _SUBMODULES:
+            return importlib.import_module(f"msjax.{name}")
+        return placeholder_or_error(__name__, name, _STAND_INS, sys._getframe(1))
 
 
 def __dir__():

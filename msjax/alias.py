@@ -143,7 +143,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         return importlib.util.spec_from_loader(fullname, loader, is_package=is_package)
 
 
-def install_as_mindspore(x64: bool = True):
+def install_as_mindspore(x64: bool = True) -> None:
     """Make ``import mindspore`` import msjax, in this process.
 
     Args:

@@ -60,7 +60,7 @@ def check_number(
     above: Any = None,
     high: Any = None,
     below: Any = None,
-):
+) -> Any:
     """The value, if it is an int or a float (no bool) in the range, and not NaN.
 
     Args:
@@ -88,7 +88,7 @@ def check_float(
     return _in_range(value, name, who, low=low, above=above, high=high, below=below)
 
 
-def check_one_of(value: TensorLike, options: Any, name: str, who: str | None = None):
+def check_one_of(value: TensorLike, options: Any, name: str, who: str | None = None) -> TensorLike:
     """The value, if it is one of the options (strings, mostly).
 
     Raises:
@@ -102,7 +102,7 @@ def check_one_of(value: TensorLike, options: Any, name: str, who: str | None = N
     return value
 
 
-def check_type(value: Any, types: tuple[Any, ...], name: str, who: str | None = None):
+def check_type(value: Any, types: tuple[Any, ...], name: str, who: str | None = None) -> Any:
     """The value, if it is of one of the types; a bool is no int here, unless bool is one of the types."""
     types = types if isinstance(types, tuple) else (types,)
     if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):

@@ -269,7 +269,7 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
     logging.getLogger("msjax").info("set_auto_parallel_context(%s) has no effect", kwargs)
 
 
-def get_auto_parallel_context(attr_key: str):
+def get_auto_parallel_context(attr_key: str) -> Any:
     """MindSpore's parallel settings as they are here: one device, stand-alone."""
     known = {"parallel_mode": ParallelMode.STAND_ALONE, "device_num": 1, "global_rank": 0, "gradients_mean": False}
     if attr_key not in known:

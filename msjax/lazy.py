@@ -7,7 +7,7 @@ import functools
 import importlib
 import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -24,7 +24,7 @@ COMMUNICATION = dict.fromkeys(
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 
-def module_placeholders(module: str, placeholders: Mapping[str, str] = MappingProxyType({})):
+def module_placeholders(module: str, placeholders: Mapping[str, str] = MappingProxyType({})) -> Callable[..., Any]:
     """A module's ``__getattr__``: AttributeError, or ImportError in ``from module import name``, that says that msjax doesn't offer it.
 
     Args:
@@ -46,7 +46,7 @@ def placeholder_or_error(module: str, name: str, placeholders: Mapping[str, str]
     raise missing_name_error(f"{_in_mindspore(module)}.{name}", caller)
 
 
-def class_placeholders(module: str, sentence: str):
+def class_placeholders(module: str, sentence: str) -> Callable[..., Any]:
     """A module's ``__getattr__`` that has a `placeholder` for every name written as classes are; other names are missing."""
 
     def __getattr__(name):
@@ -65,7 +65,7 @@ class _StandInType(type):
 
 
 @functools.cache
-def placeholder(module: str, name: str, sentence: str):
+def placeholder(module: str, name: str, sentence: str) -> Any:
     """A class in the place of something that msjax lacks: it may be imported and derived from, and says so when it is called.
 
     Args:
@@ -91,7 +91,7 @@ def missing_name_error(shown: str, caller: Any) -> Exception:
     return AttributeError(message)
 
 
-def module_getattr(package: str, module: str, placeholders: Mapping[str, str] = MappingProxyType({})):
+def module_getattr(package: str, module: str, placeholders: Mapping[str, str] = MappingProxyType({})) -> Any:
     """A package's ``__getattr__`` and ``__dir__`` where a module of it, imported when it is first needed, offers the rest.
 
     Args:
@@ -122,7 +122,7 @@ def module_getattr(package: str, module: str, placeholders: Mapping[str, str] = 
     return __getattr__, __dir__
 
 
-def lazy_names(package: str, names: dict):
+def lazy_names(package: str, names: dict) -> Callable[..., Any]:
     """A package's ``__getattr__`` for names that are imported when they are first used: {name: module}."""
 
     def __getattr__(name):
@@ -135,7 +135,7 @@ def lazy_names(package: str, names: dict):
     return __getattr__
 
 
-def lazy_function(module: str, name: str):
+def lazy_function(module: str, name: str) -> Callable[..., Any]:
     """A function whose module is imported when it is first called."""
 
     def call(*args, **kwargs):
@@ -144,7 +144,7 @@ def lazy_function(module: str, name: str):
     return call
 
 
-def gather(package: str, modules: str, family: str | None = None):
+def gather(package: str, modules: str, family: str | None = None) -> Any:
     """A package's ``__getattr__`` and ``__dir__`` that offer what its modules list in ``__all__``, imported when first asked for.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Self
 
 
 class Scope:
@@ -80,13 +80,13 @@ class swap:
     def __init__(self, **values: Any):
         self._values = values
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         fields = STATE.__dict__
         self._before = {name: fields[name] for name in self._values}
         fields.update(self._values)
         return self
 
-    def __exit__(self, *_exception):
+    def __exit__(self, *_exception) -> None:
         STATE.__dict__.update(self._before)
 
 

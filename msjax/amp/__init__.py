@@ -1,5 +1,7 @@
 """Mixed precision: networks computed in 16 bits, and the scaling of losses that goes with it."""
 
+from typing import TYPE_CHECKING
+
 from msjax.amp.managers import DynamicLossScaleManager, FixedLossScaleManager, LossScaleManager
 from msjax.amp.precision import (
     auto_mixed_precision,
@@ -18,4 +20,5 @@ __all__ = [
     "get_black_list", "get_white_list",
 ]  # fmt: skip
 
-__getattr__ = module_placeholders(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = module_placeholders(__name__)

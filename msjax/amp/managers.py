@@ -11,15 +11,15 @@ from msjax.nn.wrap.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleU
 class LossScaleManager:
     """Base of loss scale managers."""
 
-    def get_loss_scale(self):
+    def get_loss_scale(self) -> Any:
         """The present scale."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'get_loss_scale'.")
 
-    def update_loss_scale(self, overflow: Any):
+    def update_loss_scale(self, overflow: Any) -> Any:
         """Take notice of a step; `overflow` says whether it overflowed."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'update_loss_scale'.")
 
-    def get_update_cell(self):
+    def get_update_cell(self) -> Any:
         """The cell that `nn.TrainOneStepWithLossScaleCell` updates the scale with; None for none."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'get_update_cell'.")
 
@@ -39,7 +39,7 @@ class FixedLossScaleManager(LossScaleManager):
         self._loss_scale = loss_scale
         self._drop_overflow_update = drop_overflow_update
 
-    def get_loss_scale(self):
+    def get_loss_scale(self) -> float | int:
         return self._loss_scale
 
     def get_drop_overflow_update(self) -> bool:
@@ -49,7 +49,7 @@ class FixedLossScaleManager(LossScaleManager):
     def update_loss_scale(self, overflow: Any) -> None:
         """Nothing: the scale stays."""
 
-    def get_update_cell(self):
+    def get_update_cell(self) -> Any:
         return FixedLossScaleUpdateCell(self._loss_scale) if self._drop_overflow_update else None
 
 
@@ -100,5 +100,5 @@ class DynamicLossScaleManager(LossScaleManager):
         """True: steps that overflow are left out."""
         return True
 
-    def get_update_cell(self):
+    def get_update_cell(self) -> Any:
         return DynamicLossScaleUpdateCell(self.loss_scale, self.scale_factor, self.scale_window)

@@ -48,7 +48,7 @@ class _OutputTo32(Cell):
         return self._backbone
 
 
-def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Type = mstype.float16):
+def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Type = mstype.float16) -> Any:
     """Compute a network in mixed precision. Its Parameters keep their types.
 
     Args:
@@ -86,7 +86,7 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Type = mst
 
 def custom_mixed_precision(
     network: Cell, *, white_list: list[Any] | None = None, black_list: list[Any] | None = None, dtype: Type = mstype.float16
-):
+) -> Any:
     """Compute a network in mixed precision, by lists of one's own. Its Parameters keep their types.
 
     Args:

@@ -28,15 +28,15 @@ def _map(fn, value):
 class LossScaler:
     """Base of loss scalers: `scale` a loss before its gradient is taken, `unscale` the gradients, `adjust` the scale."""
 
-    def scale(self, inputs: Any):
+    def scale(self, inputs: Any) -> Any:
         """The inputs times the scale."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'scale'.")
 
-    def unscale(self, inputs: Any):
+    def unscale(self, inputs: Any) -> Any:
         """The inputs divided by the scale."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'unscale'.")
 
-    def adjust(self, grads_finite: Any):
+    def adjust(self, grads_finite: Any) -> Any:
         """Take notice of a step; returns whether the scale can change at all."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'adjust'.")
 

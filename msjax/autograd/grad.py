@@ -299,11 +299,11 @@ class Weights:
             if not isinstance(parameter, Parameter):
                 raise TypeError(f"For '{who}', every one of 'weights' should be a Parameter, but got {describe(parameter)}.")
 
-    def shape_like(self, grads: list[Tensor]):
+    def shape_like(self, grads: list[Tensor]) -> Tensor | tuple[Tensor, ...]:
         return grads[0] if self.single else tuple(grads)
 
     @property
-    def key(self):
+    def key(self) -> tuple[int, ...]:
         """Hashable; the same for the same Parameters asked for in the same form."""
         return self.single, *map(id, self.parameters)
 

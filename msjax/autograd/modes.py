@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from msjax.state import STATE
 
@@ -120,13 +120,13 @@ class set_grad_enabled(_Recording):
         self._at_once = STATE.recording
         STATE.recording = self._recording
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         # In force since __init__; what was in force before that comes back at the end.
         self._before.append(self._at_once)
         STATE.recording = self._recording
         return self
 
-    def __call__(self, fn: Callable[..., Any]):
+    def __call__(self, fn: Callable[..., Any]) -> Any:
         STATE.recording = self._at_once
         return super().__call__(fn)
 

@@ -73,28 +73,28 @@ class Op:
         self._forward = {}
         self._derived = {}
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"Op({self.name})"
 
-    def bind(self, static: Any):
+    def bind(self, static: Any) -> Any:
         """The function of operands alone."""
         return _Bound(self.fn, static) if static else self.fn
 
-    def compiled(self, static: Any):
+    def compiled(self, static: Any) -> Any:
         try:
             return self._plain[static]
         except KeyError:
             compiled = self._plain[static] = jax.jit(self.bind(static))
             return compiled
 
-    def forward(self, static: Any, slots: tuple[int, ...]):
+    def forward(self, static: Any, slots: tuple[int, ...]) -> Any:
         try:
             return self._forward[static, slots]
         except KeyError:
             compiled = self._forward[static, slots] = compile_forward(self.bind(static), slots, self.int_grad)
             return compiled
 
-    def derived(self, key: Any, make: Any):
+    def derived(self, key: Any, make: Any) -> Any:
         """An operator made from this one, such as its backward; made once for each key."""
         try:
             return self._derived[key]
@@ -122,7 +122,7 @@ def _thawed(static):
     ])  # fmt: skip
 
 
-def apply(op: Op, operands: Any, static: tuple[Any, ...] = ()):
+def apply(op: Op, operands: Any, static: tuple[Any, ...] = ()) -> Any:
     """Run an operator.
 
     Args:
@@ -225,7 +225,7 @@ def _record(op, operands, values, static, traced):
     return tensors[0] if single else tuple(tensors)
 
 
-def snapshot(operand: Any, value: TensorLike | None = None):
+def snapshot(operand: Any, value: TensorLike | None = None) -> Any:
     """The operand as it is now; it may be written to later."""
     if not isinstance(operand, Tensor):
         return operand if value is None else value
@@ -273,7 +273,7 @@ class OpNode(Node):
         slots = self.way_back.slots
         return [slots.index(i) for i in order if i in slots]
 
-    def pull(self, cts: list[JaxArray], need: tuple[bool, ...]):
+    def pull(self, cts: list[JaxArray], need: tuple[bool, ...]) -> list[Any | None]:
         if self.residuals is None:
             return self.way_back(cts, need)
         spec = self.residuals.spec
@@ -304,7 +304,7 @@ class OpNode(Node):
             tensor._node, tensor._oidx = node, i
         return inputs
 
-    def pull_recorded(self, cts: Any, need: Any):
+    def pull_recorded(self, cts: Any, need: Any) -> list[Tensor | None]:
         """As `pull`, on Tensors and by operators, so that an outer scope can differentiate it."""
         given = tuple([c is not None for c in cts])
         cts = [c for c in cts if c is not None]
@@ -347,7 +347,7 @@ class OpNode(Node):
         self.edges = self.residuals = self.values = self.out = self.saved = self.way_back = None
 
 
-def gather(spec: ResidualSpec, kept: Any, values: Any, out: tuple[JaxArray, ...]):
+def gather(spec: ResidualSpec, kept: Any, values: Any, out: tuple[JaxArray, ...]) -> list[Any]:
     """The residuals in their order, from those that were kept, the operands and the results."""
     of = {"kept": kept, "in": values, "out": out}
     return [of[kind][i] for kind, i in spec.sources]
@@ -401,7 +401,7 @@ def _first_lines(error) -> str:
     return text if len(text) <= 600 else text[:600] + " ..."
 
 
-def type_of(value: TensorLike):
+def type_of(value: TensorLike) -> Any:
     """The msjax data type of an operand: a Tensor's, an array's or that of a Python number."""
     if isinstance(value, Tensor):
         return value.dtype

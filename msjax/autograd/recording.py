@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import jax.numpy as jnp
 
@@ -31,14 +31,14 @@ class GradientScope:
         self._weights = ()
         self._before = None
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         state = STATE
         self._before = (state.scope, state.recording)
         self.scope = state.scope = Scope(state.scope)
         state.recording = True
         return self
 
-    def __exit__(self, *_exception):
+    def __exit__(self, *_exception) -> None:
         for tensor, leaf, node, oidx in reversed(self._marked):
             self._ends.setdefault(id(tensor), (tensor._node, tensor._oidx))
             # Written to in place: what it holds now came from this run.
@@ -48,7 +48,9 @@ class GradientScope:
         self.scope.open = False
         STATE.scope, STATE.recording = self._before
 
-    def inputs(self, args: tuple[Tensor, ...], kwargs: dict[str, Any], positions: Any):
+    def inputs(
+        self, args: tuple[Tensor, ...], kwargs: dict[str, Any], positions: Any
+    ) -> tuple[tuple[Any, ...], dict[str, Any], list[Any]]:
         """Mark the Tensors among the arguments; keyword arguments count after the others.
 
         Returns:
@@ -127,7 +129,7 @@ class GradientScope:
             self.forget([*outputs, *tensors_in(also)] if also else outputs)
         return Gradients(found, recorded)
 
-    def place(self, tensor: Tensor):
+    def place(self, tensor: Tensor) -> tuple[None, int]:
         """(node, output number) of a Tensor when the run ended; one of the inputs may be an output, too."""
         return self._ends.get(id(tensor)) or (tensor._node, tensor._oidx)
 
@@ -200,7 +202,7 @@ def zeros_like(tensor: TensorLike) -> Tensor:
     return wrap(jnp.zeros(tensor.shape, tensor._value.dtype))
 
 
-def check_function(fn: Any, who: str):
+def check_function(fn: Any, who: str) -> Any:
     """The function itself; TypeError unless it can be called."""
     if not callable(fn):
         raise TypeError(f"For '{who}', 'fn' should be a function or a Cell, but got {describe(fn)}.")

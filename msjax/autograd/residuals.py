@@ -64,7 +64,7 @@ class TracedVJP:
         self.out_avals = [(o.shape, o.dtype) for o in self.out]
         self.carries = tuple(bool(self.slots) and jnp.issubdtype(d, jnp.inexact) for _, d in self.shadow)
 
-    def __call__(self, cts: list[JaxArray], need: tuple[bool, ...], vjp: Any = None):
+    def __call__(self, cts: list[JaxArray], need: tuple[bool, ...], vjp: Any = None) -> list[Any | None]:
         """Gradients of the inputs that `need` names (a tuple of bools), None for the others.
 
         Args:
@@ -123,7 +123,7 @@ class ResidualSpec:
         self.needs_values = any(kind != "kept" for kind, _ in sources)
         self._backwards = {}
 
-    def backward(self, given: tuple[bool, ...], need: tuple[bool, ...]):
+    def backward(self, given: tuple[bool, ...], need: tuple[bool, ...]) -> Any:
         """The compiled backward for gradients given for some outputs, needed for some inputs.
 
         Takes the residuals, then the given gradients; returns the needed ones.
@@ -146,7 +146,7 @@ class ResidualSpec:
         return backward
 
 
-def compile_forward(fn: Callable[..., Any], slots: tuple[int, ...], int_grad: Any):
+def compile_forward(fn: Callable[..., Any], slots: tuple[int, ...], int_grad: Any) -> Any:
     """A compiled function from operand values to (outputs, Residuals)."""
 
     def forward(*values):

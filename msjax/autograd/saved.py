@@ -7,7 +7,7 @@ A recorded operator keeps residuals: operands, results, and what else its way ba
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -56,11 +56,11 @@ class saved_tensors_hooks:
         self.unpack_hook = unpack_hook
         self._before = []
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._before.append(swap(saving=self).__enter__())
         return self
 
-    def __exit__(self, *_exception):
+    def __exit__(self, *_exception) -> None:
         self._before.pop().__exit__()
 
     def save(self, node: OpNode, operands: tuple[Tensor, ...], values: list[JaxArray]) -> None:

@@ -1,7 +1,10 @@
 """MindSpore's ``boost``: of its ways to train faster, the accumulation of gradients."""
 
+from typing import TYPE_CHECKING
+
 from msjax.boost.grad_accumulation import GradientAccumulation
 from msjax.lazy import module_placeholders
 
 __all__ = ["GradientAccumulation"]
-__getattr__ = module_placeholders(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = module_placeholders(__name__)

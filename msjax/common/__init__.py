@@ -1,11 +1,14 @@
 """What everything is made of: Tensor, Parameter, data types, initializers. MindSpore's ``common``."""
 
-from msjax.common import dtype, initializer
+from typing import TYPE_CHECKING
+
+from msjax.common import dtype as dtype, initializer as initializer
 from msjax.common.dtype import *
-from msjax.common.initializer import Initializer
-from msjax.common.parameter import Parameter, ParameterTuple
-from msjax.common.random import get_seed, set_seed
-from msjax.common.tensor import Tensor, tensor
+from msjax.common.initializer import Initializer as Initializer
+from msjax.common.parameter import Parameter as Parameter, ParameterTuple as ParameterTuple
+from msjax.common.random import get_seed as get_seed, set_seed as set_seed
+from msjax.common.tensor import Tensor as Tensor, tensor as tensor
 from msjax.lazy import module_placeholders
 
-__getattr__ = module_placeholders(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = module_placeholders(__name__)

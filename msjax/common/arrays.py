@@ -11,7 +11,7 @@ import numpy as np
 from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import Type
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray, TensorLike
 
 # Classes known not to be tracers: looking a class up here takes a third of the time of isinstance, and every operator asks.
 CONCRETE = set()
@@ -27,7 +27,7 @@ def is_tracer(value: Any) -> bool:
     return False
 
 
-def known_value(value: TensorLike):
+def known_value(value: TensorLike) -> TensorLike | None:
     """The concrete array behind a value, also behind a tracer of jax.grad or jax.jvp; None if there is none yet."""
     if not is_tracer(value):
         return value
@@ -39,7 +39,7 @@ class TracedValueError(TypeError):
     """Code asked for the value of a Tensor while the program was being compiled."""
 
 
-def concrete(tensor: TensorBase, what: str):
+def concrete(tensor: TensorBase, what: str) -> TensorLike:
     """The concrete array of a Tensor.
 
     Raises:
@@ -54,7 +54,7 @@ def concrete(tensor: TensorBase, what: str):
     return known
 
 
-def as_array(data: Any, dtype: Type | None = None):
+def as_array(data: Any, dtype: Type | None = None) -> JaxArray:
     """A jax array of anything that Tensor() takes."""
     target = None if dtype is None else mstype.to_jax(dtype)
     if isinstance(data, TensorBase):

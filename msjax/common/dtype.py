@@ -213,7 +213,7 @@ def to_jax(value: Type) -> np.dtype:
     return _canonical(np_dtype, jax.config.jax_enable_x64)
 
 
-def dtype_to_nptype(type_: Type):
+def dtype_to_nptype(type_: Type) -> Any:
     """The numpy scalar type of a msjax type.
 
     Example:
@@ -224,7 +224,7 @@ def dtype_to_nptype(type_: Type):
     return as_dtype(type_).np.type
 
 
-def dtype_to_pytype(type_: Type):
+def dtype_to_pytype(type_: Type) -> Any:
     """The Python type of a msjax type: bool, int, float, complex, str, list or tuple."""
     by_kind = {"b": builtins.bool, "i": builtins.int, "u": builtins.int, "f": builtins.float, "c": builtins.complex}
     if type_.np is not None:

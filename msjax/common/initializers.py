@@ -15,7 +15,7 @@ from msjax.checks import check_one_of, is_int, is_number
 from msjax.common.arrays import as_array
 from msjax.common.seeds import numpy_generator
 from msjax.errors import describe
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
@@ -50,7 +50,7 @@ class Initializer:
         self._initialize(arr)
         return arr
 
-    def make(self, shape: tuple[int, ...], dtype: Type):
+    def make(self, shape: tuple[int, ...], dtype: Type) -> JaxArray:
         """A jax array of a shape and data type."""
         return as_array(np.broadcast_to(np.asarray(self._array(tuple(shape))), shape), dtype)
 
@@ -59,7 +59,7 @@ class Initializer:
         self._initialize(arr)
 
 
-def initial_array(init: Any, shape: int | Sequence[int], dtype: Type):
+def initial_array(init: Any, shape: int | Sequence[int], dtype: Type) -> JaxArray:
     """A jax array made by an initializer.
 
     Args:

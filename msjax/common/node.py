@@ -62,11 +62,11 @@ class Node:
     def name(self) -> str:
         return type(self).__name__
 
-    def pull(self, cts: Any, need: Any):
+    def pull(self, cts: Any, need: Any) -> Any:
         """Gradients for the edges from those of the outputs: arrays, None where there is none."""
         raise NotImplementedError
 
-    def pull_recorded(self, cts: Any, need: Any):
+    def pull_recorded(self, cts: Any, need: Any) -> Any:
         """The same with Tensors, so that the sweep itself is on the tape of an outer scope."""
         raise NotImplementedError
 
@@ -94,7 +94,7 @@ class Leaf(Node):
         if self.base is not scope:
             scope.nested = True
 
-    def pull(self, cts: Any, need: Any):
+    def pull(self, cts: Any, need: Any) -> Any:
         return cts * len(self.edges)
 
     pull_recorded = pull
@@ -120,14 +120,14 @@ class RootLeaf(Node):
         self.hooks = tensor._hooks
 
     @property
-    def tensor(self):
+    def tensor(self) -> Any:
         return self.ref()
 
     def live(self) -> bool:
         # Inside a gradient function only what was asked for counts.
         return STATE.scope is ROOT and STATE.recording
 
-    def pull(self, cts: Any, need: Any):
+    def pull(self, cts: Any, need: Any) -> list[Any]:
         return []
 
     pull_recorded = pull
@@ -162,7 +162,7 @@ class FunctionNode(Node):
     def name(self) -> str:
         return str(self.label)
 
-    def pull(self, cts: list[JaxArray], need: tuple[bool, ...]):
+    def pull(self, cts: list[JaxArray], need: tuple[bool, ...]) -> tuple[Any | None] | list[Any | None]:
         if len(cts) == 1:
             grads = self.function([None if cts[0] is None else wrap(cts[0])])
         else:
@@ -171,7 +171,7 @@ class FunctionNode(Node):
             return (None if grads[0] is None else grads[0]._value,)
         return [None if g is None else g._value for g in grads]
 
-    def pull_recorded(self, cts: Any, need: Any):
+    def pull_recorded(self, cts: Any, need: Any) -> Any:
         return self.function(list(cts))
 
     def release(self) -> None:
@@ -179,7 +179,7 @@ class FunctionNode(Node):
             self.edges = self.function = None
 
 
-def place_on_tape(tensors: Any):
+def place_on_tape(tensors: Any) -> tuple[list[None], None] | tuple[list[Any], Any | None]:
     """(edges, base) of a new node whose inputs are these: edge None where no gradient is recorded.
 
     The base is None if no input is on the tape.

@@ -151,7 +151,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
     cache_enable = False
 
     @property
-    def inited_param(self):
+    def inited_param(self) -> None:
         """None: data is there from the start."""
         return None
 
@@ -221,7 +221,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
     def __reduce__(self):
         return _rebuild, (np.asarray(self._value), self.name, self.requires_grad)
 
-    def __str__(self):
+    def __str__(self) -> Any:
         return f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad})"
 
     __repr__ = __str__

@@ -41,11 +41,11 @@ class Generator:
             self._state._value = jax.random.key_data(jax.random.key(seed))
         return self
 
-    def initial_seed(self):
+    def initial_seed(self) -> Any:
         """The seed that the generator started from; None if it was not set."""
         return self._seed
 
-    def next_key(self):
+    def next_key(self) -> Any:
         """The data of a new jax key; advances the state."""
         state = self.state
         with LOCK:
@@ -134,7 +134,7 @@ def set_rng_state(state: Tensor) -> None:
     here._value = state._value
 
 
-def initial_seed():
+def initial_seed() -> Any:
     """The seed that the default generator started from; None if it was not set."""
     return default_generator.initial_seed()
 

@@ -14,8 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.common import _format
-from msjax.common import dtype as mstype
+from msjax.common import _format, dtype as mstype
 from msjax.common.arrays import as_array, concrete, is_tracer, known_value
 from msjax.common.dtype import Type
 from msjax.common.initializers import initial_array
@@ -129,7 +128,7 @@ class Tensor(TensorMethods):
             step *= n
         return tuple(reversed(steps))
 
-    def stride(self, dim: int | None = None):
+    def stride(self, dim: int | None = None) -> tuple[Any, ...]:
         """Elements from one to the next along each axis, or along axis `dim`."""
         steps = tuple(s // self.itemsize for s in self.strides)
         return steps if dim is None else steps[dim]
@@ -224,11 +223,11 @@ class Tensor(TensorMethods):
         """The same as `asnumpy`."""
         return self.asnumpy()
 
-    def tolist(self):
+    def tolist(self) -> Any:
         """The data as nested lists of Python numbers; a number for a 0-d Tensor."""
         return np.asarray(concrete(self, "tolist()")).tolist()
 
-    def item(self, index: int | tuple[int, ...] | None = None):
+    def item(self, index: int | tuple[int, ...] | None = None) -> Any:
         """The only element as a Python number, or the element at `index`.
 
         Args:
@@ -270,7 +269,7 @@ class Tensor(TensorMethods):
             raise TypeError(f"Only an integer Tensor can be an index, but got dtype {self.dtype}.")
         return self._number(int, "index")
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self._value.ndim:
             raise TypeError("A 0-d Tensor has no len().")
         return self._value.shape[0]
@@ -296,10 +295,10 @@ class Tensor(TensorMethods):
     def __format__(self, spec):
         return text_of(self, "format", spec) if spec else str(self)
 
-    def __str__(self):
+    def __str__(self) -> Any:
         return text_of(self, "str")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return text_of(self, "repr")
 
     # ---- copies
@@ -340,7 +339,7 @@ _ESCAPES = """A Tensor of shape {shape} and dtype {dtype}, whose gradient is bei
   3. where no gradient is wanted, say so: ops.stop_gradient(x), or `with ms.no_grad():` around the computation."""
 
 
-def defer_to_tensor(self: Any, _other: int):
+def defer_to_tensor(self: Any, _other: int) -> Any:
     """Operators that Parameters and buffers have from nnx.Variable, but not from Tensor: Python does what it does for Tensors.
 
     ``p += 1`` makes a new Tensor, as ``p + 1`` does, and ``p << 1`` is a TypeError.

@@ -8,7 +8,7 @@ from typing import Any
 _OTHERS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-def compiled_for(owner: Any, salt: Any, make: Any):
+def compiled_for(owner: Any, salt: Any, make: Any) -> Any:
     """The Compiled of an owner for a purpose, made when it is first asked for.
 
     Args:

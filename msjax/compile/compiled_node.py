@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     pass
 
 
-def record(compiled: Any, program: Any, leaves: Any, args: Any, kwargs: Any):
+def record(compiled: Any, program: Any, leaves: Any, args: Any, kwargs: Any) -> Any:
     """Call a compiled function and, if a gradient is recorded for something that it takes in, put one node for it on the tape."""
     if program.eager or (program.trains and STATE.scope is ROOT):
         # A step of training differentiates within itself.

@@ -14,7 +14,7 @@ from msjax.hooks.worker import raise_pending
 from msjax.state import COMPILER, ROOT, STATE
 
 
-def call_cell(cell: Any, args: Any, kwargs: Any):
+def call_cell(cell: Any, args: Any, kwargs: Any) -> Any:
     """Run the call of a cell as one program.
 
     Returns:
@@ -39,7 +39,7 @@ def _call_cell(cell, args, kwargs):
     return cell.call_uncompiled(args, kwargs)
 
 
-def whole(function: Callable[..., Any], salt: Any, body: Any, args: Any, kwargs: Any, roots: tuple[Any, ...] = ()):
+def whole(function: Callable[..., Any], salt: Any, body: Any, args: Any, kwargs: Any, roots: tuple[Any, ...] = ()) -> Any:
     """Run a gradient function as one program.
 
     Args:

@@ -50,7 +50,7 @@ class JitConfig:
         self.jit_config_dict = {**chosen, "debug_level": debug_level, "infer_boost": infer_boost, **kwargs}
 
 
-def jit_class(cls: Any):
+def jit_class(cls: Any) -> Any:
     """A class decorator that marks classes which compiled functions use; any class may be used here.
 
     Raises:
@@ -61,17 +61,19 @@ def jit_class(cls: Any):
     return cls
 
 
-def lazy_inline(fn: Callable[..., Any] | None = None, attrs: Any = None, policy: Any = None):
+def lazy_inline(
+    fn: Callable[..., Any] | None = None, attrs: Any = None, policy: Any = None
+) -> Callable[..., Any] | Callable[..., ...]:
     """A decorator of a cell's ``__init__``, by which MindSpore compiles equal cells once; without effect."""
     return fn if fn is not None else lazy_inline
 
 
-def no_inline(fn: Callable[..., Any] | None = None):
+def no_inline(fn: Callable[..., Any] | None = None) -> Callable[..., Any] | Callable[..., ...]:
     """A decorator that keeps MindSpore's compiler from inlining a function; without effect."""
     return fn if fn is not None else no_inline
 
 
-def mutable(input_data: float | Tensor | Sequence[int] | dict[str, Any], dynamic_len: bool = False):
+def mutable(input_data: float | Tensor | Sequence[int] | dict[str, Any], dynamic_len: bool = False) -> Any:
     """Its argument, of which MindSpore's compiler is to make a variable.
 
     A compiled function here takes Tensors as variables and has a program for each value of its other arguments.

@@ -68,7 +68,7 @@ class Compiled:
         self._version = -1
         self.compilations = 0
 
-    def __call__(self, args: Any, kwargs: Any):
+    def __call__(self, args: Any, kwargs: Any) -> Tensor:
         """Run the program for these arguments; it is compiled if it is not there yet."""
         program, leaves = self.find(args, kwargs)
         return self.run(program, leaves, args, kwargs)
@@ -83,7 +83,7 @@ class Compiled:
             self.forget(program)
             return self(args, kwargs)
 
-    def find(self, args: tuple[Tensor, ...], kwargs: dict[str, Any]):
+    def find(self, args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> Any:
         """(program, leaves of the arguments) of a call."""
         environment = self._environment(args, kwargs)
         key, leaves, treedef = _signature(args, kwargs)
@@ -92,7 +92,7 @@ class Compiled:
             program = self._make(environment, key, leaves, treedef)
         return program, leaves
 
-    def run_eagerly(self, program: Any, args: Any, kwargs: Any):
+    def run_eagerly(self, program: Any, args: Any, kwargs: Any) -> Any:
         """Run what can't be compiled in PyNative mode; where it works, say why it is not compiled, once."""
         result = self.body(self.subject(), args, kwargs)
         if program.why:
@@ -290,7 +290,7 @@ class Program:
             _wait_for_callbacks(outs)
         return self.finish(outs)
 
-    def run_on(self, values: Any, leaves: Any):
+    def run_on(self, values: Any, leaves: Any) -> Any:
         """Run it on other values of its variables, which stay as they are; nothing is written."""
         values = [jnp.copy(v) if i in self.donated else v for i, v in enumerate(values)]
         outs = self._outs(values, leaves)

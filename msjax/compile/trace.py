@@ -12,7 +12,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import jax
 import jax.extend.core
@@ -115,7 +115,7 @@ class Trace(Tracing):
 
     # ---- the world in which it runs
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         LOCK.acquire()
         ACTIVITY.add(traces=1)
         self._swap = swap(scope=Scope(None), recording=True, trace=self, cells=_SeenCells(self, STATE.cells))
@@ -125,7 +125,7 @@ class Trace(Tracing):
         sys.stdout = _Capture(self, sys.stdout)
         return self
 
-    def __exit__(self, *_exception):
+    def __exit__(self, *_exception) -> None:
         self.flush_text()
         STATE.scope.open = False
         self._swap.__exit__()

@@ -1,5 +1,8 @@
 """In the place of MindSpore's transforms of data, which msjax lacks."""
 
+from typing import TYPE_CHECKING
+
 from msjax.lazy import NO_DATA, class_placeholders
 
-__getattr__ = class_placeholders(__name__, NO_DATA)
+if not TYPE_CHECKING:
+    __getattr__ = class_placeholders(__name__, NO_DATA)

@@ -1,6 +1,7 @@
 """In the place of MindSpore's transforms of images, which msjax lacks; the names of their options are there."""
 
 import enum
+from typing import TYPE_CHECKING
 
 from msjax.lazy import NO_DATA, class_placeholders
 
@@ -25,4 +26,5 @@ class Border(enum.StrEnum):
     SYMMETRIC = "symmetric"
 
 
-__getattr__ = class_placeholders(__name__, NO_DATA)
+if not TYPE_CHECKING:
+    __getattr__ = class_placeholders(__name__, NO_DATA)

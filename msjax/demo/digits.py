@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.resources
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from msjax.typing import TensorLike
 _TEST = 360
 
 
-def load_digits():
+def load_digits() -> tuple[Any, Any]:
     """The 1,797 digits of the UCI Machine Learning Repository.
 
     Returns:
@@ -27,7 +28,7 @@ def load_digits():
         return arrays["images"], arrays["labels"]
 
 
-def enlarge(images: TensorLike, size: int = 32):
+def enlarge(images: TensorLike, size: int = 32) -> Any:
     """Square images scaled to `size` x `size` by bilinear interpolation, values from -1 to 1.
 
     Args:
@@ -46,7 +47,7 @@ def enlarge(images: TensorLike, size: int = 32):
     return scaled[:, None]
 
 
-def split(seed: int):
+def split(seed: int) -> Any:
     """Images and labels, shuffled and split into training and test.
 
     Args:

@@ -33,7 +33,7 @@ class Seen:
     value: np.ndarray
 
 
-def watch(net: LeNet5, loss_fn: Cell, images: Tensor, labels: Tensor):
+def watch(net: LeNet5, loss_fn: Cell, images: Tensor, labels: Tensor) -> list[Any]:
     """Run one batch forward and backward with a hook of each form, and take the hooks away again.
 
     Args:
@@ -77,7 +77,7 @@ def watch(net: LeNet5, loss_fn: Cell, images: Tensor, labels: Tensor):
     return seen
 
 
-def table_of(seen: Any):
+def table_of(seen: Any) -> Any:
     """What the hooks got, as a rich table that fits into 80 columns."""
     from rich import box
     from rich.table import Table

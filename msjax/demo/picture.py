@@ -52,7 +52,7 @@ def capture(net: LeNet5, image: Tensor, digit: int) -> Callable[..., Any]:
     return activations, gradients
 
 
-def check_drawable(path: Any):
+def check_drawable(path: Any) -> str | None:
     """None if a picture can be written to `path` (pathlib.Path), else the reason why not.
 
     Raises:

@@ -1,6 +1,9 @@
 """Optimizers in the manner of PyTorch: MindSpore's ``experimental``."""
 
-from msjax.experimental import optim
+from typing import TYPE_CHECKING
+
+from msjax.experimental import optim as optim
 from msjax.lazy import module_placeholders
 
-__getattr__ = module_placeholders(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = module_placeholders(__name__)

@@ -34,7 +34,7 @@ class _Collector(threading.local):
 _COLLECTOR = _Collector()
 
 
-def site(name: str, value: TensorLike):
+def site(name: str, value: TensorLike) -> TensorLike:
     """Name a value inside a function, so that `capture` finds it; otherwise it does nothing.
 
     Args:

@@ -102,7 +102,7 @@ def write_back(net: Cell, params: dict[str, Any] | None = None, buffers: dict[st
             variables[name]._value = jax.numpy.asarray(value, variables[name]._value.dtype)
 
 
-def state_of(net: Cell):
+def state_of(net: Cell) -> tuple[dict[Any, Any], dict[Any, Any]]:
     """({path: Parameter that requires a gradient}, {path: other Parameter, Buffer or random state})."""
     trained, rest = {}, {}
     for name, parameter in net.parameters_and_names():
@@ -164,7 +164,7 @@ def _to_array(tensor):
     return tensor._value
 
 
-def map_arrays(fn: Callable[..., Any], value: Any):
+def map_arrays(fn: Callable[..., Any], value: Any) -> Any:
     """`fn` of all arrays in nested containers; Tensors are taken for their arrays."""
     return jax.tree.map(
         lambda leaf: (
@@ -179,6 +179,6 @@ def map_arrays(fn: Callable[..., Any], value: Any):
     )
 
 
-def map_tensors(fn: Callable[..., Any], value: Tensor):
+def map_tensors(fn: Callable[..., Any], value: Tensor) -> Any:
     """`fn` of all Tensors in nested containers."""
     return jax.tree.map(lambda leaf: fn(leaf) if isinstance(leaf, Tensor) else leaf, value, is_leaf=is_leaf)

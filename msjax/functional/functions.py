@@ -200,7 +200,7 @@ def _forward(fn, kind, before, value):
     return jax.tree.unflatten(jax.tree.structure(value), [t._value for t in mine])
 
 
-def probe(x: TensorLike, p: TensorLike, statistic: Callable[..., Any] | None = None):
+def probe(x: TensorLike, p: TensorLike, statistic: Callable[..., Any] | None = None) -> Any:
     """An identity that leaves a statistic of the gradient of `x` as the gradient of `p`.
 
     Nothing is called back: the statistic is an ordinary output of the gradient function, under any transformation.

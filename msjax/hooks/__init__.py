@@ -4,6 +4,8 @@
 and `site` are for plain functions of jax arrays.
 """
 
+from typing import TYPE_CHECKING
+
 from msjax.hooks.handle import RemovableHandle
 from msjax.lazy import lazy_names
 
@@ -18,4 +20,9 @@ _LATER = {
 }
 
 __all__ = ["RemovableHandle", *_LATER]
-__getattr__ = lazy_names(__name__, _LATER)
+if TYPE_CHECKING:
+    from msjax.functional.capture import Captured, capture, site
+    from msjax.functional.functions import hook_gradient, probe, with_hooks
+    from msjax.hooks.worker import barrier
+else:
+    __getattr__ = lazy_names(__name__, _LATER)

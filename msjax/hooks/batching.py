@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import jax
 import jax.extend.core
@@ -155,11 +155,11 @@ class CallbackBatch:
         self.calls = []
         self.bytes = 0
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.before, _CALLS.together = _CALLS.together, self
         return self
 
-    def __exit__(self, *_exception):
+    def __exit__(self, *_exception) -> None:
         _CALLS.together = self.before
 
     def add(self, delivery: Delivery, values: list[JaxArray]) -> bool:
@@ -210,7 +210,7 @@ class _Calls(threading.local):
 _CALLS = _Calls()
 
 
-def add_pending_dependencies(tensors: Sequence[Tensor]):
+def add_pending_dependencies(tensors: Sequence[Tensor]) -> Any:
     """Tie calls that nothing depends on yet to Tensors (or None) that go on; returns those."""
     calls, _CALLS.untied = _CALLS.untied, []
     for done in calls:

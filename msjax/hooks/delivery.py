@@ -60,7 +60,7 @@ def run_traced_hook(
     cells: Any = None,
     carries: int = -1,
     check: Callable[..., Any] | None = None,
-):
+) -> Any:
     """Run one hook of a program that is being traced.
 
     Args:

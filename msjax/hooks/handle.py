@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 _IDS = itertools.count()
 
@@ -45,10 +45,10 @@ class RemovableHandle:
         if owner is not None:
             self._remove(owner, self.id)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_exception):
+    def __exit__(self, *_exception) -> None:
         self.remove()
 
 

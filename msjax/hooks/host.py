@@ -12,7 +12,7 @@ from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.state import ACTIVITY, Tracing, swap
 
 
-def call_on_host(fn: Callable[..., Any], args: Any, what: str, carries: Any, check: Any):
+def call_on_host(fn: Callable[..., Any], args: Any, what: str, carries: Any, check: Any) -> Any:
     """Call a backward hook that needs concrete values and returns some, within the program, on numpy arrays.
 
     Args:

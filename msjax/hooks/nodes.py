@@ -112,10 +112,10 @@ class BackwardHooks:
         self.inputs = self.grad_output = self.flags = None
         self.n_inputs = self.n_outputs = 0
 
-    def __str__(self):
+    def __str__(self) -> Any:
         return f"backward hooks of {type(self.subject).__name__}"
 
-    def on_inputs(self, args: Any):
+    def on_inputs(self, args: Any) -> Any:
         """The positional arguments, with their Tensors passed through the node on the inputs."""
         if len(args) == 1 and args[0].__class__ is Tensor:
             tensor = args[0]
@@ -147,11 +147,11 @@ class BackwardHooks:
             leaves[i] = tensor
         return tuple(leaves) if treedef is None else jax.tree.unflatten(treedef, leaves)
 
-    def on_outputs(self, out: Any):
+    def on_outputs(self, out: Any) -> Any:
         """The result, with its Tensors passed through the node that keeps the gradients that arrive."""
         return self._through(out, self._keep, also_run=True)
 
-    def pre_on_outputs(self, out: Any):
+    def pre_on_outputs(self, out: Any) -> Any:
         """The result, with its Tensors passed through the node that calls the backward pre hooks."""
         return self._through(out, self._call_pre_hooks)
 
@@ -229,7 +229,7 @@ class BackwardHooks:
         return list(grads[: self.n_inputs])
 
 
-def run_hook(hook: Callable[..., Any], kind: str, args: Any, carries: int, cells: Any = None):
+def run_hook(hook: Callable[..., Any], kind: str, args: Any, carries: int, cells: Any = None) -> Any:
     """The gradients after one registered backward hook, which gets them, a tuple, as its argument number `carries`."""
 
     def check(result, grads):
@@ -247,7 +247,7 @@ def run_checked(
     observe: bool | None = None,
     traced: bool | None = None,
     cells: Any = None,
-):
+) -> Any:
     """What a hook of gradients makes of its argument number `carries`, now or as a part of a program.
 
     Args:

@@ -21,7 +21,7 @@ from msjax.hooks.returns import forward_pre_result
 from msjax.state import STATE
 
 
-def call_with_hooks(function: Callable[..., Any], args: Any, kwargs: Any, subject: Any, table_of: Callable[..., Any]):
+def call_with_hooks(function: Callable[..., Any], args: Any, kwargs: Any, subject: Any, table_of: Callable[..., Any]) -> Any:
     """Call a function with the hooks of its owner around it.
 
     Args:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from msjax.hooks.table import Hook
 
 
-def forward_pre_result(hook: Hook, result: Tensor, args: tuple[Tensor, ...], kwargs: dict[str, Any]):
+def forward_pre_result(hook: Hook, result: Tensor, args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> Any:
     """(args, kwargs) after a forward pre hook."""
     if result is None:
         return args, kwargs
@@ -32,7 +32,9 @@ def forward_pre_result(hook: Hook, result: Tensor, args: tuple[Tensor, ...], kwa
     return tuple(new_args), new_kwargs
 
 
-def gradients_result(fn: Callable[..., Any], kind: str, result: Any, grads: tuple[Tensor, ...], cells: Any = None):
+def gradients_result(
+    fn: Callable[..., Any], kind: str, result: Any, grads: tuple[Tensor, ...], cells: Any = None
+) -> tuple[Tensor, ...] | tuple[Any, ...]:
     """The gradients after a backward hook, backward pre hook or HookBackward function.
 
     Args:
@@ -81,7 +83,7 @@ class HookLabel:
         self.name = callable_name(fn)
         self.path = cell_path(cells)
 
-    def __str__(self):
+    def __str__(self) -> Any:
         return f"the {self.kind} {self.name}" + (f" of cell {self.path}" if self.path else "")
 
 

@@ -3,11 +3,14 @@
 What ops has with the same arguments is the same function.
 """
 
+from typing import TYPE_CHECKING
+
 from msjax.lazy import module_placeholders
-from msjax.mint import linalg, nn, optim, special
+from msjax.mint import linalg as linalg, nn as nn, optim as optim, special as special
 from msjax.mint.arrange import *
 from msjax.mint.creation import *
 from msjax.mint.reduction import *
 from msjax.mint.shared import *
 
-__getattr__ = module_placeholders(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = module_placeholders(__name__)

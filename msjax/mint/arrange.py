@@ -44,12 +44,12 @@ def stack(tensors: list[Tensor] | tuple[Tensor, ...], dim: int = 0) -> Tensor:
     return ops.stack(tensors, dim)
 
 
-def hstack(tensors: Sequence[Tensor]):
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along the second axis; 1-d ones along their only axis."""
     return ops.hstack(tensors)
 
 
-def dstack(tensors: Sequence[Tensor]):
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along the third axis, which is added where it is missing."""
     return ops.dstack(tensors)
 
@@ -64,12 +64,12 @@ def chunk(input: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return ops.chunk(input, chunks, dim)
 
 
-def unbind(input: TensorLike, dim: int = 0):
+def unbind(input: TensorLike, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis, without it, as a tuple."""
     return ops.unbind(input, dim)
 
 
-def narrow(input: TensorLike, dim: int, start: TensorLike, length: Any):
+def narrow(input: TensorLike, dim: int, start: TensorLike, length: Any) -> Tensor:
     """The `length` elements from `start` on along an axis."""
     return ops.narrow(input, dim, start, length)
 
@@ -117,7 +117,7 @@ def flip(input: TensorLike, dims: tuple[int, ...]) -> Tensor:
     return ops.flip(input, dims)
 
 
-def clone(input: TensorLike):
+def clone(input: TensorLike) -> Tensor:
     """A new Tensor of the same data, differentiable like the Tensor itself."""
     return ops.identity(input)
 
@@ -154,7 +154,7 @@ def repeat_interleave(
 # ---- picking and putting
 
 
-def gather(input: TensorLike, dim: int, index: TensorLike):
+def gather(input: TensorLike, dim: int, index: TensorLike) -> Tensor:
     """Elements picked along an axis, by an index for each place of the result; see `ops.gather_elements`."""
     return ops.gather_elements(input, dim, index)
 
@@ -178,6 +178,6 @@ def scatter(input: TensorLike, dim: int, index: Tensor, src: TensorLike) -> Tens
     return scatter_along(input, index, _source(src), dim, "update")
 
 
-def scatter_add(input: TensorLike, dim: int, index: TensorLike, src: TensorLike):
+def scatter_add(input: TensorLike, dim: int, index: TensorLike, src: TensorLike) -> Tensor:
     """`input` with `src` added along an axis, at an index for each element."""
     return scatter_along(input, index, _source(src), dim, "add")

@@ -41,7 +41,7 @@ def ones(*size: Any, dtype: Type | None = None) -> Tensor:
     return ops.ones(shape_of(size), dtype)
 
 
-def empty(*size: Any, dtype: Type | None = None, device: str | None = None):
+def empty(*size: Any, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Zeros of a shape: jax leaves no memory unset."""
     return ops.zeros(shape_of(size), dtype)
 
@@ -61,7 +61,7 @@ def ones_like(input: TensorLike, *, dtype: Type | None = None) -> Tensor | list[
     return ops.ones_like(input, dtype=dtype)
 
 
-def empty_like(input: TensorLike, *, dtype: Type | None = None, device: str | None = None):
+def empty_like(input: TensorLike, *, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Zeros of another Tensor's shape and, by default, type: jax leaves no memory unset."""
     return ops.zeros_like(input, dtype=dtype)
 

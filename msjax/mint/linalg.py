@@ -43,4 +43,5 @@ def qr(A: TensorLike, mode: str = "reduced") -> tuple[JaxArray, JaxArray]:
     return ops.qr(A, mode)
 
 
-__getattr__ = module_placeholders(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = module_placeholders(__name__)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.experimental.optim import moments
-from msjax.experimental.optim import optimizer as groups
+from msjax.experimental.optim import moments, optimizer as groups
 from msjax.lazy import module_placeholders
 from msjax.ops.function.nn_func import optimizer_steps as formulas
 from msjax.typing import JaxArray, TensorLike
@@ -129,7 +128,7 @@ class Adam(Optimizer):
         self.add_state("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike) -> Any:
         return moments.adam(c, value, grad, slots, rate, t, scales_eps=False)
 
 
@@ -152,7 +151,7 @@ class AdamW(Adam):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike) -> Any:
         return moments.adam(c, value * (1 - rate * decay), grad, slots, rate, t, scales_eps=False)
 
 
@@ -160,4 +159,5 @@ class FusedAdamW(AdamW):
     """The same as `AdamW`: XLA fuses what it can."""
 
 
-__getattr__ = module_placeholders(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = module_placeholders(__name__)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 
 from msjax import ops
@@ -78,7 +80,7 @@ def addr(input: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: int = 1
     return input * beta + ops.outer(vec1, vec2) * alpha
 
 
-def vdot(input: TensorLike, other: TensorLike):
+def vdot(input: TensorLike, other: TensorLike) -> Tensor:
     """The dot product of two vectors, the first one conjugated."""
     return ops.dot(ops.conj(input) if input.is_complex() else input, other)
 
@@ -100,7 +102,7 @@ def equal(input: TensorLike, other: TensorLike) -> bool:
     return input.shape == other.shape and bool((input == other).all())
 
 
-def item(input: TensorLike):
+def item(input: TensorLike) -> Any:
     """The only element as a Python number.
 
     Raises:

@@ -27,4 +27,5 @@ def log_softmax(input: TensorLike, dim: int | None = None, *, dtype: Type | None
     return ops.log_softmax(input if dtype is None else ops.cast(input, dtype), -1 if dim is None else dim)
 
 
-__getattr__ = module_placeholders(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = module_placeholders(__name__)

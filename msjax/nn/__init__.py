@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING
 
 from msjax.lazy import module_getattr
-from msjax.nn.cell.base import Cell
+from msjax.nn.cell.base import Cell as Cell
 
 if TYPE_CHECKING:
     from msjax.nn.everything import *
 
-__getattr__, __dir__ = module_getattr(__name__, "everything")
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = module_getattr(__name__, "everything")

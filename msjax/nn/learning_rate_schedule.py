@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -31,7 +32,7 @@ class LearningRateSchedule(Cell):
         0.05
     """
 
-    def construct(self, global_step: Tensor):
+    def construct(self, global_step: Tensor) -> Any:
         raise NotImplementedError(f"{type(self).__name__} defines no 'construct'.")
 
 

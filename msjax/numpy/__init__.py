@@ -3,19 +3,21 @@
 Names that ops has, too, are the same operators. What MindSpore leaves out of numpy is left out here.
 """
 
+from typing import TYPE_CHECKING
+
 from msjax.common.dtype import (
-    bool_,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
+    bool_ as bool_,
+    float16 as float16,
+    float32 as float32,
+    float64 as float64,
+    int8 as int8,
+    int16 as int16,
+    int32 as int32,
+    int64 as int64,
+    uint8 as uint8,
+    uint16 as uint16,
+    uint32 as uint32,
+    uint64 as uint64,
 )
 from msjax.lazy import module_placeholders
 from msjax.numpy.arrange import *
@@ -29,4 +31,5 @@ from msjax.numpy.picking import *
 from msjax.numpy.polynomials import *
 from msjax.numpy.reduction import *
 
-__getattr__ = module_placeholders(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = module_placeholders(__name__)

@@ -79,7 +79,7 @@ def _rollaxis(x, axis, start):
     return jnp.rollaxis(x, axis, start)
 
 
-def rollaxis(x: ArrayLike, axis: int | Sequence[int], start: int = 0):
+def rollaxis(x: ArrayLike, axis: int | Sequence[int], start: int = 0) -> Tensor:
     """An axis moved in front of the axis `start`."""
     return _rollaxis(tensor(x), axis, start)
 
@@ -105,7 +105,7 @@ def broadcast_to(array: ArrayLike, shape: tuple[int, ...]) -> Tensor:
     return ops.broadcast_to(tensor(array), ints(shape))
 
 
-def broadcast_arrays(*args: Any):
+def broadcast_arrays(*args: Any) -> list[Tensor]:
     """Arrays repeated to the shape that all of them fit, as a list."""
     args = tensors(args)
     shape = np.broadcast_shapes(*(a.shape for a in args))
@@ -117,7 +117,7 @@ def tile(a: ArrayLike, reps: int | Sequence[int]) -> Tensor:
     return ops.tile(tensor(a), ints(reps))
 
 
-def repeat(a: ArrayLike, repeats: Any, axis: int | Sequence[int] | None = None):
+def repeat(a: ArrayLike, repeats: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     """Each element, or each slice along an axis, repeated where it stands."""
     return ops.repeat_interleave(tensor(a), repeats, axis)
 
@@ -128,17 +128,17 @@ def flip(m: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     return ops.flip(m, tuple(range(m.ndim)) if axis is None else ints(axis))
 
 
-def fliplr(m: Any):
+def fliplr(m: Any) -> Tensor:
     """The order of elements reversed along the second axis."""
     return ops.flip(tensor(m), (1,))
 
 
-def flipud(m: Any):
+def flipud(m: Any) -> Tensor:
     """The order of elements reversed along the first axis."""
     return ops.flip(tensor(m), (0,))
 
 
-def rot90(a: ArrayLike, k: int = 1, axes: tuple[int, ...] = (0, 1)):
+def rot90(a: ArrayLike, k: int = 1, axes: tuple[int, ...] = (0, 1)) -> Tensor:
     """The plane of two axes turned by k times 90 degrees."""
     return ops.rot90(tensor(a), k, ints(axes))
 
@@ -167,7 +167,7 @@ def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> tuple[Tens
     return apply(_GRID, tensors(xi), (sparse, indexing))
 
 
-def ix_(*args: Any):
+def ix_(*args: Any) -> tuple[Tensor, ...]:
     """Vectors shaped so that together they index the grid of their elements."""
     args = tensors(args)
     return tuple(ops.reshape(a, (1,) * i + (-1,) + (1,) * (len(args) - 1 - i)) for i, a in enumerate(args))
@@ -218,7 +218,7 @@ def pad(
 # ---- functions along axes
 
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any):
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Tensor:
     """A function of vectors called on each vector along an axis, and the results put in its place.
 
     Args:
@@ -236,7 +236,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     return ops.moveaxis(out, tuple(range(len(rest), out.ndim)), tuple(range(axis, axis + made))) if made else out
 
 
-def apply_over_axes(func: Any, a: ArrayLike, axes: int | Sequence[int]):
+def apply_over_axes(func: Any, a: ArrayLike, axes: int | Sequence[int]) -> Any:
     """A function of (array, axis) called for one axis after the other; a reduced axis comes back with size 1."""
     a = tensor(a)
     for axis in ints(axes):

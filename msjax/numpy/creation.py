@@ -55,7 +55,7 @@ def array(obj: ArrayLike, dtype: Type | None = None, copy: bool = True, ndmin: i
     return ops.identity(out) if out is obj else out
 
 
-def asarray(a: ArrayLike, dtype: Type | None = None):
+def asarray(a: ArrayLike, dtype: Type | None = None) -> Tensor:
     """A Tensor of numbers, lists or arrays; a Tensor of the right type as it is."""
     return as_type(tensor(a), _type(dtype)) if dtype is not None else tensor(a)
 
@@ -66,7 +66,7 @@ def asfarray(a: ArrayLike, dtype: Type = mstype.float32) -> Tensor:
     return as_type(tensor(a), dtype if dtype.kind == "f" else mstype.float32)
 
 
-def copy(a: ArrayLike):
+def copy(a: ArrayLike) -> Tensor:
     """A new Tensor of the same data."""
     return ops.identity(tensor(a))
 
@@ -93,7 +93,7 @@ def ones(shape: int | tuple[int, ...], dtype: Type = mstype.float32) -> Tensor:
     return _filled(shape, 1, _type(dtype, mstype.float32))
 
 
-def empty(shape: tuple[int, ...], dtype: Type = mstype.float32):
+def empty(shape: tuple[int, ...], dtype: Type = mstype.float32) -> Tensor:
     """Zeros of a shape: jax leaves no memory unset."""
     return zeros(shape, dtype)
 
@@ -116,7 +116,7 @@ zeros_like = _like(0)
 ones_like = _like(1)
 
 
-def empty_like(prototype: Any, dtype: Type | None = None, shape: tuple[int, ...] | None = None):
+def empty_like(prototype: Any, dtype: Type | None = None, shape: tuple[int, ...] | None = None) -> Tensor:
     return zeros_like(prototype, dtype, shape)
 
 
@@ -141,7 +141,7 @@ def identity(n: int, dtype: Type = mstype.float32) -> Tensor:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: ArrayLike | None = None, k: int = 0, dtype: Type = mstype.float32):
+def tri(N: int, M: ArrayLike | None = None, k: int = 0, dtype: Type = mstype.float32) -> Tensor:
     """Ones on and below the diagonal number `k` of a matrix of shape (N, M), zeros elsewhere."""
     return wrap(jnp.tri(N, M, k, mstype.to_jax(_type(dtype, mstype.float32))))
 
@@ -206,14 +206,16 @@ def logspace(
     return as_type(ops.pow(Tensor(float(base), exponents.dtype), exponents), _type(dtype))
 
 
-def geomspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, dtype: Type | None = None, axis: int = 0):
+def geomspace(
+    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, dtype: Type | None = None, axis: int = 0
+) -> Tensor:
     """`num` numbers, each by the same factor larger than the one before."""
     start, stop = floating(start), floating(stop)
     ratio = ops.log(stop / start)
     return as_type(start * ops.exp(linspace(ops.zeros_like(ratio), ratio, num, endpoint, axis=axis)), _type(dtype))
 
 
-def indices(dimensions: Any, dtype: Type = mstype.int32, sparse: bool = False):
+def indices(dimensions: Any, dtype: Type = mstype.int32, sparse: bool = False) -> tuple[Tensor, ...]:
     """The indices of a grid of a shape, a tuple of one array for each axis; with `sparse`, of arrays that broadcast."""
     grids = [wrap(as_array(g, _type(dtype))) for g in np.indices(ints(dimensions), sparse=sparse)]
     return tuple(grids)
@@ -240,22 +242,22 @@ ogrid = _Grid(False)
 # ---- triangles
 
 
-def tril_indices(n: int, k: int = 0, m: Any = None):
+def tril_indices(n: int, k: int = 0, m: Any = None) -> tuple[Tensor, ...]:
     """(rows, columns) of the lower triangle of a matrix of shape (n, m)."""
     return tuple(wrap(as_array(i, mstype.int32)) for i in np.tril_indices(n, k, m))
 
 
-def triu_indices(n: int, k: int = 0, m: Any = None):
+def triu_indices(n: int, k: int = 0, m: Any = None) -> tuple[Tensor, ...]:
     """(rows, columns) of the upper triangle of a matrix of shape (n, m)."""
     return tuple(wrap(as_array(i, mstype.int32)) for i in np.triu_indices(n, k, m))
 
 
-def tril_indices_from(arr: ArrayLike, k: int = 0):
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Tensor, ...]:
     """(rows, columns) of the lower triangle of a matrix."""
     return tril_indices(arr.shape[-2], k, arr.shape[-1])
 
 
-def triu_indices_from(arr: ArrayLike, k: int = 0):
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Tensor, ...]:
     """(rows, columns) of the upper triangle of a matrix."""
     return triu_indices(arr.shape[-2], k, arr.shape[-1])
 

@@ -171,7 +171,7 @@ for _name, (_function, _doc) in _BINARY.items():
     __all__.append(_name)
 
 
-def fix(x: ArrayLike):
+def fix(x: ArrayLike) -> Tensor:
     """The integer part."""
     return _fix(floating(x))
 
@@ -186,7 +186,7 @@ def isposinf(x: ArrayLike) -> bool:
     return ops.isposinf(floating(x))
 
 
-def divmod(x1: Any, x2: Any, dtype: Type | None = None):
+def divmod(x1: Any, x2: Any, dtype: Type | None = None) -> Tensor:
     """(x1 // x2, x1 % x2), elementwise with broadcasting."""
     x1, x2 = tensor(x1), _operand(x2)
     return as_type((ops.floor_divide(x1, x2), ops.floor_mod(x1, x2)), dtype)
@@ -224,7 +224,7 @@ def _interp(x, xp, fp, left, right):
     return jnp.interp(x, xp, fp, left, right)
 
 
-def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Number | None = None, right: Number | None = None):
+def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Number | None = None, right: Number | None = None) -> Tensor:
     """Values of the function that joins the points (xp, fp) by straight lines.
 
     Args:
@@ -240,6 +240,6 @@ def _unwrap(p, discont, axis):
     return jnp.unwrap(p, discont, axis)
 
 
-def unwrap(p: Any, discont: float = 3.141592653589793, axis: int = -1):
+def unwrap(p: Any, discont: float = 3.141592653589793, axis: int = -1) -> Tensor:
     """Angles without jumps of more than `discont`, by multiples of two pi."""
     return _unwrap(floating(p), float(discont), axis)

@@ -50,7 +50,7 @@ def _float32(array):
 
 def histogram_bin_edges(
     a: ArrayLike, bins: ArrayLike = 10, range: tuple[Any, ...] | None = None, weights: ArrayLike | None = None
-):
+) -> Tensor:
     """The edges of the intervals of a histogram.
 
     Args:

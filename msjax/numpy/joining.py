@@ -33,7 +33,7 @@ def concatenate(arrays: tuple[Tensor, ...], axis: int = 0) -> Tensor:
     return ops.concat([ops.ravel(a) for a in arrays] if axis is None else arrays, 0 if axis is None else axis)
 
 
-def append(arr: ArrayLike, values: Any, axis: int | Sequence[int] | None = None):
+def append(arr: ArrayLike, values: Any, axis: int | Sequence[int] | None = None) -> Tensor:
     """`values` joined to the end of an array along an axis; flattened first if that is None."""
     return concatenate((arr, values), axis)
 
@@ -43,22 +43,22 @@ def stack(arrays: Any, axis: int = 0) -> Tensor:
     return ops.stack(tensors(arrays), axis)
 
 
-def hstack(tup: Any):
+def hstack(tup: Any) -> Tensor:
     """Arrays joined along the second axis; 1-d ones along their only axis."""
     return ops.hstack(tensors(tup))
 
 
-def vstack(tup: Any):
+def vstack(tup: Any) -> Tensor:
     """Arrays joined along the first axis; 1-d ones as rows."""
     return ops.vstack(tensors(tup))
 
 
-def dstack(tup: Any):
+def dstack(tup: Any) -> Tensor:
     """Arrays joined along the third axis, which is added where it is missing."""
     return ops.dstack(tensors(tup))
 
 
-def column_stack(tup: Any):
+def column_stack(tup: Any) -> Tensor:
     """Arrays joined along the second axis; 1-d ones as columns."""
     return ops.column_stack(tensors(tup))
 
@@ -75,22 +75,22 @@ def split(x: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0)
     return ops.tensor_split(x, where, axis)
 
 
-def array_split(x: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0):
+def array_split(x: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, Tensor, Tensor]:
     """Pieces along an axis, the first ones larger by one where the number doesn't divide."""
     return ops.tensor_split(tensor(x), indices_or_sections, axis)
 
 
-def hsplit(x: ArrayLike, indices_or_sections: int | Sequence[int]):
+def hsplit(x: ArrayLike, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`split` along the second axis; of a 1-d array along its only one."""
     x = tensor(x)
     return split(x, indices_or_sections, 0 if x.ndim == 1 else 1)
 
 
-def vsplit(x: ArrayLike, indices_or_sections: int | Sequence[int]):
+def vsplit(x: ArrayLike, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`split` along the first axis."""
     return split(x, indices_or_sections, 0)
 
 
-def dsplit(x: ArrayLike, indices_or_sections: int | Sequence[int]):
+def dsplit(x: ArrayLike, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`split` along the third axis."""
     return split(x, indices_or_sections, 2)

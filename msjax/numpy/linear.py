@@ -62,12 +62,12 @@ def _tensordot(a, b, axes):
     return jnp.tensordot(*promote(a, b), axes)
 
 
-def tensordot(a: ArrayLike, b: ArrayLike, axes: int = 2):
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int = 2) -> Tensor:
     """The product over axes: that many last ones of `a` and first ones of `b`, or those given as a pair of tuples."""
     return _tensordot(tensor(a), tensor(b), freeze(axes))
 
 
-def multi_dot(arrays: Any):
+def multi_dot(arrays: Any) -> Tensor:
     """The product of two or more matrices (the first and last may be vectors).
 
     Raises:
@@ -104,12 +104,12 @@ def diag(v: Any, k: int = 0) -> JaxArray:
     return _diag(tensor(v), k)
 
 
-def diagflat(v: Any, k: int = 0):
+def diagflat(v: Any, k: int = 0) -> Tensor:
     """A matrix with the flattened array on its diagonal number `k`."""
     return ops.diagflat(tensor(v), k)
 
 
-def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1):
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The diagonal number `offset` of the matrices in two axes, as the last axis."""
     return ops.diagonal(tensor(a), offset, axis1, axis2)
 
@@ -159,6 +159,6 @@ def convolve(a: ArrayLike, v: Any, mode: str = "full") -> JaxArray:
     return _convolve(floating(a), floating(v), _checked_mode(mode, "convolve"))
 
 
-def correlate(a: ArrayLike, v: Any, mode: str = "valid"):
+def correlate(a: ArrayLike, v: Any, mode: str = "valid") -> Tensor:
     """The correlation of two vectors."""
     return _correlate(floating(a), floating(v), _checked_mode(mode, "correlate"))

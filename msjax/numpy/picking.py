@@ -53,7 +53,7 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, mode: str = 
     return a.take(tensor(indices), axis, mode)
 
 
-def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | Sequence[int]):
+def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | Sequence[int]) -> Tensor:
     """Elements picked along an axis, by an index for each place; of the flattened array if the axis is None."""
     arr, indices = tensor(arr), tensor(indices)
     if axis is None:
@@ -61,18 +61,18 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | Sequence[int
     return _take_along_axis(arr, indices, axis)
 
 
-def choose(a: ArrayLike, choices: Any, mode: str = "clip"):
+def choose(a: ArrayLike, choices: Any, mode: str = "clip") -> Tensor:
     """For each index in `a`, the element of the choice of that number."""
     return tensor(a).choose(choices if isinstance(choices, Tensor) else tensors(choices), mode)
 
 
-def diag_indices(n: int, ndim: int = 2):
+def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
     """The indices of the main diagonal of an array of `ndim` axes of size `n`, as a tuple."""
     at = wrap(jnp.arange(n, dtype=mstype.to_jax(mstype.int32)))
     return (at,) * ndim
 
 
-def unravel_index(indices: ArrayLike, shape: tuple[int, ...], order: str = "C"):
+def unravel_index(indices: ArrayLike, shape: tuple[int, ...], order: str = "C") -> tuple[Tensor, ...]:
     """The positions in an array of a shape of indices into the flattened array, a tuple of one for each axis."""
     check_one_of(order, ("C", "F"), "order", "unravel_index")
     indices, shape = tensor(indices), ints(shape)
@@ -81,7 +81,7 @@ def unravel_index(indices: ArrayLike, shape: tuple[int, ...], order: str = "C"):
     return tuple(columns[::-1] if order == "F" else columns)
 
 
-def ravel_multi_index(multi_index: tuple[ArrayLike, ...], dims: tuple[int, ...], mode: str = "clip", order: str = "C"):
+def ravel_multi_index(multi_index: tuple[ArrayLike, ...], dims: tuple[int, ...], mode: str = "clip", order: str = "C") -> None:
     """The index into the flattened array of positions, one array for each axis.
 
     Args:
@@ -131,7 +131,7 @@ def select(condlist: Any, choicelist: Any, default: int = 0) -> Tensor:
     return out
 
 
-def piecewise(x: ArrayLike, condlist: list[Tensor], funclist: list[Callable[..., Any]] | Number, *args: Any, **kw: Any):
+def piecewise(x: ArrayLike, condlist: list[Tensor], funclist: list[Callable[..., Any]] | Number, *args: Any, **kw: Any) -> Tensor:
     """Where a condition holds, the value of its function (or its number); the last one of the list may be for elsewhere.
 
     Args:
@@ -156,7 +156,7 @@ def piecewise(x: ArrayLike, condlist: list[Tensor], funclist: list[Callable[...,
     return out.astype(x.dtype)
 
 
-def argwhere(a: ArrayLike):
+def argwhere(a: ArrayLike) -> Tensor:
     """The positions of elements other than zero, a row for each."""
     return ops.nonzero(tensor(a))
 
@@ -211,12 +211,12 @@ def isin(element: ArrayLike, test_elements: Any, invert: bool = False) -> bool:
     return _isin(tensor(element), tensor(test_elements), invert)
 
 
-def in1d(ar1: ArrayLike, ar2: ArrayLike, invert: bool = False):
+def in1d(ar1: ArrayLike, ar2: ArrayLike, invert: bool = False) -> bool:
     """As `isin`, of the flattened array."""
     return isin(ops.ravel(tensor(ar1)), ar2, invert)
 
 
-def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False):
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False) -> Tensor:
     """The elements that two arrays have in common, ascending; with `return_indices`, also where they come first."""
     out = np.intersect1d(_known(ar1, "intersect1d"), _known(ar2, "intersect1d"), assume_unique, return_indices)
     if not return_indices:
@@ -224,7 +224,7 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, ret
     return _made(out[0]), *(wrap(as_array(o, mstype.int32)) for o in out[1:])
 
 
-def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False):
+def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Tensor:
     """The elements of the first array that the second lacks, ascending."""
     return _made(np.setdiff1d(_known(ar1, "setdiff1d"), _known(ar2, "setdiff1d"), assume_unique))
 
@@ -249,6 +249,6 @@ def _digitize(x, bins, right):
     return jnp.digitize(x, bins, right).astype(mstype.to_jax(mstype.int32))
 
 
-def digitize(x: ArrayLike, bins: Any, right: bool = False):
+def digitize(x: ArrayLike, bins: Any, right: bool = False) -> Tensor:
     """The number of the interval between monotonic `bins` that each element falls into."""
     return _digitize(tensor(x), tensor(bins), right)

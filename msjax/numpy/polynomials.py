@@ -39,7 +39,7 @@ def _polymul(a1, a2):
     return jnp.convolve(*promote(a1, a2))
 
 
-def polymul(a1: ArrayLike, a2: ArrayLike):
+def polymul(a1: ArrayLike, a2: ArrayLike) -> Tensor:
     """The product of two polynomials."""
     return _polymul(tensor(a1), tensor(a2))
 
@@ -67,7 +67,7 @@ def _polyder(p, m):
     return jnp.polyder(p, m)
 
 
-def polyder(p: Any, m: int = 1):
+def polyder(p: Any, m: int = 1) -> Tensor:
     """The `m`-th derivative of a polynomial."""
     return _polyder(tensor(p), m)
 
@@ -77,6 +77,6 @@ def _polyint(p, m, k):
     return jnp.polyint(p, m, jnp.asarray(k, p.dtype))
 
 
-def polyint(p: Any, m: int = 1, k: Any = None):
+def polyint(p: Any, m: int = 1, k: Any = None) -> Tensor:
     """The `m`-th integral of a polynomial, with the constants `k`, 0 by default."""
     return _polyint(floating(p), m, 0 if k is None else k)

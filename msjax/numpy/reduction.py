@@ -99,7 +99,7 @@ def argmin(a: ArrayLike, axis: int | None = None) -> JaxArray:
     return _argmin(tensor(a), axis)
 
 
-def ptp(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False):
+def ptp(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """The largest less the smallest value over axes."""
     return amax(x, axis, keepdims) - amin(x, axis, keepdims)
 
@@ -172,7 +172,9 @@ def var(x: ArrayLike, axis: int | None = None, ddof: int = 0, keepdims: bool = F
     return _moment("var")(floating(x), _axes(axis), ddof, keepdims)
 
 
-def average(x: ArrayLike, axis: int | tuple[int, ...] | None = None, weights: ArrayLike | None = None, returned: bool = False):
+def average(
+    x: ArrayLike, axis: int | tuple[int, ...] | None = None, weights: ArrayLike | None = None, returned: bool = False
+) -> tuple[JaxArray | Tensor, Tensor] | JaxArray | Tensor:
     """The mean over an axis, with weights.
 
     Args:
@@ -222,14 +224,14 @@ nansum = _without_nan("nansum", "The sum over axes, NaN left out.")
 
 def nanstd(
     a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Type | None = None, ddof: int = 0, keepdims: bool = False
-):
+) -> Tensor:
     """The standard deviation over axes, NaN left out."""
     return as_type(_moment("nanstd")(floating(a), _axes(axis), ddof, keepdims), dtype)
 
 
 def nanvar(
     a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Type | None = None, ddof: int = 0, keepdims: bool = False
-):
+) -> Tensor:
     """The variance over axes, NaN left out."""
     return as_type(_moment("nanvar")(floating(a), _axes(axis), ddof, keepdims), dtype)
 
@@ -260,7 +262,7 @@ cumsum = _cumulative("cumsum", "The cumulative sum along an axis, of the flatten
 cumprod = _cumulative("cumprod", "The cumulative product along an axis, of the flattened array by default.")
 
 
-def nancumsum(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Type | None = None):
+def nancumsum(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Type | None = None) -> Tensor:
     """The cumulative sum along an axis, of the flattened array by default; NaN counts as 0."""
     a = tensor(a)
     return cumsum(ops.where(ops.isnan(a), ops.zeros_like(a), a) if a.is_floating_point() else a, axis, dtype)
@@ -289,7 +291,7 @@ def _ediff1d(ary, to_end, to_begin):
     return jnp.ediff1d(ary, to_end, to_begin)
 
 
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None):
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
     """Differences of neighbours in the flattened array, with others put before and after."""
     to_end, to_begin = (v if v is None else tensor(v) for v in (to_end, to_begin))
     return _ediff1d(tensor(ary), to_end, to_begin)
@@ -300,7 +302,7 @@ def _gradient(f, spacing, axis):
     return jnp.gradient(f, *spacing, axis=axis)
 
 
-def gradient(f: ArrayLike, *varargs: Number, axis: int | tuple[int, ...] | None = None, edge_order: int = 1):
+def gradient(f: ArrayLike, *varargs: Number, axis: int | tuple[int, ...] | None = None, edge_order: int = 1) -> Any:
     """Central differences along axes, one-sided at the ends.
 
     Args:
@@ -403,6 +405,6 @@ def _corrcoef(x, y, rowvar):
     return jnp.corrcoef(x, y, rowvar)
 
 
-def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: Type | None = None):
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: Type | None = None) -> Tensor:
     """The correlation coefficients of variables, one a row (or column, without `rowvar`)."""
     return as_type(_corrcoef(floating(x), None if y is None else floating(y), rowvar), dtype)

@@ -2,8 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.autograd.grad import GradOperation, get_grad, grad, value_and_grad
-from msjax.autograd.vjp import jvp, vjp
+from msjax.autograd.grad import (
+    GradOperation as GradOperation,
+    get_grad as get_grad,
+    grad as grad,
+    value_and_grad as value_and_grad,
+)
+from msjax.autograd.vjp import jvp as jvp, vjp as vjp
 from msjax.lazy import COMMUNICATION, module_getattr
 from msjax.ops.function.array_func.arrange import *
 from msjax.ops.function.array_func.assigning import *
@@ -21,9 +26,9 @@ from msjax.ops.function.array_func.selecting import *
 from msjax.ops.function.array_func.sorting import *
 from msjax.ops.function.array_func.splitting import *
 from msjax.ops.function.array_func.windows import *
-from msjax.ops.function.control.from_jax import from_jax
+from msjax.ops.function.control.from_jax import from_jax as from_jax
 from msjax.ops.function.control.functions import *
-from msjax.ops.function.control.gradient import stop_gradient
+from msjax.ops.function.control.gradient import stop_gradient as stop_gradient
 from msjax.ops.function.control.multitype import *
 from msjax.ops.function.control.series import *
 from msjax.ops.function.control.transforms import *
@@ -71,4 +76,5 @@ if TYPE_CHECKING:
     from msjax.ops.operations import *
 
 # The operator classes are imported when one is first used.
-__getattr__, __dir__ = module_getattr(__name__, "operations", COMMUNICATION)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = module_getattr(__name__, "operations", COMMUNICATION)

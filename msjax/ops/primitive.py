@@ -37,22 +37,22 @@ class Primitive:
         self.attrs[name] = value
         return self
 
-    def set_device(self, device_target: Any):
+    def set_device(self, device_target: Any) -> Self:
         """Kept as an attribute, without effect; returns the operator itself."""
         return self.add_prim_attr("primitive_target", device_target)
 
-    def shard(self, *strategies: Any):
+    def shard(self, *strategies: Any) -> Self:
         """Without effect here: shardings are given to jax, on a functionalized network; returns the operator itself."""
         return self.add_prim_attr("strategies", strategies)
 
-    def recompute(self, mode: bool = True):
+    def recompute(self, mode: bool = True) -> Self:
         """Kept as an attribute, without effect; returns the operator itself."""
         return self.add_prim_attr("recompute", mode)
 
-    def __call__(self, *args: Any):
+    def __call__(self, *args: Any) -> Any:
         raise NotImplementedError(f"Primitive {self.name} has no function of its own.")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         shown = {key: getattr(self, key) for key in self._arguments} | self.attrs
         return f"Prim[{self.name}]" + (f"<{', '.join(f'{k}={v}' for k, v in shown.items())}>" if shown else "")
 
@@ -179,7 +179,7 @@ class _Signature:
         return inspect.Signature([inspect.Parameter(key, kind, default=value) for key, value in self.attributes.items()])
 
 
-def method_of(function: Callable[..., Any], **renamed: Any):
+def method_of(function: Callable[..., Any], **renamed: Any) -> Callable[..., Any]:
     """A method that takes some arguments under MindSpore's method's names, too."""
 
     def method(self, *args, **kwargs):

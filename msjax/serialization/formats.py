@@ -10,7 +10,7 @@ from msjax.serialization import ckpt, npz, safetensors
 FORMATS = {"ckpt": ckpt, "safetensors": safetensors, "npz": npz}
 
 
-def find(name: str, who: str):
+def find(name: str, who: str) -> Any:
     """The module of a format.
 
     Raises:

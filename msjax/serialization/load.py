@@ -99,7 +99,7 @@ def _prefixes(given, name) -> tuple:
 def load_checkpoint_async(
     ckpt_file_name: Any, net: Any = None, strict_load: bool = False, filter_prefix: Any = None,
     dec_key: bytes | str | None = None, dec_mode: str = "AES-GCM", specify_prefix: Any = None, choice_func: Any = None,
-):  # fmt: skip
+) -> Any:  # fmt: skip
     """`load_checkpoint` on another thread.
 
     Args:
@@ -117,7 +117,9 @@ def load_checkpoint_async(
         executor.shutdown(wait=False)
 
 
-def load_param_into_net(net: Cell, parameter_dict: dict[str, Any], strict_load: bool = False, remove_redundancy: bool = False):
+def load_param_into_net(
+    net: Cell, parameter_dict: dict[str, Any], strict_load: bool = False, remove_redundancy: bool = False
+) -> tuple[list[Any], list[str]]:
     """Set the Parameters of a network.
 
     Names that are not found are tried again with the prefix, such as ``backbone.``, that the others of the dict have in

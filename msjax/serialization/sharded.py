@@ -27,7 +27,7 @@ def save_sharded(path: str, tree: Any, overwrite: bool = False) -> None:
         checkpointer.save(os.path.abspath(path), arrays, force=overwrite)
 
 
-def load_sharded(path: str, like: Any = None):
+def load_sharded(path: str, like: Any = None) -> Any:
     """Load a tree of arrays that `save_sharded` saved.
 
     Args:

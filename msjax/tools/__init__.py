@@ -1,5 +1,7 @@
 """Tools for looking into networks: tables of their cells, and how cells are shown in notebooks."""
 
+from typing import TYPE_CHECKING
+
 from msjax.lazy import lazy_names
 
 _LATER = {
@@ -11,4 +13,9 @@ _LATER = {
 }
 
 __all__ = [*_LATER]
-__getattr__ = lazy_names(__name__, _LATER)
+if TYPE_CHECKING:
+    from msjax.tools.describing import hooks_of
+    from msjax.tools.display import tree
+    from msjax.tools.summarize import Summary, SummaryRow, summary
+else:
+    __getattr__ = lazy_names(__name__, _LATER)

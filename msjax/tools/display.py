@@ -30,7 +30,7 @@ class Tree:
     def __init__(self, cell: Cell):
         self.cell = cell
 
-    def __str__(self):
+    def __str__(self) -> Any:
         with _renderer():
             return treescope.render_to_text(self.cell)
 

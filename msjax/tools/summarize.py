@@ -44,7 +44,7 @@ class SummaryRow:
     other: int
     hooks: str
 
-    def texts(self):
+    def texts(self) -> tuple[str, str, str, str, str]:
         """The fields of the table."""
         indent = "  " * (self.path.count(".") + 1 if self.path else 0)
         name = indent + self.path.rpartition(".")[2] if self.path else "(network)"
@@ -97,7 +97,7 @@ class Summary:
             table.add_row(*[Text(text) for text in row.texts()[: len(table.columns)]])
         return table
 
-    def __str__(self):
+    def __str__(self) -> Any:
         from rich.console import Console
 
         console = Console(file=io.StringIO(), width=120, color_system=None, force_jupyter=False)

@@ -1,5 +1,7 @@
 """Training loops: Model, callbacks and metrics."""
 
+from typing import TYPE_CHECKING
+
 from msjax.amp import (
     DynamicLossScaleManager,
     FixedLossScaleManager,
@@ -39,4 +41,5 @@ __all__ = [
     *_metrics,
 ]
 
-__getattr__ = module_placeholders(__name__, {"SummaryRecord": NO_SUMMARY})
+if not TYPE_CHECKING:
+    __getattr__ = module_placeholders(__name__, {"SummaryRecord": NO_SUMMARY})

@@ -84,17 +84,17 @@ class Model:
         return WithEvalCell(self._network, self._loss_fn, add_cast_fp32=cast), [0, 1, 2]
 
     @property
-    def train_network(self):
+    def train_network(self) -> Any:
         """The cell that makes a step of training."""
         return self._train_network
 
     @property
-    def eval_network(self):
+    def eval_network(self) -> Any:
         """The cell that evaluation calls; None for none."""
         return self._eval_network
 
     @property
-    def predict_network(self):
+    def predict_network(self) -> Cell:
         """The network."""
         return self._predict_network
 
@@ -267,7 +267,7 @@ class Model:
 
     # ---- prediction
 
-    def predict(self, *predict_data: Any, backend: Any = None, config: Any = None):
+    def predict(self, *predict_data: Any, backend: Any = None, config: Any = None) -> Any:
         """What the network returns for some Tensors, in inference."""
         if backend is not None:
             raise NotImplementedError("For 'Model.predict', 'backend' is not offered.")

@@ -10,8 +10,7 @@ import pytest
 import msjax as ms
 import msjax.experimental.optim as eo
 from msjax import Parameter, Tensor, nn
-from msjax.nn.optim import engine
-from msjax.nn.optim import optimizer as optimizer_module
+from msjax.nn.optim import engine, optimizer as optimizer_module
 
 DATA = json.loads((Path(__file__).parent.parent / "data" / "optim.json").read_text())
 CASES = {case["make"]: case for case in DATA["cases"]}

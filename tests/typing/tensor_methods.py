@@ -97,7 +97,7 @@ def _method(name, function) -> str:
         return _WRITTEN[name]
     signature = inspect.signature(function)
     renamed = set(getattr(function, "renamed", {}).values())  # other names of parameters, see `method_of`
-    parts, positional = ["self"], True
+    parts, positional, optional = ["self"], True, False
     parameters = list(signature.parameters.values())
     own = parameters[1:] if parameters and parameters[0].kind is not inspect.Parameter.VAR_POSITIONAL else parameters
     for parameter in own:
@@ -111,7 +111,9 @@ def _method(name, function) -> str:
         if parameter.kind is parameter.KEYWORD_ONLY and positional:
             parts.append("*")
             positional = False
-        default = "" if parameter.default is parameter.empty and parameter.name not in renamed else " = ..."
+        # One that may come under another name can be left out under this one, and with it those after it.
+        optional = optional or parameter.default is not parameter.empty or parameter.name in renamed
+        default = " = ..." if optional and (positional or parameter.default is not parameter.empty) else ""
         parts.append(f"{parameter.name}: {_annotation(parameter.annotation)}{default}")
     if renamed and not parts[-1].startswith("**"):
         parts.append("**kwargs: Any")

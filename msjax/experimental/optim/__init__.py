@@ -1,5 +1,7 @@
 """Optimizers with parameter groups that can be changed on the way, and schedulers of their learning rates."""
 
+from typing import TYPE_CHECKING
+
 from msjax.experimental.optim import lr_scheduler
 from msjax.experimental.optim.adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
 from msjax.experimental.optim.moments import Adam, Adamax, AdamW, NAdam, RAdam
@@ -12,4 +14,5 @@ __all__ = [
     "lr_scheduler",
 ]  # fmt: skip
 
-__getattr__ = module_placeholders(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = module_placeholders(__name__)

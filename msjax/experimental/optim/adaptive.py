@@ -45,7 +45,7 @@ class Adadelta(Optimizer):
         check_number(group["rho"], "rho", "Adadelta", low=0, high=1)
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any) -> Any:
         return formulas.adadelta(value, *slots, rate, c.rho, c.eps, grad)
 
 
@@ -84,11 +84,11 @@ class Adagrad(Optimizer):
         self.add_step("step_t")
 
     @staticmethod
-    def begin(c: Any, shared: Any, step: Any, rate: Any):
+    def begin(c: Any, shared: Any, step: Any, rate: Any) -> tuple[Any, dict[Any, Any]]:
         return rate / (1 + (step.astype(jnp.float32) - 1) * c.lr_decay), {}
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, decayed_rate: Any):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, decayed_rate: Any) -> Any:
         return formulas.adagrad(value, *slots, decayed_rate.astype(value.dtype), grad, c.eps)
 
 
@@ -123,12 +123,12 @@ class ASGD(Optimizer):
         self.add_step("step_t")
 
     @staticmethod
-    def begin(c: Any, shared: Any, step: Any, rate: Any):
+    def begin(c: Any, shared: Any, step: Any, rate: Any) -> tuple[Any, dict[str, Any]]:
         mu, eta = averaging(c, rate, step.astype(jnp.float32))
         return shared, {"eta": eta, "mu": mu}
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, shared: Any):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, shared: Any) -> Any:
         return averaged(c, value, grad, *slots, shared["eta"].astype(value.dtype), shared["mu"].astype(value.dtype))
 
 
@@ -159,7 +159,9 @@ class RMSprop(Optimizer):
         self.add_state("mean_grad", "mean_square", "moment")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any):
+    def update(
+        c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any
+    ) -> tuple[Any, Any, Any, Any]:
         mean, square, moment = slots
         square = c.alpha * square + (1 - c.alpha) * jnp.square(grad)
         spread = square
@@ -203,5 +205,5 @@ class Rprop(Optimizer):
         group["step_sizes"] = tuple(float(s) for s in group["step_sizes"])
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
         return signed(c, value, grad, slots[0], jnp.where(step == 1, rate, slots[1]))

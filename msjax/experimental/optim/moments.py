@@ -8,13 +8,13 @@ import jax.numpy as jnp
 
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.parameter import Parameter
 
 
-def adam(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, t: TensorLike, scales_eps: bool = True):
+def adam(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, t: TensorLike, scales_eps: bool = True) -> Any:
     """A step of Adam; `eps` is added before the bias of the squares is corrected (`scales_eps`), or after it."""
     t = t.astype(value.dtype)
     first, second = (beta**t for beta in c.betas)
@@ -49,7 +49,7 @@ class Adam(Optimizer):
         self.add_step("state_step")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike) -> Any:
         return adam(c, value, grad, slots, rate, t)
 
 
@@ -70,7 +70,7 @@ class AdamW(Adam):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike) -> Any:
         return adam(c, value * (1 - rate * decay), grad, slots, rate, t, scales_eps=False)
 
 
@@ -99,7 +99,9 @@ class Adamax(Optimizer):
         self.add_state("exp_avg", "exp_inf")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike):
+    def update(
+        c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike
+    ) -> tuple[Any, Any, JaxArray]:
         beta1, beta2 = c.betas
         m = beta1 * slots[0] + (1 - beta1) * grad
         largest = jnp.maximum(beta2 * slots[1], jnp.abs(grad) + c.eps)
@@ -123,7 +125,7 @@ class RAdam(Optimizer):
         self.add_state("exp_avg", "exp_avg_sq")
 
     @staticmethod
-    def begin(c: Any, shared: Any, step: Any, rate: Any):
+    def begin(c: Any, shared: Any, step: Any, rate: Any) -> tuple[tuple[Any, JaxArray, Any], dict[Any, Any]]:
         beta1, beta2 = c.betas
         t = step.astype(jnp.float32)
         most = 2 / (1 - beta2) - 1
@@ -133,7 +135,9 @@ class RAdam(Optimizer):
         return (length > 5, rectified * jnp.sqrt(1 - beta2**t), 1 - beta1**t), {}
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any):
+    def update(
+        c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any
+    ) -> tuple[Any, Any, Any]:
         enough, factor, first = context
         m, v = formulas.moments(*slots, grad, *c.betas)
         scaled = jnp.where(enough, factor / (jnp.sqrt(v) + c.eps), 1.0)
@@ -166,7 +170,7 @@ class NAdam(Optimizer):
         self.add_state("exp_avg", "exp_avg_sq")
 
     @staticmethod
-    def begin(c: Any, shared: Any, step: Any, rate: Any):
+    def begin(c: Any, shared: Any, step: Any, rate: Any) -> tuple[tuple[Any, Any, Any], dict[str, Any]]:
         t = step.astype(jnp.float32)
         now, after = (c.betas[0] * (1 - 0.5 * 0.96 ** ((t + ahead) * c.momentum_decay)) for ahead in (0, 1))
         product = shared["mu_product"] * now
@@ -174,7 +178,9 @@ class NAdam(Optimizer):
         return shares, {"mu_product": product}
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any):
+    def update(
+        c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any
+    ) -> tuple[Any, Any, Any]:
         own, ahead, second = context
         m, v = formulas.moments(*slots, grad, *c.betas)
         return value - rate * (own * grad + ahead * m) / (jnp.sqrt(v / second) + c.eps), m, v

@@ -141,7 +141,7 @@ class Optimizer(CompiledOptimizer):
         step = None if self._step_name is None else getattr(self, self._step_name)
         return StepInputs(program, rates, [], self._states_by_parameter(), self._group_buffers(), step)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = []
         for i, group in enumerate(self.param_groups):
             lines.append(f"Parameter Group {i}")

@@ -67,12 +67,12 @@ def relu(input: TensorLike, inplace: bool = False) -> Tensor:
     return _put(input, ops.relu(input), inplace)
 
 
-def relu6(input: TensorLike, inplace: bool = False):
+def relu6(input: TensorLike, inplace: bool = False) -> Tensor:
     """min(max(input, 0), 6), elementwise; with `inplace`, written to the input."""
     return _put(input, ops.relu6(input), inplace)
 
 
-def silu(input: TensorLike, inplace: bool = False):
+def silu(input: TensorLike, inplace: bool = False) -> Tensor:
     """input * sigmoid(input), elementwise; with `inplace`, written to the input."""
     return _put(input, ops.silu(input), inplace)
 
@@ -112,17 +112,17 @@ relu_ = inplace(ops.relu)
 sigmoid_ = inplace(ops.sigmoid)
 
 
-def elu_(input: TensorLike, alpha: float = 1.0):
+def elu_(input: TensorLike, alpha: float = 1.0) -> JaxArray:
     """In place: `elu`."""
     return elu(input, alpha, True)
 
 
-def hardtanh_(input: TensorLike, min_val: int = -1, max_val: int = 1):
+def hardtanh_(input: TensorLike, min_val: int = -1, max_val: int = 1) -> JaxArray:
     """In place: `hardtanh`."""
     return hardtanh(input, min_val, max_val, True)
 
 
-def threshold_(input: TensorLike, threshold: TensorLike, value: TensorLike):
+def threshold_(input: TensorLike, threshold: TensorLike, value: TensorLike) -> Tensor:
     """In place: `threshold`."""
     return _put(input, ops.threshold(input, threshold, value), True)
 
@@ -154,7 +154,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return ops.one_hot(tensor, num_classes).astype(mstype.int64)
 
 
-def normalize(input: TensorLike, p: float = 2.0, dim: int = 1, eps: float = 1e-12):
+def normalize(input: TensorLike, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
     """Vectors along an axis, divided by their p-norm, or by `eps` where that is larger."""
     length = norm(input, p, dim, True)
     return input / ops.clamp(length, eps, None)
@@ -249,13 +249,15 @@ def avg_pool3d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: TensorLike | None = None,
-):
+) -> Tensor:
     """The mean of each window, or its sum divided by `divisor_override`; `stride` is the window's size by default."""
     stride = kernel_size if stride is None else stride
     return ops.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or 0)
 
 
-def adaptive_max_pool1d(input: TensorLike, output_size: int | tuple[int, ...], return_indices: bool = False):
+def adaptive_max_pool1d(
+    input: TensorLike, output_size: int | tuple[int, ...], return_indices: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:
     """The largest value of each of `output_size` windows; with `return_indices`, also where it was."""
     if not return_indices:
         return ops.adaptive_max_pool1d(input, output_size)
@@ -334,7 +336,7 @@ def smooth_l1_loss(input: TensorLike, target: TensorLike, reduction: str = "mean
 
 def binary_cross_entropy_with_logits(
     input: TensorLike, target: TensorLike, weight: TensorLike | None = None, reduction: str = "mean", pos_weight: Any = None
-):
+) -> Tensor:
     """The cross entropy of sigmoid(input) and a target between 0 and 1."""
     return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)
 
@@ -346,7 +348,7 @@ def nll_loss(
     return ops.nll_loss(input, target, weight, ignore_index, reduction)
 
 
-def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False):
+def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
     """The Kullback-Leibler divergence of a target from log probabilities.
 
     Args:
@@ -364,4 +366,5 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     return _reduced(loss, reduction, "kl_div")
 
 
-__getattr__ = module_placeholders(__name__)
+if not TYPE_CHECKING:
+    __getattr__ = module_placeholders(__name__)

@@ -199,7 +199,7 @@ class ConvTranspose2d(_Conv):
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype)
         self.output_padding = _sizes(output_padding, 2, "output_padding", "ConvTranspose2d")
 
-    def construct(self, input: TensorLike):
+    def construct(self, input: TensorLike) -> Tensor:
         return ops.conv_transpose2d(
             input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation
         )

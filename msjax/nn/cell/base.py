@@ -423,7 +423,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         """What a layer shows of its settings in ``repr``; overridden by layers."""
         return ""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         extra = self.extend_repr()
         children = [f"({name}): " + repr(cell).replace("\n", "\n  ") for name, cell in self._children()]
         if not children:
@@ -433,7 +433,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
 
     __str__ = __repr__
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         raise TypeError(f"The cell {type(self).__name__} can't be iterated; use its cells() or cells_and_names().")
 
 

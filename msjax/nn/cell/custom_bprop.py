@@ -15,7 +15,7 @@ from msjax.hooks.nodes import under_jax_transform
 from msjax.state import STATE, swap
 
 
-def call_with_bprop(cell: Any, args: Any, kwargs: Any):
+def call_with_bprop(cell: Any, args: Any, kwargs: Any) -> Any:
     """Run `construct` unrecorded; its gradient is what `bprop` returns."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     edges, base = place_on_tape(tensors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
 from msjax.errors import describe
@@ -222,7 +223,7 @@ class CellList(_Numbered):
     def __iadd__(self, cells):
         return self.extend(cells)
 
-    def construct(self, *inputs: Any):
+    def construct(self, *inputs: Any) -> Any:
         raise NotImplementedError("A CellList can't be called; call its members.")
 
 
@@ -268,28 +269,28 @@ class CellDict(Cell):
             raise KeyError(key)
         delattr(self, key)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._members())
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._members())
 
     def __contains__(self, key):
         return key in self._members()
 
-    def keys(self):
+    def keys(self) -> Any:
         """The names."""
         return self._members().keys()
 
-    def values(self):
+    def values(self) -> Any:
         """The cells."""
         return self._members().values()
 
-    def items(self):
+    def items(self) -> Any:
         """(name, cell) pairs."""
         return self._members().items()
 
-    def pop(self, key: Any):
+    def pop(self, key: Any) -> Any:
         """Take a cell out and return it."""
         cell = self[key]
         del self[key]
@@ -313,5 +314,5 @@ class CellDict(Cell):
                 raise ValueError(f"For 'CellDict', every item should be a (name, cell) pair, but got {describe(pair)}.")
             self[pair[0]] = pair[1]
 
-    def construct(self, *inputs: Any):
+    def construct(self, *inputs: Any) -> Any:
         raise NotImplementedError("A CellDict can't be called; call its members.")

@@ -135,7 +135,7 @@ class Precision(_ByClass):
         eval_type (str): "classification" or "multilabel". Default: "classification".
     """
 
-    def eval(self, average: bool = False):
+    def eval(self, average: bool = False) -> Any:
         """The precision of each class (multilabel: of each sample), or with `average` their mean."""
         return self._evaluated(self._true, self._positive, average)
 
@@ -147,7 +147,7 @@ class Recall(_ByClass):
         eval_type (str): "classification" or "multilabel". Default: "classification".
     """
 
-    def eval(self, average: bool = False):
+    def eval(self, average: bool = False) -> Any:
         """The recall of each class (multilabel: of each sample), or with `average` their mean."""
         return self._evaluated(self._true, self._actual, average)
 
@@ -165,7 +165,7 @@ class Fbeta(_ByClass):
         self.beta = beta
         super().__init__()
 
-    def eval(self, average: bool = False):
+    def eval(self, average: bool = False) -> Any:
         """The scores, or with `average` their mean."""
         square = self.beta**2
         return self._evaluated((1 + square) * self._true, square * self._actual + self._positive, average)

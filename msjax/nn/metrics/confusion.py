@@ -186,7 +186,7 @@ class ConfusionMatrixMetric(Metric):
         else:
             self._total = self._total + counts.sum(axis=(0, 1))
 
-    def eval(self):
+    def eval(self) -> Any:
         """An array of one number; with `calculation_method`, a number, or an array that `decrease` leaves."""
         if not self._updated:
             raise RuntimeError("For 'ConfusionMatrixMetric', 'update' should be called before 'eval'.")

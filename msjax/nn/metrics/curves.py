@@ -50,7 +50,7 @@ class ROC(Metric):
         self._pred.append(pred)
         self._label.append(label.reshape(-1))
 
-    def eval(self):
+    def eval(self) -> Any:
         """(false positive rates, true positive rates, thresholds): arrays, or for several classes lists of one each."""
         if not self._pred:
             raise RuntimeError("For 'ROC', 'update' should be called before 'eval'.")

@@ -64,15 +64,15 @@ class Metric:
         self.update(*inputs)
         return self.eval()
 
-    def clear(self):
+    def clear(self) -> Any:
         """Forget what was counted."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'clear'.")
 
-    def update(self, *inputs: Any):
+    def update(self, *inputs: Any) -> Any:
         """Count a batch."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'update'.")
 
-    def eval(self):
+    def eval(self) -> Any:
         """The value for all batches since `clear`."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'eval'.")
 
@@ -101,7 +101,7 @@ class Metric:
         )
 
 
-def rearrange_inputs(func: Any):
+def rearrange_inputs(func: Any) -> Any:
     """Decorator of `Metric.update`: arguments are picked and ordered as `Metric.set_indexes` says."""
 
     @functools.wraps(func)

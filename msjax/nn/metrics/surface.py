@@ -84,7 +84,7 @@ class HausdorffDistance(_Surface):
         self.percentile, self.directed, self.crop = percentile, directed, crop
         super().__init__(distance_metric)
 
-    def eval(self):
+    def eval(self) -> float:
         ways = [self._way()] if self.directed else [self._way(), self._way(back=True)]
         return float(max(self._largest(way) for way in ways))
 

@@ -140,7 +140,7 @@ class AdamWeightDecay(Optimizer):
         self.add_state("adam_m", "adam_v")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
         return formulas.adam_weight_decay(value, *slots, rate, c.beta1, c.beta2, c.eps, decay, grad)
 
 
@@ -174,10 +174,10 @@ class AdaMax(Optimizer):
         self.add_state("moment1", "moment2")
 
     @staticmethod
-    def begin(c: Any, shared: Any, step: Any, rate: Any):
+    def begin(c: Any, shared: Any, step: Any, rate: Any) -> tuple[Any, dict[str, Any]]:
         power = shared["beta1_power"] * c.beta1
         return power.reshape(()), {"beta1_power": power}
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, power: Any):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, power: Any) -> Any:
         return formulas.ada_max(value, *slots, power, rate, c.beta1, c.beta2, c.eps, grad)

@@ -50,7 +50,7 @@ class Adagrad(Optimizer):
         self.add_state("accum", start=_filled(check_float(accum, "accum", "Adagrad", low=0)))
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
         return formulas.adagrad(value, *slots, rate, grad, 0.0, c.update_slots)
 
 
@@ -83,7 +83,7 @@ class Adadelta(Optimizer):
         self.add_state("accum", "accum_update")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
         return formulas.adadelta(value, *slots, rate, c.rho, c.epsilon, grad)
 
 
@@ -120,7 +120,7 @@ class RMSProp(Optimizer):
         self.add_state("moment")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
         step = formulas.centered_rms_prop if c.centered else formulas.rms_prop
         return step(value, *slots, lr=rate, grad=grad, decay=c.decay, momentum=c.momentum, epsilon=c.epsilon)
 
@@ -157,7 +157,7 @@ class FTRL(Optimizer):
         self.add_state("linear")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
         return formulas.ftrl(value, *slots, grad, rate, c.l1, c.l2, c.lr_power)
 
 
@@ -193,5 +193,5 @@ class ProximalAdagrad(Optimizer):
         self.add_state("accum", start=_filled(check_float(accum, "accum", "ProximalAdagrad", low=0)))
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
         return formulas.proximal_adagrad(value, *slots, rate, c.l1, c.l2, grad)

@@ -111,7 +111,7 @@ class CompiledOptimizer(Cell):
         return list(zip(*(getattr(self, name) for name in self._states))) or [()] * len(self.parameters)
 
     @staticmethod
-    def begin(c: Any, shared: dict[str, Any], step: Any, rate: Any):
+    def begin(c: Any, shared: dict[str, Any], step: Any, rate: Any) -> tuple[Any, dict[Any, Any]]:
         """What a step has in common for all Parameters of a group, on jax arrays.
 
         Args:
@@ -126,7 +126,7 @@ class CompiledOptimizer(Cell):
         return step, {}
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any) -> Any:
         """One Parameter's step, on jax arrays.
 
         Args:
@@ -205,7 +205,7 @@ def _rate_now(rate, step):
 
 
 @functools.lru_cache(maxsize=256)
-def compiled_step(cls: type[Any], groups: tuple[GroupSpec, ...], loss_scale: float = 1.0):
+def compiled_step(cls: type[Any], groups: tuple[GroupSpec, ...], loss_scale: float = 1.0) -> Any:
     """The compiled step of an optimizer class; optimizers whose groups have the same settings share it.
 
     Args:
@@ -247,7 +247,7 @@ def compiled_step(cls: type[Any], groups: tuple[GroupSpec, ...], loss_scale: flo
     return jax.jit(step, inline=True)
 
 
-def centralize(grad: TensorLike):
+def centralize(grad: TensorLike) -> Any:
     """The gradient less its mean over all but the first axis, where MindSpore does so: the second axis a multiple of 16."""
     if grad.ndim < 2 or grad.shape[1] % 16:
         return grad

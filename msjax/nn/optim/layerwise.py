@@ -62,7 +62,7 @@ class Lamb(Optimizer):
         self.add_state("lamb_v", attribute="moments2")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> tuple[Any, Any, Any]:
         t = step.astype(value.dtype)
         m, v = formulas.moments(*slots, grad, c.beta1, c.beta2)
         move = (m / (1 - c.beta1**t)) / (jnp.sqrt(v / (1 - c.beta2**t)) + c.eps) + decay * value
@@ -125,7 +125,7 @@ class LARS(Optimizer):
         rate = self._lr(self._rates[i]) if self.use_clip else None
         return apply(_LARS, (parameter, grad, decay, rate), (self.reciprocal_scale, self.epsilon, self.coefficient))
 
-    def get_lr(self):
+    def get_lr(self) -> Parameter:
         """The wrapped optimizer's."""
         return self.opt.get_lr()
 
@@ -189,12 +189,12 @@ class AdaFactor(Optimizer):
         self.add_shared("afactor_step", Tensor(np.zeros(1), mstype.float32))
 
     @staticmethod
-    def begin(c: Any, shared: Any, step: Any, rate: Any):
+    def begin(c: Any, shared: Any, step: Any, rate: Any) -> tuple[Any, dict[str, Any]]:
         t = shared["afactor_step"].reshape(()) + 1
         return t, {"afactor_step": t.reshape(1)}
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike) -> Any:
         *mean, rows, columns, squares = slots
         t = t.astype(value.dtype)
         if c.relative_step:

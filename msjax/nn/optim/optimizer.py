@@ -23,7 +23,7 @@ from msjax.ops.dispatch.operator import freeze
 from msjax.typing import TensorLike
 
 
-def map_tuples(fn: Callable[..., Any], *sequences: Any):
+def map_tuples(fn: Callable[..., Any], *sequences: Any) -> Any:
     """fn on the elements of tuples or lists side by side, also nested ones; a tuple of the results."""
     if isinstance(sequences[0], (tuple, list)):
         return tuple(map_tuples(fn, *parts) for parts in zip(*sequences, strict=True))
@@ -227,7 +227,7 @@ class Optimizer(CompiledOptimizer):
         rate = rate(self.global_step)
         return rate if rate.shape == () else wrap(rate._value.reshape(()))
 
-    def get_lr_parameter(self, param: Any):
+    def get_lr_parameter(self, param: Any) -> list[Any]:
         """The learning rate's Parameter, or schedule, of a Parameter or a list of them.
 
         Raises:
@@ -246,7 +246,7 @@ class Optimizer(CompiledOptimizer):
             found.append(rate.learning_rate if kept else rate)
         return found[0] if isinstance(param, Parameter) else found
 
-    def get_weight_decay(self):
+    def get_weight_decay(self) -> Any:
         """The weight decay of the next step, times the loss scale: a Tensor; with groups, a tuple of one for each Parameter."""
         if self.is_group:
             return tuple(self._decay(d) for d in self.weight_decay)
@@ -265,11 +265,11 @@ class Optimizer(CompiledOptimizer):
             g + p * d if decays else g for g, p, d, decays in zip(gradients, self.parameters, each, self.decay_flags, strict=True)
         )
 
-    def scale_grad(self, gradients: Any):
+    def scale_grad(self, gradients: Any) -> Any:
         """The gradients divided by the loss scale."""
         return gradients if self.loss_scale == 1.0 else tuple(g * self.reciprocal_scale for g in gradients)
 
-    def gradients_centralization(self, gradients: Any):
+    def gradients_centralization(self, gradients: Any) -> Any:
         """The gradients, those of groups with "grad_centralization" less their mean over all but the first axis.
 
         As in MindSpore, that goes for gradients whose second axis is a multiple of 16 long; others stay as they are.
@@ -285,16 +285,16 @@ class Optimizer(CompiledOptimizer):
         """The gradients as they are: they are dense here."""
         return gradients
 
-    def flatten_gradients(self, gradients: Any):
+    def flatten_gradients(self, gradients: Any) -> Any:
         """The gradients as they are: they aren't kept in one chunk here."""
         return gradients
 
-    def assignadd(self, parameter: Any, value: TensorLike):
+    def assignadd(self, parameter: Any, value: TensorLike) -> Any:
         """Add to a Parameter; returns its new value."""
         parameter.set_data(parameter + value)
         return parameter.value()
 
-    def broadcast_params(self, optim_result: Any):
+    def broadcast_params(self, optim_result: Any) -> Any:
         """What it is given; jax shards arrays by itself."""
         return optim_result
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from msjax.checks import check_float, check_type
 from msjax.nn.optim.optimizer import Optimizer
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
@@ -55,19 +55,21 @@ class ASGD(Optimizer):
         return True
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
+    def update(
+        c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any
+    ) -> tuple[TensorLike, JaxArray, Any, JaxArray]:
         mu, eta, average = slots
         value, average = averaged(c, value, grad, average, jnp.where(step == 1, rate, eta), mu)
         return value, *averaging(c, rate, step.astype(value.dtype)), average
 
 
-def averaged(c: Any, value: TensorLike, grad: TensorLike, average: Any, eta: Any, mu: Any):
+def averaged(c: Any, value: TensorLike, grad: TensorLike, average: Any, eta: Any, mu: Any) -> tuple[TensorLike, JaxArray]:
     """(new value, new average of the values) of ASGD."""
     value = value * (1 - c.lambd * eta) - eta * grad
     return value, jnp.where(mu == 1, value, average + (value - average) * mu)
 
 
-def averaging(c: Any, rate: Any, t: TensorLike):
+def averaging(c: Any, rate: Any, t: TensorLike) -> tuple[JaxArray, Any]:
     """(weight of the next value in the average, next size of a step) of ASGD after step t."""
     return 1 / jnp.maximum(1, t - c.t0), rate / (1 + c.lambd * rate * t) ** c.alpha
 
@@ -109,11 +111,11 @@ class Rprop(Optimizer):
         return True
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any):
+    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
         return signed(c, value, grad, slots[0], jnp.where(step == 1, rate, slots[1]))
 
 
-def signed(c: Any, value: TensorLike, grad: TensorLike, before: Any, size: int | Sequence[int]):
+def signed(c: Any, value: TensorLike, grad: TensorLike, before: Any, size: int | Sequence[int]) -> Any:
     """(new value, gradient without the elements that changed their sign, new sizes of the step) of Rprop."""
     agrees = grad * before
     size = jnp.clip(jnp.where(agrees > 0, size * c.etas[1], jnp.where(agrees < 0, size * c.etas[0], size)), *c.step_sizes)

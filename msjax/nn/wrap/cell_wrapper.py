@@ -54,7 +54,7 @@ class WithLossCell(Cell):
         return self._loss_fn(self._backbone(data), label)
 
     @property
-    def backbone_network(self):
+    def backbone_network(self) -> Cell:
         """The network."""
         return self._backbone
 
@@ -268,7 +268,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             )
         self.scale_sense = Parameter(scale_sense, name="scale_sense")
 
-    def construct(self, *inputs: Any):
+    def construct(self, *inputs: Any) -> tuple[Any, Any, Tensor]:
         scale = self.scale_sense.value()
         loss, grads = gradients_of(self.network, self.weights, scale)(*inputs)
         status, _ = self.start_overflow_check(loss, scale)
@@ -287,15 +287,15 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             raise TypeError(f"For 'set_sense_scale', 'sens' should be a Tensor, but got {describe(sens)}.")
         self.scale_sense.set_data(sens)
 
-    def start_overflow_check(self, pre_cond: Any, compute_input: Any):
+    def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> tuple[None, Any]:
         """Kept for MindSpore's programs: gradients are looked at as they are. Returns (None, compute_input)."""
         return None, compute_input
 
-    def get_overflow_status(self, status: Any, compute_output: Any):
+    def get_overflow_status(self, status: Any, compute_output: Any) -> Tensor:
         """A Bool Tensor: whether one of the gradients is infinite or no number."""
         return loss_scale.overflowed(compute_output)
 
-    def process_loss_scale(self, overflow: Any):
+    def process_loss_scale(self, overflow: Any) -> Any:
         """Let the cell that changes the scale know of a step; returns `overflow`."""
         if self.loss_scaling_manager is None:
             return overflow

@@ -88,7 +88,7 @@ class FixedLossScaleUpdateCell(Cell):
         super().__init__(auto_prefix=False)
         self.loss_scale_value = loss_scale_value
 
-    def get_loss_scale(self):
+    def get_loss_scale(self) -> float:
         """The scale."""
         return self.loss_scale_value
 
@@ -130,7 +130,7 @@ def all_finite(inputs: Sequence[Tensor]) -> Tensor:
 _OVERFLOWED = Op("Overflowed", lambda *values: jnp.logical_not(_finite(*values)), differentiable=False)
 
 
-def overflowed(grads: Any):
+def overflowed(grads: Any) -> Tensor:
     """A Bool Tensor: whether an element of some gradients is infinite or no number."""
     return apply(_OVERFLOWED, list(grads)) if len(grads) else Tensor(False)
 
@@ -143,7 +143,7 @@ def _unscale(scale, *values):
 _UNSCALE = Op("Unscale", _unscale, differentiable=False)
 
 
-def unscale(grads: Any, scale: Any):
+def unscale(grads: Any, scale: Any) -> Tensor:
     """Tensors divided by a scale."""
     return apply(_UNSCALE, (scale, *grads))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray, TensorLike
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,13 +70,15 @@ def result_dtype(x: TensorLike, y: Any, scalar_tensors_yield: bool = False) -> n
     return jnp.promote_types(x.dtype, y.dtype)
 
 
-def promote(x: TensorLike, y: Any, scalar_tensors_yield: bool = False):
+def promote(x: TensorLike, y: Any, scalar_tensors_yield: bool = False) -> tuple[JaxArray, JaxArray]:
     """Both operands as arrays of their common dtype."""
     dtype = result_dtype(x, y, scalar_tensors_yield)
     return jnp.asarray(x, dtype), jnp.asarray(y, dtype)
 
 
-def require_same_dtype(x: TensorLike, y: TensorLike, dtypes: tuple[np.generic, np.generic] | None = None):
+def require_same_dtype(
+    x: TensorLike, y: TensorLike, dtypes: tuple[np.generic, np.generic] | None = None
+) -> tuple[TensorLike, TensorLike]:
     """Both operands as they are, for operators that take two Tensors of one dtype and convert nothing.
 
     Args:
@@ -91,7 +93,7 @@ def require_same_dtype(x: TensorLike, y: TensorLike, dtypes: tuple[np.generic, n
     return of_dtypes(x, y, dtypes)
 
 
-def of_dtypes(x: TensorLike, y: TensorLike, dtypes: Any):
+def of_dtypes(x: TensorLike, y: TensorLike, dtypes: Any) -> tuple[TensorLike, TensorLike]:
     """Both operands, which have one dtype; a TypeError unless it is one of `dtypes`."""
     if dtypes is not None and x.dtype not in dtypes:
         names = ", ".join(str(mstype.from_np(d)) for d in dtypes)
@@ -99,7 +101,7 @@ def of_dtypes(x: TensorLike, y: TensorLike, dtypes: Any):
     return x, y
 
 
-def float_tensors(x: TensorLike, y: TensorLike):
+def float_tensors(x: TensorLike, y: TensorLike) -> tuple[JaxArray, JaxArray]:
     """Both operands as they are, for operators that take two Tensors of floats; else a TypeError."""
     _check_tensors(x, y)
     return need_floats(x), need_floats(y)
@@ -111,7 +113,7 @@ def _check_tensors(*operands):
             raise TypeError("both operands should be Tensors, but one is " + ("None." if operand is None else "a number."))
 
 
-def promote_for_comparison(x: TensorLike, y: TensorLike):
+def promote_for_comparison(x: TensorLike, y: TensorLike) -> tuple[JaxArray, JaxArray]:
     """Both operands for a comparison: an integer Tensor and an int as Int64, so that no number wraps around."""
     for number, tensor in ((x, y), (y, x)):
         if is_number(number) and number_kind(number) == "i" and not is_number(tensor) and tensor is not None:
@@ -121,7 +123,7 @@ def promote_for_comparison(x: TensorLike, y: TensorLike):
     return promote(x, y)
 
 
-def as_operand(x: Any):
+def as_operand(x: Any) -> JaxArray:
     """An operand as an array; Python floats as Float32, ints as Int64."""
     if x is None:
         raise TypeError("the operand should be a Tensor, but is None.")
@@ -140,7 +142,7 @@ _OF_NUMBERS = {
 }
 
 
-def need_floats(x: TensorLike):
+def need_floats(x: TensorLike) -> JaxArray:
     """An operand of floats as an array."""
     x = as_operand(x)
     if kind_of(x.dtype) not in "fc":
@@ -148,7 +150,7 @@ def need_floats(x: TensorLike):
     return x
 
 
-def to_float(x: TensorLike):
+def to_float(x: TensorLike) -> JaxArray:
     """Integers and bools as float32; floats as they are."""
     x = as_operand(x)
     return x if kind_of(x.dtype) in "fc" else x.astype(jnp.float32)

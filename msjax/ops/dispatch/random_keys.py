@@ -25,7 +25,7 @@ class SeededKeys:
         self._count = 0
         self._epoch = None
 
-    def next_key(self):
+    def next_key(self) -> Any:
         if is_tracer(default_generator.state._value):
             return _mixed(default_generator.next_key(), self._seed)
         # Seeding the default generator replaces its numpy generator, and starts this sequence anew.
@@ -47,7 +47,7 @@ def _root(seed):
 _SEQUENCES = {}
 
 
-def next_key(seed: Any = None, generator: Generator | None = None):
+def next_key(seed: Any = None, generator: Generator | None = None) -> Any:
     """The data of a jax key: from a generator, from the sequence of a seed, or from the default generator."""
     if generator is not None:
         return generator.next_key()
@@ -61,6 +61,6 @@ def next_key(seed: Any = None, generator: Generator | None = None):
     return sequence.next_key()
 
 
-def wrap(key: TensorLike):
+def wrap(key: TensorLike) -> Any:
     """A jax key of its data."""
     return jax.random.wrap_key_data(jnp.asarray(key))

@@ -17,7 +17,7 @@ from msjax.ops.function.array_func import arrange, casting, diagonals, gathering
 from msjax.typing import JaxArray, TensorLike
 
 
-def inplace(function: Callable[..., Any]):
+def inplace(function: Callable[..., Any]) -> Any:
     """The method that gives a Tensor the result of a function of it, in the Tensor's own data type."""
 
     @functools.wraps(function)

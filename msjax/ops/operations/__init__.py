@@ -1,6 +1,7 @@
 """Operators as classes: MindSpore's ``ops.operations``. Each topic's file says in ``__all__`` what it offers."""
 
 import sys
+from typing import TYPE_CHECKING
 
 from msjax.lazy import COMMUNICATION, module_placeholders
 from msjax.ops.function.control.gradient import HookBackward, InsertGradientOf
@@ -33,4 +34,5 @@ class ReduceOp:
 P = sys.modules[__name__]
 
 __all__ = [*name_classes(globals()), "P", "Primitive", "ReduceOp", "print_"]
-__getattr__ = module_placeholders(__name__, COMMUNICATION)
+if not TYPE_CHECKING:
+    __getattr__ = module_placeholders(__name__, COMMUNICATION)

@@ -1,6 +1,9 @@
 """Operator classes that arrange elements and say what a Tensor is."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
@@ -9,6 +12,7 @@ from msjax.ops.function.array_func import arrange, casting, diagonals, joining, 
 from msjax.ops.function.image_func import pixels
 from msjax.ops.function.nn_func import pads
 from msjax.ops.primitive import REQUIRED, Primitive, class_form, name_classes, operator_class, unused
+from msjax.typing import TensorLike
 
 Reshape = class_form(arrange.reshape)
 Transpose = class_form(ordering.transpose)
@@ -59,32 +63,32 @@ DynamicShape = class_form(casting.dyn_shape, dtype=unused(9))
 
 
 @operator_class()
-def Flatten(self, x):
+def Flatten(self, x) -> Tensor:
     """The axes after the first one as one: ``ops.Flatten()(x)``."""
     return arrange.flatten(x, start_dim=1)
 
 
 @operator_class()
-def DiagPart(self, x):
+def DiagPart(self, x) -> Tensor:
     """The elements ``x[i..., i...]``, the opposite of `Diag`: ``ops.DiagPart()(x)``."""
     half = x.shape[: x.ndim // 2]
     return arrange.reshape(diagonals.diagonal(arrange.reshape(x, (math.prod(half),) * 2)), half)
 
 
 @operator_class()
-def TensorToTuple(self, x):
+def TensorToTuple(self, x) -> tuple[Any, ...]:
     """The elements of a vector as a tuple of numbers: ``ops.TensorToTuple()(x)``."""
     return tuple(x.tolist())
 
 
 @operator_class()
-def ParallelConcat(self, values):
+def ParallelConcat(self, values) -> Tensor:
     """Tensors joined along the first axis: ``ops.ParallelConcat()(values)``."""
     return joining.concat(values, 0)
 
 
 @operator_class(axis=0, output_num=1)
-def Split(self, x):
+def Split(self, x) -> tuple[Tensor, ...]:
     """Equal pieces along an axis.
 
     Args:
@@ -98,7 +102,7 @@ def Split(self, x):
 
 
 @operator_class(size_splits=REQUIRED, split_dim=REQUIRED, num_split=REQUIRED)
-def SplitV(self, x):
+def SplitV(self, x) -> tuple[Tensor, ...]:
     """Pieces of given sizes along an axis.
 
     Args:
@@ -110,7 +114,7 @@ def SplitV(self, x):
 
 
 @operator_class(paddings=REQUIRED)
-def Pad(self, x):
+def Pad(self, x) -> Tensor:
     """Zeros added around a Tensor.
 
     Args:
@@ -120,7 +124,7 @@ def Pad(self, x):
 
 
 @operator_class(mode="constant", paddings_contiguous=True)
-def PadV3(self, x, paddings, constant_value=0):
+def PadV3(self, x, paddings, constant_value=0) -> Tensor:
     """Elements added around a Tensor, from the last axis on: ``PadV3()(x, paddings, value)``.
 
     Args:
@@ -138,7 +142,7 @@ def PadV3(self, x, paddings, constant_value=0):
 
 
 @operator_class(indexing="xy")
-def Meshgrid(self, inputs):
+def Meshgrid(self, inputs) -> tuple[Tensor, Tensor]:
     """Grids of coordinates from a tuple of vectors.
 
     Args:
@@ -150,7 +154,7 @@ def Meshgrid(self, inputs):
 class Depend(Primitive):
     """Returns its first input; the second has been computed before, as in any Python program."""
 
-    def __call__(self, value, expr):
+    def __call__(self, value, expr) -> TensorLike:
         return casting.depend(value, expr)
 
 
@@ -165,11 +169,11 @@ class Print(Primitive):
         Tensor(shape=[], dtype=Bool, value= True)
     """
 
-    def __call__(self, *inputs):
+    def __call__(self, *inputs) -> None:
         print_(*inputs)
 
 
-def print_(*input_x):
+def print_(*input_x) -> None:
     """Print the arguments, each on a line of its own, Tensors with shape and type."""
     for value in input_x:
         print(repr(value) if isinstance(value, Tensor) else value)

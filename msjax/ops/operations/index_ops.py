@@ -58,19 +58,19 @@ for _how, _function in segments.SEGMENTS.items():
 
 
 @operator_class()
-def SparseGatherV2(self, params, indices, axis):
+def SparseGatherV2(self, params, indices, axis) -> Tensor:
     """Slices along an axis, picked by index: ``SparseGatherV2()(params, indices, axis)``."""
     return gathering.gather(params, indices, axis)
 
 
 @operator_class()
-def InplaceUpdateV2(self, x, indices, v):
+def InplaceUpdateV2(self, x, indices, v) -> Tensor:
     """`x` with its rows number `indices` replaced by `v`: ``InplaceUpdateV2()(x, indices, v)``."""
     return scattering.inplace_update(x, v, indices)
 
 
 @operator_class(dtype=mstype.int64, right=False)
-def SearchSorted(self, x, values, sorter=None):
+def SearchSorted(self, x, values, sorter=None) -> Tensor:
     """Where values would go in a sorted sequence.
 
     Args:
@@ -81,7 +81,7 @@ def SearchSorted(self, x, values, sorter=None):
 
 
 @operator_class(boundaries=REQUIRED)
-def Bucketize(self, x):
+def Bucketize(self, x) -> Tensor:
     """The number of the bucket that each element falls into.
 
     Args:
@@ -91,7 +91,7 @@ def Bucketize(self, x):
 
 
 @operator_class(out_type=mstype.int32)
-def LowerBound(self, x, values):
+def LowerBound(self, x, values) -> Tensor:
     """Where values would go in sorted rows, before equal elements.
 
     Args:
@@ -101,7 +101,7 @@ def LowerBound(self, x, values):
 
 
 @operator_class(out_type=mstype.int32)
-def UpperBound(self, x, values):
+def UpperBound(self, x, values) -> Tensor:
     """Where values would go in sorted rows, after equal elements.
 
     Args:
@@ -111,7 +111,7 @@ def UpperBound(self, x, values):
 
 
 @operator_class(axis=0)
-def ScatterAddWithAxis(self, x, indices, updates):
+def ScatterAddWithAxis(self, x, indices, updates) -> Tensor:
     """Updates added along an axis, at an index for each element.
 
     Args:
@@ -137,7 +137,7 @@ IndexAdd = class_form(_index_add, axis=REQUIRED, use_lock=unused(True), check_in
 
 
 @operator_class(accumulate=0)
-def IndexPut(self, x1, x2, indices):
+def IndexPut(self, x1, x2, indices) -> tuple[Tensor, ...] | Tensor:
     """Values put in at indices, one Tensor for each axis: ``IndexPut()(x, values, indices)``.
 
     Args:
@@ -147,7 +147,7 @@ def IndexPut(self, x1, x2, indices):
 
 
 @operator_class()
-def Bincount(self, array, size, weights):
+def Bincount(self, array, size, weights) -> Tensor:
     """How often each integer from 0 up to a size occurs: ``Bincount()(x, size, weights)``."""
     size = freeze(size)
     weights = weights if isinstance(weights, Tensor) and weights.size else None

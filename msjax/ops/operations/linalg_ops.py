@@ -45,7 +45,7 @@ def _product(primitive, x, y):
 
 
 @operator_class(transpose_a=False, transpose_b=False)
-def MatMul(self, input, mat2):
+def MatMul(self, input, mat2) -> Tensor:
     """The product of two matrices.
 
     Args:
@@ -64,7 +64,7 @@ def MatMul(self, input, mat2):
 
 
 @operator_class(transpose_a=False, transpose_b=False)
-def BatchMatMul(self, x, y):
+def BatchMatMul(self, x, y) -> Tensor:
     """The products of two batches of matrices.
 
     Args:
@@ -81,7 +81,7 @@ def BatchMatMul(self, x, y):
 
 
 @operator_class(equation=REQUIRED)
-def Einsum(self, operands):
+def Einsum(self, operands) -> Tensor:
     """Sums of products in Einstein's notation: ``ops.Einsum("ij,jk->ik")((x, y))``.
 
     Args:
@@ -91,7 +91,7 @@ def Einsum(self, operands):
 
 
 @operator_class(dim=-65530)
-def Cross(self, input, other):
+def Cross(self, input, other) -> Tensor:
     """The vector product along an axis of size 3.
 
     Args:
@@ -101,13 +101,13 @@ def Cross(self, input, other):
 
 
 @operator_class()
-def ConjugateTranspose(self, x, perm):
+def ConjugateTranspose(self, x, perm) -> Tensor:
     """The complex conjugate with its axes in another order: ``ops.ConjugateTranspose()(x, perm)``."""
     return complexes.conj(ordering.transpose(x, perm))
 
 
 @operator_class(adjoint=False)
-def MatrixInverse(self, x):
+def MatrixInverse(self, x) -> Tensor:
     """The inverse of square matrices.
 
     Args:
@@ -117,7 +117,7 @@ def MatrixInverse(self, x):
 
 
 @operator_class(full_matrices=False)
-def Qr(self, x):
+def Qr(self, x) -> tuple[Tensor, Tensor]:
     """The QR decomposition.
 
     Args:
@@ -127,7 +127,7 @@ def Qr(self, x):
 
 
 @operator_class(full_matrices=False, compute_uv=True)
-def Svd(self, input):
+def Svd(self, input) -> Tensor | tuple[Tensor, ...]:
     """The singular value decomposition; returns (s, u, v).
 
     Args:
@@ -139,7 +139,7 @@ def Svd(self, input):
 
 
 @operator_class(compute_v=False)
-def Eig(self, x):
+def Eig(self, x) -> tuple[Tensor, Tensor]:
     """The eigenvalues and eigenvectors of square matrices.
 
     Args:
@@ -152,7 +152,7 @@ def Eig(self, x):
 
 
 @operator_class(fast=True)
-def MatrixSolveLs(self, matrix, rhs, l2_regularizer):
+def MatrixSolveLs(self, matrix, rhs, l2_regularizer) -> Tensor:
     """The X for which matrix X comes closest to rhs: ``ops.MatrixSolveLs()(matrix, rhs, l2_regularizer)``.
 
     Args:
@@ -165,7 +165,7 @@ _STFT = ("n_fft", "hop_length", "win_length", "normalized", "onesided", "return_
 
 
 @operator_class(**dict.fromkeys(_STFT, REQUIRED))
-def STFT(self, signal, window):
+def STFT(self, signal, window) -> Tensor:
     """Fourier transforms of the frames of a signal: ``ops.STFT(...)(signal, window)``; see `ops.stft`.
 
     Args:
@@ -177,7 +177,7 @@ def STFT(self, signal, window):
 
 
 @operator_class(signal_ndim=REQUIRED, inverse=REQUIRED, real=REQUIRED, norm="backward", onesided=True, signal_sizes=())
-def FFTWithSize(self, x):
+def FFTWithSize(self, x) -> Tensor:
     """Fourier transforms over the last axes.
 
     Args:

@@ -1,5 +1,9 @@
 """Operator classes of arithmetic, comparison, logic, special functions, activations and creation."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
@@ -19,6 +23,10 @@ from msjax.ops.function.math_func import (
 )
 from msjax.ops.function.nn_func import activations, gated, softmaxes
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 # ---- arithmetic
 
@@ -51,7 +59,7 @@ AccumulateNV2 = class_form(arithmetic.addn)
 
 
 @operator_class()
-def Round(self, input, decimals=0):
+def Round(self, input, decimals=0) -> Tensor:
     """The input rounded to a number of decimals, halves to the even digit: ``ops.Round()(x)``."""
     return elementary.round(input, decimals=decimals)
 
@@ -214,13 +222,13 @@ Gelu = class_form(_gelu_by_tanh)
 
 
 @operator_class()
-def Softplus(self, x):
+def Softplus(self, x) -> Tensor:
     """log(1 + exp(x)): ``ops.Softplus()(x)``."""
     return activations.softplus(x, 1, 1e30)
 
 
 @operator_class()
-def LogSoftmaxExt(self, input, dim=None, dtype=None):
+def LogSoftmaxExt(self, input, dim=None, dtype=None) -> Tensor:
     """log(softmax(input)) along an axis, the last by default: ``ops.LogSoftmaxExt()(input, dim)``."""
     return softmaxes.log_softmax(input if dtype is None else casting.cast(input, dtype), -1 if dim is None else dim)
 
@@ -248,7 +256,7 @@ HammingWindow = class_form(windows.hamming_window, periodic=True, alpha=0.54, be
 
 
 @operator_class(steps=10, base=10, dtype=None)
-def LogSpace(self, start, end):
+def LogSpace(self, start, end) -> Tensor:
     """Powers with exponents at equal distances: ``ops.LogSpace()(start, end)``.
 
     Args:

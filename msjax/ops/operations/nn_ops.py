@@ -1,5 +1,9 @@
 """Operator classes of neural networks: convolution, pooling, normalization."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from msjax.autograd.op import apply
@@ -53,7 +57,7 @@ _CONV = {"mode": 1, "pad_mode": "valid", "pad": 0, "stride": 1, "dilation": 1, "
 
 
 @operator_class(out_channel=REQUIRED, kernel_size=REQUIRED, **_CONV, data_format="NCHW")
-def Conv2D(self, x, weight):
+def Conv2D(self, x, weight) -> tuple[Tensor, ...] | Tensor:
     """A 2-D convolution of (N, C, H, W) with a weight (out_channel, C / group, h, w); see `ops.conv2d`.
 
     Args:
@@ -76,7 +80,7 @@ def Conv2D(self, x, weight):
 
 
 @operator_class(out_channel=REQUIRED, kernel_size=REQUIRED, **_CONV, data_format="NCDHW")
-def Conv3D(self, x, weight):
+def Conv3D(self, x, weight) -> tuple[Tensor, ...] | Tensor:
     """A 3-D convolution of (N, C, D, H, W) with a weight (out_channel, C / group, d, h, w); see `Conv2D`."""
     return _convolve(self, 3, x, weight)
 
@@ -107,7 +111,7 @@ Conv2DTranspose, Conv2DBackpropInput = (
 
 
 @operator_class(in_channel=REQUIRED, out_channel=REQUIRED, kernel_size=REQUIRED, **_CONV, output_padding=0, data_format="NCDHW")
-def Conv3DTranspose(self, dout, weight, bias=None):
+def Conv3DTranspose(self, dout, weight, bias=None) -> Tensor:
     """The transpose of a 3-D convolution; see `ops.conv3d_transpose`."""
     _check_format(self)
     if bias is not None:
@@ -117,7 +121,7 @@ def Conv3DTranspose(self, dout, weight, bias=None):
 
 
 @operator_class(data_format="NCHW")
-def BiasAdd(self, input_x, bias):
+def BiasAdd(self, input_x, bias) -> Tensor:
     """x + bias, with one number for each channel; see `ops.bias_add`."""
     axis = {"NCHW": 1, "NCDHW": 1, "NHWC": -1}.get(self.data_format)
     if axis is None:
@@ -148,7 +152,7 @@ def _largest(self, n, x, pad=0, ceil_mode=None, indices=False):
 
 
 @operator_class(**_POOL, data_format="NCHW")
-def MaxPool(self, x):
+def MaxPool(self, x) -> Tensor | tuple[Tensor, Tensor]:
     """The largest value of each window of (N, C, H, W).
 
     Args:
@@ -160,7 +164,7 @@ def MaxPool(self, x):
 
 
 @operator_class(**_POOL | {"pad_mode": "VALID"}, pad_list=0, ceil_mode=None, data_format="NCDHW")
-def MaxPool3D(self, x):
+def MaxPool3D(self, x) -> Tensor | tuple[Tensor, Tensor]:
     """The largest value of each window of (N, C, D, H, W).
 
     Args:
@@ -173,7 +177,7 @@ def MaxPool3D(self, x):
 
 
 @operator_class(**_POOL, data_format="NCHW")
-def MaxPoolWithArgmax(self, x):
+def MaxPoolWithArgmax(self, x) -> tuple[Tensor, Tensor]:
     """The largest value of each window of (N, C, H, W), and its number, which counts over channels, too, as Int32.
 
     Args:
@@ -187,7 +191,7 @@ def MaxPoolWithArgmax(self, x):
 
 
 @operator_class(**_POOL | {"pad_mode": "VALID"}, data_format="NCHW")
-def AvgPool(self, x):
+def AvgPool(self, x) -> Tensor:
     """The mean of each window of (N, C, H, W).
 
     Args:
@@ -199,7 +203,7 @@ def AvgPool(self, x):
 
 
 @operator_class(**_POOL, pad=0, ceil_mode=False, count_include_pad=True, divisor_override=0, data_format="NCDHW")
-def AvgPool3D(self, x):
+def AvgPool3D(self, x) -> Tensor:
     """The mean of each window of (N, C, D, H, W).
 
     Args:
@@ -215,7 +219,7 @@ def AvgPool3D(self, x):
 
 
 @operator_class(kernel_size=REQUIRED, strides=None, pads=0, dilation=(1, 1), ceil_mode=False, argmax_type=mstype.int64)
-def MaxPoolWithArgmaxV2(self, x):
+def MaxPoolWithArgmaxV2(self, x) -> tuple[Tensor, Tensor]:
     """The largest value of each window of (N, C, H, W), and its number; see `ops.max_pool2d`."""
     window = (self.kernel_size, self.strides, self.pads, self.dilation)
     out, index = pooling.max_pool2d(x, *window, return_indices=True, ceil_mode=self.ceil_mode)
@@ -226,7 +230,7 @@ def MaxPoolWithArgmaxV2(self, x):
     ksize=REQUIRED, strides=REQUIRED, pads=REQUIRED, dilation=(1, 1, 1), ceil_mode=False,
     data_format="NCDHW", argmax_type=mstype.int64,
 )  # fmt: skip
-def MaxPool3DWithArgmax(self, x):
+def MaxPool3DWithArgmax(self, x) -> tuple[Tensor, Tensor]:
     """The largest value of each window of (N, C, D, H, W), and its number; see `ops.max_pool3d`."""
     window = (self.ksize, self.strides, self.pads, self.dilation)
     out, index = pooling.max_pool3d(x, *window, return_indices=True, ceil_mode=self.ceil_mode)
@@ -248,7 +252,7 @@ AdaptiveAvgPool3D = class_form(pooling.adaptive_avg_pool3d, output_size=REQUIRED
 
 
 @operator_class(output_size=REQUIRED)
-def AdaptiveMaxPool2D(self, input):
+def AdaptiveMaxPool2D(self, input) -> Tensor:
     """The maxima and their numbers; see `ops.adaptive_max_pool2d`."""
     if not isinstance(self.output_size, (tuple, list)):
         raise TypeError(f"For 'AdaptiveMaxPool2D', 'output_size' should be a tuple, but got {describe(self.output_size)}.")
@@ -256,7 +260,7 @@ def AdaptiveMaxPool2D(self, input):
 
 
 @operator_class()
-def AdaptiveMaxPool3D(self, x, output_size):
+def AdaptiveMaxPool3D(self, x, output_size) -> tuple[Any | Tensor, Tensor | Any] | Tensor:
     """The maxima and their numbers; see `ops.adaptive_max_pool3d`."""
     return pooling.adaptive_max_pool3d(x, output_size, True)
 
@@ -267,13 +271,13 @@ LRN = class_form(local_response.lrn, depth_radius=5, bias=1.0, alpha=1.0, beta=0
 
 
 @operator_class(epsilon=1e-6)
-def RmsNorm(self, x, gamma):
+def RmsNorm(self, x, gamma) -> tuple[Tensor, Tensor]:
     """x divided by its root mean square; see `ops.rms_norm`."""
     return normalization.rms_norm(x, gamma, float(self.epsilon))
 
 
 @operator_class(is_training=False, epsilon=1e-5, momentum=0.1, data_format="NCHW")
-def BatchNorm(self, input_x, scale, bias, mean, variance):
+def BatchNorm(self, input_x, scale, bias, mean, variance) -> tuple[Tensor, ...]:
     """Batch normalization of (input, scale, bias, mean, variance).
 
     Returns a tuple of the output and, in training, of the new mean and variance and those of the batch; else of zeros.
@@ -295,7 +299,7 @@ def BatchNorm(self, input_x, scale, bias, mean, variance):
 
 
 @operator_class(begin_norm_axis=1, begin_params_axis=1, epsilon=1e-7)
-def LayerNorm(self, input_x, gamma, beta):
+def LayerNorm(self, input_x, gamma, beta) -> tuple[Tensor, Tensor, Tensor]:
     """Normalization over the last axes of (input, gamma, beta); returns the output, the mean and the variance.
 
     Args:

@@ -1,5 +1,9 @@
 """Operator classes of reductions, cumulative operators and norms."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from msjax.checks import check_bool
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import freeze, operator
@@ -7,6 +11,10 @@ from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func import casting
 from msjax.ops.function.math_func import cumulative, extremes, norms, reduction, statistics
 from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 _KEEP = "keep_dims (bool): whether reduced axes stay, with size 1. Default: False."
 
@@ -28,7 +36,7 @@ ReduceAny = _over_axes(reduction.any, "Whether any element is true,")
 
 
 @operator_class(keep_dims=False, skip_mode=False)
-def ReduceSum(self, x, axis=()):
+def ReduceSum(self, x, axis=()) -> Tensor:
     """The sum over axes (all by default): ``ops.ReduceSum()(x, axis)``.
 
     Args:
@@ -49,7 +57,7 @@ def ReduceSum(self, x, axis=()):
 
 
 @operator_class(axis=(), unbiased=True, keep_dims=False)
-def ReduceStd(self, x):
+def ReduceStd(self, x) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean.
 
     Args:
@@ -100,7 +108,7 @@ ArgMinWithValue = _with_index(extremes.min, "smallest")
 
 
 @operator_class(dims=None)
-def CountNonZero(self, x):
+def CountNonZero(self, x) -> Tensor:
     """How many values are not 0, as Int64.
 
     Args:
@@ -110,7 +118,7 @@ def CountNonZero(self, x):
 
 
 @operator_class(global_median=False, axis=0, keep_dims=False, ignore_nan=False)
-def Median(self, x):
+def Median(self, x) -> tuple[Tensor, Tensor]:
     """The median along an axis and its index, as (values, indices).
 
     Args:
@@ -125,7 +133,7 @@ def Median(self, x):
 
 
 @operator_class(dim=None, keep_dims=False, ignore_nan=False)
-def Quantile(self, x, q):
+def Quantile(self, x, q) -> Tensor:
     """The q-th quantiles: ``ops.Quantile(dim)(x, q)``.
 
     Args:
@@ -167,7 +175,7 @@ Renorm = class_form(norms.renorm, p=REQUIRED, dim=given_as("axis"), maxnorm=REQU
 
 
 @operator_class(axis=0, epsilon=1e-4)
-def L2Normalize(self, x):
+def L2Normalize(self, x) -> Tensor:
     """x / sqrt(max(sum(x**2), epsilon)) along an axis.
 
     Args:
@@ -189,7 +197,7 @@ def L2Normalize(self, x):
 
 
 @operator_class(keep_dims=False)
-def EuclideanNorm(self, x, axes):
+def EuclideanNorm(self, x, axes) -> Tensor:
     """The 2-norm over axes: ``ops.EuclideanNorm()(x, axes)``.
 
     Args:
@@ -199,7 +207,7 @@ def EuclideanNorm(self, x, axes):
 
 
 @operator_class(dim=None, keepdim=False)
-def NuclearNorm(self, x):
+def NuclearNorm(self, x) -> Tensor:
     """The sum of the singular values of matrices.
 
     Args:

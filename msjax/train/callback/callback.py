@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class RunContext:
         self._original_args = original_args
         self._stop_requested = False
 
-    def original_args(self):
+    def original_args(self) -> Any:
         """What the run is about: cur_epoch_num, cur_step_num, batch_num, net_outputs, network, optimizer and others."""
         return self._original_args
 
@@ -67,10 +67,10 @@ class Callback:
         ...             run_context.request_stop()
     """
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error) -> None:
         return None
 
     def begin(self, run_context: RunContext) -> None:

@@ -84,7 +84,7 @@ def assign_add(variable: Parameter, value: TensorLike) -> Parameter:
     return written(_target(variable, "assign_add"), _add(variable, value))
 
 
-def assign_sub(variable: Any, value: TensorLike):
+def assign_sub(variable: Any, value: TensorLike) -> Parameter:
     """Subtract `value`, a Tensor or number, from a Parameter; returns the Parameter."""
     return written(_target(variable, "assign_sub"), _sub(variable, value))
 

@@ -56,12 +56,12 @@ def cast(input: Tensor | Number, dtype: Type | str) -> Tensor:
     return _cast(input, mstype.as_dtype(dtype))
 
 
-def type_as(input: TensorLike, other: TensorLike):
+def type_as(input: TensorLike, other: TensorLike) -> Tensor:
     """The elements converted to the data type of `other`."""
     return _cast(input, other.dtype)
 
 
-def mixed_precision_cast(dst_dtype: Any, x: TensorLike):
+def mixed_precision_cast(dst_dtype: Any, x: TensorLike) -> Any:
     """Floating Tensors, also in nested tuples, lists and dicts, converted to a type; other values as they are."""
     if isinstance(x, Tensor):
         return cast(x, dst_dtype) if x.is_floating_point() else x
@@ -86,7 +86,7 @@ def shape(input_x: TensorLike) -> tuple:
 shape_ = shape
 
 
-def dyn_shape(input_x: TensorLike):
+def dyn_shape(input_x: TensorLike) -> Tensor:
     """The size of each axis, as an Int64 Tensor."""
     return Tensor(list(_tensor(input_x, "dyn_shape").shape) or jnp.zeros((0,)), mstype.int64)
 
@@ -134,10 +134,10 @@ class TensorType:
     def __hash__(self):
         return hash((TensorType, self.element))
 
-    def __str__(self):
+    def __str__(self) -> Any:
         return f"Tensor[{self.element}]"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"mindspore.tensor[{self.element.code}]"
 
 
@@ -190,7 +190,7 @@ def deepcopy(input_x: TensorLike) -> Tensor:
     return _identity(_tensor(input_x, "deepcopy")) if isinstance(input_x, Tensor) else copy.deepcopy(input_x)
 
 
-def depend(value: TensorLike, expr: Any):
+def depend(value: TensorLike, expr: Any) -> TensorLike:
     """The first argument; the second has been computed before, as in any Python program."""
     del expr
     return value
@@ -213,7 +213,7 @@ def scalar_cast(input_x: TensorLike, input_y: Type) -> int:
     return bool(value) if kind == "b" else float(value) if kind == "f" else int(value)
 
 
-def scalar_to_tensor(input_x: TensorLike, dtype: Type = mstype.float32):
+def scalar_to_tensor(input_x: TensorLike, dtype: Type = mstype.float32) -> Tensor:
     """A number as a 0-d Tensor, Float32 by default.
 
     Raises:
@@ -224,17 +224,17 @@ def scalar_to_tensor(input_x: TensorLike, dtype: Type = mstype.float32):
     return Tensor(input_x, dtype)
 
 
-def scalar_to_array(input_x: TensorLike):
+def scalar_to_array(input_x: TensorLike) -> Tensor:
     """A number as a 0-d Tensor of its own type."""
     return Tensor(input_x, mstype.float32 if isinstance(input_x, float) else mstype.int32 if type(input_x) is int else None)
 
 
-def array_to_scalar(x: TensorLike):
+def array_to_scalar(x: TensorLike) -> Any:
     """The number in a 0-d Tensor."""
     return x.item()
 
 
-def tuple_to_array(input_x: TensorLike):
+def tuple_to_array(input_x: TensorLike) -> Tensor:
     """A tuple of numbers of one type as a 1-d Tensor: Int32 or Float32.
 
     Raises:

@@ -118,12 +118,12 @@ def triu(input: TensorLike, diagonal: int = 0) -> JaxArray:
     return jnp.triu(input, diagonal)
 
 
-def tril_indices(row: TensorLike, col: TensorLike, offset: int = 0, *, dtype: Type = mstype.int64):
+def tril_indices(row: TensorLike, col: TensorLike, offset: int = 0, *, dtype: Type = mstype.int64) -> Tensor:
     """Rows and columns, as a Tensor of shape (2, n), of the lower triangle of a (row, col) matrix."""
     return wrap(as_array(np.stack(np.tril_indices(row, offset, col)), dtype))
 
 
-def triu_indices(row: TensorLike, col: TensorLike, offset: int = 0, *, dtype: Type = mstype.int64):
+def triu_indices(row: TensorLike, col: TensorLike, offset: int = 0, *, dtype: Type = mstype.int64) -> Tensor:
     """Rows and columns, as a Tensor of shape (2, n), of the upper triangle of a (row, col) matrix."""
     return wrap(as_array(np.stack(np.triu_indices(row, offset, col)), dtype))
 
@@ -139,7 +139,7 @@ def _band(x, lower, upper):
     return jnp.where(keep, x, jnp.zeros((), x.dtype))
 
 
-def matrix_band_part(x: Tensor, lower: int, upper: int):
+def matrix_band_part(x: Tensor, lower: int, upper: int) -> Tensor:
     """Matrices with zeros but for a band around the diagonal.
 
     Args:
@@ -213,7 +213,7 @@ def matrix_diag(
     num_cols: int = -1,
     padding_value: Number = 0,
     align: str = "RIGHT_LEFT",
-):
+) -> Tensor:
     """Matrices with given diagonals.
 
     Args:
@@ -236,7 +236,7 @@ def matrix_diag(
     return _put_diagonals(empty, x, k, _checked_align(align))
 
 
-def matrix_diag_part(x: Tensor, k: int | tuple[int, ...], padding_value: Number | Tensor, align: str = "RIGHT_LEFT"):
+def matrix_diag_part(x: Tensor, k: int | tuple[int, ...], padding_value: Number | Tensor, align: str = "RIGHT_LEFT") -> Tensor:
     """The diagonals of matrices; shorter ones are filled up.
 
     Args:
@@ -248,7 +248,7 @@ def matrix_diag_part(x: Tensor, k: int | tuple[int, ...], padding_value: Number 
     return _get_diagonals(x, padding_value, _diagonals(k), _checked_align(align))
 
 
-def matrix_set_diag(x: TensorLike, diagonal: Any, k: int = 0, align: str = "RIGHT_LEFT"):
+def matrix_set_diag(x: TensorLike, diagonal: Any, k: int = 0, align: str = "RIGHT_LEFT") -> Tensor:
     """Matrices with other diagonals; the arguments are those of `matrix_diag`."""
     if not isinstance(diagonal, Tensor):
         raise TypeError(f"For 'matrix_set_diag', 'diagonal' should be a Tensor, but got {describe(diagonal)}.")

@@ -64,7 +64,7 @@ def _gather(x, indices, axis, batch_dims):
     return take(x, indices)
 
 
-def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: int = 0):
+def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: int = 0) -> Tensor:
     """Slices along an axis, picked by index.
 
     Args:
@@ -211,7 +211,7 @@ def _lookup(table, indices):
     return jnp.where(inside.reshape(inside.shape + (1,) * (table.ndim - 1)), rows, jnp.zeros((), table.dtype))
 
 
-def embedding_lookup(input_params: Any, input_indices: Any, offset: int = 0):
+def embedding_lookup(input_params: Any, input_indices: Any, offset: int = 0) -> Tensor:
     """Rows of a table, by index less `offset`; zeros for an index outside of the table."""
     indices = integers(input_indices, "EmbeddingLookup", "input_indices")
     offset = freeze(offset)

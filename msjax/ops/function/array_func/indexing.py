@@ -277,7 +277,7 @@ def _put(x, value, *rest):
 _INDEX_PUT = Op("IndexPut", _put, int_grad=(0, 1))
 
 
-def index_put(x: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False):
+def index_put(x: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
     """A Tensor with values put in, or added, at indices.
 
     Args:

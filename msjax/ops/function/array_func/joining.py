@@ -101,27 +101,27 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     return apply(_STACK, tensors_of(tensors, "stack"), (freeze(axis),))
 
 
-def hstack(tensors: Sequence[Tensor]):
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along the second axis; 1-d ones along their only axis."""
     return apply(_HSTACK, tensors_of(tensors, "hstack"), (None,))
 
 
-def vstack(inputs: Any):
+def vstack(inputs: Any) -> Tensor:
     """Tensors joined along the first axis; 1-d ones as rows."""
     return apply(_VSTACK, tensors_of(inputs, "vstack"), (None,))
 
 
-def row_stack(tensors: Sequence[Tensor]):
+def row_stack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along the first axis; 1-d ones as rows."""
     return apply(_VSTACK, tensors_of(tensors, "row_stack"), (None,))
 
 
-def dstack(tensors: Sequence[Tensor]):
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along the third axis, which is added where it is missing."""
     return apply(_DSTACK, tensors_of(tensors, "dstack"), (None,))
 
 
-def column_stack(tensors: Sequence[Tensor]):
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along the second axis; 1-d ones as columns."""
     return apply(_COLUMN_STACK, tensors_of(tensors, "column_stack"), (None,))
 
@@ -181,7 +181,7 @@ def _product(*arrays):
 _CARTESIAN = Op("cartesian_prod", _product, int_grad=True)
 
 
-def cartesian_prod(*inputs: Any):
+def cartesian_prod(*inputs: Any) -> Tensor:
     """All combinations of one element of each vector, a row for each."""
     out = apply(_CARTESIAN, inputs)
     return out if len(inputs) > 1 else out.reshape(-1, 1)
@@ -192,7 +192,7 @@ _TAKE_ROWS = Op(
 )
 
 
-def combinations(input: Tensor, r: int = 2, with_replacement: bool = False):
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of `r` elements of a vector, in its order, a row for each.
 
     Args:

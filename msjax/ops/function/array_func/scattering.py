@@ -289,7 +289,7 @@ def _index_fill(x, index, value, axis):
     return x.at[_at(axis, x.ndim, index)].set(jnp.asarray(value).astype(x.dtype))
 
 
-def index_fill(x: TensorLike, axis: int | Sequence[int], index: TensorLike, value: TensorLike):
+def index_fill(x: TensorLike, axis: int | Sequence[int], index: TensorLike, value: TensorLike) -> Tensor:
     """`x` with one value in its slices number `index` along an axis.
 
     Raises:
@@ -305,21 +305,21 @@ def _rows(indices):
     return Tensor([indices] if isinstance(indices, int) else indices, mstype.int32)
 
 
-def inplace_update(x: TensorLike, v: Any, indices: TensorLike):
+def inplace_update(x: TensorLike, v: Any, indices: TensorLike) -> Tensor:
     """`x` with its rows number `indices` (an int, tuple or Tensor) replaced by those of `v`, as a new Tensor."""
     return index_combine(x, _rows(indices), v, 0, "update")
 
 
-def inplace_add(x: TensorLike, v: Any, indices: TensorLike):
+def inplace_add(x: TensorLike, v: Any, indices: TensorLike) -> Tensor:
     """`x` with the rows of `v` added to its rows number `indices` (an int or tuple), as a new Tensor."""
     return index_combine(x, _rows(indices), v, 0, "add")
 
 
-def inplace_sub(x: TensorLike, v: Any, indices: TensorLike):
+def inplace_sub(x: TensorLike, v: Any, indices: TensorLike) -> Tensor:
     """`x` with the rows of `v` subtracted from its rows number `indices` (an int or tuple), as a new Tensor."""
     return index_combine(x, _rows(indices), v, 0, "sub")
 
 
-def inplace_index_add(var: TensorLike, indices: TensorLike, updates: TensorLike, axis: int | Sequence[int]):
+def inplace_index_add(var: TensorLike, indices: TensorLike, updates: TensorLike, axis: int | Sequence[int]) -> Tensor:
     """`var` with `updates` added to its slices number `indices` along an axis, as a new Tensor."""
     return index_combine(var, indices, updates, axis, "add")

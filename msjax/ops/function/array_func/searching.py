@@ -183,7 +183,7 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0.0, max: Number = 0.0) 
     return _histc(checked(input, "histc"), bins, float(min), float(max))
 
 
-def histogram_fixed_width(x: TensorLike, range_: Any, nbins: Any, dtype: Type = mstype.int32):
+def histogram_fixed_width(x: TensorLike, range_: Any, nbins: Any, dtype: Type = mstype.int32) -> Tensor:
     """How many elements fall into each of `nbins` equal intervals of a range; those outside count in the first or last.
 
     Args:
@@ -208,7 +208,7 @@ def _fixed_width(x, nbins, low, high, dtype):
 # ---- positions
 
 
-def bound(sequence: Any, values: Any, right: Any, dtype: Type):
+def bound(sequence: Any, values: Any, right: Any, dtype: Type) -> Tensor:
     """Where values would go in the rows of a sorted matrix, before (or after) equal elements."""
     return _searchsorted(sequence, values, None, right, dtype)
 
@@ -231,12 +231,12 @@ def _unravel(indices, dims):
     return jnp.stack(jnp.unravel_index(indices.ravel(), dims), -1).astype(indices.dtype)
 
 
-def unravel_index(indices: TensorLike, dims: int | Sequence[int]):
+def unravel_index(indices: TensorLike, dims: int | Sequence[int]) -> Tensor:
     """One row of positions for each index into a flattened Tensor of shape `dims`."""
     return _unravel(indices, ints(dims))
 
 
-def invert_permutation(input_x: TensorLike):
+def invert_permutation(input_x: TensorLike) -> tuple[int, ...]:
     """The permutation that undoes one, both as tuples of ints.
 
     Raises:

@@ -175,7 +175,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor:
     return _int64(np.argwhere(known))
 
 
-def argwhere(input: TensorLike):
+def argwhere(input: TensorLike) -> Tensor:
     """The positions of elements other than zero, one row for each; see `nonzero`."""
     return nonzero(input)
 

@@ -92,7 +92,7 @@ def argsort(input: TensorLike, axis: int = -1, descending: bool = False) -> Tens
     return argsort_as(checked(input, "argsort"), *_axis_and_flag(axis, descending, "argsort"), mstype.int32)
 
 
-def msort(input: TensorLike):
+def msort(input: TensorLike) -> Tensor:
     """The elements sorted along the first axis."""
     return sort(input, 0)[0]
 
@@ -148,7 +148,7 @@ def topk(input: Tensor, k: int, dim: int | None = None, largest: bool = True, so
     return top_along(input, k, dim, largest, mstype.int32)
 
 
-def top_k(input_x: TensorLike, k: Any, sorted: bool = True):
+def top_k(input_x: TensorLike, k: Any, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The k largest elements along the last axis, in order, and Int32 indices; see `topk`."""
     return topk(input_x, k, -1, True, sorted)
 
@@ -242,7 +242,7 @@ def unique(input: Tensor) -> tuple[Tensor, Tensor]:
 
 def distinct(
     input: TensorLike, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-):
+) -> Tensor:
     """The distinct elements or slices; with the place of each element in the result and their counts, where asked for."""
     array = known_array(input, "unique")
     if dim is None and not sorted:
@@ -267,7 +267,9 @@ def unique_with_pad(x: TensorLike, pad_num: Any) -> tuple[Tensor, Tensor]:
     return wrap(as_array(padded)), _index_array(inverse, x)
 
 
-def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None):
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Tensor | tuple[Tensor, ...]:
     """The elements without those equal to the one before.
 
     Args:

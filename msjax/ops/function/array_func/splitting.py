@@ -103,7 +103,7 @@ def chunk(input: TensorLike, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     return split(input, builtins.max(1, -(-input.shape[axis] // chunks)), axis)
 
 
-def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0):
+def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, Tensor, Tensor]:
     """Pieces along an axis, given by their number or by where they begin.
 
     Args:
@@ -139,19 +139,19 @@ def _needs_axes(input, least, who):
         raise ValueError(f"For '{who}', the Tensor should have at least {least} axes, but its shape is {input.shape}.")
 
 
-def hsplit(input: TensorLike, indices_or_sections: int | Sequence[int]):
+def hsplit(input: TensorLike, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
     """`tensor_split` along the second axis; of a 1-d Tensor along its only one."""
     _needs_axes(input, 1, "hsplit")
     return tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
 
 
-def vsplit(input: TensorLike, indices_or_sections: int | Sequence[int]):
+def vsplit(input: TensorLike, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
     """`tensor_split` along the first axis."""
     _needs_axes(input, 1, "vsplit")
     return tensor_split(input, indices_or_sections, 0)
 
 
-def dsplit(input: TensorLike, indices_or_sections: int | Sequence[int]):
+def dsplit(input: TensorLike, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
     """`tensor_split` along the third axis."""
     _needs_axes(input, 3, "dsplit")
     return tensor_split(input, indices_or_sections, 2)
@@ -174,7 +174,7 @@ def unstack(input_x: TensorLike, axis: int = 0) -> tuple[Tensor, Tensor]:
     return _unstack(input_x, _checked_axis(input_x, axis, "unstack"))
 
 
-def unbind(input: TensorLike, dim: int = 0):
+def unbind(input: TensorLike, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis, without it, as a tuple."""
     return _unstack(input, _checked_axis(input, dim, "unbind"))
 
@@ -213,7 +213,7 @@ def slice(input_x: TensorLike, begin: tuple[int, ...], size: tuple[int, ...]) ->
 tensor_slice = slice
 
 
-def narrow(input: TensorLike, axis: int | Sequence[int], start: TensorLike, length: Any):
+def narrow(input: TensorLike, axis: int | Sequence[int], start: TensorLike, length: Any) -> Tensor:
     """The `length` elements from `start` on along `axis`.
 
     Raises:

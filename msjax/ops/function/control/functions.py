@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Assert", "ForiLoop", "Partial", "PyFunc", "Scan", "WhileLoop", "add_flags", "constexpr", "partial"]
 
 
-def partial(fn: MultitypeFuncGraph, *args: Any, **kwargs: Any):
+def partial(fn: MultitypeFuncGraph, *args: Any, **kwargs: Any) -> Any:
     """A function with its first arguments given, as functools.partial."""
     return functools.partial(check_function(fn, "partial"), *args, **kwargs)
 
@@ -35,7 +35,7 @@ def partial(fn: MultitypeFuncGraph, *args: Any, **kwargs: Any):
 class Partial(Primitive):
     """Makes a function with its first arguments given: ``Partial()(fn, *args)``."""
 
-    def __call__(self, fn: Callable[..., Any], *args: Any, **kwargs: Any):
+    def __call__(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         check_function(fn, "Partial")
         return functools.partial(fn, *args, **kwargs)
 
@@ -60,7 +60,7 @@ def constexpr(
     return (lambda f: f) if fn is None else fn
 
 
-def add_flags(fn: Callable[..., Any] | None = None, **flags: Any):
+def add_flags(fn: Callable[..., Any] | None = None, **flags: Any) -> Callable[..., Any]:
     """Decorator: keep flags with a function or Cell, in its attribute ``_func_graph_flags``."""
 
     def decorate(f):
@@ -275,7 +275,7 @@ class Assert(Primitive):
         super().__init__("Assert")
         self.summarize = summarize
 
-    def __call__(self, condition: Any, input_data: Any):
+    def __call__(self, condition: Any, input_data: Any) -> Any:
         if not condition:
             shown = [v.asnumpy().ravel()[: self.summarize].tolist() if isinstance(v, Tensor) else v for v in input_data]
             raise RuntimeError(f"For 'Assert', the condition is false; the values are {shown}.")

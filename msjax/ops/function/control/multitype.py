@@ -88,7 +88,7 @@ class MultitypeFuncGraph:
 
         return decorate
 
-    def register_default(self):
+    def register_default(self) -> Callable[..., Any]:
         """Decorator: the function for arguments that no other one fits."""
 
         def decorate(fn):

@@ -17,6 +17,7 @@ from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import callable_name, describe
 from msjax.ops.function.array_func.joining import stack
 from msjax.state import swap
+from msjax.typing import JaxArray
 
 __all__ = ["jacfwd", "jacrev", "vmap"]
 
@@ -36,7 +37,7 @@ class Composite(Op):
     def compiled(self, static: tuple[Any, ...]) -> Callable[..., Any]:
         return self.bind(static)
 
-    def forward(self, static: Any, slots: Any):
+    def forward(self, static: Any, slots: Any) -> Any:
         def run(*values):
             pull = TracedVJP(self.bind(static), values, slots, self.int_grad)
             leaves, treedef = jax.tree.flatten(pull.vjp)
@@ -113,7 +114,7 @@ class Lifted:
         self.reached = [t for t in captured(fn) if id(t) not in own]
         self.tree = None
 
-    def run(self, *values: Any):
+    def run(self, *values: Any) -> tuple[JaxArray | Any, ...]:
         """The results' jax arrays, from the arrays of `tensors` and of what the function reaches."""
         leaves = list(self.leaves)
         for place, value in zip(self.places, values):
@@ -130,7 +131,7 @@ class Lifted:
         found, self.tree = jax.tree.flatten(out, is_leaf=is_tensor)
         return tuple(leaf._value if isinstance(leaf, Tensor) else jnp.asarray(leaf) for leaf in found)
 
-    def apply(self, name: str, kernel: Any):
+    def apply(self, name: str, kernel: Any) -> list[Tensor] | list[Any | Tensor]:
         """The results of `kernel`, a function of all values, as a flat list of Tensors."""
         out = apply(Composite(f"{name} of {callable_name(self.fn)}", kernel, int_grad=True), [*self.tensors, *self.reached])
         return list(out) if isinstance(out, tuple) else [out]

@@ -1,5 +1,14 @@
 """Operators on images: resizing, sampling, rearranging of pixels, boxes."""
 
+from typing import TYPE_CHECKING
+
 from msjax.lazy import gather
 
-__getattr__, __dir__ = gather(__name__, "boxes grids images pixels resizing", "msjax.ops")
+if TYPE_CHECKING:
+    from msjax.ops.function.image_func.boxes import *
+    from msjax.ops.function.image_func.grids import *
+    from msjax.ops.function.image_func.images import *
+    from msjax.ops.function.image_func.pixels import *
+    from msjax.ops.function.image_func.resizing import *
+else:
+    __getattr__, __dir__ = gather(__name__, "boxes grids images pixels resizing", "msjax.ops")

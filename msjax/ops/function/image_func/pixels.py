@@ -70,7 +70,7 @@ def _pixel_unshuffle(input, r):
     return x.reshape(*lead, c * r * r, h // r, w // r)
 
 
-def pixel_unshuffle(input: Tensor, downscale_factor: int):
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Space gathered into channels: (..., C, H * r, W * r) to (..., C * r * r, H, W).
 
     Args:
@@ -92,7 +92,7 @@ def _channel_shuffle(x, groups):
     return x.reshape(n, groups, c // groups, *rest).swapaxes(1, 2).reshape(x.shape)
 
 
-def channel_shuffle(x: Tensor, groups: int):
+def channel_shuffle(x: Tensor, groups: int) -> Tensor:
     """The channels (axis 1) in groups, taken one of each group in turn.
 
     Args:
@@ -182,7 +182,7 @@ def space_to_batch_nd(input_x: Tensor, block_size: int | Sequence[int], paddings
     return _space_to_batch(input_x, n_ints(block_size, len(paddings), "block_size", "space_to_batch_nd"), paddings)
 
 
-def batch_to_space_nd(input_x: Tensor, block_shape: int | Sequence[int], crops: Sequence[Any]):
+def batch_to_space_nd(input_x: Tensor, block_shape: int | Sequence[int], crops: Sequence[Any]) -> Tensor:
     """The inverse of `space_to_batch_nd`: blocks from the batch, then elements cropped from the ends.
 
     Args:
@@ -222,7 +222,7 @@ IM2COL = Op("Im2Col", _im2col, int_grad=True)
 COL2IM = Op("Col2Im", _col2im, int_grad=True)
 
 
-def window_sizes(kernel_size, dilation, padding, stride, who):
+def window_sizes(kernel_size, dilation, padding, stride, who) -> Any:
     kernel, dilation = n_ints(kernel_size, 2, "kernel_size", who), n_ints(dilation, 2, "dilation", who)
     pads = tuple((p, p) for p in n_ints(padding, 2, "padding", who, lowest=0))
     return kernel, dilation, pads, n_ints(stride, 2, "stride", who)
@@ -296,7 +296,7 @@ def col2im(
     dilation: int | tuple[int, ...],
     padding_value: Any,
     stride: int | tuple[int, ...],
-):
+) -> Tensor:
     """Columns (N, C, elements of a window, windows) put back as the windows of an image; see `fold`."""
     window = window_sizes(kernel_size, dilation, padding_value, stride, "col2im")
     return apply(COL2IM, (input_x,), (n_ints(output_size, 2, "output_size", "col2im"), *window))

@@ -201,6 +201,6 @@ def upsample(
     mode: str = "nearest",
     align_corners: Any = None,
     recompute_scale_factor: Any = None,
-):
+) -> Tensor:
     """An image brought to another size; the same as `interpolate`."""
     return interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor)

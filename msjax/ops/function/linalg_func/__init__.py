@@ -1,5 +1,13 @@
 """Matrix products, decompositions, solvers."""
 
+from typing import TYPE_CHECKING
+
 from msjax.lazy import gather
 
-__getattr__, __dir__ = gather(__name__, "decompositions solvers linear layers", "msjax.ops")
+if TYPE_CHECKING:
+    from msjax.ops.function.linalg_func.decompositions import *
+    from msjax.ops.function.linalg_func.layers import *
+    from msjax.ops.function.linalg_func.linear import *
+    from msjax.ops.function.linalg_func.solvers import *
+else:
+    __getattr__, __dir__ = gather(__name__, "decompositions solvers linear layers", "msjax.ops")

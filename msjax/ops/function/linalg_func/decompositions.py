@@ -24,20 +24,20 @@ __all__ = [
 ]  # fmt: skip
 
 
-def square_matrices(x: TensorLike):
+def square_matrices(x: TensorLike) -> TensorLike:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ValueError(f"the last two axes should form square matrices, but the shape is {x.shape}.")
     return x
 
 
-def as_matrices(x: TensorLike):
+def as_matrices(x: TensorLike) -> JaxArray:
     x = to_float(x)
     if x.ndim < 2:
         raise ValueError(f"the Tensor should have at least two axes, but its shape is {x.shape}.")
     return x
 
 
-def transposed(x: TensorLike):
+def transposed(x: TensorLike) -> JaxArray:
     return jnp.conj(jnp.swapaxes(x, -1, -2))
 
 
@@ -298,7 +298,7 @@ def ormqr(input: TensorLike, tau: TensorLike, other: TensorLike, left: bool = Tr
     return jnp.matmul(q, other) if left else jnp.matmul(other, q)
 
 
-def permutation_of(pivots: Any, n: int):
+def permutation_of(pivots: Any, n: int) -> JaxArray:
     """Row numbers after the exchanges that LAPACK's pivots, which count from 1, describe."""
     return jax.lax.linalg.lu_pivots_to_permutation(pivots.astype(jnp.int32) - 1, n)
 

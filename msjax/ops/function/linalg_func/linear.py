@@ -43,7 +43,7 @@ def matmul(input: TensorLike, other: TensorLike) -> JaxArray:
     return jnp.matmul(input, other)
 
 
-def require_one_dtype(*operands: Any):
+def require_one_dtype(*operands: Any) -> tuple[Any, ...]:
     """Products don't convert: MindSpore's kernels take operands of one dtype, and a silent conversion would hide a forgotten cast."""
     if any(x.dtype != operands[0].dtype for x in operands):
         raise TypeError(f"the operands should have one dtype, but have {', '.join(str(x.dtype) for x in operands)}.")

@@ -1,9 +1,28 @@
 """Elementwise operators, reductions, special functions."""
 
+from typing import TYPE_CHECKING
+
 from msjax.lazy import gather
 
-__getattr__, __dir__ = gather(
-    __name__,
-    "bessel complexes cumulative elementary elementwise arithmetic comparison fourier inplace_math logic norms reduction extremes special statistics",
-    "msjax.ops",
-)
+if TYPE_CHECKING:
+    from msjax.ops.function.math_func.arithmetic import *
+    from msjax.ops.function.math_func.bessel import *
+    from msjax.ops.function.math_func.comparison import *
+    from msjax.ops.function.math_func.complexes import *
+    from msjax.ops.function.math_func.cumulative import *
+    from msjax.ops.function.math_func.elementary import *
+    from msjax.ops.function.math_func.elementwise import *
+    from msjax.ops.function.math_func.extremes import *
+    from msjax.ops.function.math_func.fourier import *
+    from msjax.ops.function.math_func.inplace_math import *
+    from msjax.ops.function.math_func.logic import *
+    from msjax.ops.function.math_func.norms import *
+    from msjax.ops.function.math_func.reduction import *
+    from msjax.ops.function.math_func.special import *
+    from msjax.ops.function.math_func.statistics import *
+else:
+    __getattr__, __dir__ = gather(
+        __name__,
+        "bessel complexes cumulative elementary elementwise arithmetic comparison fourier inplace_math logic norms reduction extremes special statistics",
+        "msjax.ops",
+    )

@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def reduced_axes(axis: int | Sequence[int], x: TensorLike, scalars: bool = True):
+def reduced_axes(axis: int | Sequence[int], x: TensorLike, scalars: bool = True) -> Any:
     """The axes as jax takes them; None or an empty tuple: all.
 
     Args:

@@ -216,7 +216,7 @@ def _binary_cross_entropy(logits, labels, weight, reduction):
     return reduce_loss(losses if weight is None else losses * weight, reduction)
 
 
-def binary_cross_entropy(logits: Tensor, labels: Tensor, weight: Tensor | None = None, reduction: str = "mean"):
+def binary_cross_entropy(logits: Tensor, labels: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """-(labels * log(p) + (1 - labels) * log(1 - p)) of probabilities p.
 
     Args:
@@ -248,7 +248,7 @@ def _bce_with_logits(input, target, weight, pos_weight, reduction):
 
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: str = "mean"
-):
+) -> Tensor:
     """The binary cross entropy of sigmoid(input) with the target, computed without overflow.
 
     Args:
@@ -282,7 +282,7 @@ def _multi_margin_loss(input, target, weight, p, margin, reduction):
 
 def multi_margin_loss(
     input: Tensor, target: Tensor, p: int = 1, margin: float = 1, weight: Tensor | None = None, reduction: str = "mean"
-):
+) -> Tensor:
     """The mean over the other classes of max(0, margin - own + other) ** p, where own is the input at the target.
 
     Args:
@@ -316,7 +316,7 @@ def _multilabel_margin_loss(input, target, reduction):
     return reduce_loss(losses.reshape(input.shape[:-1]), reduction)
 
 
-def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean"):
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The sum, over a sample's targets and its other classes, of max(0, 1 - target + other), divided by the classes' number.
 
     Args:
@@ -334,7 +334,7 @@ def _multilabel_soft_margin_loss(input, target, weight, reduction):
     return reduce_loss(jnp.mean(losses if weight is None else losses * weight, -1), reduction)
 
 
-def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"):
+def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean") -> Tensor:
     """The mean over the classes of the binary cross entropy of sigmoid(input).
 
     Args:

@@ -63,7 +63,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return _mse_loss(input, target, reduction)
 
 
-def mse_loss_ext(input: TensorLike, target: TensorLike, reduction: str = "mean"):
+def mse_loss_ext(input: TensorLike, target: TensorLike, reduction: str = "mean") -> Tensor:
     """(input - target) squared; the same as `mse_loss`."""
     return mse_loss(input, target, reduction)
 
@@ -73,7 +73,7 @@ def _l1_loss(input, target, reduction):
     return reduce_loss(magnitude(input - target), reduction)
 
 
-def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean"):
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """|input - target|.
 
     Args:
@@ -125,7 +125,7 @@ def _huber_loss(input, target, reduction, delta):
     return reduce_loss(jnp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
 
 
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0):
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
     """(input - target)^2 / 2 up to a distance of `delta`, and linear beyond.
 
     Args:
@@ -157,7 +157,7 @@ def _kl_div(logits, labels, reduction):
     return reduce_loss(losses, reduction)
 
 
-def kl_div(logits: Tensor, labels: Tensor, reduction: str = "mean"):
+def kl_div(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
     """The Kullback-Leibler divergence: labels * (log(labels) - logits), where the logits are logarithms.
 
     Args:
@@ -182,7 +182,9 @@ def _gaussian_nll_loss(x, target, var, full, eps, reduction):
     return reduce_loss(losses, reduction)
 
 
-def gaussian_nll_loss(x: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
+def gaussian_nll_loss(
+    x: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
     """The negative logarithm of a normal distribution's density at `target`.
 
     Args:
@@ -230,7 +232,7 @@ def _margin_ranking_loss(input1, input2, target, margin, reduction):
     return reduce_loss(jnp.where(losses < 0, 0, losses), reduction)
 
 
-def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"):
+def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean") -> Tensor:
     """max(0, margin - target * (input1 - input2)), where the target is 1 if input1 should be the larger one, else -1.
 
     Args:
@@ -250,7 +252,7 @@ def _hinge_embedding_loss(inputs, targets, margin, reduction):
     return reduce_loss(near + jnp.where(targets < 0, jnp.maximum(margin - inputs, 0), zero), reduction)
 
 
-def hinge_embedding_loss(inputs: Tensor, targets: Tensor, margin: float = 1.0, reduction: str = "mean"):
+def hinge_embedding_loss(inputs: Tensor, targets: Tensor, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """Distances where the target is 1, max(0, margin - distance) where it is -1.
 
     Args:
@@ -268,7 +270,7 @@ def _soft_margin_loss(input, target, reduction):
     return reduce_loss(jax.nn.softplus(-target * input), reduction)
 
 
-def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean"):
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target * input)), where targets are 1 or -1.
 
     Args:
@@ -314,7 +316,7 @@ def _cosine_embedding_loss(input1, input2, target, margin, reduction):
     return reduce_loss(losses, reduction)
 
 
-def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"):
+def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean") -> Tensor:
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1; cos is that of the angle between two vectors.
 
     Args:
@@ -354,7 +356,7 @@ def triplet_margin_loss(
     eps: float = 1e-6,
     swap: bool = False,
     reduction: str = "mean",
-):
+) -> Tensor:
     """max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is the p-norm of the difference.
 
     Args:

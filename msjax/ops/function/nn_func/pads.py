@@ -88,7 +88,7 @@ def pad(input_x: Tensor, padding: Sequence[Tensor] | Tensor, mode: str = "consta
     return pad_mirrored(input_x, widths, mode)
 
 
-def mirror_pad(input_x: Tensor, paddings: Tensor, mode: str):
+def mirror_pad(input_x: Tensor, paddings: Tensor, mode: str) -> Tensor:
     """The Tensor with its own elements mirrored at its edges.
 
     Args:
@@ -101,7 +101,7 @@ def mirror_pad(input_x: Tensor, paddings: Tensor, mode: str):
     return pad_mirrored(input_x, freeze(paddings), mode.lower())
 
 
-def padding(x: TensorLike, pad_dim_size: int = 8):
+def padding(x: TensorLike, pad_dim_size: int = 8) -> Tensor:
     """The last axis, of size 1, filled up with zeros to `pad_dim_size`."""
     if x.ndim < 2 or x.shape[-1] != 1:
         raise ValueError(f"For 'padding', the last of two or more axes should have size 1, but the shape is {x.shape}.")

@@ -162,7 +162,7 @@ def avg_pool2d(
 def avg_pool3d(
     input_x: TensorLike, kernel_size: int | tuple[int, ...] = 1, stride: int | tuple[int, ...] = 1,
     padding: int | tuple[int, ...] = 0, ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int = 0,
-):  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The mean of each window of an input (N, C, D, H, W); see `avg_pool2d`."""
     return _avg(3, "avg_pool3d", input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
@@ -216,7 +216,7 @@ def max_pool3d(
     dilation: int | tuple[int, ...] = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
-):
+) -> Tensor | tuple[Tensor, Tensor]:
     """The largest value of each window of an input (N, C, D, H, W); see `max_pool2d`."""
     return _max(3, "max_pool3d", x, kernel_size, stride, padding, dilation, return_indices, ceil_mode)
 
@@ -261,7 +261,7 @@ def lp_pool2d(
     kernel_size: int | tuple[int, ...],
     stride: int | tuple[int, ...] | None = None,
     ceil_mode: bool = False,
-):
+) -> Tensor:
     """The p-norm of each window of an input (N, C, H, W): (sum of x^p)^(1/p); see `lp_pool1d`."""
     return _lp(2, "lp_pool2d", x, norm_type, kernel_size, stride, ceil_mode)
 
@@ -327,17 +327,17 @@ def adaptive_avg_pool2d(input: Tensor, output_size: int | tuple[int, ...]) -> Te
     return _adaptive(ADAPTIVE_AVG_POOL, 2, input, output_size, "adaptive_avg_pool2d")
 
 
-def adaptive_avg_pool2d_ext(input: TensorLike, output_size: int | tuple[int, ...]):
+def adaptive_avg_pool2d_ext(input: TensorLike, output_size: int | tuple[int, ...]) -> Tensor:
     """The same as `adaptive_avg_pool2d`."""
     return _adaptive(ADAPTIVE_AVG_POOL, 2, input, output_size, "adaptive_avg_pool2d_ext")
 
 
-def adaptive_avg_pool3d(input: TensorLike, output_size: int | tuple[int, ...]):
+def adaptive_avg_pool3d(input: TensorLike, output_size: int | tuple[int, ...]) -> Tensor:
     """The means of windows, chosen so that the output has `output_size`, of an input (N, C, D, H, W) or (C, D, H, W)."""
     return _adaptive(ADAPTIVE_AVG_POOL, 3, input, output_size, "adaptive_avg_pool3d")
 
 
-def adaptive_max_pool1d(input: Tensor, output_size: int):
+def adaptive_max_pool1d(input: Tensor, output_size: int) -> Tensor:
     """The maxima of `output_size` equal parts of the last axis of an input (N, C, L).
 
     Args:
@@ -365,7 +365,9 @@ def adaptive_max_pool2d(input: Tensor, output_size: int | tuple[int, ...], retur
     return out if return_indices else out[0]
 
 
-def adaptive_max_pool3d(input: TensorLike, output_size: int | tuple[int, ...], return_indices: bool = False):
+def adaptive_max_pool3d(
+    input: TensorLike, output_size: int | tuple[int, ...], return_indices: bool = False
+) -> tuple[Any | Tensor, Tensor | Any] | Tensor:
     """The maxima of windows, chosen so that the output has `output_size`, of an input (N, C, D, H, W) or (C, D, H, W).
 
     With `return_indices`, also where they are, counted in C order over (D, H, W), as Int32.

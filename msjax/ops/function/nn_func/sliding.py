@@ -51,7 +51,9 @@ def same_pads(
     return tuple([same_padding(*each) for each in zip(sizes, kernel, stride, dilation)])
 
 
-def ceil_pads(sizes: Any, kernel: Any, stride: int | tuple[int, ...], pads: Any, dilation: int | tuple[int, ...] | None = None):
+def ceil_pads(
+    sizes: Any, kernel: Any, stride: int | tuple[int, ...], pads: Any, dilation: int | tuple[int, ...] | None = None
+) -> tuple[Any, ...]:
     """Pads with more at the end, so that the output's size is rounded up; no window begins in the added part."""
     dilation = dilation or (1,) * len(kernel)
     grown = []

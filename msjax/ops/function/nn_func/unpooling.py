@@ -50,7 +50,7 @@ def max_unpool1d(
     stride: int | tuple[int, ...] | None = None,
     padding: int = 0,
     output_size: int | tuple[int, ...] | None = None,
-):
+) -> Tensor:
     """Zeros with the elements of `x` where max-pooling found them; see `max_unpool2d`."""
     return _unpool(1, "max_unpool1d", x, indices, kernel_size, stride, padding, output_size)
 
@@ -92,7 +92,7 @@ def max_unpool3d(
     stride: int | tuple[int, ...] | None = None,
     padding: int | tuple[int, ...] = 0,
     output_size: int | tuple[int, ...] | None = None,
-):
+) -> Tensor:
     """Zeros with the elements of `x` where max-pooling found them; see `max_unpool2d`."""
     return _unpool(3, "max_unpool3d", x, indices, kernel_size, stride, padding, output_size)
 
@@ -148,7 +148,7 @@ def fractional_max_pool2d(
 def fractional_max_pool3d(
     input: TensorLike, kernel_size: int | tuple[int, ...], output_size: int | tuple[int, ...] | None = None,
     output_ratio: Any = None, return_indices: bool = False, _random_samples: Any = None,
-):  # fmt: skip
+) -> Tensor:  # fmt: skip
     """The maxima of windows that begin at random places, of an input (N, C, D, H, W); see `fractional_max_pool2d`."""
     who = "fractional_max_pool3d"
     return _fractional(3, who, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
