@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class TensorBase:
     """Base of Tensor; `_value` is the jax array (or tracer) that it holds."""

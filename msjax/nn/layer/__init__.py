@@ -1,10 +1,28 @@
 """Layers: MindSpore's ``nn.layer``."""
 
+from typing import TYPE_CHECKING
+
 from msjax.lazy import gather
 
-__getattr__, __dir__ = gather(
-    __name__,
-    "activation adaptive_pooling attention basic combined container conv dense dropout embedding image math matrix normalization "
-    "padding pooling rnn_cells rnns softmax timedistributed transformer",
-    "msjax.nn",
-)
+if TYPE_CHECKING:
+    from msjax.nn.layer.activation import *
+    from msjax.nn.layer.adaptive_pooling import *
+    from msjax.nn.layer.attention import *
+    from msjax.nn.layer.basic import *
+    from msjax.nn.layer.combined import *
+    from msjax.nn.layer.container import *
+    from msjax.nn.layer.conv import *
+    from msjax.nn.layer.dense import *
+    from msjax.nn.layer.dropout import *
+    from msjax.nn.layer.embedding import *
+    from msjax.nn.layer.image import *
+    from msjax.nn.layer.math import *
+    from msjax.nn.layer.matrix import *
+    from msjax.nn.layer.normalization import *
+else:
+    __getattr__, __dir__ = gather(
+        __name__,
+        "activation adaptive_pooling attention basic combined container conv dense dropout embedding image math matrix normalization "
+        "padding pooling rnn_cells rnns softmax timedistributed transformer",
+        "msjax.nn",
+    )

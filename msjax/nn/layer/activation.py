@@ -13,8 +13,7 @@ from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.softmax import LogSoftmax, Softmax, Softmax2d, Softmin
 from msjax.ops.function.math_func import elementary
-from msjax.ops.function.nn_func import activations as ops
-from msjax.ops.function.nn_func import gated
+from msjax.ops.function.nn_func import activations as ops, gated
 from msjax.typing import TensorLike
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from msjax.checks import check_positive_int
 from msjax.nn.cell.base import Cell
-from msjax.ops.function.nn_func import pooling as ops
-from msjax.ops.function.nn_func import unpooling
+from msjax.ops.function.nn_func import pooling as ops, unpooling
 from msjax.typing import TensorLike
 
 if TYPE_CHECKING:

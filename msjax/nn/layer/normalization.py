@@ -14,8 +14,7 @@ from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.dispatch.operator import freeze
-from msjax.ops.function.nn_func import local_response
-from msjax.ops.function.nn_func import normalization as ops
+from msjax.ops.function.nn_func import local_response, normalization as ops
 from msjax.ops.operations import nn_ops
 from msjax.typing import InitLike, TensorLike
 

@@ -17,8 +17,7 @@ from msjax.nn.layer.softmax import LogSoftmax, Softmax
 from msjax.nn.loss.loss import LossBase, _check_weight
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func import arithmetic, reduction
-from msjax.ops.function.nn_func import classification, ctc
-from msjax.ops.function.nn_func import losses as ops
+from msjax.ops.function.nn_func import classification, ctc, losses as ops
 from msjax.ops.function.nn_func.loss_reduction import reduce_loss
 from msjax.typing import TensorLike
 

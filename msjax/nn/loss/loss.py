@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msjax.checks import check_float, check_one_of
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
@@ -41,7 +43,7 @@ class LossBase(Cell):
         self.reduce = reduction != "none"
         self.average = reduction == "mean"
 
-    def get_axis(self, x: TensorLike):
+    def get_axis(self, x: TensorLike) -> tuple[int, ...]:
         """All axes of a Tensor, as a tuple."""
         return tuple(range(x.ndim))
 
@@ -52,7 +54,7 @@ class LossBase(Cell):
             return reduction.mean(x)
         return reduction.sum(x) if self.reduction == "sum" else x
 
-    def construct(self, logits: Tensor, labels: Tensor):
+    def construct(self, logits: Tensor, labels: Tensor) -> Any:
         raise NotImplementedError(f"{type(self).__name__} defines no 'construct'.")
 
 

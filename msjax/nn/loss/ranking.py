@@ -9,8 +9,7 @@ from msjax.checks import check_bool, check_float, check_number, check_type
 from msjax.common.tensor import Tensor
 from msjax.nn.loss.loss import LossBase
 from msjax.ops.function.math_func import elementary, elementwise, reduction
-from msjax.ops.function.nn_func import activations
-from msjax.ops.function.nn_func import losses as ops
+from msjax.ops.function.nn_func import activations, losses as ops
 from msjax.typing import TensorLike
 
 __all__ = ["CosineEmbeddingLoss", "HingeEmbeddingLoss", "MarginRankingLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss"]

@@ -1,5 +1,14 @@
 """Cells that wrap a network for training: MindSpore's ``nn.wrap``."""
 
+from typing import TYPE_CHECKING
+
 from msjax.lazy import gather
 
-__getattr__, __dir__ = gather(__name__, "cell_wrapper derivatives grad_reducer loss_scale micro_batch", "msjax.nn")
+if TYPE_CHECKING:
+    from msjax.nn.wrap.cell_wrapper import *
+    from msjax.nn.wrap.derivatives import *
+    from msjax.nn.wrap.grad_reducer import *
+    from msjax.nn.wrap.loss_scale import *
+    from msjax.nn.wrap.micro_batch import *
+else:
+    __getattr__, __dir__ = gather(__name__, "cell_wrapper derivatives grad_reducer loss_scale micro_batch", "msjax.nn")

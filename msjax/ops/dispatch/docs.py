@@ -1,7 +1,11 @@
 """Docstrings of class forms, derived from the docstrings of their functions."""
 
+from __future__ import annotations
+
 import inspect
 import re
+from collections.abc import Callable
+from typing import Any
 
 # An argument in a docstring: "names (type): text", with the lines below it that are indented deeper.
 _ENTRY = re.compile(r"^    (?P<names>\w+(?:, \w+)*)(?P<type> \([^)]*\))?: (?P<text>.*(?:\n     +.*)*)", re.M)
@@ -17,7 +21,7 @@ class DerivedDoc:
         settings (dict): {attribute: its `Setting`}.
     """
 
-    def __init__(self, function, settings):
+    def __init__(self, function: Callable[..., Any], settings: dict[str, Any]):
         self.function, self.settings = function, settings
 
     def __get__(self, operator, owner=None):

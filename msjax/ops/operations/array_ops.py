@@ -63,32 +63,32 @@ DynamicShape = class_form(casting.dyn_shape, dtype=unused(9))
 
 
 @operator_class()
-def Flatten(self, x) -> Tensor:
+def Flatten(self: Any, x: TensorLike) -> Tensor:
     """The axes after the first one as one: ``ops.Flatten()(x)``."""
     return arrange.flatten(x, start_dim=1)
 
 
 @operator_class()
-def DiagPart(self, x) -> Tensor:
+def DiagPart(self: Any, x: TensorLike) -> Tensor:
     """The elements ``x[i..., i...]``, the opposite of `Diag`: ``ops.DiagPart()(x)``."""
     half = x.shape[: x.ndim // 2]
     return arrange.reshape(diagonals.diagonal(arrange.reshape(x, (math.prod(half),) * 2)), half)
 
 
 @operator_class()
-def TensorToTuple(self, x) -> tuple[Any, ...]:
+def TensorToTuple(self: Any, x: TensorLike) -> tuple[Any, ...]:
     """The elements of a vector as a tuple of numbers: ``ops.TensorToTuple()(x)``."""
     return tuple(x.tolist())
 
 
 @operator_class()
-def ParallelConcat(self, values) -> Tensor:
+def ParallelConcat(self: Any, values: Any) -> Tensor:
     """Tensors joined along the first axis: ``ops.ParallelConcat()(values)``."""
     return joining.concat(values, 0)
 
 
 @operator_class(axis=0, output_num=1)
-def Split(self, x) -> tuple[Tensor, ...]:
+def Split(self: Any, x: TensorLike) -> tuple[Tensor, ...]:
     """Equal pieces along an axis.
 
     Args:
@@ -102,7 +102,7 @@ def Split(self, x) -> tuple[Tensor, ...]:
 
 
 @operator_class(size_splits=REQUIRED, split_dim=REQUIRED, num_split=REQUIRED)
-def SplitV(self, x) -> tuple[Tensor, ...]:
+def SplitV(self: Any, x: TensorLike) -> tuple[Tensor, ...]:
     """Pieces of given sizes along an axis.
 
     Args:
@@ -114,7 +114,7 @@ def SplitV(self, x) -> tuple[Tensor, ...]:
 
 
 @operator_class(paddings=REQUIRED)
-def Pad(self, x) -> Tensor:
+def Pad(self: Any, x: TensorLike) -> Tensor:
     """Zeros added around a Tensor.
 
     Args:
@@ -124,7 +124,7 @@ def Pad(self, x) -> Tensor:
 
 
 @operator_class(mode="constant", paddings_contiguous=True)
-def PadV3(self, x, paddings, constant_value=0) -> Tensor:
+def PadV3(self: Any, x: TensorLike, paddings: Any, constant_value: int = 0) -> Tensor:
     """Elements added around a Tensor, from the last axis on: ``PadV3()(x, paddings, value)``.
 
     Args:
@@ -142,7 +142,7 @@ def PadV3(self, x, paddings, constant_value=0) -> Tensor:
 
 
 @operator_class(indexing="xy")
-def Meshgrid(self, inputs) -> tuple[Tensor, Tensor]:
+def Meshgrid(self: Any, inputs: Any) -> tuple[Tensor, Tensor]:
     """Grids of coordinates from a tuple of vectors.
 
     Args:
@@ -154,7 +154,7 @@ def Meshgrid(self, inputs) -> tuple[Tensor, Tensor]:
 class Depend(Primitive):
     """Returns its first input; the second has been computed before, as in any Python program."""
 
-    def __call__(self, value, expr) -> TensorLike:
+    def __call__(self, value: TensorLike, expr: Any) -> TensorLike:
         return casting.depend(value, expr)
 
 
@@ -169,11 +169,11 @@ class Print(Primitive):
         Tensor(shape=[], dtype=Bool, value= True)
     """
 
-    def __call__(self, *inputs) -> None:
+    def __call__(self, *inputs: Any) -> None:
         print_(*inputs)
 
 
-def print_(*input_x) -> None:
+def print_(*input_x: Any) -> None:
     """Print the arguments, each on a line of its own, Tensors with shape and type."""
     for value in input_x:
         print(repr(value) if isinstance(value, Tensor) else value)

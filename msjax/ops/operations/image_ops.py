@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.autograd.op import apply
@@ -9,6 +10,7 @@ from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.image_func import boxes, grids, pixels, resizing
 from msjax.ops.function.image_func.patches import extract_image_patches
 from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class
+from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
@@ -48,7 +50,7 @@ ResizeNearestNeighbor = _resizing("to the nearest element", "nearest", size_give
 
 
 @operator_class(coordinate_transformation_mode="align_corners")
-def ResizeLinear1D(self, x, size) -> Tensor:
+def ResizeLinear1D(self: Any, x: TensorLike, size: int | Sequence[int]) -> Tensor:
     """Inputs (N, C, L) brought to another size, linearly: of (x, size)."""
     how = {"align_corners": "corners", "half_pixel": "half"}.get(self.coordinate_transformation_mode)
     if how is None:
@@ -58,13 +60,13 @@ def ResizeLinear1D(self, x, size) -> Tensor:
 
 
 @operator_class()
-def UpsampleNearest3D(self, x, output_size=None, scales=None) -> Tensor:
+def UpsampleNearest3D(self: Any, x: TensorLike, output_size: int | tuple[int, ...] | None = None, scales: Any = None) -> Tensor:
     """Volumes brought to another size by the nearest elements; see `ops.interpolate`."""
     return resizing.interpolate(x, output_size, scales, "nearest")
 
 
 @operator_class(align_corners=False)
-def UpsampleTrilinear3D(self, x, output_size=None, scales=None) -> Tensor:
+def UpsampleTrilinear3D(self: Any, x: TensorLike, output_size: int | tuple[int, ...] | None = None, scales: Any = None) -> Tensor:
     """Volumes brought to another size linearly; see `ops.interpolate`.
 
     Args:
@@ -116,13 +118,13 @@ Col2Im = class_form(pixels.col2im, kernel_size=REQUIRED, dilation=1, padding=giv
 
 
 @operator_class(ksizes=REQUIRED, strides=1, dilations=1, pads=0)
-def Im2Col(self, input_x) -> tuple[Tensor, ...] | Tensor:
+def Im2Col(self: Any, input_x: TensorLike) -> tuple[Tensor, ...] | Tensor:
     """The windows of (N, C, H, W) as columns (N, C, elements of a window, windows)."""
     return apply(pixels.IM2COL, (input_x,), pixels.window_sizes(self.ksizes, self.dilations, self.pads, self.strides, "Im2Col"))
 
 
 @operator_class(ksizes=REQUIRED, strides=REQUIRED, rates=REQUIRED, padding="VALID")
-def ExtractImagePatches(self, input_x) -> Any:
+def ExtractImagePatches(self: Any, input_x: TensorLike) -> Any:
     """The windows of (N, C, H, W) as channels; sizes are [1, 1, height, width]."""
     windows = [freeze(getattr(self, key))[2:] for key in ("ksizes", "strides", "rates")]
     return extract_image_patches(input_x, *windows, self.padding.upper() == "SAME")

@@ -1,10 +1,16 @@
 """Operator classes that pick elements by index, sort and count them, and write them."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import assigning, gathering, indexing, scattering, searching, segments, selecting, sorting
 from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class, unused
+from msjax.typing import TensorLike
 
 Select = class_form(selecting.select)
 MaskedFill = class_form(selecting.masked_fill)
@@ -58,19 +64,19 @@ for _how, _function in segments.SEGMENTS.items():
 
 
 @operator_class()
-def SparseGatherV2(self, params, indices, axis) -> Tensor:
+def SparseGatherV2(self: Any, params: Any, indices: TensorLike, axis: int | Sequence[int]) -> Tensor:
     """Slices along an axis, picked by index: ``SparseGatherV2()(params, indices, axis)``."""
     return gathering.gather(params, indices, axis)
 
 
 @operator_class()
-def InplaceUpdateV2(self, x, indices, v) -> Tensor:
+def InplaceUpdateV2(self: Any, x: TensorLike, indices: TensorLike, v: Any) -> Tensor:
     """`x` with its rows number `indices` replaced by `v`: ``InplaceUpdateV2()(x, indices, v)``."""
     return scattering.inplace_update(x, v, indices)
 
 
 @operator_class(dtype=mstype.int64, right=False)
-def SearchSorted(self, x, values, sorter=None) -> Tensor:
+def SearchSorted(self: Any, x: TensorLike, values: Any, sorter: TensorLike | None = None) -> Tensor:
     """Where values would go in a sorted sequence.
 
     Args:
@@ -81,7 +87,7 @@ def SearchSorted(self, x, values, sorter=None) -> Tensor:
 
 
 @operator_class(boundaries=REQUIRED)
-def Bucketize(self, x) -> Tensor:
+def Bucketize(self: Any, x: TensorLike) -> Tensor:
     """The number of the bucket that each element falls into.
 
     Args:
@@ -91,7 +97,7 @@ def Bucketize(self, x) -> Tensor:
 
 
 @operator_class(out_type=mstype.int32)
-def LowerBound(self, x, values) -> Tensor:
+def LowerBound(self: Any, x: TensorLike, values: Any) -> Tensor:
     """Where values would go in sorted rows, before equal elements.
 
     Args:
@@ -101,7 +107,7 @@ def LowerBound(self, x, values) -> Tensor:
 
 
 @operator_class(out_type=mstype.int32)
-def UpperBound(self, x, values) -> Tensor:
+def UpperBound(self: Any, x: TensorLike, values: Any) -> Tensor:
     """Where values would go in sorted rows, after equal elements.
 
     Args:
@@ -111,7 +117,7 @@ def UpperBound(self, x, values) -> Tensor:
 
 
 @operator_class(axis=0)
-def ScatterAddWithAxis(self, x, indices, updates) -> Tensor:
+def ScatterAddWithAxis(self: Any, x: TensorLike, indices: TensorLike, updates: TensorLike) -> Tensor:
     """Updates added along an axis, at an index for each element.
 
     Args:
@@ -137,7 +143,7 @@ IndexAdd = class_form(_index_add, axis=REQUIRED, use_lock=unused(True), check_in
 
 
 @operator_class(accumulate=0)
-def IndexPut(self, x1, x2, indices) -> tuple[Tensor, ...] | Tensor:
+def IndexPut(self: Any, x1: TensorLike, x2: TensorLike, indices: TensorLike) -> tuple[Tensor, ...] | Tensor:
     """Values put in at indices, one Tensor for each axis: ``IndexPut()(x, values, indices)``.
 
     Args:
@@ -147,7 +153,7 @@ def IndexPut(self, x1, x2, indices) -> tuple[Tensor, ...] | Tensor:
 
 
 @operator_class()
-def Bincount(self, array, size, weights) -> Tensor:
+def Bincount(self: Any, array: TensorLike, size: int | Sequence[int], weights: TensorLike) -> Tensor:
     """How often each integer from 0 up to a size occurs: ``Bincount()(x, size, weights)``."""
     size = freeze(size)
     weights = weights if isinstance(weights, Tensor) and weights.size else None

@@ -1,5 +1,9 @@
 """Operator classes of linear algebra and Fourier transforms."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
@@ -7,6 +11,7 @@ from msjax.ops.function.array_func import creation, ordering
 from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
 from msjax.ops.function.math_func import complexes, fourier, norms
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class, unused
+from msjax.typing import TensorLike
 
 Dense = class_form(layers.dense)
 Ger = class_form(linear.outer)
@@ -45,7 +50,7 @@ def _product(primitive, x, y):
 
 
 @operator_class(transpose_a=False, transpose_b=False)
-def MatMul(self, input, mat2) -> Tensor:
+def MatMul(self: Any, input: TensorLike, mat2: Any) -> Tensor:
     """The product of two matrices.
 
     Args:
@@ -64,7 +69,7 @@ def MatMul(self, input, mat2) -> Tensor:
 
 
 @operator_class(transpose_a=False, transpose_b=False)
-def BatchMatMul(self, x, y) -> Tensor:
+def BatchMatMul(self: Any, x: TensorLike, y: TensorLike) -> Tensor:
     """The products of two batches of matrices.
 
     Args:
@@ -81,7 +86,7 @@ def BatchMatMul(self, x, y) -> Tensor:
 
 
 @operator_class(equation=REQUIRED)
-def Einsum(self, operands) -> Tensor:
+def Einsum(self: Any, operands: Any) -> Tensor:
     """Sums of products in Einstein's notation: ``ops.Einsum("ij,jk->ik")((x, y))``.
 
     Args:
@@ -91,7 +96,7 @@ def Einsum(self, operands) -> Tensor:
 
 
 @operator_class(dim=-65530)
-def Cross(self, input, other) -> Tensor:
+def Cross(self: Any, input: TensorLike, other: TensorLike) -> Tensor:
     """The vector product along an axis of size 3.
 
     Args:
@@ -101,13 +106,13 @@ def Cross(self, input, other) -> Tensor:
 
 
 @operator_class()
-def ConjugateTranspose(self, x, perm) -> Tensor:
+def ConjugateTranspose(self: Any, x: TensorLike, perm: Any) -> Tensor:
     """The complex conjugate with its axes in another order: ``ops.ConjugateTranspose()(x, perm)``."""
     return complexes.conj(ordering.transpose(x, perm))
 
 
 @operator_class(adjoint=False)
-def MatrixInverse(self, x) -> Tensor:
+def MatrixInverse(self: Any, x: TensorLike) -> Tensor:
     """The inverse of square matrices.
 
     Args:
@@ -117,7 +122,7 @@ def MatrixInverse(self, x) -> Tensor:
 
 
 @operator_class(full_matrices=False)
-def Qr(self, x) -> tuple[Tensor, Tensor]:
+def Qr(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The QR decomposition.
 
     Args:
@@ -127,7 +132,7 @@ def Qr(self, x) -> tuple[Tensor, Tensor]:
 
 
 @operator_class(full_matrices=False, compute_uv=True)
-def Svd(self, input) -> Tensor | tuple[Tensor, ...]:
+def Svd(self: Any, input: TensorLike) -> Tensor | tuple[Tensor, ...]:
     """The singular value decomposition; returns (s, u, v).
 
     Args:
@@ -139,7 +144,7 @@ def Svd(self, input) -> Tensor | tuple[Tensor, ...]:
 
 
 @operator_class(compute_v=False)
-def Eig(self, x) -> tuple[Tensor, Tensor]:
+def Eig(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The eigenvalues and eigenvectors of square matrices.
 
     Args:
@@ -152,7 +157,7 @@ def Eig(self, x) -> tuple[Tensor, Tensor]:
 
 
 @operator_class(fast=True)
-def MatrixSolveLs(self, matrix, rhs, l2_regularizer) -> Tensor:
+def MatrixSolveLs(self: Any, matrix: Any, rhs: Any, l2_regularizer: Any) -> Tensor:
     """The X for which matrix X comes closest to rhs: ``ops.MatrixSolveLs()(matrix, rhs, l2_regularizer)``.
 
     Args:
@@ -165,7 +170,7 @@ _STFT = ("n_fft", "hop_length", "win_length", "normalized", "onesided", "return_
 
 
 @operator_class(**dict.fromkeys(_STFT, REQUIRED))
-def STFT(self, signal, window) -> Tensor:
+def STFT(self: Any, signal: Any, window: Any) -> Tensor:
     """Fourier transforms of the frames of a signal: ``ops.STFT(...)(signal, window)``; see `ops.stft`.
 
     Args:
@@ -177,7 +182,7 @@ def STFT(self, signal, window) -> Tensor:
 
 
 @operator_class(signal_ndim=REQUIRED, inverse=REQUIRED, real=REQUIRED, norm="backward", onesided=True, signal_sizes=())
-def FFTWithSize(self, x) -> Tensor:
+def FFTWithSize(self: Any, x: TensorLike) -> Tensor:
     """Fourier transforms over the last axes.
 
     Args:

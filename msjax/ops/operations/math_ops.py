@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
@@ -23,8 +23,10 @@ from msjax.ops.function.math_func import (
 )
 from msjax.ops.function.nn_func import activations, gated, softmaxes
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class
+from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
+    from msjax.common.dtype import Type
     from msjax.common.tensor import Tensor
 
 
@@ -59,7 +61,7 @@ AccumulateNV2 = class_form(arithmetic.addn)
 
 
 @operator_class()
-def Round(self, input, decimals=0) -> Tensor:
+def Round(self: Any, input: TensorLike, decimals: int = 0) -> Tensor:
     """The input rounded to a number of decimals, halves to the even digit: ``ops.Round()(x)``."""
     return elementary.round(input, decimals=decimals)
 
@@ -222,13 +224,13 @@ Gelu = class_form(_gelu_by_tanh)
 
 
 @operator_class()
-def Softplus(self, x) -> Tensor:
+def Softplus(self: Any, x: TensorLike) -> Tensor:
     """log(1 + exp(x)): ``ops.Softplus()(x)``."""
     return activations.softplus(x, 1, 1e30)
 
 
 @operator_class()
-def LogSoftmaxExt(self, input, dim=None, dtype=None) -> Tensor:
+def LogSoftmaxExt(self: Any, input: TensorLike, dim: int | None = None, dtype: Type | None = None) -> Tensor:
     """log(softmax(input)) along an axis, the last by default: ``ops.LogSoftmaxExt()(input, dim)``."""
     return softmaxes.log_softmax(input if dtype is None else casting.cast(input, dtype), -1 if dim is None else dim)
 
@@ -256,7 +258,7 @@ HammingWindow = class_form(windows.hamming_window, periodic=True, alpha=0.54, be
 
 
 @operator_class(steps=10, base=10, dtype=None)
-def LogSpace(self, start, end) -> Tensor:
+def LogSpace(self: Any, start: TensorLike, end: Any) -> Tensor:
     """Powers with exponents at equal distances: ``ops.LogSpace()(start, end)``.
 
     Args:

@@ -16,6 +16,7 @@ from msjax.ops.function.nn_func.convolution import conv_pads
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_TRANSPOSE
 from msjax.ops.function.nn_func.sliding import n_ints, same_pads
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class
+from msjax.typing import TensorLike
 
 # ---- convolution
 
@@ -57,7 +58,7 @@ _CONV = {"mode": 1, "pad_mode": "valid", "pad": 0, "stride": 1, "dilation": 1, "
 
 
 @operator_class(out_channel=REQUIRED, kernel_size=REQUIRED, **_CONV, data_format="NCHW")
-def Conv2D(self, x, weight) -> tuple[Tensor, ...] | Tensor:
+def Conv2D(self: Any, x: TensorLike, weight: TensorLike) -> tuple[Tensor, ...] | Tensor:
     """A 2-D convolution of (N, C, H, W) with a weight (out_channel, C / group, h, w); see `ops.conv2d`.
 
     Args:
@@ -80,7 +81,7 @@ def Conv2D(self, x, weight) -> tuple[Tensor, ...] | Tensor:
 
 
 @operator_class(out_channel=REQUIRED, kernel_size=REQUIRED, **_CONV, data_format="NCDHW")
-def Conv3D(self, x, weight) -> tuple[Tensor, ...] | Tensor:
+def Conv3D(self: Any, x: TensorLike, weight: TensorLike) -> tuple[Tensor, ...] | Tensor:
     """A 3-D convolution of (N, C, D, H, W) with a weight (out_channel, C / group, d, h, w); see `Conv2D`."""
     return _convolve(self, 3, x, weight)
 
@@ -111,7 +112,7 @@ Conv2DTranspose, Conv2DBackpropInput = (
 
 
 @operator_class(in_channel=REQUIRED, out_channel=REQUIRED, kernel_size=REQUIRED, **_CONV, output_padding=0, data_format="NCDHW")
-def Conv3DTranspose(self, dout, weight, bias=None) -> Tensor:
+def Conv3DTranspose(self: Any, dout: Any, weight: TensorLike, bias: TensorLike | None = None) -> Tensor:
     """The transpose of a 3-D convolution; see `ops.conv3d_transpose`."""
     _check_format(self)
     if bias is not None:
@@ -121,7 +122,7 @@ def Conv3DTranspose(self, dout, weight, bias=None) -> Tensor:
 
 
 @operator_class(data_format="NCHW")
-def BiasAdd(self, input_x, bias) -> Tensor:
+def BiasAdd(self: Any, input_x: TensorLike, bias: TensorLike) -> Tensor:
     """x + bias, with one number for each channel; see `ops.bias_add`."""
     axis = {"NCHW": 1, "NCDHW": 1, "NHWC": -1}.get(self.data_format)
     if axis is None:
@@ -152,7 +153,7 @@ def _largest(self, n, x, pad=0, ceil_mode=None, indices=False):
 
 
 @operator_class(**_POOL, data_format="NCHW")
-def MaxPool(self, x) -> Tensor | tuple[Tensor, Tensor]:
+def MaxPool(self: Any, x: TensorLike) -> Tensor | tuple[Tensor, Tensor]:
     """The largest value of each window of (N, C, H, W).
 
     Args:
@@ -164,7 +165,7 @@ def MaxPool(self, x) -> Tensor | tuple[Tensor, Tensor]:
 
 
 @operator_class(**_POOL | {"pad_mode": "VALID"}, pad_list=0, ceil_mode=None, data_format="NCDHW")
-def MaxPool3D(self, x) -> Tensor | tuple[Tensor, Tensor]:
+def MaxPool3D(self: Any, x: TensorLike) -> Tensor | tuple[Tensor, Tensor]:
     """The largest value of each window of (N, C, D, H, W).
 
     Args:
@@ -177,7 +178,7 @@ def MaxPool3D(self, x) -> Tensor | tuple[Tensor, Tensor]:
 
 
 @operator_class(**_POOL, data_format="NCHW")
-def MaxPoolWithArgmax(self, x) -> tuple[Tensor, Tensor]:
+def MaxPoolWithArgmax(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The largest value of each window of (N, C, H, W), and its number, which counts over channels, too, as Int32.
 
     Args:
@@ -191,7 +192,7 @@ def MaxPoolWithArgmax(self, x) -> tuple[Tensor, Tensor]:
 
 
 @operator_class(**_POOL | {"pad_mode": "VALID"}, data_format="NCHW")
-def AvgPool(self, x) -> Tensor:
+def AvgPool(self: Any, x: TensorLike) -> Tensor:
     """The mean of each window of (N, C, H, W).
 
     Args:
@@ -203,7 +204,7 @@ def AvgPool(self, x) -> Tensor:
 
 
 @operator_class(**_POOL, pad=0, ceil_mode=False, count_include_pad=True, divisor_override=0, data_format="NCDHW")
-def AvgPool3D(self, x) -> Tensor:
+def AvgPool3D(self: Any, x: TensorLike) -> Tensor:
     """The mean of each window of (N, C, D, H, W).
 
     Args:
@@ -219,7 +220,7 @@ def AvgPool3D(self, x) -> Tensor:
 
 
 @operator_class(kernel_size=REQUIRED, strides=None, pads=0, dilation=(1, 1), ceil_mode=False, argmax_type=mstype.int64)
-def MaxPoolWithArgmaxV2(self, x) -> tuple[Tensor, Tensor]:
+def MaxPoolWithArgmaxV2(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The largest value of each window of (N, C, H, W), and its number; see `ops.max_pool2d`."""
     window = (self.kernel_size, self.strides, self.pads, self.dilation)
     out, index = pooling.max_pool2d(x, *window, return_indices=True, ceil_mode=self.ceil_mode)
@@ -230,7 +231,7 @@ def MaxPoolWithArgmaxV2(self, x) -> tuple[Tensor, Tensor]:
     ksize=REQUIRED, strides=REQUIRED, pads=REQUIRED, dilation=(1, 1, 1), ceil_mode=False,
     data_format="NCDHW", argmax_type=mstype.int64,
 )  # fmt: skip
-def MaxPool3DWithArgmax(self, x) -> tuple[Tensor, Tensor]:
+def MaxPool3DWithArgmax(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The largest value of each window of (N, C, D, H, W), and its number; see `ops.max_pool3d`."""
     window = (self.ksize, self.strides, self.pads, self.dilation)
     out, index = pooling.max_pool3d(x, *window, return_indices=True, ceil_mode=self.ceil_mode)
@@ -252,7 +253,7 @@ AdaptiveAvgPool3D = class_form(pooling.adaptive_avg_pool3d, output_size=REQUIRED
 
 
 @operator_class(output_size=REQUIRED)
-def AdaptiveMaxPool2D(self, input) -> Tensor:
+def AdaptiveMaxPool2D(self: Any, input: TensorLike) -> Tensor:
     """The maxima and their numbers; see `ops.adaptive_max_pool2d`."""
     if not isinstance(self.output_size, (tuple, list)):
         raise TypeError(f"For 'AdaptiveMaxPool2D', 'output_size' should be a tuple, but got {describe(self.output_size)}.")
@@ -260,7 +261,7 @@ def AdaptiveMaxPool2D(self, input) -> Tensor:
 
 
 @operator_class()
-def AdaptiveMaxPool3D(self, x, output_size) -> tuple[Any | Tensor, Tensor | Any] | Tensor:
+def AdaptiveMaxPool3D(self: Any, x: TensorLike, output_size: int | tuple[int, ...]) -> tuple[Any | Tensor, Tensor | Any] | Tensor:
     """The maxima and their numbers; see `ops.adaptive_max_pool3d`."""
     return pooling.adaptive_max_pool3d(x, output_size, True)
 
@@ -271,13 +272,13 @@ LRN = class_form(local_response.lrn, depth_radius=5, bias=1.0, alpha=1.0, beta=0
 
 
 @operator_class(epsilon=1e-6)
-def RmsNorm(self, x, gamma) -> tuple[Tensor, Tensor]:
+def RmsNorm(self: Any, x: TensorLike, gamma: Any) -> tuple[Tensor, Tensor]:
     """x divided by its root mean square; see `ops.rms_norm`."""
     return normalization.rms_norm(x, gamma, float(self.epsilon))
 
 
 @operator_class(is_training=False, epsilon=1e-5, momentum=0.1, data_format="NCHW")
-def BatchNorm(self, input_x, scale, bias, mean, variance) -> tuple[Tensor, ...]:
+def BatchNorm(self: Any, input_x: TensorLike, scale: Any, bias: TensorLike, mean: Any, variance: Any) -> tuple[Tensor, ...]:
     """Batch normalization of (input, scale, bias, mean, variance).
 
     Returns a tuple of the output and, in training, of the new mean and variance and those of the batch; else of zeros.
@@ -299,7 +300,7 @@ def BatchNorm(self, input_x, scale, bias, mean, variance) -> tuple[Tensor, ...]:
 
 
 @operator_class(begin_norm_axis=1, begin_params_axis=1, epsilon=1e-7)
-def LayerNorm(self, input_x, gamma, beta) -> tuple[Tensor, Tensor, Tensor]:
+def LayerNorm(self: Any, input_x: TensorLike, gamma: Any, beta: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Normalization over the last axes of (input, gamma, beta); returns the output, the mean and the variance.
 
     Args:

@@ -16,6 +16,7 @@ from msjax.ops.function.array_func import casting
 from msjax.ops.function.nn_func import dropouts
 from msjax.ops.function.random_func import choices, distributions, sampling
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class
+from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
@@ -50,50 +51,50 @@ shape_of = sampling.shape_of
 
 
 @_drawing
-def StandardNormal(self, key, shape) -> tuple[Tensor, ...] | Tensor:
+def StandardNormal(self: Any, key: Any, shape: tuple[int, ...]) -> tuple[Tensor, ...] | Tensor:
     """Random numbers of the standard normal distribution, as Float32: ``ops.StandardNormal()(shape)``."""
     return apply(sampling.RANDN, (key,), (shape_of(shape, self.name), mstype.float32))
 
 
 @_drawing
-def UniformReal(self, key, shape) -> tuple[Tensor, ...] | Tensor:
+def UniformReal(self: Any, key: Any, shape: tuple[int, ...]) -> tuple[Tensor, ...] | Tensor:
     """Random numbers, uniform in [0, 1), as Float32: ``ops.UniformReal()(shape)``."""
     return apply(sampling.RAND, (key,), (shape_of(shape, self.name), mstype.float32))
 
 
 @_drawing
-def UniformInt(self, key, shape, minval, maxval) -> tuple[Tensor, ...] | Tensor:
+def UniformInt(self: Any, key: Any, shape: tuple[int, ...], minval: Any, maxval: Any) -> tuple[Tensor, ...] | Tensor:
     """Random Int32, uniform in [minval, maxval): ``ops.UniformInt()(shape, minval, maxval)``."""
     return apply(sampling.RANDINT, (minval, maxval, key), (shape_of(shape, self.name), mstype.int32))
 
 
 @_drawing
-def StandardLaplace(self, key, shape) -> tuple[Tensor, ...] | Tensor:
+def StandardLaplace(self: Any, key: Any, shape: tuple[int, ...]) -> tuple[Tensor, ...] | Tensor:
     """Random numbers of the Laplace distribution of mean 0 and scale 1: ``ops.StandardLaplace()(shape)``."""
     return apply(distributions.LAPLACE, (0.0, 1.0, key), (shape_of(shape, self.name),))
 
 
 @_drawing
-def Gamma(self, key, shape, alpha, beta) -> tuple[Tensor, ...] | Tensor:
+def Gamma(self: Any, key: Any, shape: tuple[int, ...], alpha: Any, beta: Any) -> tuple[Tensor, ...] | Tensor:
     """Random numbers of a gamma distribution: ``ops.Gamma()(shape, alpha, beta)``, beta the inverse scale."""
     return apply(distributions.GAMMA, (alpha, beta, key), (shape_of(shape, self.name),))
 
 
 @_drawing
-def Poisson(self, key, shape, mean) -> tuple[Tensor, ...] | Tensor:
+def Poisson(self: Any, key: Any, shape: tuple[int, ...], mean: Any) -> tuple[Tensor, ...] | Tensor:
     """Random Int32 of a Poisson distribution: ``ops.Poisson()(shape, mean)``."""
     full = jnp.broadcast_shapes(shape_of(shape, self.name), mean.shape)
     return apply(distributions.POISSON, (mean, key), (full, mstype.int32))
 
 
 @_drawing
-def RandomGamma(self, key, shape, alpha) -> tuple[Tensor, ...] | Tensor:
+def RandomGamma(self: Any, key: Any, shape: tuple[int, ...], alpha: Any) -> tuple[Tensor, ...] | Tensor:
     """Random numbers of gamma distributions of scale 1: ``ops.RandomGamma()(shape, alpha)``."""
     return apply(distributions.GAMMA, (alpha, 1.0, key), (shape_of(shape, self.name) + alpha.shape,))
 
 
 @_drawing(last={"dtype": mstype.int64})
-def RandomPoisson(self, key, shape, rate) -> tuple[Tensor, ...] | Tensor:
+def RandomPoisson(self: Any, key: Any, shape: tuple[int, ...], rate: Any) -> tuple[Tensor, ...] | Tensor:
     """Random numbers of Poisson distributions: ``ops.RandomPoisson()(shape, rate)``.
 
     Args:
@@ -104,7 +105,7 @@ def RandomPoisson(self, key, shape, rate) -> tuple[Tensor, ...] | Tensor:
 
 
 @_drawing(last={"dtype": mstype.int32})
-def Multinomial(self, key, x, num_samples) -> Tensor:
+def Multinomial(self: Any, key: Any, x: TensorLike, num_samples: Any) -> Tensor:
     """Random indices, drawn with weights and replacement: ``ops.Multinomial()(weights, num_samples)``.
 
     Args:
@@ -115,7 +116,7 @@ def Multinomial(self, key, x, num_samples) -> Tensor:
 
 
 @operator_class(numsamples=REQUIRED, replacement=False)
-def MultinomialWithReplacement(self, x, seed, offset) -> Tensor:
+def MultinomialWithReplacement(self: Any, x: TensorLike, seed: Any, offset: Any) -> Tensor:
     """Random indices, drawn with weights: ``ops.MultinomialWithReplacement(n)(weights, seed, offset)``.
 
     Args:
@@ -126,13 +127,13 @@ def MultinomialWithReplacement(self, x, seed, offset) -> Tensor:
 
 
 @_drawing
-def RandomShuffle(self, key, x) -> tuple[Tensor, ...] | Tensor:
+def RandomShuffle(self: Any, key: Any, x: TensorLike) -> tuple[Tensor, ...] | Tensor:
     """The elements along the first axis in random order: ``ops.RandomShuffle()(x)``."""
     return apply(choices.SHUFFLE, (x, key))
 
 
 @_drawing(first={"count": 256})
-def RandomChoiceWithMask(self, key, x) -> tuple[Tensor, ...] | Tensor:
+def RandomChoiceWithMask(self: Any, key: Any, x: TensorLike) -> tuple[Tensor, ...] | Tensor:
     """Random places where a Tensor of Bools is true.
 
     Args:
@@ -143,7 +144,7 @@ def RandomChoiceWithMask(self, key, x) -> tuple[Tensor, ...] | Tensor:
 
 
 @operator_class(dtype=mstype.int64)
-def RandomCategorical(self, logits, num_sample, seed=0) -> Tensor:
+def RandomCategorical(self: Any, logits: TensorLike, num_sample: Any, seed: int = 0) -> Tensor:
     """Random indices, drawn with log weights: ``ops.RandomCategorical()(logits, num_sample, seed)``.
 
     Args:
@@ -153,7 +154,7 @@ def RandomCategorical(self, logits, num_sample, seed=0) -> Tensor:
 
 
 @operator_class(seed=-1, offset=0)
-def Bernoulli(self, x, p) -> tuple[Tensor, ...] | Tensor:
+def Bernoulli(self: Any, x: TensorLike, p: Any) -> tuple[Tensor, ...] | Tensor:
     """Ones with probability p, else zeros: ``ops.Bernoulli()(x, p)``.
 
     Args:
@@ -174,7 +175,7 @@ _TRUNCATED = Op("TruncatedNormal", _truncated, differentiable=False)
 
 
 @_drawing(first={"dtype": mstype.float32})
-def TruncatedNormal(self, key, shape) -> tuple[Tensor, ...] | Tensor:
+def TruncatedNormal(self: Any, key: Any, shape: tuple[int, ...]) -> tuple[Tensor, ...] | Tensor:
     """Random numbers of the standard normal distribution, within two standard deviations: ``ops.TruncatedNormal()(shape)``.
 
     Args:
@@ -194,7 +195,9 @@ _PARAMETERIZED = Op("ParameterizedTruncatedNormal", _parameterized)
 
 
 @_drawing
-def ParameterizedTruncatedNormal(self, key, shape, mean, stdevs, low, high) -> tuple[Tensor, ...] | Tensor:
+def ParameterizedTruncatedNormal(
+    self: Any, key: Any, shape: tuple[int, ...], mean: Any, stdevs: Any, low: Any, high: Any
+) -> tuple[Tensor, ...] | Tensor:
     """Normal numbers within limits, one set of parameters for each row: called with (shape, mean, stdevs, min, max)."""
     return apply(_PARAMETERIZED, (mean, stdevs, low, high, key), (shape_of(shape, self.name),))
 
@@ -211,7 +214,7 @@ _RANDPERM_PADDED = Op("Randperm", _padded, differentiable=False)
 
 
 @operator_class(max_length=1, pad=-1, dtype=mstype.int32)
-def Randperm(self, n) -> tuple[Tensor, ...] | Tensor:
+def Randperm(self: Any, n: int) -> tuple[Tensor, ...] | Tensor:
     """The integers from 0 to n - 1 in random order, filled up to a fixed length: ``ops.Randperm(max_length)(n)``.
 
     Args:
@@ -226,7 +229,7 @@ def Randperm(self, n) -> tuple[Tensor, ...] | Tensor:
 
 
 @operator_class(size=REQUIRED, median=0.0, sigma=1.0)
-def Cauchy(self) -> tuple[Tensor, ...] | Tensor:
+def Cauchy(self: Any) -> tuple[Tensor, ...] | Tensor:
     """Random numbers of a Cauchy distribution: ``ops.Cauchy(size)()``.
 
     Args:
@@ -238,7 +241,7 @@ def Cauchy(self) -> tuple[Tensor, ...] | Tensor:
 
 
 @operator_class(mean=1.0, std=2.0)
-def LogNormalReverse(self, x) -> tuple[Tensor, ...] | Tensor:
+def LogNormalReverse(self: Any, x: TensorLike) -> tuple[Tensor, ...] | Tensor:
     """Random numbers whose logarithms are normal, in the shape and dtype of a Tensor: ``ops.LogNormalReverse()(x)``.
 
     Args:
@@ -256,7 +259,7 @@ _ANY_INTS = Op("NonDeterministicInts", _any_ints, differentiable=False)
 
 
 @operator_class(dtype=mstype.int64)
-def NonDeterministicInts(self, shape) -> tuple[Tensor, ...] | Tensor:
+def NonDeterministicInts(self: Any, shape: tuple[int, ...]) -> tuple[Tensor, ...] | Tensor:
     """Random integers from the whole range of a type: ``ops.NonDeterministicInts()(shape)``.
 
     Args:
@@ -269,7 +272,7 @@ def NonDeterministicInts(self, shape) -> tuple[Tensor, ...] | Tensor:
 
 
 @operator_class(keep_prob=0.5, Seed0=0, Seed1=0)
-def Dropout(self, x) -> tuple[Any | Tensor, Tensor]:
+def Dropout(self: Any, x: TensorLike) -> tuple[Any | Tensor, Tensor]:
     """Elements dropped at random, the others scaled by 1 / keep_prob; returns (output, mask).
 
     Args:

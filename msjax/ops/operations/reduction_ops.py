@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from msjax.checks import check_bool
 from msjax.common import dtype as mstype
@@ -11,6 +12,7 @@ from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func import casting
 from msjax.ops.function.math_func import cumulative, extremes, norms, reduction, statistics
 from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class
+from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
@@ -36,7 +38,7 @@ ReduceAny = _over_axes(reduction.any, "Whether any element is true,")
 
 
 @operator_class(keep_dims=False, skip_mode=False)
-def ReduceSum(self, x, axis=()) -> Tensor:
+def ReduceSum(self: Any, x: TensorLike, axis: tuple[Any, ...] = ()) -> Tensor:
     """The sum over axes (all by default): ``ops.ReduceSum()(x, axis)``.
 
     Args:
@@ -57,7 +59,7 @@ def ReduceSum(self, x, axis=()) -> Tensor:
 
 
 @operator_class(axis=(), unbiased=True, keep_dims=False)
-def ReduceStd(self, x) -> tuple[Tensor, Tensor]:
+def ReduceStd(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean.
 
     Args:
@@ -108,7 +110,7 @@ ArgMinWithValue = _with_index(extremes.min, "smallest")
 
 
 @operator_class(dims=None)
-def CountNonZero(self, x) -> Tensor:
+def CountNonZero(self: Any, x: TensorLike) -> Tensor:
     """How many values are not 0, as Int64.
 
     Args:
@@ -118,7 +120,7 @@ def CountNonZero(self, x) -> Tensor:
 
 
 @operator_class(global_median=False, axis=0, keep_dims=False, ignore_nan=False)
-def Median(self, x) -> tuple[Tensor, Tensor]:
+def Median(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The median along an axis and its index, as (values, indices).
 
     Args:
@@ -133,7 +135,7 @@ def Median(self, x) -> tuple[Tensor, Tensor]:
 
 
 @operator_class(dim=None, keep_dims=False, ignore_nan=False)
-def Quantile(self, x, q) -> Tensor:
+def Quantile(self: Any, x: TensorLike, q: Any) -> Tensor:
     """The q-th quantiles: ``ops.Quantile(dim)(x, q)``.
 
     Args:
@@ -175,7 +177,7 @@ Renorm = class_form(norms.renorm, p=REQUIRED, dim=given_as("axis"), maxnorm=REQU
 
 
 @operator_class(axis=0, epsilon=1e-4)
-def L2Normalize(self, x) -> Tensor:
+def L2Normalize(self: Any, x: TensorLike) -> Tensor:
     """x / sqrt(max(sum(x**2), epsilon)) along an axis.
 
     Args:
@@ -197,7 +199,7 @@ def L2Normalize(self, x) -> Tensor:
 
 
 @operator_class(keep_dims=False)
-def EuclideanNorm(self, x, axes) -> Tensor:
+def EuclideanNorm(self: Any, x: TensorLike, axes: int | Sequence[int]) -> Tensor:
     """The 2-norm over axes: ``ops.EuclideanNorm()(x, axes)``.
 
     Args:
@@ -207,7 +209,7 @@ def EuclideanNorm(self, x, axes) -> Tensor:
 
 
 @operator_class(dim=None, keepdim=False)
-def NuclearNorm(self, x) -> Tensor:
+def NuclearNorm(self: Any, x: TensorLike) -> Tensor:
     """The sum of the singular values of matrices.
 
     Args:

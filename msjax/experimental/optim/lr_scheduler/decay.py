@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msjax.checks import check_float, check_int, check_number, check_type
 from msjax.errors import describe
@@ -217,7 +217,7 @@ class LambdaLR(_ByFunction):
         last_epoch (int): Default: -1.
     """
 
-    def get_lr(self):
+    def get_lr(self) -> Any:
         return [base * f(self.last_epoch) for base, f in zip(self._bases(), self.lr_lambdas)]
 
 
@@ -230,7 +230,7 @@ class MultiplicativeLR(_ByFunction):
         last_epoch (int): Default: -1.
     """
 
-    def get_lr(self):
+    def get_lr(self) -> Any:
         if self.last_epoch == 0:
             return self._rates()
         return [rate * f(self.last_epoch) for rate, f in zip(self._rates(), self.lr_lambdas)]

@@ -9,6 +9,7 @@ from msjax.common import dtype as mstype
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
+from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
     from msjax.experimental.optim.optimizer import Optimizer
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
 __all__ = ["LRScheduler"]
 
 
-def check_optimizer(optimizer, who):
+def check_optimizer(optimizer: Any, who: Any) -> None:
     """TypeError unless it is an optimizer with parameter groups: an experimental one, or one of mint's."""
     if not is_cell(optimizer) or not isinstance(getattr(optimizer, "param_groups", None), list):
         raise TypeError(f"For '{who}', 'optimizer' should be an optimizer with parameter groups, but got {describe(optimizer)}.")
 
 
-def per_group(optimizer, value, name, who) -> list:
+def per_group(optimizer: Any, value: TensorLike, name: str, who: Any) -> list:
     """A list with one value for each parameter group, from such a list or from one value for all."""
     groups = len(optimizer.param_groups)
     values = list(value) if isinstance(value, (list, tuple)) else [value] * groups
@@ -31,18 +32,18 @@ def per_group(optimizer, value, name, who) -> list:
     return values
 
 
-def as_float(value) -> float:
+def as_float(value: TensorLike) -> float:
     """A number or 0-d Tensor as a float."""
     return float(value.asnumpy()) if isinstance(value, Tensor) else float(value)
 
 
-def set_rates(optimizer, rates):
+def set_rates(optimizer: Any, rates: Any) -> None:
     """Give each parameter group its learning rate."""
     for group, rate in zip(optimizer.param_groups, rates):
         group["lr"].set_data(Tensor(as_float(rate), mstype.float32))
 
 
-def rates_of(optimizer) -> list:
+def rates_of(optimizer: Any) -> list:
     """The learning rates of the parameter groups, as Tensors."""
     return [group["lr"].value() for group in optimizer.param_groups]
 
@@ -83,7 +84,7 @@ class LRScheduler:
         self.last_epoch = last_epoch
         self.step()
 
-    def get_lr(self):
+    def get_lr(self) -> Any:
         """The learning rates of the present epoch, one for each parameter group."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'get_lr'.")
 

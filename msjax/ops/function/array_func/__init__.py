@@ -1,9 +1,29 @@
 """Operators that make, arrange, pick and write elements."""
 
+from typing import TYPE_CHECKING
+
 from msjax.lazy import gather
 
-__getattr__, __dir__ = gather(
-    __name__,
-    "arrange ordering assigning casting creation diagonals gathering indexing joining scattering searching segments selecting sorting splitting windows",
-    "msjax.ops",
-)
+if TYPE_CHECKING:
+    from msjax.ops.function.array_func.arrange import *
+    from msjax.ops.function.array_func.assigning import *
+    from msjax.ops.function.array_func.casting import *
+    from msjax.ops.function.array_func.creation import *
+    from msjax.ops.function.array_func.diagonals import *
+    from msjax.ops.function.array_func.gathering import *
+    from msjax.ops.function.array_func.indexing import *
+    from msjax.ops.function.array_func.joining import *
+    from msjax.ops.function.array_func.ordering import *
+    from msjax.ops.function.array_func.scattering import *
+    from msjax.ops.function.array_func.searching import *
+    from msjax.ops.function.array_func.segments import *
+    from msjax.ops.function.array_func.selecting import *
+    from msjax.ops.function.array_func.sorting import *
+    from msjax.ops.function.array_func.splitting import *
+    from msjax.ops.function.array_func.windows import *
+else:
+    __getattr__, __dir__ = gather(
+        __name__,
+        "arrange ordering assigning casting creation diagonals gathering indexing joining scattering searching segments selecting sorting splitting windows",
+        "msjax.ops",
+    )

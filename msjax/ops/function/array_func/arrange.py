@@ -52,7 +52,7 @@ def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     return _reshape(input, ints(shape))
 
 
-def view_as(input: TensorLike, other: TensorLike):
+def view_as(input: TensorLike, other: TensorLike) -> Tensor:
     """The elements of `input` in the shape of `other`."""
     if not hasattr(other, "dtype") or not hasattr(other, "shape"):
         raise TypeError(f"For 'view_as', 'other' should be a Tensor, but got {describe(other)}.")
@@ -78,7 +78,7 @@ def expand_dims(input_x: TensorLike, axis: int) -> JaxArray:
     return jnp.expand_dims(input_x, axis)
 
 
-def unsqueeze(input: TensorLike, dim: int):
+def unsqueeze(input: TensorLike, dim: int) -> Tensor:
     """A new axis of size 1 at position `dim`."""
     return expand_dims(input, dim)
 
@@ -190,12 +190,12 @@ def broadcast_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     return _broadcast_to(input, ints(shape))
 
 
-def expand(input_x: TensorLike, size: int | Sequence[int]):
+def expand(input_x: TensorLike, size: int | Sequence[int]) -> Tensor:
     """The Tensor repeated to a larger shape; -1 keeps the size of an axis."""
     return _broadcast_to(input_x, ints(size))
 
 
-def expand_as(input: TensorLike, other: TensorLike):
+def expand_as(input: TensorLike, other: TensorLike) -> Tensor:
     """The Tensor repeated to the shape of `other`."""
     return _broadcast_to(input, other.shape)
 
@@ -253,7 +253,7 @@ def repeat_interleave(input: Tensor, repeats: int | Sequence[int] | Tensor, axis
     return _repeat(input, ints(repeats), axis)
 
 
-def repeat_elements(x: TensorLike, rep: Any, axis: int = 0):
+def repeat_elements(x: TensorLike, rep: Any, axis: int = 0) -> Tensor:
     """Each slice along `axis` repeated `rep` times where it stands."""
     if not isinstance(rep, int) or isinstance(rep, bool):
         raise TypeError(f"For 'repeat_elements', 'rep' should be an int, but got {describe(rep)}.")
@@ -263,7 +263,7 @@ def repeat_elements(x: TensorLike, rep: Any, axis: int = 0):
 # ---- reversal
 
 
-def shape_of(args: Any):
+def shape_of(args: Any) -> Any:
     """The shape in arguments given one by one, or as one tuple or list."""
     first = args[0] if len(args) == 1 else args
     return first if isinstance(first, (tuple, list, Tensor)) else args if builtins.len(args) != 1 else (first,)

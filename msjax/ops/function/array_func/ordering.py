@@ -51,7 +51,7 @@ def permute(input: TensorLike, axis: tuple[int, ...]) -> Tensor:
     return _transpose(input, ints(axis))
 
 
-def t(input: TensorLike):
+def t(input: TensorLike) -> Any:
     """A matrix transposed; a Tensor of fewer axes as it is.
 
     Raises:
@@ -70,7 +70,7 @@ def swapaxes(input: TensorLike, axis0: int, axis1: int) -> JaxArray:
     return jnp.swapaxes(input, axis0, axis1)
 
 
-def swapdims(input: TensorLike, dim0: Any, dim1: Any):
+def swapdims(input: TensorLike, dim0: Any, dim1: Any) -> Any:
     """Two axes exchanged."""
     return swapaxes(input, dim0, dim1)
 
@@ -103,17 +103,17 @@ def flip(input: TensorLike, dims: tuple[int, ...]) -> Tensor:
     return _flip(input, ints(dims))
 
 
-def reverse(x: TensorLike, axis: int | Sequence[int]):
+def reverse(x: TensorLike, axis: int | Sequence[int]) -> Any:
     """The order of elements reversed along the axes `axis`, a tuple."""
     return _flip(x, ints(axis))
 
 
-def fliplr(input: TensorLike):
+def fliplr(input: TensorLike) -> Any:
     """The order of elements reversed along the second axis."""
     return _flip(input, (1,))
 
 
-def flipud(input: TensorLike):
+def flipud(input: TensorLike) -> Any:
     """The order of elements reversed along the first axis."""
     return _flip(input, (0,))
 

@@ -222,7 +222,13 @@ IM2COL = Op("Im2Col", _im2col, int_grad=True)
 COL2IM = Op("Col2Im", _col2im, int_grad=True)
 
 
-def window_sizes(kernel_size, dilation, padding, stride, who) -> Any:
+def window_sizes(
+    kernel_size: int | tuple[int, ...],
+    dilation: int | tuple[int, ...],
+    padding: int | tuple[int, ...],
+    stride: int | tuple[int, ...],
+    who: Any,
+) -> Any:
     kernel, dilation = n_ints(kernel_size, 2, "kernel_size", who), n_ints(dilation, 2, "dilation", who)
     pads = tuple((p, p) for p in n_ints(padding, 2, "padding", who, lowest=0))
     return kernel, dilation, pads, n_ints(stride, 2, "stride", who)

@@ -1,9 +1,26 @@
 """Operators of neural networks: activations, convolution, pooling, normalization, losses."""
 
+from typing import TYPE_CHECKING
+
 from msjax.lazy import gather
 
-__getattr__, __dir__ = gather(
-    __name__,
-    "activations gated softmaxes classification convolution  ctc dropouts losses normalization local_response pads pooling unpooling",
-    "msjax.ops",
-)
+if TYPE_CHECKING:
+    from msjax.ops.function.nn_func.activations import *
+    from msjax.ops.function.nn_func.classification import *
+    from msjax.ops.function.nn_func.convolution import *
+    from msjax.ops.function.nn_func.ctc import *
+    from msjax.ops.function.nn_func.dropouts import *
+    from msjax.ops.function.nn_func.gated import *
+    from msjax.ops.function.nn_func.local_response import *
+    from msjax.ops.function.nn_func.losses import *
+    from msjax.ops.function.nn_func.normalization import *
+    from msjax.ops.function.nn_func.pads import *
+    from msjax.ops.function.nn_func.pooling import *
+    from msjax.ops.function.nn_func.softmaxes import *
+    from msjax.ops.function.nn_func.unpooling import *
+else:
+    __getattr__, __dir__ = gather(
+        __name__,
+        "activations gated softmaxes classification convolution  ctc dropouts losses normalization local_response pads pooling unpooling",
+        "msjax.ops",
+    )

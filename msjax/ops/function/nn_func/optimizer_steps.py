@@ -114,7 +114,7 @@ def centered_rms_prop(
     return var - moment, mean_gradient, mean_square, moment
 
 
-def proximal(var, rate, l1, l2, grad) -> Any:
+def proximal(var: TensorLike, rate: Any, l1: TensorLike, l2: Any, grad: TensorLike) -> Any:
     moved = var - rate * grad
     return jnp.sign(moved) * jnp.maximum(jnp.abs(moved) - rate * jnp.maximum(l1, 0), 0) / (1 + rate * l2)
 
