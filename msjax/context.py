@@ -75,6 +75,7 @@ class _Settings:
                 f"The environment variable MSJAX_HOOK_DIALECT should be one of {', '.join(DIALECTS)}, "
                 f"but is {self.hook_dialect!r}."
             )
+        self.hook_queue_bytes = 256 << 20
         self.enable_compile_cache = False
         self.compile_cache_path = ""
         self.kept = dict(_NO_EFFECT)
@@ -97,6 +98,8 @@ def set_context(**kwargs: Any) -> None:
             does not compile again.
         compile_cache_path (str): the folder for that; by default ``.cache/msjax`` in the user's home.
         hook_dialect (str): where hooks sit and what they get: "tutorial", "mindspore-2.10" or "mindspore-1".
+        hook_queue_bytes (int): how many bytes of values may wait for hooks of programs under ``jax.jit``; 256 MiB by default.
+            A program that has more to hand over waits until hooks have been called.
         **kwargs: MindSpore's other settings are accepted and kept, without effect.
 
     Raises:
@@ -173,6 +176,14 @@ def _set_dialect(value):
     programs_changed()
 
 
+def _set_hook_queue_bytes(value):
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"For 'set_context', 'hook_queue_bytes' should be an int, but got {value!r}.")
+    if value <= 0:
+        raise ValueError(f"For 'set_context', 'hook_queue_bytes' should be positive, but got {value}.")
+    SETTINGS.hook_queue_bytes = value
+
+
 def _set_compile_cache(value):
     if not isinstance(value, bool):
         raise TypeError(f"For 'set_context', 'enable_compile_cache' should be a bool, but got {value!r}.")
@@ -236,6 +247,7 @@ _SETTERS = {
     "device_target": _set_device_target,
     "pynative_synchronize": _set_synchronize,
     "hook_dialect": _set_dialect,
+    "hook_queue_bytes": _set_hook_queue_bytes,
     "enable_compile_cache": _set_compile_cache,
     "compile_cache_path": _set_compile_cache_path,
 }

@@ -1,6 +1,7 @@
 """The jax primitive that hands a program's values to the thread that calls hooks."""
 
 import copy
+import sys
 
 import jax
 import jax.extend.core
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, mlir
 
-from msjax.hooks.worker import WORKER
+from msjax.hooks.worker import IN_HOOK, WORKER
 
 hook_p = jax.extend.core.Primitive("msjax_hook")
 
@@ -34,9 +35,15 @@ ad.primitive_jvps[hook_p] = _jvp
 
 
 def _lower(ctx, *operands, calls):
+    from_hook = IN_HOOK.value
+    WORKER.nested = WORKER.nested or from_hook
+    WORKER.look_for_other_threads()
+
     def on_host(*values):
-        # The arrays are XLA's own memory, gone after the call.
-        WORKER.put(calls, [np.array(v) for v in values])
+        try:
+            WORKER.put(calls, values, from_hook)
+        except KeyboardInterrupt:
+            WORKER.interrupted_in_callback(sys._getframe(1))
         return (_DONE,)
 
     axes = ctx.module_context.axis_context
@@ -57,6 +64,7 @@ def _for_platform(ctx):
     module = ctx.module_context
     try:
         module.get_backend()
+        WORKER.platforms.add(module.platforms[0])
     except (ValueError, RuntimeError):
         module = copy.copy(module)
         module.backend = _Absent(module.platforms[0])

@@ -1,122 +1,383 @@
-"""The thread that calls hooks, and how to wait for it.
+"""The queue of hook calls, the thread that makes them, and how to wait for them.
 
-The callback that XLA runs does nothing but copy values into a queue: a hook that called jax from
-within it would wait for a thread that waits for it. Hooks run in a thread of msjax's own, one after the
-other, in the order in which the values came.
+The callback that XLA runs does nothing but copy values into a queue: a hook that called jax from within the callback
+would wait for a thread that waits for it. Hooks run one after the other, in the order in which their values arrived,
+in a thread of msjax's own, or in the thread that waits for them.
 """
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import collections
+import contextlib
+import sys
 import threading
 import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
+import numpy as np
 
+from msjax.context import SETTINGS
 from msjax.state import STATE
 
-# So long without news, in seconds, before hooks run; and the longest that they wait for it.
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from msjax.hooks.batching import HookCall
+
+# True while hooks run. It is part of the key of jax.jit's caches, so that a program with hooks that a hook itself runs is
+# lowered apart from the same program run elsewhere: its callback must never wait for room in the queue.
+IN_HOOK = jax.make_user_context(default_value=False)
+
+# How long no value may have arrived, in seconds, before the thread begins to call hooks, and how long it waits for that
+# moment. Python runs one thread at a time: a hook would hold up the program whose values are still arriving.
 _PAUSE, _PATIENCE = 0.002, 0.1
+
+# A program waits for room as long as hooks come to an end. After so many seconds without one it goes on: the hook that
+# runs may be waiting for this program, for example for the same GPU.
+_STUCK = 5.0
+
+# How many failures are reported on stderr, and kept as text, until the first one is raised.
+_REPORTED = 10
+
+
+class _Item(NamedTuple):
+    """Calls that arrived together.
+
+    Attributes:
+        root: the number of the arrival; for a program that a hook ran, that of the item whose hook it was.
+        size: bytes of the values.
+    """
+
+    root: int
+    calls: Sequence[HookCall]
+    values: list[np.ndarray]
+    size: int
 
 
 class _Worker:
-    """The thread that calls hooks, started when the first value arrives.
-
-    It waits for a moment of quiet before it begins: Python runs one thread at a time, and a hook would hold up the
-    program whose values are still coming in.
-    """
+    """The queue, and the thread that calls hooks, which starts when the first value arrives."""
 
     def __init__(self):
-        self._items = collections.deque()
+        self.platforms: set[str] = set()  # for which programs with hooks were lowered
+        self.nested = False  # whether a hook has run a program with hooks
+        self._items: collections.deque[_Item] = collections.deque()
+        self._room = threading.Condition(threading.Lock())  # guards the counters below
+        self._calling = threading.Lock()  # held by the thread that calls a hook
         self._arrived = threading.Event()
-        self._running = threading.Lock()
-        self._thread = None
-        self._errors = []
-        self.last = 0.0
+        self._thread: threading.Thread | None = None
+        self._count = 0  # of arrivals
+        self._bytes = 0  # of the values that wait, and of those whose hooks run
+        self._root = 0  # of the item whose hooks run
+        self._waiters = 0  # threads that call the hooks themselves
+        self._unlimited = 0  # threads that wait for programs, which must not wait for room then
+        self._other_threads = False  # whether there were any since the last barrier
+        self._failures = _Failures()
+        self._seen_interrupt: BaseException | None = None
 
-    def put(self, calls, values):
-        self._items.append((calls, values))
-        self.last = time.monotonic()
-        if not self._arrived.is_set():
-            self._arrived.set()
+    # ---- arrivals
+
+    def put(self, calls: Sequence[HookCall], values: Sequence[np.ndarray], from_hook: bool) -> None:
+        """Queue calls of hooks; wait first while the queue holds too much.
+
+        Args:
+            values: arrays in XLA's own memory, which is gone when the callback returns.
+            from_hook: whether a hook runs the program.
+        """
+        size = sum(v.nbytes for v in values)
+        from_hook = from_hook or STATE.hooks_run
+        with self._room:
             if self._thread is None:
                 self._start()
+            if not from_hook and self._bytes and self._bytes + size > SETTINGS.hook_queue_bytes:
+                self._wait_for_room(size)
+            if self._failures.stopped:
+                return
+            self._bytes += size
+        self.look_for_other_threads()
+        try:
+            values = [np.array(v) for v in values]
+        except BaseException:
+            with self._room:
+                self._bytes -= size
+            raise
+        with self._room:
+            self._count += 1
+            self._items.append(_Item(self._root if from_hook and self._root else self._count, calls, values, size))
+        self._arrived.set()
+
+    def _wait_for_room(self, size):
+        self._arrived.set()
+
+        def has_room():
+            return self._bytes == 0 or self._bytes + size <= SETTINGS.hook_queue_bytes
+
+        while not has_room() and not self._unlimited and not self._failures.stopped:
+            if not self._room.wait(_STUCK):
+                return
+
+    @contextlib.contextmanager
+    def unlimited(self) -> Iterator[None]:
+        """Programs don't wait for room: this thread waits for what they compute."""
+        with self._room:
+            self._unlimited += 1
+            self._room.notify_all()
+        try:
+            yield
+        finally:
+            with self._room:
+                self._unlimited -= 1
+
+    # ---- programs of other threads
+
+    def look_for_other_threads(self) -> None:
+        """Note whether there are threads that may start programs, besides the one that asks."""
+        if threading.active_count() > 1 + (self._thread is not None):
+            self._other_threads = True
+
+    def wait_for_other_threads(self) -> None:
+        """Wait for the results that are held of programs that other threads have started."""
+        self.look_for_other_threads()
+        if self._other_threads:
+            # Where a program failed, who holds its result learns of it.
+            with contextlib.suppress(jax.errors.JaxRuntimeError):
+                synchronize()
+            self._other_threads = False
+
+    # ---- calls
 
     def _start(self):
-        with self._running:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="msjax-hooks", daemon=True)
-                self._thread.start()
-                atexit.register(self._at_exit)
+        self._thread = threading.Thread(target=self._run, name="msjax-hooks", daemon=True)
+        self._thread.start()
+        atexit.register(self._at_exit)
 
     def _run(self):
         while True:
             self._arrived.wait()
-            since = time.monotonic()
-            while time.monotonic() - self.last < _PAUSE and time.monotonic() - since < _PATIENCE:
-                time.sleep(_PAUSE)
-            self.drain()
+            self._wait_for_a_pause()
+            self._arrived.clear()
+            while self._items and not self._waiters:
+                with self._calling:
+                    if self._interrupted_elsewhere():
+                        self.drop()
+                    if self._items:
+                        self._call_next(report=True)
 
-    @property
-    def used(self):
-        return self._thread is not None
+    def _wait_for_a_pause(self):
+        seen, end = -1, time.monotonic() + _PATIENCE
+        while seen != self._count and time.monotonic() < end:
+            seen = self._count
+            time.sleep(_PAUSE)
 
-    def drain(self):
-        """Call the hooks whose values have arrived, in the order in which they came."""
+    def wait(self) -> None:
+        """Call the hooks whose values have arrived, in this thread, or wait until they have been called."""
         if STATE.hooks_run:
             return  # a hook asks for what only its end can bring
-        with self._running:
-            STATE.hooks_run = True
-            try:
-                self._arrived.clear()
-                while self._items:
-                    calls, values = self._items.popleft()
-                    for call in calls:
-                        self._call(call, values)
-            finally:
-                STATE.hooks_run = False
+        target = self._count
+        with self._room:
+            self._waiters += 1
+        try:
+            while True:
+                with self._calling:
+                    if not self._owed(target):
+                        break
+                    self._call_next(report=False)
+        except KeyboardInterrupt:
+            self.drop()
+            raise
+        finally:
+            with self._room:
+                self._waiters -= 1
+            if self._items:
+                self._arrived.set()
 
-    def _call(self, call, values):
+    def _owed(self, target):
+        """Whether calls wait that arrived up to number `target`, or whose programs were run by the hooks of those."""
+        items = self._items
+        return bool(items) and (items[0].root <= target or (self.nested and any(i.root <= target for i in tuple(items))))
+
+    def _call_next(self, report):
+        try:
+            item = self._items.popleft()
+        except IndexError:
+            return  # dropped in the meantime
+        STATE.hooks_run, self._root = True, item.root
+        try:
+            with IN_HOOK(True):
+                for call in item.calls:
+                    self._call(call, item.values, report)
+                if self.nested:
+                    with self.unlimited():
+                        _FENCE()
+        finally:
+            STATE.hooks_run, self._root = False, 0
+            with self._room:
+                self._bytes -= item.size
+                self._room.notify_all()
+
+    def _call(self, call, values, report):
+        if self._failures.stopped:
+            return
         try:
             call(values)
         except BaseException as error:
-            error.add_note(f"raised by {call.delivery.what}, run by a compiled program")
-            self._errors.append(error)
+            self._failures.add(error, call.delivery.what, report)
+            if self._failures.stopped:
+                self.drop()
 
-    def raise_pending(self):
-        """Raise the first exception of hooks that has not been raised yet; the others are told in its notes."""
-        if not self._errors or STATE.hooks_run:
-            return
-        errors, self._errors = self._errors, []
-        first, *others = errors
-        for other in others[:10]:
-            first.add_note(f"then: {type(other).__name__}: {other} ({'; '.join(getattr(other, '__notes__', []))})")
-        raise first
+    # ---- failures and interrupts
+
+    def raise_pending(self) -> None:
+        """Raise the first exception of hooks that has not been raised yet; its notes tell of the others."""
+        if self._failures.first is not None and not STATE.hooks_run:
+            self._failures.raise_first()
+
+    def drop(self) -> None:
+        """Forget the calls that wait."""
+        with self._room:
+            while self._items:
+                self._bytes -= self._items.popleft().size
+            self._room.notify_all()
+
+    def interrupted_in_callback(self, frame: FrameType | None) -> None:
+        """Ctrl-C came while the main thread ran a callback: drop the calls, and raise it once the main thread has left `frame`.
+
+        Raised in the callback, it would become an error of XLA's.
+        """
+        self.drop()
+        main = threading.main_thread().ident
+
+        def left():
+            at = sys._current_frames().get(main)
+            while at is not None:
+                if at is frame:
+                    return False
+                at = at.f_back
+            return True
+
+        def interrupt():
+            while not left():
+                time.sleep(0.001)
+            _thread.interrupt_main()
+
+        threading.Thread(target=interrupt, name="msjax-interrupt", daemon=True).start()
+
+    def _interrupted_elsewhere(self):
+        """Whether Ctrl-C has ended what the main thread did, outside of msjax, since the last look."""
+        last = getattr(sys, "last_value", None)
+        if not isinstance(last, KeyboardInterrupt) or last is self._seen_interrupt:
+            return False
+        self._seen_interrupt = last
+        return True
 
     def _at_exit(self):
-        self.drain()
-        if self._errors:
-            import traceback
+        if self._interrupted_elsewhere():
+            self.drop()
+            return
+        try:
+            barrier()
+        except BaseException as error:
+            traceback.print_exception(error)
 
-            for error in self._errors:
-                traceback.print_exception(error)
+
+class _Failures:
+    """What hooks raised, until it is raised anew: the first exception, and of the others a few lines of text.
+
+    Attributes:
+        first: an exception, or None.
+        stopped: True once a hook raised KeyboardInterrupt, or the debugger was left in it: no hook is called before that has
+            been raised anew.
+    """
+
+    def __init__(self):
+        self.first: BaseException | None = None
+        self.stopped = False
+        self._count = 0
+        self._lines: dict[str, int] = {}
+
+    def add(self, error, what, report):
+        error.add_note(f"raised by {what}, run by a compiled program")
+        line = f"{what} raised {type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        self.stopped = self.stopped or _is_interrupt(error)
+        self._count += 1
+        if line not in self._lines and len(self._lines) < _REPORTED:
+            if report:
+                print(f"msjax: {line} (raised anew by the next call of msjax, or by ms.hooks.barrier())", file=sys.stderr)
+            self._lines[line] = 0
+        if line in self._lines:
+            self._lines[line] += 1
+        if self.first is None or (self.stopped and not _is_interrupt(self.first)):
+            # The frames of msjax hold the values of all calls that arrived together.
+            self.first = error.with_traceback(_outside_msjax(error.__traceback__))
+
+    def raise_first(self):
+        error, count, lines = self.first, self._count, self._lines
+        self.first, self._count, self._lines, self.stopped = None, 0, {}, False
+        if count > 1:
+            error.add_note(f"{count} calls of hooks failed:")
+            for line, times in lines.items():
+                error.add_note(f"  {times} times: {line}" if times > 1 else f"  {line}")
+        raise error
+
+
+def _is_interrupt(error):
+    debugger = sys.modules.get("bdb")
+    return isinstance(error, KeyboardInterrupt) or (debugger is not None and isinstance(error, debugger.BdbQuit))
+
+
+def _outside_msjax(tb):
+    """A traceback from the hook's own frame on."""
+    first = tb
+    while tb is not None and tb.tb_frame.f_globals.get("__name__", "").startswith("msjax.hooks."):
+        tb = tb.tb_next
+    return tb if tb is not None else first
 
 
 WORKER = _Worker()
 
-# A program whose results nobody holds can't be waited for; so long without news from one counts as its end, in seconds.
-_QUIET = 0.02
+
+class _Fence:
+    """Waits for all programs that this thread has started: a device runs the programs of a thread one after the other.
+
+    It runs an empty program on each device, and waits for that.
+    """
+
+    def __init__(self):
+        self._programs: dict[str, list[Callable[[], jax.Array]]] = {}
+
+    def __call__(self):
+        for platform in tuple(WORKER.platforms):
+            programs = self._programs.get(platform)
+            if programs is None:
+                programs = self._programs[platform] = [_empty_program(device) for device in jax.local_devices(backend=platform)]
+            for result in [program() for program in programs]:
+                result.block_until_ready()
+
+
+def _empty_program(device):
+    with jax.ensure_compile_time_eval():
+        value = jax.device_put(np.zeros((), bool), device)
+        compiled = jax.jit(jax.numpy.logical_not).lower(value).compile()
+    return lambda: compiled(value)
+
+
+_FENCE = _Fence()
 
 
 def barrier() -> None:
-    """Wait until the hooks of all programs that have been started have run.
+    """Wait until the hooks of all programs that were started before this call have been called.
 
-    For programs under ``jax.jit`` and the like, whose hooks run in a thread beside them. It waits for the results that
-    are still held somewhere, and then for the hooks.
+    For programs under ``jax.jit`` and the like, whose hooks run in a thread beside them. The hooks that have not been called
+    yet run in the calling thread, so that a debugger in them has its prompt. Programs that other threads have started are
+    known by their results, as long as somebody holds those; what they start during the call is not waited for.
 
     Raises:
         Exception: what a hook raised, with a note that names the hook and its cell.
+        KeyboardInterrupt: Ctrl-C was pressed; the calls that waited are dropped.
 
     Example:
         >>> import jax, msjax as ms
@@ -130,22 +391,41 @@ def barrier() -> None:
         >>> run(jax.numpy.array([-1.0, 2.0]))
         output: [0. 2.]
     """
-    synchronize()
-    jax.effects_barrier()
-    if WORKER.used:
-        while time.monotonic() - WORKER.last < _QUIET:
-            time.sleep(_QUIET / 4)
+    if STATE.hooks_run:
+        return
+    try:
+        with WORKER.unlimited():
+            _FENCE()
+            WORKER.wait_for_other_threads()
+            jax.effects_barrier()
+    except KeyboardInterrupt:
+        WORKER.drop()
+        raise
     flush()
 
 
 def synchronize() -> None:
-    """Wait until all that was computed so far is there."""
-    jax.block_until_ready([a for a in jax.live_arrays() if not a.is_deleted()])
+    """Wait until all that was computed so far is there.
+
+    Raises:
+        jax.errors.JaxRuntimeError: a program failed whose result is still held.
+    """
+    with WORKER.unlimited():
+        # Another thread may donate an array to its next program in the meantime; that program's results are there in a
+        # second listing.
+        for _ in range(2):
+            arrays = [a for a in jax.live_arrays() if not a.is_deleted()]
+            try:
+                jax.block_until_ready(arrays)
+                return
+            except RuntimeError:
+                if not any(a.is_deleted() for a in arrays):
+                    raise
 
 
 def flush() -> None:
     """Wait for the hooks whose values have arrived, and raise what they raised."""
-    WORKER.drain()
+    WORKER.wait()
     WORKER.raise_pending()
 
 
