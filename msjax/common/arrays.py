@@ -62,9 +62,9 @@ def as_array(data: Any, dtype: Type | None = None) -> JaxArray:
     if isinstance(data, jax.Array):
         return data if target is None or data.dtype == target else data.astype(target)
     if isinstance(data, (bool, int, float, complex)) and not isinstance(data, np.generic):
-        if type(data) is int and (target is not None or data > _LARGEST):
+        if type(data) is int and (target is not None or not -(2**31) <= data < 2**31):
             data = _integer(data)
-            return jnp.array(data, target or data.dtype)
+            return jnp.array(data, target or _inferred_type(data))
         return jnp.array(data, target or mstype.to_jax(_python_type(data)))
     if isinstance(data, (list, tuple)):
         data, inferred = _from_nested(data)
@@ -124,4 +124,22 @@ def _from_nested(data):
     typed = any(isinstance(v, (TensorBase, np.ndarray, np.generic)) for v in leaves)
     if array.dtype.kind == "f" and not typed:
         return array, mstype.to_jax(mstype.float32)
-    return array, mstype.to_jax(mstype.from_np(array.dtype))
+    return array, mstype.to_jax(mstype.from_np(array.dtype)) if typed else _inferred_type(array)
+
+
+def _inferred_type(array):
+    """The numpy dtype for Python numbers that became an array.
+
+    Raises:
+        OverflowError: integers that need 64 bits, while jax's 64-bit types are off.
+    """
+    target = mstype.to_jax(mstype.from_np(array.dtype))
+    if array.dtype.kind in "iu" and target.itemsize < array.itemsize:
+        limits = np.iinfo(target)
+        for value in (array.min(), array.max()) if array.size else ():
+            if not limits.min <= value <= limits.max:
+                raise OverflowError(
+                    f"For 'Tensor', an integer should fit {mstype.from_np(target)} while jax's 64-bit types are off, but got "
+                    f"{value}; `jax.config.update('jax_enable_x64', True)` switches them on."
+                )
+    return target

@@ -11,6 +11,7 @@ import pytest
 
 import msjax as ms
 from msjax.common import dtype as mstype
+from tests.x64 import X64
 
 NAMES = [
     (ms.bool_, "Bool", "mindspore.bool", np.bool_, bool, 1),
@@ -103,14 +104,26 @@ def test_types_without_data_make_no_tensor():
 
 
 def test_x64_off_shows_what_is_there():
-    before = jax.config.jax_enable_x64
     try:
         jax.config.update("jax_enable_x64", False)
         assert mstype.to_jax(ms.int64) == np.int32
         assert ms.Tensor(3).dtype is ms.int32
         assert ms.Tensor(np.array([1.0])).dtype is ms.float32
         assert repr(ms.Tensor(3)) == "Tensor(shape=[], dtype=Int32, value= 3)"
+        jax.config.update("jax_enable_x64", True)
+        assert mstype.to_jax(ms.int64) == np.int64
+        assert ms.Tensor(3).dtype is ms.int64
     finally:
-        jax.config.update("jax_enable_x64", before)
-    assert mstype.to_jax(ms.int64) == np.int64
-    assert ms.Tensor(3).dtype is ms.int64
+        jax.config.update("jax_enable_x64", X64)
+
+
+@pytest.mark.parametrize("value", [2**31, -(2**31) - 1, 2**63, [1, 2**40]], ids=str)
+def test_integers_that_need_64_bits_are_an_error_without_them(value):
+    try:
+        jax.config.update("jax_enable_x64", False)
+        assert ms.Tensor([2**31 - 1, -(2**31)]).tolist() == [2**31 - 1, -(2**31)]
+        assert ms.Tensor(2**31, ms.int32).item() == -(2**31)
+        with pytest.raises(OverflowError, match=r"64-bit types are off, but got -?\d+"):
+            ms.Tensor(value)
+    finally:
+        jax.config.update("jax_enable_x64", X64)

@@ -4,6 +4,7 @@ import pytest
 
 import msjax as ms
 from msjax import Parameter, ParameterTuple, Tensor, nn, ops
+from tests.x64 import present
 
 X, Y = Tensor([1.0, 2.0]), Tensor([5.0, 6.0])
 
@@ -243,10 +244,10 @@ TYPES = [ms.int8, ms.int16, ms.int32, ms.int64, ms.uint8, ms.float16, ms.bfloat1
 def test_gradients_have_the_type_of_what_they_belong_to(dtype):
     x, y = Tensor([1, 2], dtype), Tensor([3.0, 5.0])
     dx, dy = ms.grad(lambda x, y: x * y, (0, 1))(x, y)
-    assert dx.dtype is dtype and dx.tolist() == [3, 5]
+    assert dx.dtype is present(dtype) and dx.tolist() == [3, 5]
     assert dy.dtype is ms.float32 and dy.tolist() == [1.0, 2.0]
     square = ms.grad(lambda x: x * x)(x)
-    assert square.dtype is dtype and square.tolist() == [2, 4]
+    assert square.dtype is present(dtype) and square.tolist() == [2, 4]
     assert ms.grad(lambda x: x.astype(ms.float32) * 3)(x).tolist() == [3, 3]
 
 
@@ -264,7 +265,7 @@ def test_bool_inputs_have_zeros():
 
 def test_complex():
     z = Tensor([1 + 2j])
-    assert ms.grad(lambda z: z * 3)(z).dtype is ms.complex128
+    assert ms.grad(lambda z: z * 3)(z).dtype is present(ms.complex128)
 
 
 def test_steps_have_no_slope():
@@ -358,7 +359,7 @@ SENS_ERRORS = [
     ((X,), RuntimeError, "out of range"),
     ((), TypeError, "last argument"),
     ((X, Tensor([1.0])), ValueError, r"shape \(1,\)"),
-    ((X, Tensor([1, 1])), TypeError, "Int64"),
+    ((X, Tensor([1, 1])), TypeError, str(present(ms.int64))),
     ((X, Tensor([1.0, 1.0], ms.float16)), TypeError, "Float16"),
     ((X, (X, X)), RuntimeError, "each of 1 outputs, but got 2"),
 ]

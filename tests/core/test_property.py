@@ -15,6 +15,7 @@ from hypothesis import given, settings, strategies as st
 
 import msjax as ms
 from msjax import Parameter, Tensor, nn, ops
+from tests.x64 import assert_close
 
 # ---- what is drawn
 
@@ -170,10 +171,10 @@ def test_values_gradients_and_order(dialect, plan, inputs):
 
     arrays = [w._value for w in weights]
     want_x, want_ws = jax.grad(pure, (0, 1))(jnp.asarray(x), arrays)
-    np.testing.assert_allclose(value.asnumpy(), plainly(plan, list(arrays), jnp.asarray(x), dialect), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(dx.asnumpy(), want_x, rtol=1e-9, atol=1e-12)
+    assert_close(value.asnumpy(), plainly(plan, list(arrays), jnp.asarray(x), dialect), rtol=1e-9, atol=1e-12)
+    assert_close(dx.asnumpy(), want_x, rtol=1e-9, atol=1e-12)
     for got, want in zip(dws, want_ws, strict=True):
-        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-9, atol=1e-12)
+        assert_close(got.asnumpy(), want, rtol=1e-9, atol=1e-12)
     assert log == [*forward_log(plan), *backward_log(plan)]
 
 
@@ -209,7 +210,7 @@ def test_second_order(plan, inputs):
     arrays = [w._value for w in net.get_parameters()]
     first = jax.grad(lambda x: plainly(plan, list(arrays), x, "tutorial").sum())
     want = jax.grad(lambda x: (first(x) * np.array([1.0, 2.0])).sum())(jnp.asarray(x))
-    np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-8, atol=1e-10)
+    assert_close(got.asnumpy(), want, rtol=1e-8, atol=1e-10)
 
 
 def plan_without_gradient_changes(plan):
@@ -267,5 +268,5 @@ def test_straight_programs(steps, inputs):
 
     x = np.array(inputs)
     got, want = ms.grad(own)(Tensor(x)), jax.grad(pure)(jnp.asarray(x))
-    np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-9, atol=1e-12)
+    assert_close(got.asnumpy(), want, rtol=1e-9, atol=1e-12)
     assert log == [s for s in reversed(steps) if s in ("hook", "tap")]
