@@ -1,232 +1,224 @@
-"""capture: activations and gradients of chosen places as ordinary outputs, without any callback."""
+"""capture: values and gradients of places as ordinary outputs, without any callback; and edits of them."""
 
 from __future__ import annotations
 
-import fnmatch
-import threading
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import jax
-import jax.extend.core
 import jax.numpy as jnp
 
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.errors import check_callable, describe
-from msjax.typing import TensorLike
+from msjax.functional.control_flow import rules
+from msjax.functional.interpreter import Interpreter, Program
+from msjax.functional.plan import Patterns, Planner
+from msjax.hooks.places import Edits, site
 
 
 class Captured(NamedTuple):
-    """What `capture` found: {name: activation}, and {name: gradient with respect to it} where asked for."""
+    """What `capture` found, in program order.
 
-    activations: dict
-    gradients: dict
-
-
-class _Collector(threading.local):
-    """What is being captured in this thread; None if nothing is."""
-
-    def __init__(self):
-        self.now = None
-
-
-_COLLECTOR = _Collector()
-
-
-def site(name: str, value: TensorLike) -> TensorLike:
-    """Name a value inside a function, so that `capture` finds it; otherwise it does nothing.
-
-    Args:
-        name (str): the name.
-        value: an array, or a pytree of arrays.
-
-    Returns:
-        The value.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> import msjax as ms
-        >>> def f(x):
-        ...     return ms.hooks.site("square", x**2).sum()
-        >>> out, found = ms.hooks.capture(f, gradients=True)(jnp.array([1.0, 2.0]))
-        >>> print(out, found.activations["square"], found.gradients["square"])
-        5.0 [1. 4.] [1. 1.]
+    Attributes:
+        activations: {name: value}.
+        gradients: {name: gradient with respect to the value}, where asked for; None where a value has none (integers).
+        counts: for places inside of a cond or the body of a while_loop, {name: how often the program came by}. Where it is 0, the
+            activation is filled with zeros.
     """
-    collector = _COLLECTOR.now
-    return value if collector is None else collector.meet(name, value)
+
+    activations: dict[str, Any]
+    gradients: dict[str, Any]
+    counts: dict[str, jax.Array]
 
 
 def capture(
     fn: Any,
-    select: str | list[str] | Callable[..., Any] = "*",
+    select: str | Iterable[str] | Callable[[str], bool] = "*",
     *,
     gradients: bool = False,
-    statistic: Callable[..., Any] | None = None,
-    loss: Callable[..., Any] | None = None,
-) -> Callable[..., Any]:
-    """A function that returns chosen activations, and gradients with respect to them, beside the result.
+    statistic: Callable[[jax.Array], Any] | None = None,
+    loss: Callable[[Any], jax.Array] | None = None,
+    edit: dict[str, Callable[[Any, Any], Any]] | None = None,
+    max_steps: int | None = None,
+) -> Callable[..., tuple[Any, Captured]]:
+    """A function that returns the values of chosen places, and gradients with respect to them, beside the result.
+
+    Places are what a function names with `site`, the outputs of a network's cells by their paths, what
+    ``jax.ad_checkpoint.checkpoint_name`` names, and single operations as `ops` lists them. They may be anywhere: inside of jit, scan
+    (the values are stacked), cond, the body of a while_loop, checkpoint, vmap, shard_map, custom_jvp, custom_vjp, nested.
 
     Args:
         fn: a Cell, whose places are the outputs of its cells, by their paths ("" is the network itself); or a function of
-            jax arrays, whose places are what it names with `site`.
+            jax arrays.
         select (str, list of str, or callable): which places: a pattern such as ``"layers.*.relu"`` (fnmatch), several, or a
-            function of the name.
+            function of the name. Single operations are selected by patterns with an "@", such as ``"exp@*"``.
         gradients (bool): True for the gradients of the result, summed, with respect to the activations. Default: False.
         statistic (callable, optional): from an array to a pytree of arrays; returned in the place of each activation and
-            gradient.
+            gradient, and computed inside of loops, so that whole values aren't stacked.
         loss (callable, optional): from the result to a scalar, which is differentiated in the place of its sum.
+        edit (dict, optional): {pattern: ``fn(value, index)``}, whose result (of the same shapes and dtypes; None for no
+            change) the program goes on with. `index` has the numbers of the iterations of the loops around the place:
+            ``index[0]`` of the outermost, ``index[-1]`` of the innermost. Activations are those after the edit.
+        max_steps (int, optional): of places in a while_loop, the values of so many first steps, stacked. Default: the last
+            step's value.
 
     Returns:
         A function. Of a function `fn`: ``run(*args, **kwargs)`` returns (result, Captured). Of a Cell: ``run(params, buffers,
-        *args, **kwargs)`` returns ((out, new_buffers), Captured), as a functionalized network. The second and later calls of
-        a cell have names such as "relu#1". It may be used in jax.jit and other transformations.
+        *args, **kwargs)`` returns ((out, new_buffers), Captured), as a functionalized network. The second and later times that
+        the program comes by a name, it is called "relu#1" and so on. It may be used in jax.jit and other transformations.
 
     Raises:
-        TypeError: `fn` is neither, or `select` is of another type.
-        ValueError: no place has a selected name, or a place is inside of a loop or transformation of the function's own.
+        TypeError: `fn` is neither, or `select` or `edit` is of another type, or an edit returned another structure.
+        ValueError: no place has a selected name (the message lists those there are), a place can't be reached, or an edit returned
+            another shape or dtype.
 
     Example:
         >>> import jax
+        >>> import jax.numpy as jnp
         >>> import msjax as ms
-        >>> from msjax import nn
-        >>> net = nn.SequentialCell(nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), nn.ReLU())
-        >>> _, params, buffers = ms.functionalize(net)
-        >>> run = jax.jit(ms.hooks.capture(net, "1", gradients=True))
-        >>> (out, _), found = run(params, buffers, jax.numpy.array([[1.0, 2.0]], "float32"))
-        >>> print(found.activations["1"], found.gradients["1"])
-        [[3.]] [[1.]]
+        >>> def f(x):
+        ...     def layer(x, w):
+        ...         return ms.hooks.site("layer", jnp.tanh(x * w)), None
+        ...     return jax.lax.scan(layer, x, jnp.array([1.0, 2.0]))[0]
+        >>> out, found = jax.jit(ms.hooks.capture(f, "layer"))(0.5)
+        >>> print(found.activations["layer"])
+        [0.46211717 0.7278618 ]
+        >>> skip = {"layer": lambda value, index: jnp.where(index[0] == 0, 0, value)}
+        >>> out, _ = ms.hooks.capture(f, [], edit=skip)(0.5)
+        >>> print(out)
+        0.0
     """
     check_callable(fn, "capture")
-    chosen = _selector(select)
+    options = _Options(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps)
     if is_cell(fn):
-        return _capture_cell(fn, chosen, gradients, statistic, loss)
-    return _capturing(fn, chosen, gradients, statistic, loss or _summed)
+        return _capture_cell(fn, options)
+    return _capturing(fn, options)
 
 
-def _capture_cell(net, chosen, gradients, statistic, loss):
+class _Options(NamedTuple):
+    select: Patterns
+    edits: Edits
+    gradients: bool
+    statistic: object
+    total: object
+    max_steps: object
+    names: tuple = ()  # those that `fn` has, beside those that its program shows
+
+    @property
+    def patterns(self):
+        return [self.select, *(pattern for pattern, _ in self.edits.rows)]
+
+
+def _edits(edit):
+    if edit is None:
+        return Edits()
+    if not isinstance(edit, dict):
+        raise TypeError(f"For 'capture', 'edit' should be a dict of functions, but got {describe(edit)}.")
+    for fn in edit.values():
+        check_callable(fn, "capture")
+    return Edits(tuple((Patterns(pattern, "edit"), fn) for pattern, fn in edit.items()))
+
+
+def _capture_cell(net, options):
     from msjax.functional.functionalize import functionalize
 
     apply, _, _ = functionalize(net)
+    names = [name for name, _ in net.cells_and_names()]
 
     def inner(params, buffers, *args, **kwargs):
         handles = []
         for name, cell in net.cells_and_names():
-            if chosen(name):
-                handles.append(cell.register_forward_hook(_at(name), traced=True))
+            if any(pattern.match(name) for pattern in options.patterns):
+                handles.append(cell.register_forward_hook(_named_output(name), traced=True))
         try:
             return apply(params, buffers, *args, **kwargs)
         finally:
             for handle in handles:
                 handle.remove()
 
-    def total(result):
-        return (loss or _summed)(result[0])
-
-    return _capturing(inner, chosen, gradients, statistic, total)
+    total = options.total
+    return _capturing(inner, options._replace(names=tuple(names), total=lambda result: total(result[0])))
 
 
-def _at(name):
+def _named_output(name):
     def hook(cell, args, output):
         value = output._value if isinstance(output, Tensor) else tuple(t._value for t in tensors_in(output))
-        met = _COLLECTOR.now.meet(name, value)
-        new = iter([met] if isinstance(output, Tensor) else met)
+        named = site(name, value)
+        new = iter([named] if isinstance(output, Tensor) else named)
         return jax.tree.map(lambda t: wrap(next(new)) if isinstance(t, Tensor) else t, output, is_leaf=is_tensor)
 
     return hook
 
 
-def _capturing(fn, chosen, gradients, statistic, total):
+def _capturing(fn, options):
     def run(*args, **kwargs):
-        if not gradients:
-            with _Meeting(chosen) as meeting:
-                result = fn(*args, **kwargs)
-            meeting.check()
-            return result, Captured(_statistics(meeting.found, statistic), {})
-        # Which places there are, and of which shapes, is known when the function has been traced once.
-        with _Meeting(chosen) as meeting:
-            jax.eval_shape(lambda: (fn(*args, **kwargs), meeting.reset())[0])
-        meeting.check()
+        program = Program(fn, args, kwargs, options.edits)
+        table = rules(options.max_steps)
+        planner = Planner(
+            table,
+            options.select,
+            options.edits,
+            options.gradients,
+            options.statistic,
+            operations=any(pattern.operations for pattern in options.patterns),
+        )
+        block = planner.block(program.closed)
+        _check_selected(options, planner)
+        interpreter = Interpreter(table, options.edits, options.max_steps)
+        if not options.gradients:
+            outs, got = interpreter.run(block, program.inputs)
+            return program.result(outs), _captured(block.found, got)
 
-        def perturbed(shifts):
-            with _Meeting(chosen, shifts) as inner:
-                result = fn(*args, **kwargs)
-            return total(result), (result, inner.found)
+        def probed(probes):
+            outs, got = interpreter.run(block, program.inputs, (), probes)
+            result = program.result(outs)
+            return options.total(result), (result, got)
 
-        shifts = jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), meeting.shapes)
-        found, (result, activations) = jax.grad(perturbed, has_aux=True)(shifts)
-        return result, Captured(_statistics(activations, statistic), _statistics(found, statistic))
+        probes = [jnp.zeros(aval.shape, aval.dtype) for found in block.found for aval in found.probes]
+        grads, (result, got) = jax.grad(probed, has_aux=True)(probes)
+        return result, _captured(block.found, got, grads)
 
     return run
 
 
-class _Meeting:
-    """The places that one run of a function came by.
-
-    Args:
-        chosen: a function that says of a name whether it counts.
-        shifts: {name: what is added to the value there}.
-    """
-
-    def __init__(self, chosen, shifts=None):
-        self.chosen = chosen
-        self.shifts = shifts
-        self.found = {}
-        self.shapes = {}
-        self.names = []
-
-    def __enter__(self):
-        self.outer, _COLLECTOR.now = _COLLECTOR.now, self
-        self.world = None
-        return self
-
-    def __exit__(self, *_exception):
-        _COLLECTOR.now = self.outer
-
-    def meet(self, name, value):
-        self.names.append(name)
-        if not self.chosen(name):
-            return value
-        here = jax.extend.core.get_opaque_trace_state()
-        if self.world is None:
-            self.world = here
-        if here != self.world:
-            raise ValueError(
-                f"For 'capture', the place {name!r} is inside of a loop or transformation of the function's own, from where its "
-                "value can't be returned; return it yourself, or use an observer (register_forward_hook) or ms.hooks.probe."
-            )
-        count = sum(1 for n in self.found if n == name or n.startswith(name + "#"))
-        key = f"{name}#{count}" if count else name
-        if self.shifts is not None:
-            value = jax.tree.map(lambda v, s: v + s, value, self.shifts[key])
-        self.found[key] = value
-        self.shapes[key] = jax.tree.map(lambda v: jax.ShapeDtypeStruct(jnp.shape(v), jnp.result_type(v)), value)
-        return value
-
-    def reset(self):
-        """Let go of values that mean nothing outside."""
-        self.found = {}
-
-    def check(self):
-        if not self.shapes:
-            raise ValueError(
-                f"For 'capture', no place was selected; there {'are ' + ', '.join(map(repr, self.names[:20])) if self.names else 'is none: name values with ms.hooks.site'}."
-            )
+def _check_selected(options, planner):
+    wanted = [(options.select, "no place was selected by")] if options.select.patterns or not options.edits.rows else []
+    wanted += [(pattern, "no place was found for the edit of") for pattern, _ in options.edits.rows]
+    for patterns, what in wanted:
+        unmatched = patterns.unmatched()
+        if unmatched or not patterns.patterns:
+            names = list(dict.fromkeys([*options.names, *(place.name for place in planner.listed)]))
+            there = f"there are {', '.join(map(repr, names[:50]))}" if names else "there is none: name values with ms.hooks.site"
+            more = f" and {len(names) - 50} more" if len(names) > 50 else ""
+            by = ", ".join(map(repr, unmatched or [patterns.given]))
+            raise ValueError(f"For 'capture', {what} {by}; {there}{more}.")
 
 
-def _statistics(found, statistic):
-    return dict(found) if statistic is None else {name: jax.tree.map(statistic, value) for name, value in found.items()}
+def _captured(places, got, grads=()):
+    activations, gradients, counts = OrderedDict(), OrderedDict(), OrderedDict()
+    grads = iter(grads)
+    for found, values in zip(places, got):
+        if found.kind == "edited":
+            continue
+        values = list(values)
+        if found.counted:
+            counts[found.name] = values.pop()
+        activations[found.name] = _joined(found, iter(values), [t.num_leaves for t in found.trees])
+        if any(dtypes is not None for dtypes in found.probed):
+            cast = iter([next(grads).astype(dtype) for dtypes in found.probed for dtype in dtypes or ()])
+            gradients[found.name] = _joined(found, cast, [None if d is None else len(d) for d in found.probed])
+    return Captured(activations, gradients, counts)
+
+
+def _joined(found, values, sizes):
+    leaves = [None if n is None else jax.tree.unflatten(t, [next(values) for _ in range(n)]) for t, n in zip(found.trees, sizes)]
+    return jax.tree.unflatten(found.tree, leaves)
 
 
 def _summed(result):
-    return sum(jnp.sum(leaf) for leaf in jax.tree.leaves(result) if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact))
-
-
-def _selector(select):
-    if isinstance(select, str):
-        return lambda name: fnmatch.fnmatchcase(name, select)
-    if isinstance(select, (list, tuple, set)):
-        return lambda name: any(fnmatch.fnmatchcase(name, pattern) for pattern in select)
-    if callable(select):
-        return select
-    raise TypeError(f"For 'capture', 'select' should be a pattern, a list of patterns or a function, but got {describe(select)}.")
+    leaves = [leaf for leaf in jax.tree.leaves(result) if jnp.issubdtype(jnp.result_type(leaf), jnp.inexact)]
+    if not leaves:
+        raise ValueError("For 'capture', the result has no floating-point values to differentiate: give a loss=.")
+    return sum(jnp.sum(leaf) for leaf in leaves)

@@ -7,21 +7,21 @@ and `site` are for plain functions of jax arrays.
 from typing import TYPE_CHECKING
 
 from msjax.hooks.handle import RemovableHandle
+from msjax.hooks.places import site
 from msjax.lazy import lazy_names
 
 _LATER = {
     "barrier": "msjax.hooks.worker",
     "capture": "msjax.functional.capture",
-    "site": "msjax.functional.capture",
     "Captured": "msjax.functional.capture",
     "hook_gradient": "msjax.functional.functions",
     "with_hooks": "msjax.functional.functions",
     "probe": "msjax.functional.functions",
 }
 
-__all__ = ["RemovableHandle", *_LATER]
+__all__ = ["RemovableHandle", "site", *_LATER]
 if TYPE_CHECKING:
-    from msjax.functional.capture import Captured, capture, site
+    from msjax.functional.capture import Captured, capture
     from msjax.functional.functions import hook_gradient, probe, with_hooks
     from msjax.hooks.worker import barrier
 else:

@@ -1,4 +1,4 @@
-"""Hooks for plain jax code: hook_gradient, with_hooks, probe, capture."""
+"""Hooks for plain jax code: hook_gradient, with_hooks, probe."""
 
 import jax
 import jax.numpy as jnp
@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import nn
 
 X = jnp.array([1.0, 2.0, 3.0])
 
@@ -101,53 +100,3 @@ def test_probe_is_an_output_under_any_transformation():
     assert float(largest) == 6
     scanned = jax.grad(lambda p: jax.lax.scan(lambda c, v: (c + ms.hooks.probe(v, p), None), 0.0, X)[0])(0.0)
     assert float(scanned) == 3
-
-
-def test_capture_of_a_cell():
-    net = nn.SequentialCell(nn.Dense(3, 2, weight_init="ones", bias_init="zeros"), nn.ReLU())
-    _apply, params, buffers = ms.functionalize(net)
-    x = jnp.array([[1.0, -1.0, 2.0]], jnp.float32)
-    run = jax.jit(ms.hooks.capture(net, gradients=True))
-    (out, _), found = run(params, buffers, x)
-    np.testing.assert_array_equal(out, [[2, 2]])
-    assert set(found.activations) == {"0", "1", ""} == set(found.gradients)
-    np.testing.assert_array_equal(found.activations["0"], [[2, 2]])
-    np.testing.assert_array_equal(found.gradients["0"], [[1, 1]])
-    assert not net[0]._hooks
-    (_, _), found = ms.hooks.capture(net, ["1"], statistic=jnp.mean)(params, buffers, x)
-    assert float(found.activations["1"]) == 2 and found.gradients == {}
-    (_, _), found = ms.hooks.capture(net, "1", gradients=True, loss=lambda out: (out**2).sum())(params, buffers, x)
-    np.testing.assert_array_equal(found.gradients["1"], [[4, 4]])
-    gradient = jax.jit(jax.grad(lambda p: ms.hooks.capture(net, "0")(p, buffers, x)[1].activations["0"].sum()))(params)
-    np.testing.assert_array_equal(gradient["0.weight"], [[1, -1, 2]] * 2)
-
-
-def test_capture_of_a_function_and_its_errors():
-    def f(x):
-        y = ms.hooks.site("square", x**2)
-        return ms.hooks.site("out", y * 3).sum()
-
-    _out, found = ms.hooks.capture(f, "sq*", gradients=True)(X)
-    np.testing.assert_array_equal(found.activations["square"], X**2)
-    np.testing.assert_array_equal(found.gradients["square"], [3, 3, 3])
-    assert "out" not in found.activations
-    with pytest.raises(ValueError, match=r"no place was selected.*'square', 'out'"):
-        ms.hooks.capture(f, "nothing")(X)
-    with pytest.raises(TypeError, match="select"):
-        ms.hooks.capture(f, 3)
-
-    def looped(x):
-        return jax.lax.scan(lambda c, v: (c + ms.hooks.site("v", v), None), ms.hooks.site("start", 0.0), x)[0]
-
-    with pytest.raises(ValueError, match="inside of a loop"):
-        ms.hooks.capture(looped)(X)
-
-
-def test_a_place_that_is_passed_twice():
-    def f(x):
-        for _ in range(2):
-            x = ms.hooks.site("step", x * 2)
-        return x.sum()
-
-    _, found = ms.hooks.capture(f)(X)
-    assert list(found.activations) == ["step", "step#1"]

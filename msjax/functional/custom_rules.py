@@ -1,0 +1,101 @@
+"""Places inside of jax.custom_jvp and jax.custom_vjp.
+
+The function is built anew, with the values of its places as further results. Of its own results, the user's rule gives the
+derivative; of the values of the places, and of the results with respect to a place, the function's body does.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.custom_derivatives import SymbolicZero
+
+from msjax.functional.plan import Shape
+
+
+def custom_jvp(interpreter, step, ins, index, probes):
+    """Evaluate a custom_jvp_call."""
+    block = step.blocks[0]
+
+    @jax.custom_jvp
+    def call(ins, index, probes):
+        return interpreter.run(block, ins, index, probes)
+
+    @call.defjvp
+    def rule(primals, tangents):
+        (ins, index, probes), (t_ins, _, t_probes) = primals, tangents
+        at = [i for i, x in enumerate(ins) if _inexact(x)]
+
+        def own(ins, tangents):
+            every = [np.zeros(jnp.shape(x), jax.dtypes.float0) for x in ins]
+            for i, tangent in zip(at, tangents):
+                every[i] = tangent
+            return jax.jvp(lambda *ins: interpreter.bind(step.eqn, ins), tuple(ins), tuple(every))
+
+        outs, t_outs = interpreter.traced_again(own, (ins, [t_ins[i] for i in at]), index)
+
+        def body(some, probes):
+            return interpreter.run(block, _put(ins, at, some), index, probes)
+
+        some = [ins[i] for i in at]
+        (_, got), push = jax.linearize(body, some, probes)
+        t_got = push([t_ins[i] for i in at], t_probes)[1]
+        if probes:
+            by_probes = push([jnp.zeros_like(x) for x in some], t_probes)[0]
+            t_outs = [a + b if _inexact(a) else a for a, b in zip(t_outs, by_probes)]
+        return (outs, got), (list(t_outs), t_got)
+
+    return call(list(ins), index, probes)
+
+
+def custom_vjp(interpreter, step, ins, index, probes):
+    """Evaluate a custom_vjp_call."""
+    block = step.blocks[0]
+
+    @jax.custom_vjp
+    def call(ins, index, probes):
+        return interpreter.run(block, ins, index, probes)
+
+    def forward(ins, index, probes):
+        ins, index, probes = jax.tree.map(lambda p: p.value, (ins, index, probes), is_leaf=lambda p: hasattr(p, "perturbed"))
+        outs, back = interpreter.traced_again(
+            lambda ins: jax.vjp(lambda *ins: interpreter.bind(step.eqn, ins), *ins), (ins,), index
+        )
+        at = [i for i, x in enumerate(ins) if _inexact(x)]
+        some = [ins[i] for i in at]
+        (_, got), through = jax.vjp(lambda some, probes: interpreter.run(block, _put(ins, at, some), index, probes), some, probes)
+        return (outs, got), (back, through, index)
+
+    def backward(residuals, cts):
+        back, through, index = residuals
+        seen = any(not isinstance(ct, SymbolicZero) for ct in jax.tree.leaves(cts[1]))
+        outs, got = jax.tree.map(_instantiated, cts)
+        own = interpreter.traced_again(lambda back, outs: list(back(outs)), (back, outs), index)
+        probed = list(through((outs, jax.tree.map(_zero, got)))[1]) if probes else []
+        if seen:
+            some, more = through((jax.tree.map(_zero, outs), got))
+            some = iter(some)
+            own = [ct if ct.dtype == jax.dtypes.float0 else ct + next(some) for ct in own]
+            probed = [a + b for a, b in zip(probed, more)]
+        return own, None, probed
+
+    call.defvjp(forward, backward, symbolic_zeros=True)
+    return call(list(ins), index, probes)
+
+
+def _instantiated(ct):
+    return _zero(ct) if isinstance(ct, SymbolicZero) else ct
+
+
+def _zero(ct):
+    return Shape.of(ct.aval if isinstance(ct, SymbolicZero) else jax.typeof(ct)).zeros()
+
+
+def _put(values, at, some):
+    values = list(values)
+    for i, value in zip(at, some):
+        values[i] = value
+    return values
+
+
+def _inexact(x):
+    return jnp.issubdtype(jnp.result_type(x), jnp.inexact)

@@ -1,0 +1,155 @@
+"""The interpreter of jaxprs: evaluates a planned program, and returns the values of its places beside its results."""
+
+import contextlib
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+from jax.extend import source_info_util
+
+from msjax.functional.plan import Counter, Here, Plain, Planner, plain
+from msjax.hooks.places import Tracing, edited, tap_p
+
+
+class Interpreter:
+    """Evaluates Blocks.
+
+    Args:
+        rules: {name of a primitive: Rule}.
+        edits (Edits): those that the function was traced with.
+        max_steps (int, optional): how many steps of a while_loop are kept.
+    """
+
+    def __init__(self, rules, edits, max_steps=None):
+        self.rules = rules
+        self.edits = edits
+        self.max_steps = max_steps
+        self.jitted = {}
+
+    def run(self, block, args, index=(), probes=()):
+        """Evaluate a Block.
+
+        Args:
+            args: the values of the jaxpr's inputs.
+            index: the numbers of the iterations of the loops around it.
+            probes: a flat list of the zeros whose gradients are those of its places; empty without gradients.
+
+        Returns:
+            (a list of its results, a list that has a list of arrays for each of `block.found`).
+        """
+        jaxpr = block.closed.jaxpr
+        if not block.steps:
+            return list(jex.jaxpr_as_fun(block.closed)(*args)), []
+        env = dict(zip((*jaxpr.constvars, *jaxpr.invars), (*block.closed.consts, *args)))
+        got, at = [], 0
+
+        def read(v):
+            return v.val if isinstance(v, jex.Literal) else env[v]
+
+        for step in block.steps:
+            if isinstance(step, Plain):
+                outs, outvars = step.run(*[env[v] for v in step.invars]), step.outvars
+                # The function returns what it computed for all of them.
+                env.update(zip(outvars, outs))
+                continue
+            ins = [read(v) for v in step.eqn.invars]
+            with _context_of(step.eqn):
+                if isinstance(step, Counter):
+                    outs = [_level(step.eqn, index)]
+                elif isinstance(step, Here):
+                    n = len(step.found.probes)
+                    outs, values = self._here(step, ins, index, probes[at : at + n])
+                    at += n
+                    got.append(values)
+                else:
+                    n = sum(len(f.probes) for f in step.found)
+                    outs, values = step.rule.run(self, step, ins, index, list(probes[at : at + n]))
+                    at += n
+                    got += values
+            env.update(zip(step.eqn.outvars, outs))
+        return [read(v) for v in jaxpr.outvars], got
+
+    def _here(self, step, ins, index, probes):
+        eqn, found = step.eqn, step.found
+        values = ins if found.kind == "site" or eqn.primitive.name == "name" else self.bind(eqn, ins)
+        if found.edits:
+            value = edited(found.name, jax.tree.unflatten(found.tree, values), found.edits, index)
+            values = [jnp.asarray(v) for v in jax.tree.leaves(value)]
+        if any(found.probes):
+            probes, tapped = iter(probes), []
+            for value, measure, dtypes in zip(values, found.measures, found.probed):
+                mine = [] if dtypes is None else [next(probes) for _ in dtypes]
+                tapped.append(tap_p.bind(value, *mine, measure=measure) if mine else value)
+            values = tapped
+        return values, [leaf for value, measure in zip(values, found.measures) for leaf in measure(value)]
+
+    def bind(self, eqn, ins):
+        """The results of one equation as it stands."""
+        outvars = [jex.Var(v.aval) for v in eqn.outvars]
+        step = plain([eqn.replace(outvars=outvars)], outvars)
+        values = {v: x for v, x in zip(eqn.invars, ins) if not isinstance(v, jex.Literal)}
+        return list(step.run(*[values[v] for v in step.invars]))
+
+    def traced_again(self, fn, args, index):
+        """``fn(*args)``, which calls code of the user's; its sites are edited, with `index` for the loops around it."""
+        if not self.edits.rows:
+            return fn(*args)
+        program = Program(fn, args, {}, self.edits)
+        block = Planner(self.rules, lambda *names: False, self.edits).block(program.closed)
+        return program.result(self.run(block, program.inputs, index)[0])
+
+
+class Program:
+    """What a call of a function computes, as a jaxpr.
+
+    Attributes:
+        closed: the ClosedJaxpr.
+        inputs: the arrays among the arguments; other arguments are part of the program.
+    """
+
+    def __init__(self, fn, args, kwargs, edits):
+        leaves, treedef = jax.tree.flatten((args, kwargs))
+        at = [i for i, leaf in enumerate(leaves) if _is_array(leaf)]
+        self.inputs = [leaves[i] for i in at]
+
+        def traced(*arrays):
+            given = list(leaves)
+            for i, array in zip(at, arrays):
+                given[i] = array
+            args, kwargs = jax.tree.unflatten(treedef, given)
+            self._leaves, self._treedef = jax.tree.flatten(fn(*args, **kwargs))
+            self._at = [i for i, leaf in enumerate(self._leaves) if isinstance(leaf, jax.Array)]
+            out = [self._leaves[i] for i in self._at]
+            for i in self._at:
+                self._leaves[i] = None
+            return out
+
+        with Tracing(edits):
+            self.closed = jax.make_jaxpr(traced)(*self.inputs)
+
+    def result(self, outs):
+        """The function's result, from those of the jaxpr."""
+        leaves = list(self._leaves)
+        for i, out in zip(self._at, outs):
+            leaves[i] = out
+        return jax.tree.unflatten(self._treedef, leaves)
+
+
+def _is_array(leaf):
+    return hasattr(leaf, "shape") and hasattr(leaf, "dtype") and leaf.dtype != jax.dtypes.float0
+
+
+@contextlib.contextmanager
+def _context_of(eqn):
+    """What jax had set when it traced an equation: its source line and name stack, and settings such as the mesh."""
+    info = eqn.source_info
+    names = source_info_util.current_name_stack() + info.name_stack
+    with source_info_util.user_context(info.traceback, name_stack=names), eqn.ctx.manager:
+        yield
+
+
+def _level(eqn, index):
+    level, name = eqn.params["level"], eqn.params["name"]
+    if not -len(index) <= level < len(index):
+        raise ValueError(f"The edit of the place {name!r} asks for index[{level}], but {len(index)} loops are around the place.")
+    return jnp.asarray(index[level], jnp.int32)

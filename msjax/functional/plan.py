@@ -1,0 +1,379 @@
+"""The plan of a capture: which places a jaxpr has, which of them are selected, and which equations stay as they are."""
+
+import fnmatch
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.extend.core as jex
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.errors import describe
+from msjax.functional.source_lines import SourceLines
+from msjax.hooks.places import Measure, index_p, place_p
+
+
+class Patterns:
+    """Which names are selected: a pattern (fnmatch), several, or a function of the name.
+
+    Single operations, whose names have an "@", are selected only by patterns with an "@".
+    """
+
+    def __init__(self, select, what="select"):
+        self.given = select
+        if isinstance(select, str):
+            select = [select]
+        if isinstance(select, (list, tuple, set, frozenset)) and all(isinstance(p, str) for p in select):
+            self.patterns = list(select)
+        elif callable(select):
+            self.patterns = [select]
+        else:
+            raise TypeError(
+                f"For 'capture', '{what}' should be a pattern, a list of patterns or a function, but got {describe(select)}."
+            )
+        self.matched = set()
+        self.operations = any(isinstance(p, str) and "@" in p for p in self.patterns)
+
+    def __call__(self, *names):
+        """True if one of a place's names counts; it is remembered which patterns have matched."""
+        here = {i for i, pattern in enumerate(self.patterns) if any(_matches(pattern, name) for name in names)}
+        self.matched |= here
+        return bool(here)
+
+    def match(self, name):
+        """True if a name counts."""
+        return any(_matches(pattern, name) for pattern in self.patterns)
+
+    def unmatched(self):
+        """The patterns that have matched nothing."""
+        return [p for i, p in enumerate(self.patterns) if i not in self.matched]
+
+
+def _matches(pattern, name):
+    if not isinstance(pattern, str):
+        return "@" not in name and pattern(name)
+    if "@" in name and "@" not in pattern:
+        return False
+    # A name may have brackets of its own, as nnx's checkpoint names may.
+    return name == pattern or fnmatch.fnmatchcase(name, pattern)
+
+
+class Shape(NamedTuple):
+    """Of an array: its shape, dtype, and the axes of a shard_map's mesh over which it varies."""
+
+    shape: tuple
+    dtype: Any
+    varying: frozenset = frozenset()
+
+    @classmethod
+    def of(cls, aval):
+        """That of an abstract value."""
+        return cls(aval.shape, aval.dtype, getattr(getattr(aval, "manual_axis_type", None), "varying", frozenset()))
+
+    def zeros(self):
+        """An array of zeros."""
+        if self.dtype == jax.dtypes.float0:
+            return np.zeros(self.shape, self.dtype)
+        value = jnp.zeros(self.shape, self.dtype)
+        return jax.lax.pcast(value, tuple(self.varying), to="varying") if self.varying else value
+
+
+@dataclass(frozen=True)
+class Found:
+    """A selected place, with what leaves the equation or jaxpr that it is looked at from.
+
+    Attributes:
+        name: its name, with "#1" and so on if it is not the first of the name.
+        kind: "site", "checkpoint_name" or "operation".
+        tree: how the leaves of its value fit together.
+        measures: of each leaf of its value.
+        trees: of each leaf, how its statistic fits together.
+        out: Shape of each value that leaves: the statistics of all leaves; if `counted`, last, how often the program
+            came by.
+        probes: the same of each zero that comes in, whose gradient is the place's; of a leaf that has no gradient, none.
+        probed: of each leaf, the dtypes of its statistics; None if it has no gradient.
+        counted: True if a cond or a while_loop decides whether the program comes by.
+        edits: the functions that change its value.
+    """
+
+    name: str
+    kind: str
+    tree: Any
+    measures: tuple
+    trees: tuple
+    out: tuple
+    probes: tuple
+    probed: tuple
+    edits: tuple = ()
+    counted: bool = False
+
+    def with_axis(self, size):
+        """The same seen from outside of a loop: stacked, with a new first axis."""
+        return self._with_shapes(lambda a: a._replace(shape=(size, *a.shape)))
+
+    def from_devices(self, axes, n):
+        """The same seen from outside of a shard_map over these axes: the values of its `n` devices, stacked."""
+        return self._with_shapes(lambda a: Shape((n, *a.shape), a.dtype, a.varying - set(axes)))
+
+    def _with_shapes(self, change):
+        return replace(self, out=tuple(map(change, self.out)), probes=tuple(map(change, self.probes)))
+
+    def with_count(self):
+        """The same, with how often the program came by as the last value."""
+        if self.counted:
+            return self
+        return replace(self, counted=True, out=(*self.out, Shape((), jnp.dtype("int32"))))
+
+
+@dataclass
+class Block:
+    """A jaxpr as a list of steps.
+
+    Attributes:
+        closed: the ClosedJaxpr.
+        steps: what `interpreter.Interpreter` runs, one after the other; none if all of it stays as it is.
+        found: the selected places inside, in program order.
+        indexed: True if an edit inside may ask for the numbers of the iterations.
+    """
+
+    closed: Any
+    steps: list = field(default_factory=list)
+    found: list = field(default_factory=list)
+    indexed: bool = False
+
+
+@dataclass
+class Plain:
+    """Equations that stay as they are, as one function."""
+
+    run: Any
+    invars: list
+    outvars: list
+
+
+@dataclass
+class Here:
+    """A selected place."""
+
+    eqn: Any
+    found: Found
+
+
+@dataclass
+class Counter:
+    """An equation that asks for the number of an iteration."""
+
+    eqn: Any
+
+
+@dataclass
+class Inside:
+    """An equation with places in jaxprs of its own."""
+
+    eqn: Any
+    rule: Any
+    blocks: list
+    found: list
+
+
+@dataclass
+class Listed:
+    """A place that a program has, selected or not."""
+
+    name: str
+    kind: str
+    shape: Any
+    dtype: Any
+    path: str
+
+
+class Planner:
+    """Makes Blocks of jaxprs.
+
+    Args:
+        rules: {name of a primitive: Rule}, of `control_flow`.
+        select (Patterns): which places leave the program.
+        edits (Edits): which are edited; those of sites have been applied when the function was traced.
+        gradients (bool): True if gradients of the places are wanted.
+        statistic: from an array to a pytree of arrays, or None.
+        operations (bool): True to count single operations as places.
+    """
+
+    def __init__(self, rules, select, edits=None, gradients=False, statistic=None, operations=False):
+        self.rules = rules
+        self.select = select
+        self.edits = edits
+        self.gradients = gradients
+        self.statistic = statistic
+        self.lines = SourceLines() if operations else None
+        self.counts = {}
+        self.listed = []
+        self.programs = {}
+        self.measured = {}
+
+    def block(self, closed, path=(), line=None, barrier=None, hidden=False):
+        """The Block of a ClosedJaxpr.
+
+        Args:
+            path: the forms of control flow around it.
+            line: the source line that its operations are told to be at, where they have no line of their own.
+            barrier: why no value can leave it, or None.
+            hidden: True if what it computes has been computed before, so that its places are no places.
+        """
+        block, steps, plain, key = Block(closed), [], [], [id(closed)]
+        for i, eqn in enumerate(closed.jaxpr.eqns):
+            step = self._step(eqn, path, line, barrier, hidden)
+            if step is None:
+                plain.append(eqn)
+                continue
+            if plain:
+                steps.append(plain)
+                plain = []
+            steps.append(step)
+            if isinstance(step, Here):
+                block.found.append(step.found)
+                block.indexed = block.indexed or bool(step.found.edits)
+                key.append((i, replace(step.found, name="")))
+            elif isinstance(step, Counter):
+                block.indexed = True
+                key.append(i)
+            else:
+                block.found += step.found
+                block.indexed = block.indexed or any(b.indexed for b in step.blocks)
+                key.append((i, *(id(b.steps) for b in step.blocks)))
+        if steps:
+            if plain:
+                steps.append(plain)
+            # A jaxpr that is used several times in the same way (a layer with a jit of its own) stays one program.
+            key = tuple(key)
+            if key not in self.programs:
+                self.programs[key] = _segments(closed.jaxpr, steps)
+            block.steps = self.programs[key]
+        return block
+
+    def _step(self, eqn, path, line, barrier, hidden):
+        primitive = eqn.primitive
+        if primitive is index_p:
+            return Counter(eqn)
+        if primitive is place_p:
+            return None if hidden else self._place(eqn, eqn.params["name"], "site", path, barrier)
+        if primitive.name == "name":
+            return None if hidden else self._place(eqn, eqn.params["name"], "checkpoint_name", path, barrier)
+        rule = self.rules.get(primitive.name)
+        if rule is None:
+            inner = list(jex.jaxprs_in_params(eqn.params))
+            for jaxpr in inner:
+                self.block(close(jaxpr), (*path, primitive.name), line, barrier or f"a {primitive.name}", hidden)
+            if inner or self.lines is None or not eqn.outvars or hidden:
+                return None
+            return self._place(eqn, self.lines.name(eqn, line), "operation", path, barrier)
+        blocks = []
+        for body in rule.bodies(eqn):
+            at = line or (self.lines.of_library(eqn, body.closed) if self.lines else None)
+            blocks.append(self.block(body.closed, (*path, body.label), at, barrier or body.barrier, hidden or body.recomputed))
+        touched = any(block.steps for block in blocks)
+        if not touched and rule.has_own_derivative and self.edits is not None and self.edits.rows:
+            # jax would call the user's rule of derivation when the edits are forgotten.
+            touched = any(_has_edited(e) for block in blocks for e in block.closed.jaxpr.eqns)
+        if not touched:
+            return None
+        return Inside(eqn, rule, blocks, rule.found(eqn, [b.found for b in blocks]))
+
+    def _place(self, eqn, name, kind, path, barrier):
+        count = self.counts[name] = self.counts.get(name, -1) + 1
+        numbered = f"{name}#{count}" if count else name
+        outs = [v.aval for v in eqn.outvars]
+        single = outs[0] if len(outs) == 1 else None
+        self.listed.append(Listed(numbered, kind, getattr(single, "shape", None), getattr(single, "dtype", None), "/".join(path)))
+        edits = ()
+        if self.edits is not None:
+            edits = tuple(fn for selects, fn in self.edits.rows if selects(name, numbered))
+        selected = self.select(name, numbered)
+        if not selected and not (edits and kind != "site"):
+            return None
+        if barrier is not None:
+            raise ValueError(
+                f"For 'capture', the place {numbered!r} is inside of {barrier}, from where its value can't be returned. Places "
+                "can be reached inside of jit, scan, the body of while_loop, cond, checkpoint, vmap, shard_map, custom_jvp and "
+                "custom_vjp; leave this one out of the selection, or use an observer (register_forward_hook)."
+            )
+        if selected and self.gradients and "while" in path:
+            raise ValueError(
+                f"For 'capture', the place {numbered!r} is inside of a while_loop, which has no gradient in reverse mode: leave it "
+                "out of the selection, capture it without gradients=True, or write the loop as a lax.scan or a fori_loop with "
+                "a fixed number of steps."
+            )
+        return Here(eqn, self._found(eqn, numbered, kind, outs, edits if kind != "site" else (), selected))
+
+    def _found(self, eqn, name, kind, outs, edits, selected):
+        if kind == "site":
+            tree, batched = eqn.params["treedef"], eqn.params["batched"]
+        else:
+            tree, batched = jax.tree.structure(outs[0] if len(outs) == 1 else tuple(outs)), ((),) * len(outs)
+        if not selected:
+            return Found(name, "edited", tree, (), (), (), (), (), edits)
+        measures = tuple(Measure(self.statistic, axes) for axes in batched)
+        trees, out, probes, probed = [], [], [], []
+        for aval, measure in zip(outs, measures):
+            treedef, shapes = self._measured(aval, measure)
+            trees.append(treedef)
+            out += shapes
+            differentiable = self.gradients and jnp.issubdtype(aval.dtype, jnp.inexact)
+            probed.append(tuple(s.dtype for s in shapes) if differentiable else None)
+            probes += [_floating(s) for s in shapes] if differentiable else []
+        return Found(name, kind, tree, measures, tuple(trees), tuple(out), tuple(probes), tuple(probed), edits)
+
+    def _measured(self, aval, measure):
+        """(the structure, the shapes) of the statistic of an array."""
+        shape = Shape.of(aval)
+        key = (shape, measure.axes)
+        if key not in self.measured:
+            given = jax.ShapeDtypeStruct(aval.shape, aval.dtype)
+            shapes, treedef = jax.tree.flatten(jax.eval_shape(measure.tree, given))
+            self.measured[key] = treedef, [Shape(s.shape, s.dtype, shape.varying) for s in shapes]
+        return self.measured[key]
+
+
+def _floating(shape):
+    return shape if jnp.issubdtype(shape.dtype, jnp.inexact) else shape._replace(dtype=jnp.zeros((), float).dtype)
+
+
+def _has_edited(eqn):
+    if eqn.primitive is place_p:
+        return eqn.params["edited"]
+    return any(_has_edited(e) for jaxpr in jex.jaxprs_in_params(eqn.params) for e in close(jaxpr).jaxpr.eqns)
+
+
+def close(jaxpr):
+    """A ClosedJaxpr; jax keeps jaxprs that close over nothing as they are."""
+    return jaxpr if hasattr(jaxpr, "jaxpr") else jex.ClosedJaxpr(jaxpr, ())
+
+
+def _segments(jaxpr, steps):
+    """The steps, in which lists of equations have become Plain ones."""
+    needed = {v for v in jaxpr.outvars if not isinstance(v, jex.Literal)}
+    out = []
+    for step in reversed(steps):
+        if isinstance(step, list):
+            step = plain(step, needed)
+            needed.update(step.invars)
+        else:
+            needed.update(v for v in step.eqn.invars if not isinstance(v, jex.Literal))
+        out.append(step)
+    return out[::-1]
+
+
+def plain(eqns, needed):
+    """Equations as one function, which returns those of their results that are in `needed`."""
+    made = {v for eqn in eqns for v in eqn.outvars}
+    used = dict.fromkeys(v for eqn in eqns for v in eqn.invars if not isinstance(v, jex.Literal))
+    invars = [v for v in used if v not in made]
+    outvars = [v for v in _results(eqns) if v in needed]
+    info = jex.DebugInfo("capture", "capture", ("",) * len(invars), ("",) * len(outvars))
+    part = jex.Jaxpr((), invars, outvars, eqns, frozenset().union(*(eqn.effects for eqn in eqns)), info)
+    return Plain(jex.jaxpr_as_fun(jex.ClosedJaxpr(part, ())), invars, outvars)
+
+
+def _results(eqns):
+    return list(dict.fromkeys(v for eqn in eqns for v in eqn.outvars))

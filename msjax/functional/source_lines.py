@@ -1,0 +1,45 @@
+"""Names of single operations: the primitive and the source line that called it."""
+
+import os
+
+import jax
+
+import msjax
+
+_OWN = tuple(os.path.dirname(module.__file__) + os.sep for module in (jax, msjax))
+
+
+class SourceLines:
+    """Names of equations, such as ``dot_general@model.py:42``."""
+
+    def __init__(self):
+        self._of_traceback = {}
+
+    def name(self, eqn, line=None):
+        """The name of an equation.
+
+        Args:
+            line: the line that called the function of jax's own that the equation is in; jax traces such a function once,
+                so that the equation itself knows only its first caller.
+        """
+        return f"{eqn.primitive.name}@{line or self._line(eqn)}"
+
+    def of_library(self, eqn, closed):
+        """The line of an equation that calls a function of jax's own; None if it calls one of the user's."""
+        info = closed.jaxpr.debug_info
+        where = (info.func_src_info or "") if info is not None else ""
+        return self._line(eqn) if _own(where.rpartition(" at ")[2]) else None
+
+    def _line(self, eqn):
+        traceback = eqn.source_info.traceback
+        if traceback is None:
+            return "?"
+        if traceback not in self._of_traceback:
+            self._of_traceback[traceback] = next(
+                (f"{os.path.basename(f.file_name)}:{f.line_num}" for f in traceback.frames if not _own(f.file_name)), "?"
+            )
+        return self._of_traceback[traceback]
+
+
+def _own(file_name):
+    return file_name.startswith(_OWN)

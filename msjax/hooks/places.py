@@ -1,0 +1,243 @@
+"""Places: named values of a traced program, which `capture` returns and edits.
+
+`site` binds a primitive that is an identity with a name. It lowers to nothing, and passes every transformation of jax; a
+function that nobody captures has none in its program.
+"""
+
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.extend.core
+import jax.numpy as jnp
+import numpy as np
+from jax.interpreters import ad, batching, mlir
+
+from msjax.errors import describe
+
+# Part of the key of every cache of jax: a function inside of another jax.jit is traced again when it is captured for the
+# first time. Made when msjax is imported, since jax forgets all that it has traced so far when a context is added.
+TRACED_FOR = jax.make_user_context(None)
+
+
+class _Local(threading.local):
+    """The capture that traces a function in this thread, or None."""
+
+    capture = None
+
+
+_LOCAL = _Local()
+
+
+@dataclass(frozen=True)
+class Edits:
+    """What changes the values of sites while a function is traced.
+
+    Attributes:
+        rows: pairs (a function that says of a name whether it counts, an edit ``fn(value, index)``).
+    """
+
+    rows: tuple = ()
+
+    def of(self, name):
+        """The edits of a place."""
+        return [fn for selects, fn in self.rows if selects(name)]
+
+
+class Tracing:
+    """A context in which `site` names values, and edits them."""
+
+    def __init__(self, edits):
+        self.edits = edits
+
+    def __enter__(self):
+        self.before, _LOCAL.capture = _LOCAL.capture, self
+        # Without edits, one capture can use what another one has traced of inner functions.
+        self.key = TRACED_FOR(self.edits if self.edits.rows else True)
+        self.key.__enter__()
+        return self
+
+    def __exit__(self, *exception):
+        _LOCAL.capture = self.before
+        self.key.__exit__(*exception)
+
+
+def site(name: str, value: Any) -> Any:
+    """Name a value inside a function, so that `capture` finds it; otherwise it does nothing.
+
+    Args:
+        name (str): the name.
+        value: an array, or a pytree of arrays.
+
+    Returns:
+        The value; go on with it, so that an edit of the place takes effect.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> def f(x):
+        ...     return ms.hooks.site("square", x**2).sum()
+        >>> out, found = ms.hooks.capture(f, gradients=True)(jnp.array([1.0, 2.0]))
+        >>> print(out, found.activations["square"], found.gradients["square"])
+        5.0 [1. 4.] [1. 1.]
+    """
+    capture = _LOCAL.capture
+    if capture is None:
+        return value
+    edits = capture.edits.of(name)
+    if edits:
+        value = edited(name, value, edits, LoopIndex(name, value))
+    leaves, treedef = jax.tree.flatten(value)
+    leaves = [jnp.asarray(leaf) for leaf in leaves]
+    out = place_p.bind(*leaves, name=name, treedef=treedef, batched=((),) * len(leaves), edited=bool(edits))
+    return jax.tree.unflatten(treedef, out)
+
+
+def edited(name, value, edits, index):
+    """A value after its edits, each of which returns a new one of the same structure, shapes and dtypes, or None."""
+    for fn in edits:
+        new = fn(value, index)
+        if new is None:
+            continue
+        leaves, treedef = jax.tree.flatten(value)
+        given, other = jax.tree.flatten(new)
+        label = f"The edit {getattr(fn, '__qualname__', fn)} of the place {name!r}"
+        if other != treedef:
+            raise TypeError(f"{label} should return {treedef} or None, but returned {other}.")
+        for old, leaf in zip(leaves, given):
+            if jnp.shape(leaf) != jnp.shape(old) or jnp.result_type(leaf) != jnp.result_type(old):
+                raise ValueError(f"{label} returned {describe(jnp.asarray(leaf))}, but expected is {describe(jnp.asarray(old))}.")
+        value = new
+    return value
+
+
+class LoopIndex:
+    """The numbers of the iterations, from 0, of the loops around a place: ``index[0]`` of the outermost, ``index[-1]`` of the innermost.
+
+    A number is traced: compute with it (``jnp.where(index[0] == 7, 0, value)``). How many loops there are is known only
+    when the whole program has been traced, so that it has no length.
+    """
+
+    def __init__(self, name, value):
+        self._name = name
+        # The counter depends on the value, so that jax doesn't move it out of the loop.
+        self._leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(value)[:1]]
+
+    def __getitem__(self, level):
+        return index_p.bind(*self._leaves, level=int(level), name=self._name)
+
+    def __len__(self):
+        raise TypeError(
+            f"How many loops are around the place {self._name!r} is known only when the program has been traced: write index[0] "
+            "for the outermost loop, index[-1] for the innermost, and don't unpack the index."
+        )
+
+    def __iter__(self):
+        self.__len__()
+
+
+# ---- the identity with a name
+
+place_p = jax.extend.core.Primitive("msjax_place")
+place_p.multiple_results = True
+place_p.def_impl(lambda *values, **_: list(values))
+place_p.def_abstract_eval(lambda *avals, **_: list(avals))
+mlir.register_lowering(place_p, lambda ctx, *values, **_: list(values))
+
+
+def _place_jvp(primals, tangents, **params):
+    return place_p.bind(*primals, **params), list(tangents)
+
+
+def _place_batched(values, axes, *, batched, **params):
+    # `batched` has, for each value, where the axes of vmaps are, from the innermost vmap to the outermost.
+    batched = tuple(
+        at if axis is None else (*(b + (b >= axis) for b in at), axis) for at, axis in zip(batched, axes, strict=True)
+    )
+    return place_p.bind(*values, batched=batched, **params), list(axes)
+
+
+ad.primitive_jvps[place_p] = _place_jvp
+batching.primitive_batchers[place_p] = _place_batched
+
+
+# ---- the number of an iteration, which the interpreter of jaxprs fills in
+
+index_p = jax.extend.core.Primitive("msjax_loop_index")
+
+
+@index_p.def_abstract_eval
+def _index_abstract(*_avals, **_params):
+    return jax.core.ShapedArray((), np.dtype("int32"))
+
+
+@index_p.def_impl
+def _index_unknown(*_values, level, name):
+    raise ValueError(f"The edit of the place {name!r} asks for index[{level}] where its loops can't be followed.")
+
+
+def _index_jvp(primals, _tangents, **params):
+    out = index_p.bind(*primals, **params)
+    return out, ad.Zero(jax.core.ShapedArray((), jax.dtypes.float0))
+
+
+mlir.register_lowering(index_p, lambda ctx, *values, **params: _index_unknown(**params))
+ad.primitive_jvps[index_p] = _index_jvp
+batching.primitive_batchers[index_p] = lambda values, axes, **params: (index_p.bind(*values, **params), None)
+
+
+# ---- what brings a gradient out
+
+tap_p = jax.extend.core.Primitive("msjax_tap")
+tap_p.def_impl(lambda x, *_probes, measure: x)
+tap_p.def_abstract_eval(lambda x, *_probes, measure: x)
+mlir.register_lowering(tap_p, lambda ctx, x, *_probes, measure: [x])
+
+
+def _tap_transpose(ct, x, *probes, measure):
+    avals = [p.aval if ad.is_undefined_primal(p) else None for p in probes]
+    if isinstance(ct, ad.Zero):
+        return [ct if ad.is_undefined_primal(x) else None, *(a and ad.Zero(a) for a in avals)]
+    found = [None if a is None else m.astype(a.dtype) for a, m in zip(avals, measure(ct))]
+    return [ct if ad.is_undefined_primal(x) else None, *found]
+
+
+def _tap_batched(values, axes, *, measure):
+    size = next(v.shape[a] for v, a in zip(values, axes) if a is not None)
+    front = [jnp.broadcast_to(v, (size, *v.shape)) if a is None else jnp.moveaxis(v, a, 0) for v, a in zip(values, axes)]
+    return tap_p.bind(*front, measure=measure.batched()), 0
+
+
+ad.deflinear2(tap_p, _tap_transpose)
+batching.primitive_batchers[tap_p] = _tap_batched
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A statistic of one array, which may have axes of vmaps; the array itself if there is none.
+
+    Attributes:
+        statistic: from an array to a pytree of arrays, or None.
+        axes: where the axes of vmaps are, from the innermost vmap to the outermost.
+    """
+
+    statistic: Any
+    axes: tuple = ()
+
+    def batched(self):
+        """The same for an array with one more axis in front."""
+        return Measure(self.statistic, (*(a + 1 for a in self.axes), 0))
+
+    def tree(self, x):
+        """The statistic of each example: a pytree, with the axes of vmaps in front, the outermost first."""
+        x = jnp.moveaxis(x, self.axes[::-1], range(len(self.axes))) if self.axes else x
+        statistic = self.statistic
+        if statistic is None:
+            return x
+        for _ in self.axes:
+            statistic = jax.vmap(statistic)
+        return jax.tree.map(jnp.asarray, statistic(x))
+
+    def __call__(self, x):
+        return jax.tree.leaves(self.tree(x))
