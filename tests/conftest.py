@@ -1,16 +1,19 @@
-"""Settings of all tests: 64-bit types as MindSpore has them, two CPU devices, fixed seeds, a clean program state."""
+"""Settings of all tests: 64-bit types as MindSpore has them, eight CPU devices, fixed seeds, a clean program state.
+
+`.ci/run` runs tests/core, autograd and compile once more with jax's own settings, 64-bit types off and LLVM's optimizations on.
+"""
 
 import os
 import sys
 
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 os.environ.setdefault("JAX_ENABLE_X64", "1")
-# Most of the time of a run goes into compiling the same small programs: the workers, and later runs, share them.
+# Most of the time of a run goes into compiling the same small programs: workers and later runs share them.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.join(os.path.dirname(os.path.dirname(__file__)), ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
-# Compiling is half of what is left. What XLA does to a program stays the same; LLVM leaves its code as it comes.
+# Compiling is half of the rest: LLVM's optimizations are left out. What XLA itself does to a program stays the same.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
 import hypothesis
