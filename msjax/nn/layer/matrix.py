@@ -10,6 +10,7 @@ from msjax.checks import check_type
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.function.array_func.diagonals import tril, triu
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
@@ -21,16 +22,6 @@ __all__ = ["MatrixDiag", "MatrixDiagPart", "MatrixSetDiag", "Tril", "Triu"]
 def _check_matrix(x, who):
     if check_tensor(x, "x", who).ndim < 2:
         raise ValueError(f"For '{who}', the input should have at least 2 axes, but its shape is {x.shape}.")
-
-
-@operator(int_grad=True, name="Tril")
-def _tril(x, k):
-    return jnp.tril(x, k)
-
-
-@operator(int_grad=True, name="Triu")
-def _triu(x, k):
-    return jnp.triu(x, k)
 
 
 class Tril(Cell):
@@ -58,7 +49,7 @@ class Tril(Cell):
     def construct(self, x: Tensor, k: int = 0) -> Tensor:
         _check_matrix(x, "Tril")
         check_type(k, int, "k", "Tril")
-        return _tril(x, k)
+        return tril(x, k)
 
 
 class Triu(Cell):
@@ -86,7 +77,7 @@ class Triu(Cell):
     def construct(self, x: Tensor, k: int = 0) -> Tensor:
         _check_matrix(x, "Triu")
         check_type(k, int, "k", "Triu")
-        return _triu(x, k)
+        return triu(x, k)
 
 
 @operator(int_grad=True, name="MatrixDiag")

@@ -11,8 +11,8 @@ import numpy as np
 
 from msjax.autograd.inplace import rebind
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.array_func import arrange, casting, diagonals, gathering, indexing, scattering, selecting
 from msjax.typing import JaxArray, TensorLike
 
@@ -49,8 +49,7 @@ def _zero(self: Tensor) -> Tensor:
 
 def _copy(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
     """The elements of another Tensor, whose shape is broadcast."""
-    if not isinstance(src, Tensor):
-        raise TypeError(f"For 'Tensor.copy_', 'src' should be a Tensor, but got {describe(src)}.")
+    require_tensors("Tensor.copy_", src=src)
     return _filled(self, src)
 
 

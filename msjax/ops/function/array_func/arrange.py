@@ -10,7 +10,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.checks import check_axis
+from msjax.checks import check_axis, check_int
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
@@ -116,8 +116,7 @@ def flatten(input: TensorLike, order: str = "C", *, start_dim: int = 1, end_dim:
         TypeError: `start_dim` or `end_dim` is no int.
     """
     for name, dim in (("start_dim", start_dim), ("end_dim", end_dim)):
-        if not isinstance(dim, int) or isinstance(dim, bool):
-            raise TypeError(f"'{name}' should be an int, but got {describe(dim)}.")
+        check_int(dim, name)
     if order not in ("C", "F"):
         raise ValueError(f"'order' should be 'C' or 'F', but got {order!r}.")
     if order == "F":
@@ -255,8 +254,7 @@ def repeat_interleave(input: Tensor, repeats: int | Sequence[int] | Tensor, axis
 
 def repeat_elements(x: TensorLike, rep: Any, axis: int = 0) -> Tensor:
     """Each slice along `axis` repeated `rep` times where it stands."""
-    if not isinstance(rep, int) or isinstance(rep, bool):
-        raise TypeError(f"For 'repeat_elements', 'rep' should be an int, but got {describe(rep)}.")
+    check_int(rep, "rep", "repeat_elements")
     return _repeat(x, (rep,), axis)
 
 

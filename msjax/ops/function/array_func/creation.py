@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
+from msjax.checks import check_positive_int, is_int
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
 from msjax.common.tensor import Tensor, wrap
@@ -29,7 +30,7 @@ def _size(size):
     size = freeze(size)
     size = size if isinstance(size, tuple) else (size,)
     for n in size:
-        if isinstance(n, bool) or not isinstance(n, int):
+        if not is_int(n):
             raise TypeError(f"A shape should be an int, or a tuple or list of ints, but got {size!r}.")
         if n < 0:
             raise ValueError(f"A shape should have no negative sizes, but got {size!r}.")
@@ -266,10 +267,7 @@ def linspace(start: Number | Tensor, end: Number | Tensor, steps: int | Tensor) 
         [0.  0.5 1. ]
     """
     steps = freeze(steps)
-    if isinstance(steps, bool) or not isinstance(steps, int):
-        raise TypeError(f"For 'linspace', 'steps' should be an int, but got {describe(steps)}.")
-    if steps < 1:
-        raise ValueError(f"For 'linspace', 'steps' should be positive, but got {steps}.")
+    check_positive_int(steps, "steps", "linspace")
     return _linspace(start, end, steps)
 
 

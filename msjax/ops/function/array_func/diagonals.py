@@ -10,8 +10,8 @@ import numpy as np
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.tensors import require_tensors
 from msjax.typing import JaxArray, Number, TensorLike
 
 if TYPE_CHECKING:
@@ -250,6 +250,5 @@ def matrix_diag_part(x: Tensor, k: int | tuple[int, ...], padding_value: Number 
 
 def matrix_set_diag(x: TensorLike, diagonal: Any, k: int = 0, align: str = "RIGHT_LEFT") -> Tensor:
     """Matrices with other diagonals; the arguments are those of `matrix_diag`."""
-    if not isinstance(diagonal, Tensor):
-        raise TypeError(f"For 'matrix_set_diag', 'diagonal' should be a Tensor, but got {describe(diagonal)}.")
+    require_tensors("matrix_set_diag", diagonal=diagonal)
     return _put_diagonals(x, diagonal, _diagonals(k), _checked_align(align))

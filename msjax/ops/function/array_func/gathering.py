@@ -14,6 +14,7 @@ from msjax.common.tensor import Tensor
 from msjax.context import SETTINGS
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.tensors import require_tensors
 from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["embedding", "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "take"]
@@ -88,8 +89,7 @@ def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: i
         [[5. 6.]
          [1. 2.]]
     """
-    if not isinstance(input_params, Tensor):
-        raise TypeError(f"For 'gather', 'input_params' should be a Tensor, but got {describe(input_params)}.")
+    require_tensors("gather", input_params=input_params)
     axis = _axis_of(input_params, axis, "gather") % max(input_params.ndim, 1)
     indices = integers(input_indices, "gather", "input_indices")
     batch_dims = batch_dims % max(indices.ndim, 1) if batch_dims < 0 else batch_dims

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.checks import check_int, check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.tensor import Tensor, wrap
@@ -126,8 +127,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise TypeError(f"For 'bincount', 'input' should be of integers, but is {input.dtype}.")
     if input.ndim != 1:
         raise ValueError(f"For 'bincount', 'input' should be a vector, but has shape {input.shape}.")
-    if not isinstance(minlength, int) or isinstance(minlength, bool):
-        raise TypeError(f"For 'bincount', 'minlength' should be an int, but got {describe(minlength)}.")
+    check_int(minlength, "minlength", "bincount")
     if weights is not None and weights.shape != input.shape:
         raise ValueError(f"For 'bincount', 'weights' should have shape {input.shape}, but has {weights.shape}.")
     known = known_array(input, "bincount")
@@ -174,10 +174,7 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0.0, max: Number = 0.0) 
         >>> print(ops.histc(ms.Tensor([1.0, 2.0, 1.0]), bins=4, min=0.0, max=3.0))
         [0. 2. 1. 0.]
     """
-    if not isinstance(bins, int) or isinstance(bins, bool):
-        raise TypeError(f"For 'histc', 'bins' should be an int, but got {describe(bins)}.")
-    if bins <= 0:
-        raise ValueError(f"For 'histc', 'bins' should be positive, but got {bins}.")
+    check_positive_int(bins, "bins", "histc")
     if min > max:
         raise ValueError(f"For 'histc', 'min' ({min}) should not be larger than 'max' ({max}).")
     return _histc(checked(input, "histc"), bins, float(min), float(max))

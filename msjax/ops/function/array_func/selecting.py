@@ -6,12 +6,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op, apply
+from msjax.checks import check_int
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import is_number, promote
+from msjax.ops.dispatch.tensors import require_tensors
 from msjax.typing import JaxArray, Number, TensorLike
 
 __all__ = [
@@ -117,8 +119,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
         >>> print(ops.masked_select(x, x > 1))
         [2. 3.]
     """
-    if not isinstance(input, Tensor):
-        raise TypeError(f"For 'masked_select', 'input' should be a Tensor, but got {describe(input)}.")
+    require_tensors("masked_select", input=input)
     known = np.asarray(concrete(_checked_mask(mask, "masked_select"), "ops.masked_select"))
     shape = np.broadcast_shapes(input.shape, known.shape)
     at = np.flatnonzero(np.broadcast_to(known, shape)).astype(np.int32)
@@ -167,8 +168,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor:
         [[1]
          [2]]
     """
-    if not isinstance(input, Tensor):
-        raise TypeError(f"For 'nonzero', 'input' should be a Tensor, but got {describe(input)}.")
+    require_tensors("nonzero", input=input)
     known = np.asarray(concrete(input, "ops.nonzero"))
     if as_tuple:
         return tuple(_int64(at) for at in np.nonzero(np.atleast_1d(known)))
@@ -216,10 +216,7 @@ def one_hot(indices: Tensor, depth: int, on_value: Number | Tensor = 1, off_valu
     """
     if isinstance(depth, Tensor):
         depth = depth.item()
-    if not isinstance(depth, int) or isinstance(depth, bool):
-        raise TypeError(f"For 'one_hot', 'depth' should be an int, but got {describe(depth)}.")
-    if depth < 0:
-        raise ValueError(f"For 'one_hot', 'depth' should not be negative, but got {depth}.")
+    check_int(depth, "depth", "one_hot", low=0)
     if not isinstance(indices, Tensor) or indices.dtype.kind not in "iu":
         raise TypeError(f"For 'one_hot', 'indices' should be a Tensor of integers, but got {describe(indices)}.")
     if not isinstance(axis, int) or not -1 <= axis <= indices.ndim:
@@ -253,6 +250,6 @@ def sequence_mask(lengths: Tensor, maxlen: int | None = None) -> Tensor:
         maxlen = int(np.max(np.asarray(concrete(lengths, "ops.sequence_mask without 'maxlen'")), initial=0))
     elif isinstance(maxlen, Tensor):
         maxlen = maxlen.item()
-    elif not isinstance(maxlen, int) or isinstance(maxlen, bool):
-        raise TypeError(f"For 'sequence_mask', 'maxlen' should be an int, but got {describe(maxlen)}.")
+    else:
+        check_int(maxlen, "maxlen", "sequence_mask")
     return _sequence_mask(lengths, maxlen)

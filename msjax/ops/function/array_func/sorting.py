@@ -8,11 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.checks import check_bool, check_int
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.tensors import require_tensors
 from msjax.typing import JaxArray, TensorLike
 
 if TYPE_CHECKING:
@@ -24,8 +26,7 @@ __all__ = ["argsort", "intopk", "msort", "sort", "top_k", "topk", "unique", "uni
 
 def checked(value: TensorLike, who: str, name: str = "input") -> Tensor:
     """The value, if it is a Tensor; TypeError otherwise."""
-    if not isinstance(value, Tensor):
-        raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
+    require_tensors(who, **{name: value})
     return value
 
 
@@ -67,10 +68,8 @@ def sort(input_x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Ten
 
 
 def _axis_and_flag(axis, descending, who):
-    if not isinstance(axis, int) or isinstance(axis, bool):
-        raise TypeError(f"For '{who}', 'axis' should be an int, but got {describe(axis)}.")
-    if not isinstance(descending, bool):
-        raise TypeError(f"For '{who}', 'descending' should be a bool, but got {describe(descending)}.")
+    check_int(axis, "axis", who)
+    check_bool(descending, "descending", who)
     return axis, descending
 
 
@@ -138,10 +137,8 @@ def topk(input: Tensor, k: int, dim: int | None = None, largest: bool = True, so
     dim = -1 if dim is None else dim
     if isinstance(k, Tensor):
         k = k.item()
-    if not isinstance(k, int) or isinstance(k, bool):
-        raise TypeError(f"For 'topk', 'k' should be an int, but got {describe(k)}.")
-    if not isinstance(sorted, bool):
-        raise TypeError(f"For 'topk', 'sorted' should be a bool, but got {describe(sorted)}.")
+    check_int(k, "k", "topk")
+    check_bool(sorted, "sorted", "topk")
     size = checked(input, "topk").shape[dim] if input.ndim else 1
     if not 0 <= k <= size:
         raise ValueError(f"For 'topk', 'k' should be in [0, {size}], but got {k}.")
@@ -186,8 +183,7 @@ def intopk(x1: Tensor, x2: Tensor, k: int) -> Tensor:
     """
     checked(x1, "intopk", "x1")
     checked(x2, "intopk", "x2")
-    if isinstance(k, bool) or not isinstance(k, int):
-        raise TypeError(f"For 'intopk', 'k' should be an int, but got {describe(k)}.")
+    check_int(k, "k", "intopk")
     if x1.dtype not in (mstype.float16, mstype.float32):
         raise TypeError(f"For 'intopk', 'x1' should be of Float16 or Float32, but got {describe(x1)}.")
     if x2.dtype not in (mstype.int32, mstype.int64):
@@ -282,8 +278,7 @@ def unique_consecutive(
         A Tensor, or a tuple of it and what was asked for.
     """
     for name, flag in (("return_inverse", return_inverse), ("return_counts", return_counts)):
-        if not isinstance(flag, bool):
-            raise TypeError(f"For 'unique_consecutive', '{name}' should be a bool, but got {describe(flag)}.")
+        check_bool(flag, name, "unique_consecutive")
     array = known_array(input, "unique_consecutive")
     slices = array.ravel() if dim is None else np.moveaxis(array, dim, 0)
     rows = slices.reshape(slices.shape[0], -1)

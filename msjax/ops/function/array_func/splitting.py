@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from msjax.checks import check_int, check_positive_int, is_int
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.typing import JaxArray, TensorLike
@@ -32,8 +33,7 @@ def _split(input, cuts, axis):
 
 
 def _checked_axis(tensor, axis, who):
-    if not isinstance(axis, int) or isinstance(axis, bool):
-        raise TypeError(f"For '{who}', 'axis' should be an int, but got {describe(axis)}.")
+    check_int(axis, "axis", who)
     if not -tensor.ndim <= axis < tensor.ndim:
         raise ValueError(f"For '{who}', there is no axis {axis} in a Tensor of shape {tensor.shape}.")
     return axis % tensor.ndim
@@ -65,7 +65,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], axis: int
     axis = _checked_axis(tensor, axis, "split")
     size = tensor.shape[axis]
     sections = freeze(split_size_or_sections)
-    if isinstance(sections, int) and not isinstance(sections, bool):
+    if is_int(sections):
         if sections <= 0:
             raise ValueError(f"For 'split', the size of a piece should be positive, but got {sections}.")
         cuts = tuple(builtins.range(sections, size, sections))
@@ -95,10 +95,7 @@ def chunk(input: TensorLike, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
         >>> [piece.shape for piece in ops.chunk(ops.ones(5), 3)]
         [(2,), (2,), (1,)]
     """
-    if not isinstance(chunks, int) or isinstance(chunks, bool):
-        raise TypeError(f"For 'chunk', 'chunks' should be an int, but got {describe(chunks)}.")
-    if chunks <= 0:
-        raise ValueError(f"For 'chunk', 'chunks' should be positive, but got {chunks}.")
+    check_positive_int(chunks, "chunks", "chunk")
     axis = _checked_axis(input, axis, "chunk")
     return split(input, builtins.max(1, -(-input.shape[axis] // chunks)), axis)
 
@@ -118,7 +115,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], axis: 
     axis = _checked_axis(input, axis, "tensor_split")
     size = input.shape[axis]
     where = freeze(indices_or_sections)
-    if isinstance(where, int) and not isinstance(where, bool):
+    if is_int(where):
         if where <= 0:
             raise ValueError(f"For 'tensor_split', the number of pieces should be positive, but got {where}.")
         least, larger = divmod(size, where)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
+from msjax.checks import check_int
 from msjax.common import dtype as mstype
 from msjax.common.tensor import wrap
 from msjax.ops.dispatch.operator import freeze
@@ -20,10 +21,7 @@ __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window"
 
 def _window(name, make, window_length, periodic, dtype):
     n = freeze(window_length)
-    if isinstance(n, bool) or not isinstance(n, int):
-        raise TypeError(f"For '{name}', 'window_length' should be an int, but got {window_length!r}.")
-    if n < 0:
-        raise ValueError(f"For '{name}', 'window_length' should not be negative, but got {n}.")
+    check_int(n, "window_length", name, low=0)
     if n <= 1:
         values = jnp.ones(n)
     else:

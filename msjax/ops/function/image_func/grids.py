@@ -5,9 +5,11 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from msjax.checks import check_bool
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.tensors import require_tensors
 from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["affine_grid", "crop_and_resize", "grid_sample"]
@@ -103,11 +105,9 @@ def grid_sample(
         [[[[2.5]]]]
     """
     who = "grid_sample"
-    for name, value in (("input", input), ("grid", grid)):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
-    if align_corners is not None and not isinstance(align_corners, bool):
-        raise TypeError(f"For '{who}', 'align_corners' should be a bool, but got {describe(align_corners)}.")
+    require_tensors(who, input=input, grid=grid)
+    if align_corners is not None:
+        check_bool(align_corners, "align_corners", who)
     if mode not in ("bilinear", "nearest"):
         raise ValueError(f"For '{who}', 'mode' should be 'bilinear' or 'nearest', but got {mode!r}.")
     if padding_mode not in ("zeros", "border", "reflection"):
@@ -151,8 +151,7 @@ def affine_grid(theta: Tensor, size: tuple[int, ...], align_corners: bool = Fals
            [ 0.5  0. ]]]]
     """
     sizes = freeze(size)
-    if not isinstance(align_corners, bool):
-        raise TypeError(f"For 'affine_grid', 'align_corners' should be a bool, but got {describe(align_corners)}.")
+    check_bool(align_corners, "align_corners", "affine_grid")
     if not isinstance(sizes, tuple):
         raise TypeError(f"For 'affine_grid', 'size' should be a tuple, but got {describe(size)}.")
     n = len(sizes) - 2

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
+from msjax.checks import check_positive_int
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
@@ -19,14 +20,6 @@ from msjax.typing import TensorLike
 __all__ = [
     "batch_to_space_nd", "channel_shuffle", "col2im", "fold", "pixel_shuffle", "pixel_unshuffle", "space_to_batch_nd", "unfold",
 ]  # fmt: skip
-
-
-def _factor(value, name, who):
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"For '{who}', '{name}' should be an int, but got {describe(value)}.")
-    if value <= 0:
-        raise ValueError(f"For '{who}', '{name}' should be positive, but got {value}.")
-    return value
 
 
 @operator(int_grad=True)
@@ -55,7 +48,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
         [[[[1. 2.]
            [3. 4.]]]]
     """
-    r = _factor(upscale_factor, "upscale_factor", "pixel_shuffle")
+    r = check_positive_int(upscale_factor, "upscale_factor", "pixel_shuffle")
     if input.ndim < 3 or input.shape[-3] % (r * r):
         raise ValueError(f"For 'pixel_shuffle', {r} * {r} should divide the channels of the input, whose shape is {input.shape}.")
     return _pixel_shuffle(input, r)
@@ -80,7 +73,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     Raises:
         TypeError, ValueError: an argument of a wrong type or value.
     """
-    r = _factor(downscale_factor, "downscale_factor", "pixel_unshuffle")
+    r = check_positive_int(downscale_factor, "downscale_factor", "pixel_unshuffle")
     if input.ndim < 3 or input.shape[-1] % r or input.shape[-2] % r:
         raise ValueError(f"For 'pixel_unshuffle', {r} should divide the last axes of the input, whose shape is {input.shape}.")
     return _pixel_unshuffle(input, r)
@@ -102,7 +95,7 @@ def channel_shuffle(x: Tensor, groups: int) -> Tensor:
     Raises:
         TypeError, ValueError: an argument of a wrong type or value.
     """
-    groups = _factor(groups, "groups", "channel_shuffle")
+    groups = check_positive_int(groups, "groups", "channel_shuffle")
     if x.ndim < 3 or x.shape[1] % groups:
         raise ValueError(f"For 'channel_shuffle', {groups} should divide the channels of the input, whose shape is {x.shape}.")
     return _channel_shuffle(x, groups)

@@ -9,9 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import apply
+from msjax.checks import check_bool, is_number
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.nn_func.pooling import adaptive_avg_pool1d
 from msjax.ops.function.nn_func.pooling_kernels import ADAPTIVE_AVG_POOL
 from msjax.typing import JaxArray, TensorLike
@@ -133,7 +135,7 @@ def _target_sizes(input, size, scale_factor, recompute, who):
         return values, None
     factors = freeze(scale_factor)
     factors = factors if isinstance(factors, tuple) else (factors,) * n
-    if not all(isinstance(f, (int, float)) and not isinstance(f, bool) for f in factors):
+    if not all(map(is_number, factors)):
         raise TypeError(f"For '{who}', 'scale_factor' should be a float or {n} floats, but got {describe(scale_factor)}.")
     if len(factors) != n or any(f <= 0 for f in factors):
         raise ValueError(f"For '{who}', 'scale_factor' should be a positive float or {n} of them, but got {scale_factor}.")
@@ -174,14 +176,13 @@ def interpolate(
         [[[1. 1. 2. 2.]]]
     """
     who = "interpolate"
-    if not isinstance(input, Tensor):
-        raise TypeError(f"For '{who}', 'input' should be a Tensor, but got {describe(input)}.")
+    require_tensors(who, input=input)
     if not isinstance(mode, str) or mode not in _MODES or input.ndim not in _MODES[mode]:
         fitting = [m for m, ndims in _MODES.items() if input.ndim in ndims]
         raise ValueError(f"For '{who}', an input of shape {input.shape} can have the modes {fitting}, but got {mode!r}.")
     sizes, steps = _target_sizes(input, size, scale_factor, recompute_scale_factor, who)
-    if align_corners is not None and not isinstance(align_corners, bool):
-        raise TypeError(f"For '{who}', 'align_corners' should be a bool, but got {describe(align_corners)}.")
+    if align_corners is not None:
+        check_bool(align_corners, "align_corners", who)
     if mode == "area":
         if align_corners is not None:
             raise ValueError(f"For '{who}', the mode 'area' takes no 'align_corners'.")

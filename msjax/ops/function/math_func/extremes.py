@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
+from msjax.checks import check_int
 from msjax.common import dtype as mstype
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.math_func.reduction import reduced_axes
 from msjax.typing import JaxArray, Number, TensorLike
@@ -145,8 +145,7 @@ def _extreme(name, whole, with_index, input, axis, keepdims, initial, where):
 
         return whole(input, where, None, False, initial), zeros((), mstype.int64)
     axis = freeze(axis)
-    if isinstance(axis, bool) or not isinstance(axis, int):
-        raise TypeError(f"For '{name}', 'axis' should be an int or None, but got {describe(axis)}.")
+    check_int(axis, "axis", name)
     return with_index(input, where, axis, keepdims, initial)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from msjax.checks import check_int
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
@@ -44,12 +45,6 @@ def _median(input, axis, keepdims, ignore_nan):
     return _at_rank(x, rank, axis, keepdims)
 
 
-def _axis(axis, name):
-    if isinstance(axis, bool) or not isinstance(axis, int):
-        raise TypeError(f"For '{name}', 'axis' should be an int, but got {axis!r}.")
-    return axis
-
-
 def median(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
     """The median along an axis, and its index; of an even number the lower one.
 
@@ -68,7 +63,7 @@ def median(input: Tensor, axis: int = -1, keepdims: bool = False) -> tuple[Tenso
         >>> print(values, indices)
         2.0 2
     """
-    return _median(input, _axis(axis, "median"), keepdims, False)
+    return _median(input, check_int(axis, "axis", "median"), keepdims, False)
 
 
 def nanmedian(input: TensorLike, axis: int = -1, keepdims: bool = False) -> tuple[Tensor, Tensor]:
@@ -80,7 +75,7 @@ def nanmedian(input: TensorLike, axis: int = -1, keepdims: bool = False) -> tupl
         >>> print(ops.nanmedian(ms.Tensor([3.0, 1.0, float("nan")]))[0])
         1.0
     """
-    return _median(input, _axis(axis, "nanmedian"), keepdims, True)
+    return _median(input, check_int(axis, "axis", "nanmedian"), keepdims, True)
 
 
 @operator(name="median", int_grad=True)

@@ -7,9 +7,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.checks import check_int, check_number
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.nn_func.loss_reduction import check_reduction, reduce_loss
 from msjax.typing import JaxArray, TensorLike
 
@@ -86,16 +87,10 @@ def _nll_loss(inputs, target, weight, ignore_index, reduction, label_smoothing):
 
 
 def _check_classes(input, target, ignore_index, reduction, label_smoothing, who):
-    for name, value in (("input", input), ("target", target)):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
-    if isinstance(ignore_index, bool) or not isinstance(ignore_index, int):
-        raise TypeError(f"For '{who}', 'ignore_index' should be an int, but got {describe(ignore_index)}.")
+    require_tensors(who, input=input, target=target)
+    check_int(ignore_index, "ignore_index", who)
     check_reduction(reduction, who)
-    if isinstance(label_smoothing, bool) or not isinstance(label_smoothing, (int, float)):
-        raise TypeError(f"For '{who}', 'label_smoothing' should be a float, but got {describe(label_smoothing)}.")
-    if not 0 <= label_smoothing <= 1:
-        raise ValueError(f"For '{who}', 'label_smoothing' should be in [0, 1], but got {label_smoothing}.")
+    check_number(label_smoothing, "label_smoothing", who, low=0, high=1)
     wanted = input.shape[:1] + input.shape[2:] if input.ndim > 1 else ()
     if target.dtype.kind in "iu" and target.shape != wanted:
         raise ValueError(f"For '{who}', the target should have shape {wanted}, but its shape is {target.shape}.")
@@ -228,9 +223,7 @@ def binary_cross_entropy(logits: Tensor, labels: Tensor, weight: Tensor | None =
     Raises:
         TypeError, ValueError: an argument of a wrong type, shape or value.
     """
-    for name, value in (("logits", logits), ("labels", labels)):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"For 'binary_cross_entropy', '{name}' should be a Tensor, but got {describe(value)}.")
+    require_tensors("binary_cross_entropy", logits=logits, labels=labels)
     check_reduction(reduction, "binary_cross_entropy")
     return _binary_cross_entropy(logits, labels, weight, reduction)
 
@@ -260,9 +253,7 @@ def binary_cross_entropy_with_logits(
     Raises:
         TypeError, ValueError: an argument of a wrong type, shape or value.
     """
-    for name, value in (("input", input), ("target", target)):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"For 'binary_cross_entropy_with_logits', '{name}' should be a Tensor, but got {describe(value)}.")
+    require_tensors("binary_cross_entropy_with_logits", input=input, target=target)
     check_reduction(reduction, "binary_cross_entropy_with_logits")
     return _bce_with_logits(input, target, weight, pos_weight, reduction)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msjax.autograd.op import apply
+from msjax.checks import check_int
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
@@ -93,8 +94,7 @@ def conv_nd(
     _check_operands(input, weight, bias, n, who)
     stride = n_ints(stride, n, "stride", who)
     dilation = n_ints(dilation, n, "dilation", who)
-    if not isinstance(groups, int) or isinstance(groups, bool):
-        raise TypeError(f"For '{who}', 'groups' should be an int, but got {describe(groups)}.")
+    check_int(groups, "groups", who)
     if groups <= 0 or weight.shape[0] % groups:
         raise ValueError(
             f"For '{who}', 'groups' should divide the output channels, {weight.shape[0]} by the weight's shape, but got {groups}."

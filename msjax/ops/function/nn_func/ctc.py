@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.checks import check_bool, check_int
 from msjax.common.arrays import concrete
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.nn_func.loss_reduction import check_reduction
 from msjax.typing import JaxArray, TensorLike
 
@@ -121,13 +122,9 @@ def ctc_loss(
         >>> print(round(float(loss), 4))
         0.2877
     """
-    for name, value in (("log_probs", log_probs), ("targets", targets)):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"For 'ctc_loss', '{name}' should be a Tensor, but got {describe(value)}.")
-    if isinstance(blank, bool) or not isinstance(blank, int):
-        raise TypeError(f"For 'ctc_loss', 'blank' should be an int, but got {describe(blank)}.")
-    if not isinstance(zero_infinity, bool):
-        raise TypeError(f"For 'ctc_loss', 'zero_infinity' should be a bool, but got {describe(zero_infinity)}.")
+    require_tensors("ctc_loss", log_probs=log_probs, targets=targets)
+    check_int(blank, "blank", "ctc_loss")
+    check_bool(zero_infinity, "zero_infinity", "ctc_loss")
     if log_probs.ndim not in (2, 3) or not 0 <= blank < log_probs.shape[-1]:
         raise ValueError(f"For 'ctc_loss', log_probs of shape {log_probs.shape} and blank {blank} don't fit.")
     check_reduction(reduction, "ctc_loss")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from msjax.checks import check_int, check_number
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 
 __all__ = ["lrn"]
@@ -58,11 +58,9 @@ def lrn(
 
 def check_lrn(depth_radius: int, bias: float, alpha: float, beta: float, norm_region: str, who: str) -> None:
     """TypeError or ValueError for arguments that `lrn` doesn't take."""
-    if isinstance(depth_radius, bool) or not isinstance(depth_radius, int):
-        raise TypeError(f"For '{who}', 'depth_radius' should be an int, but got {describe(depth_radius)}.")
+    check_int(depth_radius, "depth_radius", who)
     for name, value in (("bias", bias), ("alpha", alpha), ("beta", beta)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise TypeError(f"For '{who}', '{name}' should be a float, but got {describe(value)}.")
+        check_number(value, name, who)
     if depth_radius < 0:
         raise ValueError(f"For '{who}', 'depth_radius' should not be negative, but got {depth_radius}.")
     if norm_region != "ACROSS_CHANNELS":

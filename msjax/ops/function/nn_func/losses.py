@@ -8,9 +8,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.checks import check_number
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.math_func.elementary import magnitude
 from msjax.ops.function.nn_func.loss_reduction import check_reduction, reduce_loss
 from msjax.typing import JaxArray, TensorLike
@@ -19,18 +21,6 @@ __all__ = [
     "cosine_embedding_loss", "cosine_similarity", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss",
     "margin_ranking_loss", "mse_loss", "mse_loss_ext", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss",
 ]  # fmt: skip
-
-
-def _number(value, name, who):
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"For '{who}', '{name}' should be a number, but got {describe(value)}.")
-    return float(value)
-
-
-def _tensors(who, **values):
-    for name, value in values.items():
-        if not isinstance(value, Tensor):
-            raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
 
 
 # ---- differences
@@ -58,7 +48,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         >>> print(ops.mse_loss(ms.Tensor([1.0, 2.0]), ms.Tensor([1.0, 4.0])))
         2.0
     """
-    _tensors("mse_loss", input=input, target=target)
+    require_tensors("mse_loss", input=input, target=target)
     check_reduction(reduction, "mse_loss")
     return _mse_loss(input, target, reduction)
 
@@ -80,7 +70,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         input, target (Tensor): of shapes that can be broadcast.
         reduction (str): "mean" (the default), "sum" or "none".
     """
-    _tensors("l1_loss", input=input, target=target)
+    require_tensors("l1_loss", input=input, target=target)
     check_reduction(reduction, "l1_loss")
     return _l1_loss(input, target, reduction)
 
@@ -112,9 +102,9 @@ def smooth_l1_loss(input: Tensor, target: Tensor, beta: float = 1.0, reduction: 
         >>> print(ops.smooth_l1_loss(ms.Tensor([0.5, 3.0]), ms.Tensor([0.0, 0.0])))
         [0.125 2.5  ]
     """
-    _tensors("smooth_l1_loss", input=input, target=target)
+    require_tensors("smooth_l1_loss", input=input, target=target)
     check_reduction(reduction, "smooth_l1_loss")
-    if _number(beta, "beta", "smooth_l1_loss") < 0:
+    if check_number(beta, "beta", "smooth_l1_loss") < 0:
         raise RuntimeError(f"For 'smooth_l1_loss', 'beta' should not be negative, but got {beta}.")
     return _smooth_l1_loss(input, target, float(beta), reduction)
 
@@ -136,9 +126,9 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     Raises:
         TypeError, ValueError: an argument of a wrong type or value.
     """
-    _tensors("huber_loss", input=input, target=target)
+    require_tensors("huber_loss", input=input, target=target)
     check_reduction(reduction, "huber_loss")
-    if _number(delta, "delta", "huber_loss") <= 0:
+    if check_number(delta, "delta", "huber_loss") <= 0:
         raise ValueError(f"For 'huber_loss', 'delta' should be positive, but got {delta}.")
     return _huber_loss(input, target, reduction, float(delta))
 
@@ -167,7 +157,7 @@ def kl_div(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
     Raises:
         ValueError: another reduction.
     """
-    _tensors("kl_div", logits=logits, labels=labels)
+    require_tensors("kl_div", logits=logits, labels=labels)
     if reduction not in ("mean", "sum", "none", "batchmean"):
         raise ValueError(f"For 'kl_div', 'reduction' should be 'mean', 'batchmean', 'sum' or 'none', but got {reduction!r}.")
     return _kl_div(logits, labels, reduction)
@@ -198,7 +188,7 @@ def gaussian_nll_loss(
     Raises:
         TypeError, ValueError: an argument of a wrong type or value.
     """
-    _tensors("gaussian_nll_loss", x=x, target=target, var=var)
+    require_tensors("gaussian_nll_loss", x=x, target=target, var=var)
     if var.ndim and var.shape == x.shape[:-1]:
         var = var.expand_dims(-1)
     if not isinstance(eps, float):
@@ -240,9 +230,9 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
         margin (float): Default: 0.0.
         reduction (str): "mean" (the default), "sum" or "none".
     """
-    _tensors("margin_ranking_loss", input1=input1, input2=input2, target=target)
+    require_tensors("margin_ranking_loss", input1=input1, input2=input2, target=target)
     check_reduction(reduction, "margin_ranking_loss")
-    return _margin_ranking_loss(input1, input2, target, _number(margin, "margin", "margin_ranking_loss"), reduction)
+    return _margin_ranking_loss(input1, input2, target, float(check_number(margin, "margin", "margin_ranking_loss")), reduction)
 
 
 @operator(2)
@@ -260,9 +250,9 @@ def hinge_embedding_loss(inputs: Tensor, targets: Tensor, margin: float = 1.0, r
         margin (int or float): Default: 1.0.
         reduction (str): "mean" (the default), "sum" or "none".
     """
-    _tensors("hinge_embedding_loss", inputs=inputs, targets=targets)
+    require_tensors("hinge_embedding_loss", inputs=inputs, targets=targets)
     check_reduction(reduction, "hinge_embedding_loss")
-    return _hinge_embedding_loss(inputs, targets, _number(margin, "margin", "hinge_embedding_loss"), reduction)
+    return _hinge_embedding_loss(inputs, targets, float(check_number(margin, "margin", "hinge_embedding_loss")), reduction)
 
 
 @operator(2)
@@ -277,7 +267,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
         input, target (Tensor): of the same shape.
         reduction (str): "mean" (the default), "sum" or "none".
     """
-    _tensors("soft_margin_loss", input=input, target=target)
+    require_tensors("soft_margin_loss", input=input, target=target)
     check_reduction(reduction, "soft_margin_loss")
     return _soft_margin_loss(input, target, reduction)
 
@@ -328,9 +318,9 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     Raises:
         TypeError, ValueError: an argument of a wrong type or value.
     """
-    _tensors("cosine_embedding_loss", input1=input1, input2=input2, target=target)
+    require_tensors("cosine_embedding_loss", input1=input1, input2=input2, target=target)
     check_reduction(reduction, "cosine_embedding_loss")
-    if not -1 <= _number(margin, "margin", "cosine_embedding_loss") <= 1:
+    if not -1 <= check_number(margin, "margin", "cosine_embedding_loss") <= 1:
         raise ValueError(f"For 'cosine_embedding_loss', 'margin' should be in [-1, 1], but got {margin}.")
     return _cosine_embedding_loss(input1, input2, target, float(margin), reduction)
 
@@ -367,7 +357,7 @@ def triplet_margin_loss(
         swap (bool): whether d(positive, negative) counts where it is less than d(anchor, negative). Default: False.
         reduction (str): "mean" (the default), "sum" or "none".
     """
-    _tensors("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
+    require_tensors("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)
     check_reduction(reduction, "triplet_margin_loss")
-    margin = float(margin) if isinstance(margin, Tensor) else _number(margin, "margin", "triplet_margin_loss")
+    margin = float(margin) if isinstance(margin, Tensor) else float(check_number(margin, "margin", "triplet_margin_loss"))
     return _triplet_margin_loss(anchor, positive, negative, margin, p, float(eps), bool(swap), reduction)

@@ -9,9 +9,11 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
+from msjax.checks import check_int, check_number
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.tensors import require_tensors
 from msjax.typing import JaxArray, TensorLike
 
 if TYPE_CHECKING:
@@ -148,23 +150,14 @@ def batch_norm(
         [[1.]
          [2.]]
     """
-    for name, value in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"For 'batch_norm', '{name}' should be a Tensor, but got {describe(value)}.")
-    _share(momentum, "momentum", "batch_norm")
+    require_tensors("batch_norm", running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    check_number(momentum, "momentum", "batch_norm", low=0, high=1)
     if not training:
         return apply(BATCH_NORM_EVAL, (input_x, weight, bias, running_mean, running_var), (freeze(float(eps)),))
     static = (freeze(1 - float(momentum)), freeze(float(eps)))
     out, mean, variance = apply(BATCH_NORM_TRAIN, (input_x, weight, bias, running_mean, running_var), static)
     running_mean._value, running_var._value = mean._value, variance._value
     return out
-
-
-def _share(value, name, who):
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"For '{who}', '{name}' should be a number, but got {describe(value)}.")
-    if not 0 <= value <= 1:
-        raise ValueError(f"For '{who}', '{name}' should be in [0, 1], but got {value}.")
 
 
 def _layer_norm(x, gamma, beta, axis, params_axis, eps):
@@ -271,8 +264,7 @@ def group_norm(
         >>> print(ops.group_norm(ms.Tensor([[1.0, 3.0, 2.0, 2.0]]), 2, eps=1.0))
         [[-0.70710677  0.70710677  0.          0.        ]]
     """
-    if isinstance(num_groups, bool) or not isinstance(num_groups, int):
-        raise TypeError(f"For 'group_norm', 'num_groups' should be an int, but got {describe(num_groups)}.")
+    check_int(num_groups, "num_groups", "group_norm")
     if input.ndim < 2 or num_groups <= 0 or input.shape[1] % num_groups:
         raise ValueError(f"For 'group_norm', {num_groups} groups don't fit an input of shape {input.shape}.")
     return _group_norm(input, weight, bias, num_groups, float(eps))

@@ -7,9 +7,11 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from msjax.checks import is_int
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.array_func.casting import ints
 from msjax.typing import JaxArray, Number, TensorLike
 
@@ -43,7 +45,7 @@ def pad_mirrored(x: TensorLike, widths: Any, mode: str) -> JaxArray:
 def widths_from_last(padding: int | tuple[int, ...], rank: int, who: str = "pad") -> tuple[int, ...]:
     """A pair for each of `rank` axes, from numbers that begin with the last axis: (left, right, top, bottom, ...)."""
     padding = ints(padding)
-    if any(not isinstance(n, int) or isinstance(n, bool) for n in padding):
+    if not all(map(is_int, padding)):
         raise TypeError(f"For '{who}', 'padding' should be ints, but got {padding}.")
     if len(padding) % 2 or len(padding) > 2 * rank:
         raise ValueError(
@@ -74,8 +76,7 @@ def pad(input_x: Tensor, padding: Sequence[Tensor] | Tensor, mode: str = "consta
         >>> print(ops.pad(ms.Tensor([1, 2, 3]), (1, 2), value=9))
         [9 1 2 3 9 9]
     """
-    if not isinstance(input_x, Tensor):
-        raise TypeError(f"For 'pad', 'input_x' should be a Tensor, but got {describe(input_x)}.")
+    require_tensors("pad", input_x=input_x)
     if not isinstance(padding, (tuple, list, Tensor)):
         raise TypeError(f"For 'pad', 'padding' should be a tuple, list or Tensor of ints, but got {describe(padding)}.")
     widths = widths_from_last(padding, input_x.ndim)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msjax.autograd.op import apply
+from msjax.checks import check_int, check_number
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
@@ -223,8 +224,7 @@ def max_pool3d(
 
 def _lp(n, who, x, norm_type, kernel_size, stride, ceil_mode):
     check_tensor(x, "x", (n + 1, n + 2) if n == 1 else (n + 2,), who)
-    if isinstance(norm_type, bool) or not isinstance(norm_type, (int, float)):
-        raise TypeError(f"For '{who}', 'norm_type' should be a number, but got {describe(norm_type)}.")
+    check_number(norm_type, "norm_type", who)
     if norm_type == 0:
         raise ValueError(f"For '{who}', 'norm_type' should not be 0.")
     kernel = n_ints(kernel_size, n, "kernel_size", who)
@@ -282,8 +282,7 @@ def adaptive_sizes(
 
 def _adaptive_1d(op, input, output_size, who):
     check_tensor(input, "input", (3,), who)
-    if isinstance(output_size, bool) or not isinstance(output_size, int):
-        raise TypeError(f"For '{who}', 'output_size' should be an int, but got {describe(output_size)}.")
+    check_int(output_size, "output_size", who)
     (out,) = adaptive_sizes(output_size, input.shape[2:], who)
     if input.shape[2] % out:
         raise ValueError(f"For '{who}', 'output_size' should divide the input's last axis, {input.shape[2]}, but got {out}.")

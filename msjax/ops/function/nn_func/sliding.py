@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.errors import describe
+from msjax.checks import check_ints
 from msjax.ops.dispatch.operator import freeze
 from msjax.typing import JaxArray, TensorLike
 
@@ -18,22 +18,8 @@ def on_cpu() -> bool:
 
 
 def n_ints(value: int | list[int] | tuple[int, ...], n: int, name: str, who: str, lowest: int = 1) -> tuple[Any, ...]:
-    """A tuple of n ints, from one int or n of them.
-
-    Raises:
-        TypeError: something else was given.
-        ValueError: there are not n, or one is less than `lowest`.
-    """
-    values = freeze(value)
-    if type(values) is int:
-        values = (values,) * n
-    if not isinstance(values, tuple) or not all(type(v) is int for v in values):
-        raise TypeError(f"For '{who}', '{name}' should be an int or {n} ints, but got {describe(value)}.")
-    if len(values) != n:
-        raise ValueError(f"For '{who}', '{name}' should be an int or {n} ints, but got {value}.")
-    if any(v < lowest for v in values):
-        raise ValueError(f"For '{who}', '{name}' should be at least {lowest}, but got {value}.")
-    return values
+    """A tuple of n ints of at least `lowest`, from one int or n of them; see `check_ints`."""
+    return check_ints(freeze(value), n, name, who, low=lowest)
 
 
 def same_padding(size: int, kernel: int, stride: int | tuple[int, ...], dilation: int | tuple[int, ...] = 1) -> tuple[int, int]:

@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
+from msjax.checks import check_positive_int
 from msjax.common import dtype as mstype
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
@@ -109,10 +109,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = True, seed:
 
 def draw_indices(input: TensorLike, count: int, replacement: bool, key: TensorLike, dtype: Type) -> Tensor:
     count = freeze(count)
-    if isinstance(count, bool) or not isinstance(count, int):
-        raise TypeError(f"For 'multinomial', 'num_samples' should be an int, but got {describe(count)}.")
-    if count <= 0:
-        raise ValueError(f"For 'multinomial', 'num_samples' should be positive, but got {count}.")
+    check_positive_int(count, "num_samples", "multinomial")
     if not replacement and count > input.shape[-1]:
         raise ValueError(
             f"For 'multinomial' without replacement, 'num_samples' should be at most {input.shape[-1]}, but got {count}."

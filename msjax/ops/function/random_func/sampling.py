@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from msjax.autograd.op import Op, apply
+from msjax.checks import is_int
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key, wrap
@@ -24,7 +25,7 @@ def shape_of(size: int | tuple[int, ...], name: str) -> tuple[Any, ...]:
     size = freeze(size)
     size = size if isinstance(size, tuple) else (size,)
     for n in size:
-        if isinstance(n, bool) or not isinstance(n, int) or n < 0:
+        if not is_int(n) or n < 0:
             raise ValueError(f"For '{name}', a shape should be made of ints that are not negative, but got {size!r}.")
     return size
 
