@@ -15,9 +15,9 @@ from msjax.ops.function.array_func.scattering import index_combine, scatter_alon
 from msjax.typing import JaxArray, TensorLike
 
 __all__ = [
-    "cat", "chunk", "clone", "concat", "diag", "diff", "dstack", "flatten", "flip", "gather", "hstack", "index_add",
+    "cat", "chunk", "clone", "concat", "diag", "diff", "flatten", "gather", "index_add",
     "index_select", "meshgrid", "narrow", "permute", "repeat_interleave", "scatter", "scatter_add", "select", "split",
-    "squeeze", "stack", "swapaxes", "transpose", "unbind",
+    "squeeze", "stack", "transpose",
 ]  # fmt: skip
 
 
@@ -44,16 +44,6 @@ def stack(tensors: list[Tensor] | tuple[Tensor, ...], dim: int = 0) -> Tensor:
     return ops.stack(tensors, dim)
 
 
-def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined along the second axis; 1-d ones along their only axis."""
-    return ops.hstack(tensors)
-
-
-def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors joined along the third axis, which is added where it is missing."""
-    return ops.dstack(tensors)
-
-
 def split(tensor: TensorLike, split_size_or_sections: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Pieces of a given size, or of given sizes, along an axis; see `ops.split`."""
     return ops.split(tensor, split_size_or_sections, dim)
@@ -62,11 +52,6 @@ def split(tensor: TensorLike, split_size_or_sections: int, dim: int = 0) -> tupl
 def chunk(input: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of equal size along an axis; the last may be smaller."""
     return ops.chunk(input, chunks, dim)
-
-
-def unbind(input: TensorLike, dim: int = 0) -> tuple[Tensor, ...]:
-    """The slices along an axis, without it, as a tuple."""
-    return ops.unbind(input, dim)
 
 
 def narrow(input: TensorLike, dim: int, start: TensorLike, length: Any) -> Tensor:
@@ -82,11 +67,6 @@ def select(input: TensorLike, dim: int, index: TensorLike) -> Tensor:
 def transpose(input: TensorLike, dim0: Any, dim1: Any) -> Tensor:
     """Two axes exchanged."""
     return ops.swapaxes(input, dim0, dim1)
-
-
-def swapaxes(input: TensorLike, axis0: int, axis1: int) -> JaxArray:
-    """Two axes exchanged."""
-    return ops.swapaxes(input, axis0, axis1)
 
 
 def permute(input: TensorLike, *axes: Any, dims: int | Sequence[int] | None = None) -> Tensor:
@@ -110,11 +90,6 @@ def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> JaxArray
         return ops.squeeze(input)
     dims = dim if isinstance(dim, (tuple, list)) else (dim,)
     return ops.squeeze(input, tuple(d for d in dims if input.shape[d] == 1)) if any(input.shape[d] == 1 for d in dims) else input
-
-
-def flip(input: TensorLike, dims: tuple[int, ...]) -> Tensor:
-    """The order of elements reversed along axes, given as a tuple."""
-    return ops.flip(input, dims)
 
 
 def clone(input: TensorLike) -> Tensor:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "arange", "bernoulli", "empty", "empty_like", "eye", "full", "full_like", "linspace", "multinomial", "normal", "ones",
-    "ones_like", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "zeros", "zeros_like",
+    "bernoulli", "empty", "empty_like", "linspace", "multinomial", "normal", "ones",
+    "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "zeros",
 ]  # fmt: skip
 
 
@@ -46,39 +46,9 @@ def empty(*size: Any, dtype: Type | None = None, device: str | None = None) -> T
     return ops.zeros(shape_of(size), dtype)
 
 
-def full(size: tuple[int, ...], fill_value: float, *, dtype: Type | None = None) -> Tensor:
-    """One value in a shape; of the value's type by default."""
-    return ops.full(size, fill_value, dtype=dtype)
-
-
-def zeros_like(input: TensorLike, *, dtype: Type | None = None) -> Tensor:
-    """Zeros of another Tensor's shape and, by default, type."""
-    return ops.zeros_like(input, dtype=dtype)
-
-
-def ones_like(input: TensorLike, *, dtype: Type | None = None) -> Tensor | list[Tensor]:
-    """Ones of another Tensor's shape and, by default, type."""
-    return ops.ones_like(input, dtype=dtype)
-
-
 def empty_like(input: TensorLike, *, dtype: Type | None = None, device: str | None = None) -> Tensor:
     """Zeros of another Tensor's shape and, by default, type: jax leaves no memory unset."""
     return ops.zeros_like(input, dtype=dtype)
-
-
-def full_like(input: TensorLike, fill_value: int, *, dtype: Type | None = None) -> Tensor:
-    """One value in another Tensor's shape and, by default, type."""
-    return ops.full_like(input, fill_value, dtype=dtype)
-
-
-def eye(n: int, m: Any = None, dtype: Type | None = None) -> Tensor:
-    """Ones on the diagonal of a matrix of shape (n, m), zeros elsewhere."""
-    return ops.eye(n, m, dtype)
-
-
-def arange(start: int = 0, end: int | None = None, step: int = 1, *, dtype: Type | None = None) -> Tensor:
-    """Numbers from `start` up to, without, `end`."""
-    return ops.arange(start, end, step, dtype=dtype)
 
 
 @operator(2, name="linspace")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "argsort", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum",
+    "all", "amax", "amin", "any", "argmin", "argsort", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum",
     "kthvalue", "logsumexp", "max", "mean", "median", "min", "nansum", "norm", "prod", "softmax", "sort", "std", "std_mean",
-    "sum", "topk", "unique", "var", "var_mean",
+    "topk", "unique", "var", "var_mean",
 ]  # fmt: skip
 
 
@@ -35,24 +35,6 @@ def _typed(input, dtype):
 
 
 # ---- values
-
-
-def sum(input: Tensor, dim: int | tuple[int, ...] | None = None, keepdim: bool = False, *, dtype: Type | None = None) -> Tensor:
-    """The sum over axes; of Bools and integers as Int64.
-
-    Args:
-        input (Tensor): of any shape.
-        dim (int or tuple, optional): the axes; all by default.
-        keepdim (bool): whether reduced axes stay, with size 1. Default: False.
-        dtype (ms.dtype, optional): what to convert to first.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import mint
-        >>> print(mint.sum(ms.Tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0))
-        [4. 6.]
-    """
-    return ops.sum(input, dim, keepdim, dtype=dtype)
 
 
 def mean(input: TensorLike, dim: int | None = None, keepdim: bool = False, *, dtype: Type | None = None) -> JaxArray:
@@ -187,11 +169,6 @@ max.__doc__ = (
 min.__doc__ = (
     """The smallest of all elements; with an axis, the smallest along it and their Int64 indices; of two Tensors, the smaller."""
 )
-
-
-def argmax(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> JaxArray:
-    """The index of the largest value along an axis, of the flattened Tensor by default, as Int64."""
-    return ops.argmax(input, dim, keepdim)
 
 
 def argmin(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> JaxArray:

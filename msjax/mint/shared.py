@@ -19,13 +19,14 @@ __all__ = [
 ]  # fmt: skip
 
 _SAME = """
-abs acos acosh addbmm addmm addmv arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh
-bincount bitwise_and bitwise_or bitwise_xor bmm broadcast_to ceil clamp cos cosh cross div divide dot einsum eq erf erfc
-erfinv exp exp2 expm1 float_power floor floor_divide fmod frac gcd ge greater greater_equal gt histc imag inverse isclose
-isfinite isinf isnan isneginf le lerp less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not
-logical_or logical_xor lt masked_select matmul maximum minimum mm mul mv nan_to_num ne neg negative nonzero not_equal outer
-polar pow ravel real reciprocal remainder reshape roll round rsqrt searchsorted sigmoid sign sin sinc sinh sqrt square t
-take tan tanh tile trace tril triu trunc unique_consecutive unsqueeze where xlogy
+abs acos acosh addbmm addmm addmv arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax asin asinh atan atan2
+atanh bincount bitwise_and bitwise_or bitwise_xor bmm broadcast_to ceil clamp cos cosh cross div divide dot dstack einsum eq
+erf erfc erfinv exp exp2 expm1 eye flip float_power floor floor_divide fmod frac full full_like gcd ge greater greater_equal
+gt histc hstack imag inverse isclose isfinite isinf isnan isneginf le lerp less less_equal log log10 log1p log2 logaddexp
+logaddexp2 logical_and logical_not logical_or logical_xor lt masked_select matmul maximum minimum mm mul mv nan_to_num ne
+neg negative nonzero not_equal ones_like outer polar pow ravel real reciprocal remainder reshape roll round rsqrt
+searchsorted sigmoid sign sin sinc sinh sqrt square sum swapaxes t take tan tanh tile trace tril triu trunc unbind
+unique_consecutive unsqueeze where xlogy zeros_like
 """.split()
 for _name in _SAME:
     globals()[_name] = getattr(ops, _name)

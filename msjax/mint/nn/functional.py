@@ -40,19 +40,8 @@ soft_margin_loss softplus softshrink tanh unfold upsample conv_transpose2d
 """.split()
 
 
-def _from_ops(name):
-    # Looked up when called: ops offers some of them only where their topic is there.
-    def call(*args, **kwargs):
-        return getattr(ops, name)(*args, **kwargs)
-
-    call.__name__ = call.__qualname__ = name
-    sentence = (getattr(getattr(ops, name, None), "__doc__", None) or "").strip().split("\n")[0]
-    call.__doc__ = f"{sentence}\n\n    The arguments are those of ``ops.{name}``.".strip()
-    return call
-
-
 for _name in _SAME:
-    globals()[_name] = _from_ops(_name)
+    globals()[_name] = getattr(ops, _name)
 __all__ += _SAME
 
 # ---- activations

@@ -51,78 +51,92 @@ def _layer(name, attributes, call, doc):
     return type(name, (Cell,), body)
 
 
+def _of(function, attributes):
+    """The call of a function on the inputs and then the settings, in their order."""
+    return lambda self, *inputs: function(*inputs, *[getattr(self, key) for key in attributes])
+
+
+_INPLACE = {"inplace": False}
+_MEAN = {"reduction": "mean"}
 _POOL = {"kernel_size": REQUIRED, "stride": None, "padding": 0, "ceil_mode": False, "count_include_pad": True}
+_SIZE = {"output_size": REQUIRED}
 
-
-def _avg(function, divisor):
-    def call(self, x):
-        more = (self.divisor_override,) if divisor else ()
-        return function(x, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, *more)
-
-    return call
-
-
-_LAYERS = {
-    "ReLU": ({"inplace": False}, lambda self, x: F.relu(x, self.inplace), "max(x, 0), elementwise."),
-    "ReLU6": ({"inplace": False}, lambda self, x: F.relu6(x, self.inplace), "min(max(x, 0), 6), elementwise."),
-    "SiLU": ({"inplace": False}, lambda self, x: F.silu(x, self.inplace), "x * sigmoid(x), elementwise."),
-    "ELU": (
-        {"alpha": 1.0, "inplace": False},
-        lambda self, x: F.elu(x, self.alpha, self.inplace),
-        "x, or alpha * (exp(x) - 1) where x is negative.",
+# Each layer: the function that it calls, its settings, and a sentence.
+_FUNCTIONS = {
+    "ReLU": (F.relu, _INPLACE, "max(x, 0), elementwise."),
+    "ReLU6": (F.relu6, _INPLACE, "min(max(x, 0), 6), elementwise."),
+    "SiLU": (F.silu, _INPLACE, "x * sigmoid(x), elementwise."),
+    "ELU": (F.elu, {"alpha": 1.0, **_INPLACE}, "x, or alpha * (exp(x) - 1) where x is negative."),
+    "GLU": (F.glu, {"dim": -1}, "The first half along an axis times the sigmoid of the second."),
+    "Hardshrink": (F.hardshrink, {"lambd": 0.5}, "x where |x| exceeds lambd, 0 elsewhere."),
+    "Hardsigmoid": (F.hardsigmoid, {}, "A sigmoid of straight lines."),
+    "Hardswish": (F.hardswish, {}, "x times a sigmoid of straight lines."),
+    "Hardtanh": (F.hardtanh, {"min_val": -1.0, "max_val": 1.0, **_INPLACE}, "Values limited to [min_val, max_val]."),
+    "LogSigmoid": (F.logsigmoid, {}, "log(sigmoid(x)), elementwise."),
+    "LogSoftmax": (F.log_softmax, {"dim": None}, "log(softmax(x)) along an axis."),
+    "Mish": (F.mish, {}, "x * tanh(softplus(x)), elementwise."),
+    "SELU": (F.selu, {}, "A scaled exponential linear unit."),
+    "Sigmoid": (F.sigmoid, {}, "1 / (1 + exp(-x)), elementwise."),
+    "Softmax": (F.softmax, {"dim": None}, "exp(x) / sum(exp(x)) along an axis."),
+    "Tanh": (F.tanh, {}, "The hyperbolic tangent, elementwise."),
+    "Threshold": (
+        F.threshold, {"threshold": REQUIRED, "value": REQUIRED, **_INPLACE}, "x where it exceeds a threshold, a value elsewhere.",
     ),
+    "Flatten": (F.flatten, {"start_dim": 1, "end_dim": -1}, "The axes from start_dim to end_dim as one."),
+    "PixelShuffle": (F.pixel_shuffle, {"upscale_factor": REQUIRED}, "Blocks of channels as squares of pixels."),
+    "Fold": (
+        F.fold, {**_SIZE, "kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1},
+        "Images from sliding windows, added where they overlap.",
+    ),
+    "Unfold": (
+        F.unfold, {"kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1},
+        "Sliding windows of images, each as a column.",
+    ),
+    "Upsample": (
+        F.interpolate,
+        {"size": None, "scale_factor": None, "mode": "nearest", "align_corners": None, "recompute_scale_factor": None},
+        "Images in another size.",
+    ),
+    "AvgPool1d": (F.avg_pool1d, _POOL, "The mean of each window."),
+    "AvgPool2d": (F.avg_pool2d, {**_POOL, "divisor_override": None}, "The mean of each window."),
+    "AvgPool3d": (F.avg_pool3d, {**_POOL, "divisor_override": None}, "The mean of each window."),
+    "AdaptiveAvgPool1d": (F.adaptive_avg_pool1d, _SIZE, "Means of a given number of windows."),
+    "AdaptiveAvgPool2d": (F.adaptive_avg_pool2d, _SIZE, "Means of a given number of windows."),
+    "AdaptiveAvgPool3d": (F.adaptive_avg_pool3d, _SIZE, "Means of a given number of windows."),
+    "AdaptiveMaxPool1d": (
+        F.adaptive_max_pool1d, {**_SIZE, "return_indices": False}, "Largest values of a given number of windows.",
+    ),
+    "AdaptiveMaxPool2d": (
+        F.adaptive_max_pool2d, {**_SIZE, "return_indices": False}, "Largest values of a given number of windows.",
+    ),
+    # losses
+    "BCELoss": (F.binary_cross_entropy, {"weight": None, **_MEAN}, "The cross entropy of probabilities and targets."),
+    "BCEWithLogitsLoss": (
+        F.binary_cross_entropy_with_logits, {"weight": None, **_MEAN, "pos_weight": None},
+        "The cross entropy of sigmoid(x) and targets.",
+    ),
+    "CosineEmbeddingLoss": (
+        F.cosine_embedding_loss, {"margin": 0.0, **_MEAN},
+        "How far the cosine of two vectors is from what the target, 1 or -1, says.",
+    ),
+    "CrossEntropyLoss": (
+        F.cross_entropy, {"weight": None, "ignore_index": -100, **_MEAN, "label_smoothing": 0.0},
+        "The cross entropy of logits and classes.",
+    ),
+    "KLDivLoss": (F.kl_div, {**_MEAN, "log_target": False}, "The Kullback-Leibler divergence of a target from log probabilities."),
+    "L1Loss": (F.l1_loss, _MEAN, "The absolute error."),
+    "MSELoss": (F.mse_loss, _MEAN, "The squared error."),
+    "NLLLoss": (F.nll_loss, {"weight": None, "ignore_index": -100, **_MEAN}, "Minus the log probability of the target's classes."),
+    "SmoothL1Loss": (F.smooth_l1_loss, {**_MEAN, "beta": 1.0}, "A squared error near 0, an absolute one elsewhere."),
+    "SoftMarginLoss": (F.soft_margin_loss, _MEAN, "log(1 + exp(-y * x))."),
+}  # fmt: skip
+_LAYERS = {name: (attributes, _of(function, attributes), doc) for name, (function, attributes, doc) in _FUNCTIONS.items()}
+# Those whose function takes something else than the inputs and the settings in their order.
+_LAYERS |= {
     "GELU": (
         {"approximate": "none"},
         lambda self, x: F.gelu(x, approximate=self.approximate),
         "x times the normal distribution's probability of less than x.",
-    ),
-    "GLU": ({"dim": -1}, lambda self, x: F.glu(x, self.dim), "The first half along an axis times the sigmoid of the second."),
-    "Hardshrink": ({"lambd": 0.5}, lambda self, x: F.hardshrink(x, self.lambd), "x where |x| exceeds lambd, 0 elsewhere."),
-    "Hardsigmoid": ({}, lambda self, x: F.hardsigmoid(x), "A sigmoid of straight lines."),
-    "Hardswish": ({}, lambda self, x: F.hardswish(x), "x times a sigmoid of straight lines."),
-    "Hardtanh": (
-        {"min_val": -1.0, "max_val": 1.0, "inplace": False},
-        lambda self, x: F.hardtanh(x, self.min_val, self.max_val, self.inplace),
-        "Values limited to [min_val, max_val].",
-    ),
-    "LogSigmoid": ({}, lambda self, x: F.logsigmoid(x), "log(sigmoid(x)), elementwise."),
-    "LogSoftmax": ({"dim": None}, lambda self, x: F.log_softmax(x, self.dim), "log(softmax(x)) along an axis."),
-    "Mish": ({}, lambda self, x: F.mish(x), "x * tanh(softplus(x)), elementwise."),
-    "SELU": ({}, lambda self, x: F.selu(x), "A scaled exponential linear unit."),
-    "Sigmoid": ({}, lambda self, x: F.sigmoid(x), "1 / (1 + exp(-x)), elementwise."),
-    "Softmax": ({"dim": None}, lambda self, x: F.softmax(x, self.dim), "exp(x) / sum(exp(x)) along an axis."),
-    "Tanh": ({}, lambda self, x: F.tanh(x), "The hyperbolic tangent, elementwise."),
-    "Threshold": (
-        {"threshold": REQUIRED, "value": REQUIRED, "inplace": False},
-        lambda self, x: F.threshold(x, self.threshold, self.value, self.inplace),
-        "x where it exceeds a threshold, a value elsewhere.",
-    ),
-    "Flatten": (
-        {"start_dim": 1, "end_dim": -1},
-        lambda self, x: F.flatten(x, self.start_dim, self.end_dim),
-        "The axes from start_dim to end_dim as one.",
-    ),
-    "PixelShuffle": (
-        {"upscale_factor": REQUIRED},
-        lambda self, x: F.pixel_shuffle(x, self.upscale_factor),
-        "Blocks of channels as squares of pixels.",
-    ),
-    "Fold": (
-        {"output_size": REQUIRED, "kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1},
-        lambda self, x: F.fold(x, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride),
-        "Images from sliding windows, added where they overlap.",
-    ),
-    "Unfold": (
-        {"kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1},
-        lambda self, x: F.unfold(x, self.kernel_size, self.dilation, self.padding, self.stride),
-        "Sliding windows of images, each as a column.",
-    ),
-    "Upsample": (
-        {"size": None, "scale_factor": None, "mode": "nearest", "align_corners": None, "recompute_scale_factor": None},
-        lambda self, x: F.interpolate(
-            x, self.size, self.scale_factor, self.mode, self.align_corners, self.recompute_scale_factor
-        ),
-        "Images in another size.",
     ),
     "UpsamplingNearest2d": (
         {"size": None, "scale_factor": None},
@@ -134,9 +148,6 @@ _LAYERS = {
         lambda self, x: F.interpolate(x, self.size, self.scale_factor, "bilinear", True),
         "Images in another size, by straight lines between pixels.",
     ),
-    "AvgPool1d": (_POOL, _avg(F.avg_pool1d, False), "The mean of each window."),
-    "AvgPool2d": (_POOL | {"divisor_override": None}, _avg(F.avg_pool2d, True), "The mean of each window."),
-    "AvgPool3d": (_POOL | {"divisor_override": None}, _avg(F.avg_pool3d, True), "The mean of each window."),
     "MaxPool2d": (
         {"kernel_size": REQUIRED, "stride": None, "padding": 0, "dilation": 1, "return_indices": False, "ceil_mode": False},
         lambda self, x: F.max_pool2d(
@@ -151,83 +162,15 @@ _LAYERS = {
         ),
         "Values put back where a max-pooling took them from, zeros elsewhere.",
     ),
-    "AdaptiveAvgPool1d": (
-        {"output_size": REQUIRED},
-        lambda self, x: F.adaptive_avg_pool1d(x, self.output_size),
-        "Means of a given number of windows.",
-    ),
-    "AdaptiveAvgPool2d": (
-        {"output_size": REQUIRED},
-        lambda self, x: F.adaptive_avg_pool2d(x, self.output_size),
-        "Means of a given number of windows.",
-    ),
-    "AdaptiveAvgPool3d": (
-        {"output_size": REQUIRED},
-        lambda self, x: F.adaptive_avg_pool3d(x, self.output_size),
-        "Means of a given number of windows.",
-    ),
-    "AdaptiveMaxPool1d": (
-        {"output_size": REQUIRED, "return_indices": False},
-        lambda self, x: F.adaptive_max_pool1d(x, self.output_size, self.return_indices),
-        "Largest values of a given number of windows.",
-    ),
-    "AdaptiveMaxPool2d": (
-        {"output_size": REQUIRED, "return_indices": False},
-        lambda self, x: F.adaptive_max_pool2d(x, self.output_size, self.return_indices),
-        "Largest values of a given number of windows.",
-    ),
     "Dropout": (
-        {"p": 0.5, "inplace": False},
+        {"p": 0.5, **_INPLACE},
         lambda self, x: F.dropout(x, self.p, self.training, self.inplace),
         "In training, elements set to zero.",
     ),
     "Dropout2d": (
-        {"p": 0.5, "inplace": False},
+        {"p": 0.5, **_INPLACE},
         lambda self, x: F.dropout2d(x, self.p, self.training, self.inplace),
         "In training, channels set to zero.",
-    ),
-    # losses
-    "BCELoss": (
-        {"weight": None, "reduction": "mean"},
-        lambda self, x, y: F.binary_cross_entropy(x, y, self.weight, self.reduction),
-        "The cross entropy of probabilities and targets.",
-    ),
-    "BCEWithLogitsLoss": (
-        {"weight": None, "reduction": "mean", "pos_weight": None},
-        lambda self, x, y: F.binary_cross_entropy_with_logits(x, y, self.weight, self.reduction, self.pos_weight),
-        "The cross entropy of sigmoid(x) and targets.",
-    ),
-    "CosineEmbeddingLoss": (
-        {"margin": 0.0, "reduction": "mean"},
-        lambda self, x, y, target: F.cosine_embedding_loss(x, y, target, self.margin, self.reduction),
-        "How far the cosine of two vectors is from what the target, 1 or -1, says.",
-    ),
-    "CrossEntropyLoss": (
-        {"weight": None, "ignore_index": -100, "reduction": "mean", "label_smoothing": 0.0},
-        lambda self, x, y: F.cross_entropy(x, y, self.weight, self.ignore_index, self.reduction, self.label_smoothing),
-        "The cross entropy of logits and classes.",
-    ),
-    "KLDivLoss": (
-        {"reduction": "mean", "log_target": False},
-        lambda self, x, y: F.kl_div(x, y, self.reduction, self.log_target),
-        "The Kullback-Leibler divergence of a target from log probabilities.",
-    ),
-    "L1Loss": ({"reduction": "mean"}, lambda self, x, y: F.l1_loss(x, y, self.reduction), "The absolute error."),
-    "MSELoss": ({"reduction": "mean"}, lambda self, x, y: F.mse_loss(x, y, self.reduction), "The squared error."),
-    "NLLLoss": (
-        {"weight": None, "ignore_index": -100, "reduction": "mean"},
-        lambda self, x, y: F.nll_loss(x, y, self.weight, self.ignore_index, self.reduction),
-        "Minus the log probability of the target's classes.",
-    ),
-    "SmoothL1Loss": (
-        {"reduction": "mean", "beta": 1.0},
-        lambda self, x, y: F.smooth_l1_loss(x, y, self.reduction, self.beta),
-        "A squared error near 0, an absolute one elsewhere.",
-    ),
-    "SoftMarginLoss": (
-        {"reduction": "mean"},
-        lambda self, x, y: F.soft_margin_loss(x, y, self.reduction),
-        "log(1 + exp(-y * x)).",
     ),
 }
 
