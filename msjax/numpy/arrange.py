@@ -11,7 +11,7 @@ import numpy as np
 from msjax import ops
 from msjax.autograd.op import Op, apply
 from msjax.checks import check_one_of
-from msjax.numpy.lifting import tensor, tensors
+from msjax.numpy.lifting import lifted, tensor, tensors
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.casting import ints
 from msjax.typing import ArrayLike, JaxArray, Number
@@ -43,14 +43,10 @@ def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
     return a.size if axis is None else a.shape[axis]
 
 
-@operator(int_grad=True)
-def _expand(a, axis):
-    return jnp.expand_dims(a, axis)
-
-
+@lifted(int_grad=True)
 def expand_dims(a: ArrayLike, axis: int) -> JaxArray:
     """New axes of size 1 at the positions `axis`, an int or a tuple."""
-    return _expand(tensor(a), freeze(axis))
+    return jnp.expand_dims(a, axis)
 
 
 def squeeze(a: ArrayLike, axis: tuple[int, ...] | None = None) -> JaxArray:
@@ -74,14 +70,10 @@ def moveaxis(a: ArrayLike, source: int, destination: int) -> JaxArray:
     return ops.moveaxis(tensor(a), freeze(source), freeze(destination))
 
 
-@operator(int_grad=True)
-def _rollaxis(x, axis, start):
-    return jnp.rollaxis(x, axis, start)
-
-
-def rollaxis(x: ArrayLike, axis: int | Sequence[int], start: int = 0) -> Tensor:
+@lifted(int_grad=True)
+def rollaxis(x: ArrayLike, axis: int | Sequence[int], start: int = 0) -> JaxArray:
     """An axis moved in front of the axis `start`."""
-    return _rollaxis(tensor(x), axis, start)
+    return jnp.rollaxis(x, axis, start)
 
 
 def _atleast(function, doc):

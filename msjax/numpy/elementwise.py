@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
-from msjax.numpy.lifting import as_type, floating, tensor
+from msjax.numpy.lifting import as_type, floating, lifted, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.math_func.tables import renamed
@@ -32,9 +32,6 @@ def _jnp2(name, fn, *, floats=False):
         return fn(to_float(x), to_float(y)) if floats else fn(x, y)
 
     return operator(2, name=name, int_grad=True)(kernel)
-
-
-_fix = _jnp1("fix", jnp.trunc)
 
 
 def _copysign(x, y):
@@ -171,9 +168,10 @@ for _name, (_function, _doc) in _BINARY.items():
     __all__.append(_name)
 
 
-def fix(x: ArrayLike) -> Tensor:
+@lifted(floats=True)
+def fix(x: ArrayLike) -> JaxArray:
     """The integer part."""
-    return _fix(floating(x))
+    return jnp.trunc(x)
 
 
 def isneginf(x: ArrayLike) -> bool:
@@ -209,13 +207,9 @@ def clip(x: ArrayLike, xmin: int, xmax: int, dtype: Type | None = None) -> Tenso
     return as_type(ops.clamp(tensor(x), xmin, xmax), dtype)
 
 
+@lifted(2, differentiable=False)
 def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> JaxArray:
     """True where |a - b| <= atol + rtol * |b|."""
-    return _isclose(tensor(a), tensor(b), float(rtol), float(atol), bool(equal_nan))
-
-
-@operator(2, name="isclose", differentiable=False)
-def _isclose(a, b, rtol, atol, equal_nan):
     return jnp.isclose(*promote(a, b), rtol, atol, equal_nan)
 
 
@@ -235,11 +229,7 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Number | None = Non
     return _interp(floating(x), floating(xp), floating(fp), left, right)
 
 
-@operator(1, name="unwrap")
-def _unwrap(p, discont, axis):
-    return jnp.unwrap(p, discont, axis)
-
-
-def unwrap(p: Any, discont: float = 3.141592653589793, axis: int = -1) -> Tensor:
+@lifted(floats=True)
+def unwrap(p: Any, discont: float = 3.141592653589793, axis: int = -1) -> JaxArray:
     """Angles without jumps of more than `discont`, by multiples of two pi."""
-    return _unwrap(floating(p), float(discont), axis)
+    return jnp.unwrap(p, discont, axis)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import typing
 from typing import TYPE_CHECKING
+
+import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
+from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.promotion import promote
 from msjax.ops.function.array_func.casting import cast
-from msjax.typing import ArrayLike
+from msjax.ops.function.math_func.tables import renamed
+from msjax.typing import ArrayLike, KernelDecorator
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
@@ -49,3 +56,43 @@ def as_type(value: ArrayLike, dtype: Type) -> Tensor:
 def number(value: int) -> int:
     """The Python number of a 0-d Tensor or array; a Python number itself."""
     return value.item() if hasattr(value, "item") else value
+
+
+def lifted(operands: int = 1, *, floats: bool = False, **settings) -> KernelDecorator:
+    """Decorator: make a kernel of jax arrays a function of array-likes.
+
+    Args:
+        operands (int): how many of the kernel's first parameters are arrays; None for one of them stays None.
+        floats (bool): whether Bools and integers become Float32 first.
+        settings: those of `operator`.
+    """
+    convert = floating if floats else tensor
+
+    def decorate(kernel):
+        function = operator(operands, **settings)(kernel)
+        names = kernel.__code__.co_varnames[:operands]
+
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            arrays = [None if a is None else convert(a) for a in args[:operands]]
+            named = {name: convert(kwargs[name]) for name in names if kwargs.get(name) is not None}
+            return function(*arrays, *args[operands:], **kwargs | named)
+
+        return call
+
+    return typing.cast(KernelDecorator, decorate)
+
+
+def lifted_pair(name: str, parameters: str, doc: str):
+    """The function of jax.numpy called `name`, on two array-likes promoted to one type.
+
+    Args:
+        name (str): of the function.
+        parameters (str): the names of its two parameters, separated by a space.
+        doc (str): its docstring.
+    """
+    function = getattr(jnp, name)
+    kernel = operator(2, name=name, int_grad=True)(lambda a, b: function(*promote(a, b)))
+    call = renamed(lambda a, b: kernel(tensor(a), tensor(b)), name, **dict(zip(parameters.split(), "ab")))
+    call.__doc__ = doc
+    return call

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 from msjax import ops
 from msjax.checks import check_one_of
 from msjax.common import dtype as mstype
-from msjax.numpy.lifting import as_type, floating, tensor, tensors
-from msjax.ops.dispatch.operator import freeze, operator
+from msjax.numpy.lifting import as_type, lifted, lifted_pair, tensor, tensors
+from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote
 from msjax.typing import ArrayLike, JaxArray
 
@@ -27,22 +27,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _product(name, doc):
-    function = getattr(jnp, name)
-    kernel = operator(2, name=name, int_grad=True)(lambda a, b: function(*promote(a, b)))
-
-    def call(a, b):
-        return kernel(tensor(a), tensor(b))
-
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = doc
-    return call
-
-
-dot = _product("dot", "The product over the last axis of `a` and the last but one of `b`; of vectors, their dot product.")
-inner = _product("inner", "The product over the last axes of both.")
-outer = _product("outer", "All products of an element of each, both flattened.")
-kron = _product("kron", "The Kronecker product.")
+dot = lifted_pair(
+    "dot", "a b", "The product over the last axis of `a` and the last but one of `b`; of vectors, their dot product."
+)
+inner = lifted_pair("inner", "a b", "The product over the last axes of both.")
+outer = lifted_pair("outer", "a b", "All products of an element of each, both flattened.")
+kron = lifted_pair("kron", "a b", "The Kronecker product.")
 
 
 def matmul(x1: ArrayLike, x2: ArrayLike, dtype: Type | None = None) -> Tensor:
@@ -57,14 +47,10 @@ def matmul(x1: ArrayLike, x2: ArrayLike, dtype: Type | None = None) -> Tensor:
     return as_type(ops.matmul(tensor(x1), tensor(x2)), dtype)
 
 
-@operator(2, int_grad=True)
-def _tensordot(a, b, axes):
-    return jnp.tensordot(*promote(a, b), axes)
-
-
-def tensordot(a: ArrayLike, b: ArrayLike, axes: int = 2) -> Tensor:
+@lifted(2, int_grad=True)
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int = 2) -> JaxArray:
     """The product over axes: that many last ones of `a` and first ones of `b`, or those given as a pair of tuples."""
-    return _tensordot(tensor(a), tensor(b), freeze(axes))
+    return jnp.tensordot(*promote(a, b), axes)
 
 
 def multi_dot(arrays: Any) -> Tensor:
@@ -79,29 +65,21 @@ def multi_dot(arrays: Any) -> Tensor:
     return functools.reduce(ops.matmul, arrays)
 
 
-@operator(2, int_grad=True)
-def _cross(a, b, axisa, axisb, axisc, axis):
-    return jnp.cross(*promote(a, b), axisa, axisb, axisc, axis)
-
-
+@lifted(2, int_grad=True)
 def cross(
     a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | Sequence[int] | None = None
 ) -> JaxArray:
     """The cross product of vectors of two or three elements along an axis of each."""
-    return _cross(tensor(a), tensor(b), axisa, axisb, axisc, axis)
+    return jnp.cross(*promote(a, b), axisa, axisb, axisc, axis)
 
 
 # ---- diagonals
 
 
-@operator(int_grad=True)
-def _diag(v, k):
-    return jnp.diag(v, k)
-
-
+@lifted(int_grad=True)
 def diag(v: Any, k: int = 0) -> JaxArray:
     """A matrix with a vector on its diagonal number `k`, or that diagonal of a matrix."""
-    return _diag(tensor(v), k)
+    return jnp.diag(v, k)
 
 
 def diagflat(v: Any, k: int = 0) -> Tensor:
@@ -139,26 +117,16 @@ def triu(m: Any, k: int = 0) -> JaxArray:
 # ---- signals
 
 
-@operator(2)
-def _convolve(a, v, mode):
-    return jnp.convolve(*promote(a, v), mode)
+_MODES = ("full", "same", "valid")
 
 
-@operator(2)
-def _correlate(a, v, mode):
-    return jnp.correlate(*promote(a, v), mode)
-
-
-def _checked_mode(mode, who):
-    check_one_of(mode, ("full", "same", "valid"), "mode", who)
-    return mode
-
-
+@lifted(2, floats=True)
 def convolve(a: ArrayLike, v: Any, mode: str = "full") -> JaxArray:
     """The convolution of two vectors."""
-    return _convolve(floating(a), floating(v), _checked_mode(mode, "convolve"))
+    return jnp.convolve(*promote(a, v), check_one_of(mode, _MODES, "mode", "convolve"))
 
 
-def correlate(a: ArrayLike, v: Any, mode: str = "valid") -> Tensor:
+@lifted(2, floats=True)
+def correlate(a: ArrayLike, v: Any, mode: str = "valid") -> JaxArray:
     """The correlation of two vectors."""
-    return _correlate(floating(a), floating(v), _checked_mode(mode, "correlate"))
+    return jnp.correlate(*promote(a, v), check_one_of(mode, _MODES, "mode", "correlate"))

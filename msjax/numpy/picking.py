@@ -13,12 +13,12 @@ from msjax.checks import check_one_of
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.tensor import Tensor, wrap
-from msjax.numpy.lifting import floating, tensor, tensors
+from msjax.numpy.lifting import floating, lifted, tensor, tensors
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
 from msjax.ops.function.array_func.gathering import take_along_axis as _take_along_axis
 from msjax.ops.function.array_func.searching import unravel_index as _unravel
-from msjax.typing import ArrayLike, Number
+from msjax.typing import ArrayLike, JaxArray, Number
 
 __all__ = [
     "argwhere", "array_equal", "array_equiv", "choose", "digitize", "diag_indices", "in1d", "intersect1d", "isin",
@@ -201,14 +201,10 @@ def unique(x: ArrayLike, return_inverse: bool = False) -> Tensor:
     return _made(values), wrap(as_array(inverse.reshape(-1), mstype.int64))
 
 
-@operator(2, differentiable=False)
-def _isin(element, tests, invert):
-    return jnp.isin(element, tests, invert=invert)
-
-
-def isin(element: ArrayLike, test_elements: Any, invert: bool = False) -> bool:
+@lifted(2, differentiable=False)
+def isin(element: ArrayLike, test_elements: Any, invert: bool = False) -> JaxArray:
     """True for each element that is among others; with `invert`, for each that isn't."""
-    return _isin(tensor(element), tensor(test_elements), invert)
+    return jnp.isin(element, test_elements, invert=invert)
 
 
 def in1d(ar1: ArrayLike, ar2: ArrayLike, invert: bool = False) -> bool:
@@ -244,11 +240,7 @@ def searchsorted(a: ArrayLike, v: Any, side: str = "left", sorter: ArrayLike | N
     return _searchsorted(a, v, None if sorter is None else tensor(sorter), side, mstype.int32)
 
 
-@operator(2, differentiable=False)
-def _digitize(x, bins, right):
-    return jnp.digitize(x, bins, right).astype(mstype.to_jax(mstype.int32))
-
-
-def digitize(x: ArrayLike, bins: Any, right: bool = False) -> Tensor:
+@lifted(2, differentiable=False)
+def digitize(x: ArrayLike, bins: Any, right: bool = False) -> JaxArray:
     """The number of the interval between monotonic `bins` that each element falls into."""
-    return _digitize(tensor(x), tensor(bins), right)
+    return jnp.digitize(x, bins, right).astype(mstype.to_jax(mstype.int32))

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
-from msjax.numpy.lifting import floating, tensor
+from msjax.numpy.lifting import floating, lifted, lifted_pair
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote
-from msjax.typing import ArrayLike
+from msjax.typing import ArrayLike, JaxArray
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
@@ -18,39 +18,18 @@ if TYPE_CHECKING:
 __all__ = ["polyadd", "polyder", "polyint", "polymul", "polysub", "polyval"]
 
 
-def _two(name, doc):
-    function = getattr(jnp, name)
-    kernel = operator(2, name=name, int_grad=True)(lambda a1, a2: function(*promote(a1, a2)))
-
-    def call(a1, a2):
-        return kernel(tensor(a1), tensor(a2))
-
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = doc
-    return call
+polyadd = lifted_pair("polyadd", "a1 a2", "The sum of two polynomials.")
+polysub = lifted_pair("polysub", "a1 a2", "The difference of two polynomials.")
 
 
-polyadd = _two("polyadd", "The sum of two polynomials.")
-polysub = _two("polysub", "The difference of two polynomials.")
-
-
-@operator(2, int_grad=True)
-def _polymul(a1, a2):
+@lifted(2, int_grad=True)
+def polymul(a1: ArrayLike, a2: ArrayLike) -> JaxArray:
+    """The product of two polynomials."""
     return jnp.convolve(*promote(a1, a2))
 
 
-def polymul(a1: ArrayLike, a2: ArrayLike) -> Tensor:
-    """The product of two polynomials."""
-    return _polymul(tensor(a1), tensor(a2))
-
-
-@operator(2, int_grad=True)
-def _polyval(p, x):
-    p, x = promote(p, x)
-    return jnp.polyval(p, x)
-
-
-def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
+@lifted(2, int_grad=True)
+def polyval(p: ArrayLike, x: ArrayLike) -> JaxArray:
     """The values of a polynomial.
 
     Example:
@@ -59,17 +38,14 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Tensor:
         >>> print(mnp.polyval(ms.Tensor([3.0, 0.0, 1.0]), ms.Tensor([2.0])))
         [13.]
     """
-    return _polyval(tensor(p), tensor(x))
+    p, x = promote(p, x)
+    return jnp.polyval(p, x)
 
 
-@operator(int_grad=True)
-def _polyder(p, m):
-    return jnp.polyder(p, m)
-
-
-def polyder(p: Any, m: int = 1) -> Tensor:
+@lifted(int_grad=True)
+def polyder(p: Any, m: int = 1) -> JaxArray:
     """The `m`-th derivative of a polynomial."""
-    return _polyder(tensor(p), m)
+    return jnp.polyder(p, m)
 
 
 @operator()

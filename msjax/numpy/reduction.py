@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
-from msjax.numpy.lifting import as_type, floating, tensor
+from msjax.numpy.lifting import as_type, floating, lifted, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of, to_float
 from msjax.typing import ArrayLike, JaxArray, Number
@@ -79,24 +79,16 @@ max = amax
 min = amin
 
 
-@operator(differentiable=False)
-def _argmax(a, axis):
+@lifted(differentiable=False)
+def argmax(a: ArrayLike, axis: int | Sequence[int] | None = None) -> JaxArray:
+    """The index of the largest value along an axis, of the flattened array by default."""
     return jnp.argmax(a, axis).astype(mstype.to_jax(mstype.int64))
 
 
-@operator(differentiable=False)
-def _argmin(a, axis):
-    return jnp.argmin(a, axis).astype(jnp.int32)
-
-
-def argmax(a: ArrayLike, axis: int | Sequence[int] | None = None) -> JaxArray:
-    """The index of the largest value along an axis, of the flattened array by default."""
-    return _argmax(tensor(a), axis)
-
-
+@lifted(differentiable=False)
 def argmin(a: ArrayLike, axis: int | None = None) -> JaxArray:
     """The index of the smallest value along an axis, of the flattened array by default."""
-    return _argmin(tensor(a), axis)
+    return jnp.argmin(a, axis).astype(jnp.int32)
 
 
 def ptp(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
@@ -286,15 +278,10 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = None, append: 
     return _diff(tensor(a), prepend, append, n, axis)
 
 
-@operator(3, int_grad=True)
-def _ediff1d(ary, to_end, to_begin):
-    return jnp.ediff1d(ary, to_end, to_begin)
-
-
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
+@lifted(3, int_grad=True)
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> JaxArray:
     """Differences of neighbours in the flattened array, with others put before and after."""
-    to_end, to_begin = (v if v is None else tensor(v) for v in (to_end, to_begin))
-    return _ediff1d(tensor(ary), to_end, to_begin)
+    return jnp.ediff1d(ary, to_end, to_begin)
 
 
 @operator()
@@ -321,50 +308,31 @@ def gradient(f: ArrayLike, *varargs: Number, axis: int | tuple[int, ...] | None 
     return list(out) if isinstance(out, tuple) else out
 
 
-@operator(2)
-def _trapz(y, x, dx, axis):
-    return jnp.trapezoid(y, x, dx, axis)
-
-
-def trapz(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: int = -1) -> Tensor:
+@lifted(2, floats=True)
+def trapz(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: int = -1) -> JaxArray:
     """The integral along an axis, by trapezoids between points `x`, or at distances `dx`."""
-    return _trapz(floating(y), None if x is None else floating(x), float(dx), axis)
+    return jnp.trapezoid(y, x, dx, axis)
 
 
 # ---- counting and truth
 
 
-@operator(differentiable=False)
-def _count(x, axis, keepdims):
+@lifted(differentiable=False)
+def count_nonzero(x: ArrayLike, axis: int | tuple[Any, ...] | None = None, keepdims: bool = False) -> JaxArray:
+    """How many elements are not zero, over axes."""
     return jnp.count_nonzero(x, axis, keepdims=keepdims).astype(mstype.to_jax(mstype.int32))
 
 
-def count_nonzero(x: ArrayLike, axis: int | tuple[Any, ...] | None = None, keepdims: bool = False) -> JaxArray:
-    """How many elements are not zero, over axes."""
-    return _count(tensor(x), _axes(axis), keepdims)
-
-
-@operator(differentiable=False)
-def _any(a, axis, keepdims):
-    return jnp.any(a, axis, keepdims=keepdims)
-
-
-def sometrue(a: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> bool:
+@lifted(differentiable=False)
+def sometrue(a: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> JaxArray:
     """True where any value over axes is true."""
-    return _any(tensor(a), _axes(axis), keepdims)
+    return jnp.any(a, axis, keepdims=keepdims)
 
 
 # ---- norms and covariances
 
 
-@operator()
-def _norm(x, ord, axis, keepdims):
-    x = to_float(x)
-    if ord is None and axis is None:
-        return jnp.sqrt(jnp.sum(jnp.square(jnp.abs(x)), keepdims=keepdims))
-    return jnp.linalg.norm(x, ord, axis, keepdims)
-
-
+@lifted()
 def norm(
     x: ArrayLike, ord: Number | str | None = None, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
 ) -> JaxArray:
@@ -376,7 +344,10 @@ def norm(
         axis (int or tuple of two, optional): the axis of vectors or the axes of matrices.
         keepdims (bool): whether reduced axes stay, with size 1. Default: False.
     """
-    return _norm(tensor(x), ord, axis, keepdims)
+    x = to_float(x)
+    if ord is None and axis is None:
+        return jnp.sqrt(jnp.sum(jnp.square(jnp.abs(x)), keepdims=keepdims))
+    return jnp.linalg.norm(x, ord, axis, keepdims)
 
 
 @operator(4)
