@@ -1,0 +1,231 @@
+"""Runs a network on msjax's tape where jax differentiates it.
+
+A functionalized network whose gradient passes hooks is one `jax.custom_vjp`: its forward rule records the network on the
+tape, as PyNative mode does, and its backward rule goes back over the recorded nodes. So hooks are called in PyNative
+mode's order and with its arguments, whichever transformation jax applies. What the nodes keep of the forward pass leaves
+the forward rule as residuals, and is put back into the nodes in the backward rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.extend.core
+import jax.numpy as jnp
+
+from msjax.autograd.backward import run_backward
+from msjax.autograd.op import OpNode
+from msjax.autograd.recording import GradientScope
+from msjax.common.arrays import is_tracer
+from msjax.common.node import FunctionNode, Node
+from msjax.common.tensor import Tensor, wrap
+from msjax.hooks.batching import CallbackBatch, observe_traced
+from msjax.state import LOCK, STATE, Scope, Tracing, swap
+
+
+class NeedsTape(BaseException):
+    """A network that runs off the tape has come to a hook on a gradient. No Exception, since user code must not catch it."""
+
+
+class FunctionalRun(Tracing):
+    """A functionalized network while it runs.
+
+    Args:
+        on_tape (bool): False where a node that calls hooks with gradients raises NeedsTape.
+    """
+
+    def __init__(self, on_tape: bool):
+        self.on_tape = on_tape
+        self.outer = STATE.trace
+        self.world = jax.extend.core.get_opaque_trace_state()
+
+    def here(self) -> bool:
+        return jax.extend.core.get_opaque_trace_state() == self.world
+
+    def see(self, operands: Sequence[Any]) -> None:
+        if self.outer is not None:
+            self.outer.see(operands)
+
+    def needs_node(self) -> None:
+        if not self.on_tape:
+            raise NeedsTape
+
+    def call(self, fn: Callable[..., Any], args: tuple[Any, ...], what: Any) -> None:
+        if self.outer is not None and self.outer.here():
+            self.outer.call(fn, args, what)
+        else:
+            observe_traced(fn, args, what, -1)
+
+
+class Installed:
+    """A context manager: variables have other values, in a world of its own; afterwards they are what they were."""
+
+    def __init__(self, variables: Sequence[Tensor], values: Sequence[jax.Array], on_tape: bool):
+        self.variables = variables
+        self.values = values
+        self.on_tape = on_tape
+
+    def __enter__(self):
+        LOCK.acquire()
+        self._before = [{name: v.__dict__[name] for name in _PLACES if name in v.__dict__} for v in self.variables]
+        self._swap = swap(scope=Scope(None), recording=True, functional=True, trace=FunctionalRun(self.on_tape))
+        self._swap.__enter__()
+        for variable, value in zip(self.variables, self.values):
+            variable._value = value
+        return self
+
+    def __exit__(self, *_exception):
+        for variable, before in zip(self.variables, self._before):
+            for name in _PLACES[1:]:
+                variable.__dict__.pop(name, None)
+            for name, value in before.items():
+                setattr(variable, name, value)
+        STATE.scope.open = False
+        self._swap.__exit__()
+        LOCK.release()
+
+
+# What a run may change of a variable.
+_PLACES = ("_value", "_node", "_oidx")
+
+
+def run_taped(
+    variables: Sequence[Tensor],
+    values: Sequence[jax.Array],
+    arguments: Sequence[jax.Array],
+    body: Callable[[list[Tensor]], list[Tensor]],
+) -> list[jax.Array]:
+    """Run a body so that its gradient comes from the tape.
+
+    Args:
+        variables: the Tensors that the body reads from outside.
+        values: what they hold while it runs.
+        arguments: further arrays.
+        body (callable): from a Tensor for each argument to a list of Tensors; variables may be among these.
+
+    Returns:
+        The values of the body's results.
+    """
+    n = len(variables)
+
+    @jax.custom_vjp
+    def call(*arrays):
+        with Installed(variables, arrays[:n], True), CallbackBatch() as calls:
+            return [t._value for t in calls.add_dependency(body([wrap(a) for a in arrays[n:]]))]
+
+    def forward(*primals):
+        arrays = [p.value for p in primals]
+        wanted = [p.perturbed and jnp.issubdtype(p.value.dtype, jnp.inexact) for p in primals]
+        with Installed(variables, arrays[:n], True), GradientScope() as scope, CallbackBatch() as calls:
+            inputs = [*variables, *map(wrap, arrays[n:])]
+            weights = scope.weights([t for t, w in zip(variables, wanted) if w])
+            leaves = [*weights, *(scope.mark(t) for t, w in zip(inputs[n:], wanted[n:]) if w)]
+            outputs = calls.add_dependency(body(inputs[n:]))
+            tape = _Tape(outputs, leaves, weights, [i for i, w in enumerate(wanted) if w])
+            results = [t._value for t in outputs]
+        done = [] if calls.done is None or not is_tracer(calls.done) else [calls.done]
+        return results, _Residuals(tape, [tape.take_values(), list(arrays[:n]), done])
+
+    def backward(residuals, cts):
+        tape, (kept, held, done) = residuals.tape, residuals.values
+        grads: list[Any] = [None] * (n + len(arguments))
+        tape.put_back(kept)
+        try:
+            with Installed(variables, held, True), swap(recording=False), CallbackBatch() as calls:
+                token = calls.done = done[0] if done else None
+                found = tape.run_backward(cts)
+                calls.flush()
+                if calls.done is not token:
+                    found = calls.add_dependency(found)
+        finally:
+            tape.take_values()
+        for i, grad in zip(tape.wanted, found):
+            grads[i] = None if grad is None else grad._value
+        return tuple(grads)
+
+    call.defvjp(forward, backward, symbolic_zeros=True)
+    return call(*values, *arguments)
+
+
+class _Residuals:
+    """What the forward rule hands to the backward rule: arrays, and the tape that they belong to."""
+
+    def __init__(self, tape, values):
+        self.tape = tape
+        self.values = values
+
+
+jax.tree_util.register_pytree_node(_Residuals, lambda r: ((r.values,), r.tape), lambda tape, values: _Residuals(tape, *values))
+
+
+class _Tape:
+    """The recorded nodes of one traced forward pass; between the rules they hold no values.
+
+    Args:
+        outputs: the Tensors that the body returned.
+        leaves: of the inputs that carry a gradient, those of Parameters first.
+        weights: the leaves of Parameters, whose hooks get zeros where no gradient arrives.
+        wanted: the numbers of these inputs.
+    """
+
+    def __init__(self, outputs, leaves, weights, wanted):
+        self.ends = [(t._node, t._oidx) for t in outputs]
+        self.leaves = leaves
+        self.weights = dict.fromkeys(weights)
+        self.wanted = wanted
+        self.nodes = _reached([node for node, _ in self.ends if node is not None])
+        self.structures: list[Any] = []
+
+    def take_values(self) -> list[Any]:
+        """Take out of the nodes what belongs to the present trace; `put_back` is its inverse."""
+        self.structures, taken = [], []
+        for node in self.nodes:
+            if isinstance(node, OpNode) and node.residuals is None:
+                leaves, treedef = jax.tree.flatten(node.way_back.vjp)
+                node.way_back.vjp = node.way_back.out = None
+            elif isinstance(node, FunctionNode) and node.keeps:
+                leaves, treedef = [t._value for t in node.keeps], None
+                for tensor in node.keeps:
+                    tensor._value = jax.ShapeDtypeStruct(tensor._value.shape, tensor._value.dtype)
+            else:
+                continue
+            self.structures.append((node, treedef, [None if is_tracer(leaf) else (leaf,) for leaf in leaves]))
+            taken += filter(is_tracer, leaves)
+        for leaf in self.leaves[len(self.weights) :]:
+            # Only the shape and dtype of an argument are asked for.
+            leaf.tensor._value = jax.ShapeDtypeStruct(leaf.tensor._value.shape, leaf.tensor._value.dtype)
+        return taken
+
+    def put_back(self, values: Sequence[Any]) -> None:
+        rest = iter(values)
+        for node, treedef, known in self.structures:
+            leaves = [next(rest) if leaf is None else leaf[0] for leaf in known]
+            if treedef is not None:
+                node.way_back.vjp = jax.tree.unflatten(treedef, leaves)
+            else:
+                for tensor, leaf in zip(node.keeps, leaves):
+                    tensor._value = leaf
+
+    def run_backward(self, cts: Sequence[Any]) -> list[Any]:
+        """The gradients of the leaves, as Tensors, None where none arrives."""
+        roots = [
+            (node, i, ct)
+            for (node, i), ct in zip(self.ends, cts)
+            if node is not None and not isinstance(ct, jax.custom_derivatives.SymbolicZero)
+        ]
+        found = run_backward(roots, set(self.leaves), keep=True, weights=self.weights)
+        return [wrap(found[leaf]) if leaf in found else None for leaf in self.leaves]
+
+
+def _reached(stack: list[Node]) -> list[Node]:
+    seen: dict[Node, None] = {}
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen[node] = None
+            stack += [edge[0] for edge in node.edges or () if edge is not None]
+            if node.also_run is not None:
+                stack.append(node.also_run)
+    return list(seen)
