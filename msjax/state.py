@@ -96,13 +96,26 @@ class Tracing:
 
     Attributes:
         uses_callbacks: True once the program calls the host while it runs.
+        falls_back: whether the code runs in PyNative mode where it can't become part of the program.
+        forward_args: weak references to the Tensors that traced forward hooks were given, with the hooks' names.
     """
 
     uses_callbacks = False
+    falls_back = False
+
+    def __init__(self):
+        self.forward_args = []
 
     def here(self) -> bool:
         """Whether values now belong to this program itself, not to a loop or transformation within it."""
         return False
+
+    def needs_node(self) -> None:
+        """Called before a node that calls hooks with gradients is left out, since the tape has none of its inputs."""
+
+    def mark(self, tensor, kind: str, spec: str) -> str | None:
+        """A text that stands for that of a Tensor until the program has run; None if the program fills in no texts."""
+        return None
 
     def see(self, operands: Any) -> None:
         """Called with the operands of every operator."""

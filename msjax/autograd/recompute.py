@@ -110,7 +110,7 @@ class _Region:
         edges, base = place_on_tape([leaves[i] for i in at])
         if base is None:
             return out
-        node = FunctionNode(base, edges, len(at), self._enter, "recompute", keeps=True)
+        node = FunctionNode(base, edges, len(at), self._enter, "recompute", keeps=[leaves[i] for i in at])
         for k, (i, edge) in enumerate(zip(at, edges)):
             if edge is not None:
                 leaves[i] = wrap(leaves[i]._value)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.common.tensor import wrap
@@ -142,12 +142,12 @@ class FunctionNode(Node):
     Args:
         function: takes a list with one gradient (Tensor or None) per output, returns a list with one per edge.
         label: its name, or an object whose text that is.
-        keeps: True if the function keeps values of the forward, which a sweep frees.
+        keeps: the Tensors of the forward that the function keeps; the backward pass frees them.
     """
 
     __slots__ = ("function", "label", "keeps")
 
-    def __init__(self, base: Scope, edges: Any, nout: int, function: Callable[..., Any], label: str, keeps: bool = False):
+    def __init__(self, base: Scope, edges: Any, nout: int, function: Callable[..., Any], label: str, keeps: Sequence[Any] = ()):
         # As Node.__init__ does; a call less, since hooks make these at every call of a cell.
         self.seq = next(SEQUENCE)
         self.base = base

@@ -360,7 +360,9 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
     if known is not None:
         return _format.value_text(known, kind, spec)
     if STATE.trace is not None and STATE.trace.here():
-        return STATE.trace.mark(tensor, kind, spec)
+        mark = STATE.trace.mark(tensor, kind, spec)
+        if mark is not None:
+            return mark
     return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
 
 

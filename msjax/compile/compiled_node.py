@@ -55,7 +55,7 @@ def record(compiled: Any, program: Any, leaves: Any, args: Any, kwargs: Any) -> 
         by_id = dict(zip(map(id, program.variables), values))
         return list(found.run_on([by_id.get(id(v), v._value) for v in found.variables], leaves_back))
 
-    node = _Composite(base, edges, len(tensors), back, compiled.name, keeps=True)
+    node = _Composite(base, edges, len(tensors), back, compiled.name, keeps=tensors)
     for i, tensor in enumerate(tensors):
         if jnp.issubdtype(tensor._value.dtype, jnp.inexact):
             tensor._node, tensor._oidx = node, i

@@ -98,7 +98,10 @@ class Trace(Tracing):
         forward_args: weak references to the Tensors that traced forward hooks were given, with their names.
     """
 
+    falls_back = True
+
     def __init__(self, variables: list[Buffer]):
+        super().__init__()
         self.variables = {id(v): v for v in variables}
         self.events = []
         self.outputs = []
@@ -106,7 +109,6 @@ class Trace(Tracing):
         self._index = {}
         self.missing = {}
         self.silent = False
-        self.forward_args = []
         self._marks = []
         self._text = []
         self.cells = {}

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.numpy as jnp
 
-from msjax.common.arrays import is_tracer
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.errors import describe
+from msjax.functional.taped import Installed, NeedsTape, run_taped
 from msjax.hooks.batching import CallbackBatch
-from msjax.hooks.nodes import through_custom_vjp
+from msjax.hooks.table import hooks_of
 from msjax.hooks.worker import raise_pending
-from msjax.state import LOCK, STATE, Scope, swap
 
 if TYPE_CHECKING:
     from msjax.nn.cell.base import Cell
@@ -51,7 +52,7 @@ def functionalize(
         >>> from msjax import nn
         >>> net = nn.Dense(2, 1, weight_init="ones", bias_init="zeros")
         >>> apply, params, buffers = ms.functionalize(net)
-        >>> out, buffers = jax.jit(apply)(params, buffers, jax.numpy.array([[1.0, 2.0]], "float32"))
+        >>> out, buffers = jax.jit(apply)(params, buffers, jnp.array([[1.0, 2.0]], "float32"))
         >>> print(out)
         [[3.]]
     """
@@ -61,15 +62,15 @@ def functionalize(
     def apply(params, buffers, *args, **kwargs):
         raise_pending()
         trained, rest = state_of(net)
-        params = _matched(params, trained, "params")
-        buffers = _matched(buffers, rest, "buffers")
-        with _Installed([*trained.values(), *rest.values()], [*params.values(), *buffers.values()]):
-            with CallbackBatch() as calls:
-                out = calls.add_dependency(net(*map_arrays(_to_tensor, args), **map_arrays(_to_tensor, kwargs)))
-            return map_tensors(_to_array, out), {name: variable._value for name, variable in rest.items()}
+        values = [*_matched(params, trained, "params").values(), *_matched(buffers, rest, "buffers").values()]
+        call = _Call(net, args, kwargs, list(rest.values()))
+        results = _run(call, [*trained.values(), *rest.values()], values)
+        n = len(results) - len(rest)
+        return call.output(results[:n]), dict(zip(rest, results[n:]))
 
     trained, rest = state_of(net)
-    return apply, {n: v._value for n, v in trained.items()}, {n: v._value for n, v in rest.items()}
+    # Copies: whoever donates them to a program leaves the network its own.
+    return apply, {n: jnp.copy(v._value) for n, v in trained.items()}, {n: jnp.copy(v._value) for n, v in rest.items()}
 
 
 def write_back(net: Cell, params: dict[str, Any] | None = None, buffers: dict[str, Any] | None = None) -> None:
@@ -99,7 +100,7 @@ def write_back(net: Cell, params: dict[str, Any] | None = None, buffers: dict[st
                 raise ValueError(
                     f"For 'write_back', {name!r} should have shape {variables[name].shape}, but got {tuple(value.shape)}."
                 )
-            variables[name]._value = jax.numpy.asarray(value, variables[name]._value.dtype)
+            variables[name]._value = jnp.array(value, variables[name]._value.dtype)
 
 
 def state_of(net: Cell) -> tuple[dict[Any, Any], dict[Any, Any]]:
@@ -129,39 +130,75 @@ def _matched(given, variables, what):
     return {name: given[name]._value if isinstance(given[name], Tensor) else given[name] for name in variables}
 
 
-class _Installed:
-    """Variables with other values, in a world of its own without a tape; afterwards they are what they were."""
+class _Call:
+    """One call of a functionalized network, between arrays and Tensors.
 
-    def __init__(self, variables, values):
-        self.variables = variables
-        self.values = values
+    Args:
+        net: the network.
+        args, kwargs: the arguments, with arrays.
+        state: the Tensors whose new values are wanted, too.
 
-    def __enter__(self):
-        LOCK.acquire()
-        self.held = [v._value for v in self.variables]
-        # A program that msjax compiles keeps its tape; elsewhere jax differentiates.
-        self._swap = swap(scope=Scope(None), recording=True, functional=True)
-        self._swap.__enter__()
-        for variable, value in zip(self.variables, self.values):
-            variable._value = value
-            hooks = variable._hooks
-            if hooks and isinstance(variable, Parameter) and is_tracer(value):
-                variable._value = through_custom_vjp([wrap(value)], hooks.run_each)[0]._value
+    Attributes:
+        arrays: the arrays among the arguments.
+    """
 
-    def __exit__(self, *_exception):
-        for variable, value in zip(self.variables, self.held):
-            variable._value = value
-        STATE.scope.open = False
-        self._swap.__exit__()
-        LOCK.release()
+    def __init__(self, net, args, kwargs, state):
+        self.net = net
+        self.state = state
+        self.leaves, self.treedef = jax.tree.flatten((args, kwargs), is_leaf=is_leaf)
+        self.places = [i for i, leaf in enumerate(self.leaves) if _is_array(leaf)]
+        self.arrays = [_raw(self.leaves[i]) for i in self.places]
+        self.made = None
+
+    def __call__(self, tensors):
+        """(Tensors of the result, Tensors of the state), for `run_taped`."""
+        leaves = list(self.leaves)
+        for i, tensor in zip(self.places, tensors):
+            leaves[i] = tensor
+        args, kwargs = jax.tree.unflatten(self.treedef, leaves)
+        found, treedef = jax.tree.flatten(self.net(*args, **kwargs), is_leaf=is_leaf)
+        outputs = [leaf if isinstance(leaf, Tensor) else wrap(leaf) for leaf in found if _is_array(leaf)]
+        self.made = treedef, [_PLACE if _is_array(leaf) else leaf for leaf in found]
+        return outputs, self.state
+
+    def output(self, arrays):
+        """The result of the network, with arrays in the places of its Tensors."""
+        treedef, leaves = self.made
+        rest = iter(arrays)
+        return jax.tree.unflatten(treedef, [next(rest) if leaf is _PLACE else leaf for leaf in leaves])
 
 
-def _to_tensor(array):
-    return wrap(jax.numpy.asarray(array))
+_PLACE = object()
+
+# Networks whose own code puts hooks on gradients, found when they ran.
+_HOOKED_WITHIN: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def _to_array(tensor):
-    return tensor._value
+def _run(call, variables, values):
+    """The values of the result and the state; on the tape where gradients pass hooks."""
+    if not _hooks_gradients(call.net, variables):
+        try:
+            with Installed(variables, values, False), CallbackBatch() as calls:
+                outputs, state = call([wrap(a) for a in call.arrays])
+                return [t._value for t in (*calls.add_dependency(outputs), *state)]
+        except NeedsTape:
+            _HOOKED_WITHIN.add(call.net)
+    return run_taped(variables, values, call.arrays, call)
+
+
+def _hooks_gradients(net, variables):
+    if net in _HOOKED_WITHIN or any(isinstance(v, Parameter) and v._hooks for v in variables):
+        return True
+    tables = (hooks_of(cell) for _, cell in net.cells_and_names())
+    return any(table.backward or table.backward_pre for table in tables)
+
+
+def _is_array(leaf):
+    return isinstance(leaf, Tensor) or (hasattr(leaf, "shape") and hasattr(leaf, "dtype"))
+
+
+def _raw(leaf):
+    return leaf._value if isinstance(leaf, Tensor) else jnp.asarray(leaf)
 
 
 def map_arrays(fn: Callable[..., Any], value: Any) -> Any:

@@ -37,6 +37,7 @@ class FunctionalRun(Tracing):
     """
 
     def __init__(self, on_tape: bool):
+        super().__init__()
         self.on_tape = on_tape
         self.outer = STATE.trace
         self.world = jax.extend.core.get_opaque_trace_state()
@@ -69,7 +70,8 @@ class Installed:
 
     def __enter__(self):
         LOCK.acquire()
-        self._before = [{name: v.__dict__[name] for name in _PLACES if name in v.__dict__} for v in self.variables]
+        self._held = [v._value for v in self.variables]
+        self._places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
         self._swap = swap(scope=Scope(None), recording=True, functional=True, trace=FunctionalRun(self.on_tape))
         self._swap.__enter__()
         for variable, value in zip(self.variables, self.values):
@@ -77,25 +79,21 @@ class Installed:
         return self
 
     def __exit__(self, *_exception):
-        for variable, before in zip(self.variables, self._before):
-            for name in _PLACES[1:]:
+        for variable, value, place in zip(self.variables, self._held, self._places):
+            variable._value = value
+            for name in ("_node", "_oidx"):
                 variable.__dict__.pop(name, None)
-            for name, value in before.items():
-                setattr(variable, name, value)
+            variable.__dict__.update(place)
         STATE.scope.open = False
         self._swap.__exit__()
         LOCK.release()
-
-
-# What a run may change of a variable.
-_PLACES = ("_value", "_node", "_oidx")
 
 
 def run_taped(
     variables: Sequence[Tensor],
     values: Sequence[jax.Array],
     arguments: Sequence[jax.Array],
-    body: Callable[[list[Tensor]], list[Tensor]],
+    body: Callable[[list[Tensor]], tuple[list[Tensor], list[Tensor]]],
 ) -> list[jax.Array]:
     """Run a body so that its gradient comes from the tape.
 
@@ -103,17 +101,19 @@ def run_taped(
         variables: the Tensors that the body reads from outside.
         values: what they hold while it runs.
         arguments: further arrays.
-        body (callable): from a Tensor for each argument to a list of Tensors; variables may be among these.
+        body (callable): from a Tensor for each argument to two lists of Tensors: what waits for the hook calls of a compiled
+            program, and what doesn't.
 
     Returns:
-        The values of the body's results.
+        The values of both lists.
     """
     n = len(variables)
 
     @jax.custom_vjp
     def call(*arrays):
         with Installed(variables, arrays[:n], True), CallbackBatch() as calls:
-            return [t._value for t in calls.add_dependency(body([wrap(a) for a in arrays[n:]]))]
+            outputs, state = body([wrap(a) for a in arrays[n:]])
+            return [t._value for t in (*calls.add_dependency(outputs), *state)]
 
     def forward(*primals):
         arrays = [p.value for p in primals]
@@ -122,7 +122,8 @@ def run_taped(
             inputs = [*variables, *map(wrap, arrays[n:])]
             weights = scope.weights([t for t, w in zip(variables, wanted) if w])
             leaves = [*weights, *(scope.mark(t) for t, w in zip(inputs[n:], wanted[n:]) if w)]
-            outputs = calls.add_dependency(body(inputs[n:]))
+            outputs, state = body(inputs[n:])
+            outputs = [*calls.add_dependency(outputs), *state]
             tape = _Tape(outputs, leaves, weights, [i for i, w in enumerate(wanted) if w])
             results = [t._value for t in outputs]
         done = [] if calls.done is None or not is_tracer(calls.done) else [calls.done]

@@ -96,7 +96,7 @@ def run_traced_hook(
     except _NEEDS_VALUE as error:
         if kind.startswith("forward"):
             raise HookNeedsValue(_SPLIT.format(what=_sentence(what), error=str(error).split("\n", 1)[0])) from error
-        if STATE.trace is not None and STATE.trace.here():
+        if STATE.trace is not None and STATE.trace.falls_back and STATE.trace.here():
             raise HostNeeded(what, error) from error
         return None, call_on_host(fn, args, what, carries, check)
     if STATE.trace is not None and kind.startswith("forward"):

@@ -50,6 +50,7 @@ class _HostOnly(Tracing):
     """Where a hook runs within XLA's callback: computing with jax there could wait forever."""
 
     def __init__(self, what):
+        super().__init__()
         self.what = what
 
     def __enter__(self):

@@ -39,7 +39,10 @@ def under_jax_transform(tensors: list[Tensor]) -> bool:
     trace = STATE.trace
     for tensor in tensors:
         if tensor._value.__class__ not in CONCRETE and is_tracer(tensor._value):
-            return trace is None or not trace.here()
+            if trace is None or not trace.here():
+                return True
+            trace.needs_node()
+            return False
     return False
 
 

@@ -28,6 +28,8 @@ def call_with_bprop(cell: Any, args: Any, kwargs: Any) -> Any:
     cells = tuple(STATE.cells)
     plain = [wrap(leaves[i]._value) for i in at]
     saved = tuple(snapshot(a) for a in args)
+    for i in at:
+        leaves[i] = None
 
     def back(grads):
         # bprop gets a gradient for every output: zeros where none arrived.
@@ -35,7 +37,14 @@ def call_with_bprop(cell: Any, args: Any, kwargs: Any) -> Any:
         given = _unflatten(treedef, leaves, at, plain), _unflatten(treedef, leaves, at, grads)
         return _checked(cell.bprop(*saved, *given), saved, cells)
 
-    node = FunctionNode(base, edges, len(at), back, f"bprop of {type(cell).__name__}", keeps=True)
+    node = FunctionNode(
+        base,
+        edges,
+        len(at),
+        back,
+        f"bprop of {type(cell).__name__}",
+        keeps=[*plain, *(s for s in saved if isinstance(s, Tensor))],
+    )
     outputs = []
     for i, tensor in enumerate(plain):
         tensor = wrap(tensor._value)
