@@ -141,7 +141,7 @@ def run_taped(
                 if calls.done is not token:
                     found = calls.add_dependency(found)
         finally:
-            tape.take_values()
+            tape.forget_values()
         for i, grad in zip(tape.wanted, found):
             grads[i] = None if grad is None else grad._value
         return tuple(grads)
@@ -181,23 +181,30 @@ class _Tape:
 
     def take_values(self) -> list[Any]:
         """Take out of the nodes what belongs to the present trace; `put_back` is its inverse."""
-        self.structures, taken = [], []
+        taken = []
         for node in self.nodes:
             if isinstance(node, OpNode) and node.residuals is None:
                 leaves, treedef = jax.tree.flatten(node.way_back.vjp)
-                node.way_back.vjp = node.way_back.out = None
+                node.way_back.out = None
             elif isinstance(node, FunctionNode) and node.keeps:
                 leaves, treedef = [t._value for t in node.keeps], None
-                for tensor in node.keeps:
-                    tensor._value = jax.ShapeDtypeStruct(tensor._value.shape, tensor._value.dtype)
             else:
                 continue
             self.structures.append((node, treedef, [None if is_tracer(leaf) else (leaf,) for leaf in leaves]))
             taken += filter(is_tracer, leaves)
         for leaf in self.leaves[len(self.weights) :]:
-            # Only the shape and dtype of an argument are asked for.
-            leaf.tensor._value = jax.ShapeDtypeStruct(leaf.tensor._value.shape, leaf.tensor._value.dtype)
+            _keep_type(leaf.tensor)
+        self.forget_values()
         return taken
+
+    def forget_values(self) -> None:
+        """Leave no tracer in the nodes."""
+        for node, treedef, _ in self.structures:
+            if treedef is not None:
+                node.way_back.vjp = None
+            else:
+                for tensor in node.keeps:
+                    _keep_type(tensor)
 
     def put_back(self, values: Sequence[Any]) -> None:
         rest = iter(values)
@@ -218,6 +225,10 @@ class _Tape:
         ]
         found = run_backward(roots, set(self.leaves), keep=True, weights=self.weights)
         return [wrap(found[leaf]) if leaf in found else None for leaf in self.leaves]
+
+
+def _keep_type(tensor):
+    tensor._value = jax.ShapeDtypeStruct(tensor._value.shape, tensor._value.dtype)
 
 
 def _reached(stack: list[Node]) -> list[Node]:

@@ -1,0 +1,162 @@
+"""A functionalized network under jax's transformations calls the hooks that PyNative mode calls, in its order, with its values."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax import nn, ops
+
+X = np.arange(6, dtype="float32").reshape(2, 3) / 5
+
+TRANSFORMED = {
+    "eager": lambda loss: jax.grad(loss),
+    "jit": lambda loss: jax.jit(jax.grad(loss)),
+    "grad of jit": lambda loss: jax.grad(jax.jit(loss)),
+    "checkpoint": lambda loss: jax.jit(jax.grad(jax.checkpoint(loss))),
+    "vjp": lambda loss: lambda *args: jax.vjp(loss, *args)[1](jnp.float32(1))[0],
+}
+
+
+class Base(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.Dense(3, 3, weight_init="ones")
+        self.b = nn.Dense(3, 3, weight_init="ones")
+        self.log = LOG
+
+
+LOG = []
+
+
+def shown(grads):
+    return [None if g is None else round(float(g.asnumpy().sum()), 3) for g in grads]
+
+
+def watched(net):
+    for name, cell in net.cells_and_names():
+        cell.register_backward_pre_hook(lambda cell, go, name=name: LOG.append((name, "pre", shown(go))))
+        cell.register_backward_hook(lambda cell, gi, go, name=name: LOG.append((name, shown(gi), shown(go))))
+    return net
+
+
+class BehindStop(Base):
+    """Fault 9: a cell whose inputs carry no gradient, a shared cell, HookBackward and InsertGradientOf where none flows."""
+
+    def __init__(self):
+        super().__init__()
+        self.tap = ops.HookBackward(lambda grads: LOG.append(("HookBackward", shown(grads))))
+        self.insert = ops.InsertGradientOf(lambda grad: grad * 2)
+
+    def construct(self, x):
+        y = self.insert(self.a(x))
+        unused = self.tap(self.b(ops.stop_gradient(y)))
+        return self.a(self.tap(y)) + ops.stop_gradient(unused)
+
+
+class LateHooks(Base):
+    """Fault 2: hooks on a Tensor after it was used, and on a second name of it."""
+
+    def construct(self, x):
+        y = self.a(x)
+        z = y * 2
+        other = y
+        y.register_hook(lambda grad: LOG.append(("late", shown([grad]))))
+        other.register_hook(lambda grad: grad * 3)
+        return z + other
+
+
+class TwoOutputs(Base):
+    """One output is not used by the loss."""
+
+    def construct(self, x):
+        y = self.a(x)
+        return self.b(y), y * 2
+
+
+class OwnBprop(nn.Cell):
+    def construct(self, x):
+        return x * x
+
+    def bprop(self, x, out, dout):
+        return (dout * x * 10,)
+
+
+class WithBprop(Base):
+    def __init__(self):
+        super().__init__()
+        self.own = OwnBprop()
+
+    def construct(self, x):
+        return self.b(self.own(self.a(x)))
+
+
+def first(out):
+    return out[0] if isinstance(out, tuple) else out
+
+
+@pytest.mark.parametrize("way", TRANSFORMED)
+@pytest.mark.parametrize("kind", [BehindStop, LateHooks, TwoOutputs, WithBprop])
+def test_faults_2_and_9_hooks_as_in_pynative_mode(kind, way):
+    LOG.clear()
+    net = watched(kind())
+    weights = net.trainable_params()
+    expected = ms.grad(lambda x: first(net(x)), None, weights)(ms.Tensor(X))
+    calls = list(LOG)
+    LOG.clear()
+    apply, params, buffers = ms.functionalize(net)
+    found = TRANSFORMED[way](lambda p, b, x: first(apply(p, b, x)[0]).sum())(params, buffers, X)
+    jax.block_until_ready(found)
+    ms.hooks.barrier()
+    assert LOG == calls and calls
+    for weight, grad in zip(weights, expected):
+        np.testing.assert_allclose(found[weight.name], grad.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("wanted", [(0,), (2,), (0, 2)])
+def test_arguments_that_carry_no_gradient_show_none(wanted):
+    LOG.clear()
+    net = watched(BehindStop())
+    apply, params, buffers = ms.functionalize(net)
+    jax.block_until_ready(jax.jit(jax.grad(lambda p, b, x: apply(p, b, x)[0].sum(), wanted))(params, buffers, X))
+    ms.hooks.barrier()
+    root = [entry for entry in LOG if entry[0] == "" and entry[1] != "pre"]
+    assert len(root) == 1 and (root[0][1] == [None]) == (2 not in wanted)
+
+
+def test_second_derivatives_through_hooks():
+    net = nn.SequentialCell(nn.Tanh(), nn.Tanh())
+    net[0].register_backward_hook(lambda cell, gi, go: (gi[0] * 2,))
+    apply, params, buffers = ms.functionalize(net)
+    x = jnp.float32(0.3)
+    slope = jax.grad(lambda x: apply(params, buffers, x)[0])
+    t = jnp.tanh
+    expected = jax.grad(lambda x: 2 * jax.grad(lambda x: t(t(x)))(x))(x)
+    np.testing.assert_allclose(jax.jit(jax.grad(slope))(x), expected, rtol=1e-5)
+
+
+def test_a_network_without_hooks_on_gradients_is_the_plain_program():
+    net = nn.Dense(3, 3)
+    apply, params, buffers = ms.functionalize(net)
+
+    def program():
+        return str(jax.make_jaxpr(lambda *args: apply(*args))(params, buffers, X))
+
+    assert "custom_vjp" not in program()
+    handle = net.register_backward_hook(lambda cell, gi, go: None)
+    assert "custom_vjp" in program()
+    handle.remove()
+    assert "custom_vjp" not in program()
+
+
+def test_fault_20_donated_values_leave_the_network_its_own():
+    net = nn.Dense(3, 3)
+    apply, params, buffers = ms.functionalize(net)
+    step = jax.jit(lambda p, b, x: jax.tree.map(lambda v: v * 2, p), donate_argnums=0)
+    before = net.weight.asnumpy()
+    doubled = step(params, buffers, X)
+    np.testing.assert_array_equal(net.weight.asnumpy(), before)
+    ms.write_back(net, doubled)
+    step(doubled, buffers, X)
+    np.testing.assert_array_equal(net.weight.asnumpy(), before * 2)
