@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msjax import ops
 from msjax.autograd.inplace import rebind
-from msjax.checks import check_type
+from msjax.checks import check_float, check_type
 from msjax.common import dtype as mstype
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
@@ -52,9 +52,7 @@ class Dropout(Cell):
     def __init__(self, keep_prob: float = 0.5, p: float | None = None, dtype: Type = mstype.float32):
         super().__init__()
         if p is None:
-            check_type(keep_prob, float, "keep_prob", "Dropout")
-            if not 0 < keep_prob <= 1:
-                raise ValueError(f"For 'Dropout', 'keep_prob' should be in (0, 1], but got {keep_prob}.")
+            check_float(keep_prob, "keep_prob", "Dropout", above=0, high=1)
         else:
             check_type(p, (float, int), "p", "Dropout")
             if not 0 <= p < 1:
@@ -82,10 +80,7 @@ class _ChannelDropout(Cell):
     def __init__(self, p=0.5):
         super().__init__()
         who = type(self).__name__
-        check_type(p, float, "p", who)
-        if not 0 <= p <= 1:
-            raise ValueError(f"For '{who}', 'p' should be in [0, 1], but got {p}.")
-        self.p = p
+        self.p = check_float(p, "p", who, low=0, high=1)
         self.keep_prob = 1 - p
 
     def construct(self, x):

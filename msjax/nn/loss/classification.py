@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.checks import check_bool, check_one_of, check_type
+from msjax.checks import check_bool, check_float, check_one_of, check_type
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
@@ -285,10 +285,7 @@ class DiceLoss(LossBase):
 
     def __init__(self, smooth: float = 1e-5):
         super().__init__()
-        check_type(smooth, float, "smooth", "DiceLoss")
-        if smooth <= 0:
-            raise ValueError(f"For 'DiceLoss', 'smooth' should be positive, but got {smooth}.")
-        self.smooth = smooth
+        self.smooth = check_float(smooth, "smooth", "DiceLoss", above=0)
 
     def construct(self, logits: Tensor, label: Tensor) -> Tensor:
         if logits.shape != label.shape:

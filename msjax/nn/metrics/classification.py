@@ -8,7 +8,7 @@ import numpy as np
 
 from msjax.checks import check_bool, check_positive_int
 from msjax.errors import describe
-from msjax.nn.metrics.metric import Metric, rearrange_inputs
+from msjax.nn.metrics.metric import MeanMetric, Metric, rearrange_inputs
 
 __all__ = [
     "Accuracy", "F1", "Fbeta", "Precision", "Recall", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
@@ -70,7 +70,7 @@ class _Classification(Metric):
         return tuple(by_class)
 
 
-class Accuracy(_Classification):
+class Accuracy(_Classification, MeanMetric):
     """The share of samples that are predicted right.
 
     Args:
@@ -85,19 +85,14 @@ class Accuracy(_Classification):
     """
 
     def clear(self) -> None:
-        self._correct = self._total = 0
+        super().clear()
         self._class_num = 0
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
         pred, label = self._arrays(inputs)
-        self._correct += int((pred == label).all(axis=1).sum())
-        self._total += len(pred)
-
-    def eval(self) -> np.float64:
-        if not self._total:
-            raise self._nothing()
-        return np.float64(self._correct / self._total)
+        self._sum += int((pred == label).all(axis=1).sum())
+        self._count += len(pred)
 
 
 class _ByClass(_Classification):
@@ -178,7 +173,7 @@ class F1(Fbeta):
         super().__init__(1.0)
 
 
-class TopKCategoricalAccuracy(Metric):
+class TopKCategoricalAccuracy(MeanMetric):
     """The share of samples whose class is among the k largest predictions.
 
     Args:
@@ -192,10 +187,6 @@ class TopKCategoricalAccuracy(Metric):
     def __init__(self, k: int):
         super().__init__()
         self.k = check_positive_int(k, "k", "TopKCategoricalAccuracy")
-        self.clear()
-
-    def clear(self) -> None:
-        self._correct = self._total = 0
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
@@ -203,13 +194,8 @@ class TopKCategoricalAccuracy(Metric):
         if pred.ndim == label.ndim and pred.shape == label.shape:
             label = label.argmax(axis=1)
         best = np.argsort(-pred, axis=1, kind="stable")[:, : self.k]
-        self._correct += int((best == label.reshape(-1, 1)).any(axis=1).sum())
-        self._total += label.size
-
-    def eval(self) -> np.float64:
-        if not self._total:
-            raise self._nothing()
-        return np.float64(self._correct / self._total)
+        self._sum += int((best == label.reshape(-1, 1)).any(axis=1).sum())
+        self._count += label.size
 
 
 class Top1CategoricalAccuracy(TopKCategoricalAccuracy):

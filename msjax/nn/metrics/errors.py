@@ -7,30 +7,17 @@ from typing import Any
 import numpy as np
 
 from msjax.checks import check_int
-from msjax.nn.metrics.metric import Metric, rearrange_inputs
+from msjax.nn.metrics.metric import MeanMetric, rearrange_inputs
 
 __all__ = ["Loss", "MAE", "MSE", "Perplexity"]
 
 
-class _Error(Metric):
-    def __init__(self):
-        super().__init__()
-        self.clear()
-
-    def clear(self):
-        self._sum = 0.0
-        self._samples = 0
-
+class _Error(MeanMetric):
     @rearrange_inputs
     def update(self, *inputs):
         pred, label = self._pair(inputs)
         self._sum += self._total(label.reshape(pred.shape) - pred)
-        self._samples += label.shape[0] if label.ndim else 1
-
-    def eval(self) -> np.float64:
-        if not self._samples:
-            raise self._nothing()
-        return np.float64(self._sum / self._samples)
+        self._count += label.shape[0] if label.ndim else 1
 
 
 class MAE(_Error):
@@ -54,16 +41,8 @@ class MSE(_Error):
         return np.square(difference).sum()
 
 
-class Loss(Metric):
+class Loss(MeanMetric):
     """The mean of losses; each batch counts once."""
-
-    def __init__(self):
-        super().__init__()
-        self.clear()
-
-    def clear(self) -> None:
-        self._sum = 0.0
-        self._batches = 0
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
@@ -72,15 +51,10 @@ class Loss(Metric):
         if loss.ndim > 1:
             raise ValueError(f"For 'Loss.update', the loss should have 0 or 1 axes, but its shape is {loss.shape}.")
         self._sum += loss.mean()
-        self._batches += 1
-
-    def eval(self) -> np.float64:
-        if not self._batches:
-            raise self._nothing()
-        return np.float64(self._sum / self._batches)
+        self._count += 1
 
 
-class Perplexity(Metric):
+class Perplexity(MeanMetric):
     """exp of the mean negative logarithm of the probabilities of the true classes.
 
     Args:
@@ -92,11 +66,6 @@ class Perplexity(Metric):
         if ignore_label is not None:
             check_int(ignore_label, "ignore_label", "Perplexity")
         self.ignore_label = ignore_label
-        self.clear()
-
-    def clear(self) -> None:
-        self._sum = 0.0
-        self._count = 0
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:
@@ -111,7 +80,5 @@ class Perplexity(Metric):
         self._sum -= float(np.log(np.maximum(1e-10, probability)).sum())
         self._count += probability.size
 
-    def eval(self) -> np.float64:
-        if not self._count:
-            raise self._nothing()
-        return float(np.exp(self._sum / self._count))
+    def eval(self) -> float:
+        return float(np.exp(super().eval()))

@@ -101,6 +101,23 @@ class Metric:
         )
 
 
+class MeanMetric(Metric):
+    """Base of metrics that are a sum over a count; `update` adds to `_sum` and `_count`."""
+
+    def __init__(self):
+        super().__init__()
+        self.clear()
+
+    def clear(self) -> None:
+        self._sum = 0.0
+        self._count = 0
+
+    def eval(self) -> np.float64:
+        if not self._count:
+            raise self._nothing()
+        return np.float64(self._sum / self._count)
+
+
 def rearrange_inputs(func: Any) -> Any:
     """Decorator of `Metric.update`: arguments are picked and ordered as `Metric.set_indexes` says."""
 
