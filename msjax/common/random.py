@@ -68,11 +68,11 @@ class _DefaultGenerator(Generator):
 
 
 default_generator = _DefaultGenerator()
-_SEED = {"seed": None}
+_SEED = {"seed": None, "data": None}
 
 
 def set_seed(seed: int) -> None:
-    """Seed every source of randomness: initializers, random operators and Dropout, and numpy's global generator.
+    """Seed every source of randomness: initializers, random operators and Dropout, data pipelines, and numpy's global generator.
 
     Args:
         seed (int): a non-negative int.
@@ -88,6 +88,7 @@ def set_seed(seed: int) -> None:
         1
     """
     _SEED["seed"] = check_int(seed, "seed", "set_seed", low=0)
+    set_data_seed(seed % 2**32)
     default_generator.manual_seed(seed)
     np.random.seed(seed % 2**32)
 
@@ -95,6 +96,16 @@ def set_seed(seed: int) -> None:
 def get_seed() -> int:
     """The seed last set with `set_seed`; None if none was."""
     return _SEED["seed"]
+
+
+def set_data_seed(seed: int):
+    """Seed data pipelines alone; `set_seed` does so, too."""
+    _SEED["data"] = seed
+
+
+def data_seed():
+    """The seed of data pipelines; None if none was set."""
+    return _SEED["data"]
 
 
 def manual_seed(seed: int) -> Generator:

@@ -1,9 +1,27 @@
-"""In the place of MindSpore's data pipelines, which msjax lacks: programs that import them run as far as they don't use them."""
+"""Data pipelines: sources of rows, operations on them, samplers, and transforms of images and text.
 
-from typing import TYPE_CHECKING
+Nothing here needs more than numpy, except for what decodes, resizes or recolours images, which needs Pillow
+(``pip install msjax[data]``).
+"""
 
-from msjax.dataset import transforms as transforms, vision as vision
-from msjax.lazy import NO_DATA, class_placeholders
-
-if not TYPE_CHECKING:
-    __getattr__ = class_placeholders(__name__, NO_DATA)
+from msjax.dataset import config, operations
+from msjax.dataset.callback import DSCallback
+from msjax.dataset.dataset import Dataset
+from msjax.dataset.enums import Shuffle
+from msjax.dataset.iterators import DictIterator, Iterator, TupleIterator
+from msjax.dataset.operations.batch import BatchDataset, BatchInfo
+from msjax.dataset.operations.methods import zip
+from msjax.dataset.samplers import (
+    BuiltinSampler,
+    DistributedSampler,
+    IterSampler,
+    PKSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    SubsetSampler,
+    WeightedRandomSampler,
+)
+from msjax.dataset.sources.generator import GeneratorDataset
+from msjax.dataset.sources.numpy_slices import NumpySlicesDataset

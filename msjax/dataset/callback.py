@@ -1,0 +1,70 @@
+"""DSCallback: functions that are called while `map` is read."""
+
+from types import SimpleNamespace
+
+from msjax.checks import check_int
+
+
+class DSCallback:
+    """The base of callbacks of `map`: define those of the ``ds_...`` methods that you need.
+
+    Each gets an object with `cur_epoch_num`, `cur_step_num_in_epoch` and `cur_step_num`, which count from 1; a step is a row.
+
+    Args:
+        step_size (int): `ds_step_begin` and `ds_step_end` are called at every so many-th row. Default: 1.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> class Count(ds.DSCallback):
+        ...     def ds_step_end(self, ds_run_context):
+        ...         print("row", ds_run_context.cur_step_num)
+        >>> data = ds.NumpySlicesDataset([1, 2], ["v"]).map(lambda v: v, callbacks=[Count()])
+        >>> for row in data.create_dict_iterator(num_epochs=1):
+        ...     pass
+        row 1
+        row 2
+    """
+
+    def __init__(self, step_size=1):
+        self.step_size = check_int(step_size, "step_size", "DSCallback", low=1)
+        self._steps = self._in_epoch = self._epoch = 0
+
+    def ds_begin(self, ds_run_context):
+        """Called before the first row of all."""
+
+    def ds_epoch_begin(self, ds_run_context):
+        """Called before each epoch."""
+
+    def ds_epoch_end(self, ds_run_context):
+        """Called after each epoch."""
+
+    def ds_step_begin(self, ds_run_context):
+        """Called before a row is handed on."""
+
+    def ds_step_end(self, ds_run_context):
+        """Called after a row has been handed on."""
+
+    def _context(self):
+        return SimpleNamespace(
+            cur_epoch_num=self._epoch + 1, cur_step_num_in_epoch=self._in_epoch, cur_step_num=self._steps, cur_step=self._steps
+        )
+
+    def _begin(self, epoch):
+        if epoch == 0:
+            self._steps = 0
+        self._epoch, self._in_epoch = epoch, 0
+        if epoch == 0:
+            self.ds_begin(self._context())
+        self.ds_epoch_begin(self._context())
+
+    def _step_begin(self):
+        self._steps, self._in_epoch = self._steps + 1, self._in_epoch + 1
+        if self._in_epoch % self.step_size == 0:
+            self.ds_step_begin(self._context())
+
+    def _step_end(self):
+        if self._in_epoch % self.step_size == 0:
+            self.ds_step_end(self._context())
+
+    def _end(self):
+        self.ds_epoch_end(self._context())

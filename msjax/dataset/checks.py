@@ -1,0 +1,91 @@
+"""Checks of arguments that data pipelines share; the simple ones are in `msjax.checks`."""
+
+import numpy as np
+
+from msjax.checks import check_bool, check_int, is_int, is_number
+from msjax.dataset import config
+from msjax.errors import describe
+
+LARGEST = 2**31 - 1
+
+
+def check_columns(value, name: str, who: str) -> list:
+    """A list of different, non-empty names of columns, from a str or a list of them.
+
+    Raises:
+        TypeError: neither a str nor a list of str.
+        ValueError: no name, an empty one, or one twice.
+    """
+    columns = [value] if isinstance(value, str) else value
+    if not isinstance(columns, list) or not all(isinstance(column, str) for column in columns):
+        raise TypeError(f"For '{who}', '{name}' should be a str or a list of str, but got {describe(value)}.")
+    if not columns or "" in columns:
+        raise ValueError(f"For '{who}', '{name}' should hold at least one name and no empty one, but got {describe(value)}.")
+    if len(set(columns)) != len(columns):
+        raise ValueError(f"For '{who}', '{name}' should not hold a name twice, but got {describe(value)}.")
+    return list(columns)
+
+
+def check_workers(value, who: str) -> int:
+    """The number of workers; None is the setting's."""
+    return config.default_workers() if value is None else check_int(value, "num_parallel_workers", who, low=1, high=LARGEST)
+
+
+def check_pool(number, processes, who: str) -> tuple:
+    """(how many workers, whether they are processes); processes are as many as the setting says where `number` is None."""
+    processes = bool(processes) and check_bool(processes, "python_multiprocessing", who)
+    workers = config.get_num_parallel_workers() if processes and number is None else check_workers(number, who)
+    return workers, processes and workers > 1
+
+
+def check_options(options: dict, allowed: tuple, who: str):
+    """TypeError for a keyword that the operation does not know."""
+    for key in options:
+        if key not in allowed:
+            raise TypeError(f"For '{who}', there is no argument {key!r}; it knows {', '.join(allowed)}.")
+
+
+def check_list(value, name: str, who: str, empty=False) -> list:
+    """The value, if it is a list that is not empty."""
+    if not isinstance(value, list):
+        raise TypeError(f"For '{who}', '{name}' should be a list, but got {describe(value)}.")
+    if not value and not empty:
+        raise ValueError(f"For '{who}', '{name}' should not be empty.")
+    return value
+
+
+def check_numbers(value, name: str, who: str, n=None, low=None, high=None) -> tuple:
+    """A tuple of numbers from a list, tuple or array, `n` of them, each from `low` to `high`."""
+    values = value.tolist() if isinstance(value, np.ndarray) else value
+    if not isinstance(values, (tuple, list)) or not all(is_number(v) for v in values):
+        raise TypeError(f"For '{who}', '{name}' should be a tuple or list of numbers, but got {describe(value)}.")
+    if n is not None and len(values) != n:
+        raise ValueError(f"For '{who}', '{name}' should hold {n} numbers, but got {describe(value)}.")
+    if not all((low is None or v >= low) and (high is None or v <= high) for v in values):
+        raise ValueError(f"For '{who}', '{name}' should hold numbers in [{low}, {high}], but got {describe(value)}.")
+    return tuple(values)
+
+
+def check_range(value, name: str, who: str, low=None, high=None) -> tuple:
+    """Two numbers, the first not above the second, each from `low` to `high`."""
+    first, second = values = check_numbers(value, name, who, 2, low, high)
+    if first > second:
+        raise ValueError(f"For '{who}', '{name}' should not fall, but got {describe(value)}.")
+    return values
+
+
+def check_size(value, name: str, who: str, square=True):
+    """(height, width), positive, from an int or from a tuple or list of two; with ``square=False`` an int stays one."""
+    if is_int(value):
+        value = check_int(value, name, who, low=1, high=2**24)
+        return (value, value) if square else value
+    if not isinstance(value, (tuple, list)) or len(value) != 2 or not all(map(is_int, value)):
+        raise TypeError(f"For '{who}', '{name}' should be an int, or a tuple or list of two, but got {describe(value)}.")
+    return tuple(check_int(v, name, who, low=1, high=2**24) for v in value)
+
+
+def check_enum(value, kind, name: str, who: str):
+    """The value, if it is a member of an enum."""
+    if not isinstance(value, kind):
+        raise TypeError(f"For '{who}', '{name}' should be a member of {kind.__name__}, but got {describe(value)}.")
+    return value

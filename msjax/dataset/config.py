@@ -1,0 +1,192 @@
+"""Settings of data pipelines: the seed, how many workers, how many rows are prepared ahead.
+
+Every setting has a `get_` and a `set_` function; `load` reads several from a JSON file. The seed is shared with
+`msjax.set_seed`, which sets it, too.
+"""
+
+import json
+import os
+
+from msjax.checks import check_bool, check_int, check_str
+from msjax.common.random import data_seed, set_data_seed
+from msjax.dataset.enums import ErrorSamplesMode
+
+# A seed that nobody set: then each run shuffles in another order.
+DEFAULT_SEED = 5489
+_LARGEST = 2**31 - 1
+
+_VALUES = {
+    "num_parallel_workers": None,
+    "prefetch_size": 16,
+    "callback_timeout": 60,
+    "monitor_sampling_interval": 1000,
+    "multiprocessing_timeout_interval": 300,
+    "autotune_interval": 0,
+    "auto_num_workers": False,
+    "auto_offload": False,
+    "enable_autotune": False,
+    "enable_shared_mem": True,
+    "enable_watchdog": True,
+    "numa_enable": False,
+    "fast_recovery": True,
+    "debug_mode": False,
+    "multiprocessing_start_method": "fork",
+    "error_samples_mode": ErrorSamplesMode.RETURN,
+}
+
+
+def set_seed(seed: int):
+    """Seed the order of shuffled rows and what random transforms draw.
+
+    Args:
+        seed (int): from 0 to 2**32 - 1.
+
+    Raises:
+        TypeError, ValueError: no int, or out of range.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> def first():
+        ...     ds.config.set_seed(3)
+        ...     return [int(row["v"]) for row in ds.NumpySlicesDataset([1, 2, 3, 4], ["v"]).create_dict_iterator()]
+        >>> first() == first()
+        True
+    """
+    set_data_seed(check_int(seed, "seed", "set_seed", low=0, high=2**32 - 1))
+
+
+def get_seed() -> int:
+    """The seed that was set; 5489 where none was, and then the order differs between runs.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> ds.config.set_seed(7)
+        >>> ds.config.get_seed()
+        7
+    """
+    seed = data_seed()
+    return DEFAULT_SEED if seed is None else seed
+
+
+def set_num_parallel_workers(num: int):
+    """Set how many workers an operation has that does not say so itself.
+
+    Args:
+        num (int): at least 1. Until it is set, operations run without workers, in the thread that iterates.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> ds.config.set_num_parallel_workers(1)
+        >>> ds.config.get_num_parallel_workers()
+        1
+    """
+    _VALUES["num_parallel_workers"] = check_int(num, "num", "set_num_parallel_workers", low=1, high=_LARGEST)
+
+
+def get_num_parallel_workers() -> int:
+    """The number of workers that was set; where none was, that of the CPUs, at most 8.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> ds.config.get_num_parallel_workers() >= 1
+        True
+    """
+    return _VALUES["num_parallel_workers"] or min(8, os.cpu_count() or 1)
+
+
+def default_workers() -> int:
+    """The number of workers of an operation that says nothing itself."""
+    return 1 if _VALUES["debug_mode"] else _VALUES["num_parallel_workers"] or 1
+
+
+def _accessors(key, check, said):
+    setter_name = f"set_{key}"
+
+    def get():
+        return _VALUES[key]
+
+    def set(value):
+        _VALUES[key] = check(value, "value", setter_name)
+
+    get.__name__, set.__name__ = f"get_{key}", setter_name
+    get.__qualname__, set.__qualname__ = get.__name__, set.__name__
+    example = f"""
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> ds.config.{setter_name}(ds.config.get_{key}())
+    """
+    get.__doc__ = f"The value of `set_{key}`.{example}"
+    set.__doc__ = f"{said}{example}"
+    globals().update({get.__name__: get, set.__name__: set})
+
+
+def _positive(value, name, who):
+    return check_int(value, name, who, low=1, high=_LARGEST)
+
+
+def _not_negative(value, name, who):
+    return check_int(value, name, who, low=0, high=_LARGEST)
+
+
+def _start_method(value, name, who):
+    if check_str(value, name, who) not in ("fork", "spawn"):
+        raise ValueError(f"For '{who}', '{name}' should be 'fork' or 'spawn', but got {value!r}.")
+    return value
+
+
+_accessors("prefetch_size", _positive, "Set how many rows an operation with workers prepares ahead. Default: 16.")
+_accessors("callback_timeout", _positive, "Kept for MindSpore's programs, without effect: seconds. Default: 60.")
+_accessors("monitor_sampling_interval", _positive, "Kept for MindSpore's programs, without effect: milliseconds. Default: 1000.")
+_accessors("multiprocessing_timeout_interval", _positive, "Kept for MindSpore's programs, without effect: seconds. Default: 300.")
+_accessors("autotune_interval", _not_negative, "Kept for MindSpore's programs, without effect. Default: 0.")
+_accessors("auto_num_workers", check_bool, "Kept for MindSpore's programs, without effect. Default: False.")
+_accessors("auto_offload", check_bool, "Kept for MindSpore's programs, without effect. Default: False.")
+_accessors("enable_autotune", check_bool, "Kept for MindSpore's programs, without effect. Default: False.")
+_accessors("enable_shared_mem", check_bool, "Kept for MindSpore's programs, without effect. Default: True.")
+_accessors("enable_watchdog", check_bool, "Kept for MindSpore's programs, without effect. Default: True.")
+_accessors("numa_enable", check_bool, "Kept for MindSpore's programs, without effect. Default: False.")
+_accessors("fast_recovery", check_bool, "Kept for MindSpore's programs, without effect. Default: True.")
+_accessors(
+    "debug_mode",
+    check_bool,
+    "Run every operation in the thread that iterates, whatever it says of workers, for pdb. Default: False.",
+)
+_accessors("multiprocessing_start_method", _start_method, "How processes of workers start: 'fork' or 'spawn'. Default: 'fork'.")
+
+
+def _error_mode(value, name, who):
+    if value is not ErrorSamplesMode.RETURN:
+        raise ValueError(
+            f"For '{who}', '{name}' should be ErrorSamplesMode.RETURN, as msjax has no other mode, but got {value!r}."
+        )
+    return value
+
+
+_accessors(
+    "error_samples_mode", _error_mode, "What becomes of a row that fails: ErrorSamplesMode.RETURN, an error, is all there is."
+)
+
+
+def load(file: str):
+    """Set what a JSON file says, such as ``{"seed": 5, "prefetch_size": 8}``.
+
+    Args:
+        file (str): the file's path.
+
+    Raises:
+        RuntimeError: the file cannot be read, or names a setting that there is not.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> with open("pipeline.json", "w") as f:
+        ...     _ = f.write('{"prefetch_size": 16}')
+        >>> ds.config.load("pipeline.json")
+    """
+    try:
+        with open(file, encoding="utf-8") as f:
+            settings = json.load(f)
+        for key, value in settings.items():
+            globals()[f"set_{key}"](value)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RuntimeError(f"For 'config.load', {file!r} could not be loaded: {type(error).__name__}: {error}") from error

@@ -1,0 +1,184 @@
+"""Dataset: what all datasets have in common. The operations are attached in `msjax.dataset.operations.methods`."""
+
+import math
+
+import numpy as np
+
+from msjax.checks import check_bool
+from msjax.dataset.iterators import DictIterator, TupleIterator
+from msjax.dataset.run import Run, draw_seed
+from msjax.dataset.values import shape_and_type
+
+
+class Dataset:
+    """A pipeline of rows: a source, such as `GeneratorDataset`, or an operation on other datasets, such as `map`.
+
+    A row has a value for each column: a numpy array, or a dict of them. Nothing is read until one iterates over it or asks
+    for sizes or shapes. Every operation gives a new dataset and leaves the old one as it is.
+
+    Raises:
+        TypeError, ValueError: a wrong argument, when it is built.
+        RuntimeError: anything that goes wrong while reading; the Python error is its cause, and in its text.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> data = ds.NumpySlicesDataset({"v": [1, 2, 3]}, shuffle=False).map(lambda v: v * 10, ["v"]).batch(2)
+        >>> [row["v"].tolist() for row in data.create_dict_iterator(num_epochs=1, output_numpy=True)]
+        [[10, 20], [30]]
+    """
+
+    # The datasets that this one reads.
+    _inputs: tuple = ()
+    _size = _first = None
+
+    # ---- what each kind of dataset defines
+
+    def _columns(self) -> list:
+        """The names of the columns; RuntimeError where they don't fit together."""
+        return self._inputs[0]._columns()
+
+    def _rows(self, run: Run):
+        """A generator of the rows of one epoch, each a tuple of values."""
+        raise NotImplementedError
+
+    def _count(self, endless) -> float:
+        """How many rows there are; `endless` is what a repetition without end counts as. By default the rows are read."""
+        return sum(1 for _ in self._rows(Run.start(draw_seed(), 0)))
+
+    def _subset(self, indices: np.ndarray):
+        """The same dataset with only some rows, by index, where that is possible without reading the others; else None."""
+        return None
+
+    # ---- iteration
+
+    def create_dict_iterator(self, num_epochs=-1, output_numpy=False, do_copy=False) -> DictIterator:
+        """An iterator whose rows are dicts, by the names of the columns.
+
+        Args:
+            num_epochs (int): after so many epochs it is at its end. Default: -1, never.
+            output_numpy (bool): numpy arrays instead of Tensors. Text and bytes are numpy arrays in any case.
+            do_copy (bool): kept for MindSpore's programs; values are always the receiver's own.
+
+        Raises:
+            TypeError, ValueError, RuntimeError: a wrong argument, or a pipeline that can't be read.
+
+        Example:
+            >>> from msjax import dataset as ds
+            >>> [row["v"] for row in ds.NumpySlicesDataset({"v": [5]}).create_dict_iterator(1, output_numpy=True)]
+            [array(5)]
+        """
+        check_bool(do_copy, "do_copy", "create_dict_iterator")
+        return DictIterator(self, num_epochs, output_numpy)
+
+    def create_tuple_iterator(self, columns=None, num_epochs=-1, output_numpy=False, do_copy=False) -> TupleIterator:
+        """An iterator whose rows are lists, in the order of the columns; what ``for row in dataset`` uses.
+
+        Args:
+            columns (str or list, optional): the columns to give, in this order. Default: all.
+            num_epochs, output_numpy, do_copy: as in `create_dict_iterator`.
+
+        Example:
+            >>> from msjax import dataset as ds
+            >>> [row for row in ds.NumpySlicesDataset({"v": [5]}).create_tuple_iterator("v", output_numpy=True)]
+            [[array(5)]]
+        """
+        check_bool(do_copy, "do_copy", "create_tuple_iterator")
+        return TupleIterator(self, num_epochs, output_numpy, columns)
+
+    def __iter__(self):
+        return self.create_tuple_iterator()
+
+    # ---- what it is like
+
+    def get_col_names(self) -> list:
+        """The names of the columns.
+
+        Example:
+            >>> from msjax import dataset as ds
+            >>> ds.NumpySlicesDataset({"a": [1], "b": [2]}).get_col_names()
+            ['a', 'b']
+        """
+        return list(self._columns())
+
+    def get_dataset_size(self) -> int:
+        """The number of rows of one epoch. Where only reading tells, as after `filter`, the rows are read once.
+
+        Example:
+            >>> from msjax import dataset as ds
+            >>> ds.NumpySlicesDataset([1, 2, 3]).batch(2).get_dataset_size()
+            2
+        """
+        if self._size is None:
+            size = self._count(math.inf)
+            self._size = int(self._count(1) if size == math.inf else size)
+        return self._size
+
+    def __len__(self):
+        return self.get_dataset_size()
+
+    def __bool__(self):
+        # Otherwise `if dataset:` would read it.
+        return True
+
+    def get_batch_size(self) -> int:
+        """The number of rows that the last `batch` puts together; 1 without one."""
+        return self._inputs[0].get_batch_size() if self._inputs else 1
+
+    def get_repeat_count(self) -> int:
+        """How often the last `repeat` repeats; 1 without one, -1 without end."""
+        return self._inputs[0].get_repeat_count() if self._inputs else 1
+
+    def num_classes(self):
+        """The number of classes, where the source tells (`ImageFolderDataset`); else None."""
+        return self._inputs[0].num_classes() if self._inputs else None
+
+    def get_class_indexing(self) -> dict:
+        """{name of a class: label}, where the source tells; else empty."""
+        return self._inputs[0].get_class_indexing() if self._inputs else {}
+
+    def output_shapes(self, estimate=False) -> list:
+        """The shape of each column, as lists, from the first row; with ``estimate=True`` from all, None where a size varies.
+
+        Example:
+            >>> from msjax import dataset as ds
+            >>> ds.NumpySlicesDataset(([[1, 2], [3, 4]], [0.5, 1.5])).output_shapes()
+            [[2], []]
+        """
+        if not check_bool(estimate, "estimate", "output_shapes"):
+            return [list(shape) for shape, _ in self._first_row()]
+        shapes = [[shape_and_type(v)[0] for v in row] for row in self._rows(Run.start(draw_seed(), 0))]
+        return [_common(column) for column in zip(*shapes)]
+
+    def output_types(self) -> list:
+        """The numpy dtype of each column, from the first row.
+
+        Example:
+            >>> from msjax import dataset as ds
+            >>> ds.NumpySlicesDataset(([[1, 2], [3, 4]], [0.5, 1.5])).output_types()
+            [dtype('int64'), dtype('float64')]
+        """
+        return [dtype for _, dtype in self._first_row()]
+
+    def _first_row(self):
+        if self._first is None:
+            rows = iter(self.create_tuple_iterator(num_epochs=1, output_numpy=True))
+            self._first = [shape_and_type(value) for value in next(rows, [])]
+            rows.stop()
+        return self._first
+
+    @property
+    def children(self) -> list:
+        """The datasets that this one reads."""
+        return list(self._inputs)
+
+    def reset(self):
+        """Kept for MindSpore's programs, without effect: every iterator starts anew."""
+
+    def close_pool(self):
+        """Kept for MindSpore's programs, without effect: workers end with their iterator."""
+
+
+def _common(shapes):
+    if len({len(shape) for shape in shapes}) > 1:
+        return []
+    return [sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes)]

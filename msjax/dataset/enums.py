@@ -1,0 +1,33 @@
+"""Options of data pipelines that are not numbers."""
+
+import enum
+
+
+class Shuffle(enum.StrEnum):
+    """What a dataset of files shuffles: GLOBAL files and rows, FILES only files, INFILE rows within each file.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> ds.Shuffle.FILES.value
+        'files'
+    """
+
+    GLOBAL = "global"
+    FILES = "files"
+    INFILE = "infile"
+    ADAPTIVE = "adaptive"
+    PARTIAL = "partial"
+
+
+class ErrorSamplesMode(enum.IntEnum):
+    """What becomes of a row that fails: RETURN raises its error, which is the one mode that msjax has.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> ds.config.get_error_samples_mode().name
+        'RETURN'
+    """
+
+    RETURN = 0
+    REPLACE = 1
+    SKIP = 2

@@ -1,0 +1,194 @@
+"""batch: rows put together into arrays with one axis more."""
+
+import inspect
+from functools import cached_property
+
+import numpy as np
+
+from msjax.checks import check_bool, is_int
+from msjax.dataset.checks import LARGEST, check_columns, check_options, check_pool
+from msjax.dataset.dataset import Dataset
+from msjax.dataset.operations.shared import Layout, operation_name
+from msjax.dataset.parallel import ordered_map
+from msjax.dataset.run import row_draws
+from msjax.dataset.values import as_value, is_text, same_type
+from msjax.errors import describe
+
+_OPTIONS = ("per_batch_map", "input_columns", "output_columns", "python_multiprocessing", "max_rowsize")
+
+
+class BatchInfo:
+    """What a function of batches gets to know: `get_batch_num` and `get_epoch_num`, both from 0.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> data = ds.NumpySlicesDataset([1, 2, 3], ["v"], shuffle=False).batch(lambda info: info.get_batch_num() + 1)
+        >>> [row["v"].tolist() for row in data.create_dict_iterator(output_numpy=True)]
+        [[1], [2, 3]]
+    """
+
+    def __init__(self, batch_num, epoch_num):
+        self._batch, self._epoch = batch_num, epoch_num
+
+    def get_batch_num(self) -> int:
+        """The number of the batch in this epoch."""
+        return self._batch
+
+    def get_epoch_num(self) -> int:
+        """The number of the epoch."""
+        return self._epoch
+
+
+def check_batch_size(size, who: str) -> int:
+    """The value, if it is a positive int."""
+    if not is_int(size):
+        raise TypeError(f"For '{who}', 'batch_size' should be an int, but got {describe(size)}.")
+    if not 0 < size <= LARGEST:
+        raise ValueError(f"For '{who}', 'batch_size' should be positive, but got {size}.")
+    return size
+
+
+class BatchDataset(Dataset):
+    """What `Dataset.batch` gives."""
+
+    def __init__(self, dataset, batch_size, drop_remainder=False, num_parallel_workers=None, **options):
+        who = "batch"
+        check_options(options, _OPTIONS, who)
+        self._inputs = (dataset,)
+        self._batch_size = batch_size if callable(batch_size) else check_batch_size(batch_size, who)
+        self._drop = check_bool(drop_remainder, "drop_remainder", who)
+        self._workers, self._processes = check_pool(num_parallel_workers, options.get("python_multiprocessing"), who)
+        function = self._function = options.get("per_batch_map")
+        if function is not None and not callable(function):
+            raise TypeError(f"For 'batch', 'per_batch_map' should be a function, but got {describe(function)}.")
+        for name in ("input_columns", "output_columns"):
+            value = options.get(name)
+            if value is not None and function is None:
+                raise ValueError(f"For 'batch', '{name}' is for 'per_batch_map', which is missing.")
+            setattr(self, f"_{name}", None if value is None else check_columns(value, name, who))
+        if function is not None and self._input_columns is not None:
+            _check_parameters(function, len(self._input_columns) + 1)
+
+    @cached_property
+    def _layout(self):
+        names = self._inputs[0]._columns()
+        inputs = self._input_columns or list(names)
+        return Layout(names, inputs, self._output_columns or inputs, "batch")
+
+    def _columns(self):
+        return self._inputs[0]._columns() if self._function is None else self._layout.names
+
+    def _count(self, endless):
+        if callable(self._batch_size):
+            return super()._count(endless)
+        n, size = self._inputs[0]._count(endless), self._batch_size
+        if n == float("inf"):
+            return n
+        return n // size if self._drop else -(-n // size)
+
+    def get_batch_size(self):
+        return -1 if callable(self._batch_size) else self._batch_size
+
+    def _rows(self, run):
+        groups = self._groups(run)
+        if self._function is None:
+            names = self._columns()
+            return (collate(rows, names, "batch", info._batch) for rows, info in groups)
+        work = _Work(self._function, self._layout, self._inputs[0]._columns(), run.key)
+        return ordered_map(work, groups, self._workers, self._processes, "batch")
+
+    def _groups(self, run):
+        """The rows of each batch, and its `BatchInfo`."""
+        rows, number = [], 0
+        size, info = self._next_size(number, run)
+        for row in self._inputs[0]._rows(run.child()):
+            rows.append(row)
+            if len(rows) == size:
+                yield rows, info
+                rows, number = [], number + 1
+                size, info = self._next_size(number, run)
+        if rows and not self._drop:
+            yield rows, info
+
+    def _next_size(self, number, run):
+        info = BatchInfo(number, run.epoch)
+        if not callable(self._batch_size):
+            return self._batch_size, info
+        try:
+            return check_batch_size(self._batch_size(info), "batch"), info
+        except Exception as error:
+            name = operation_name(self._batch_size)
+            raise RuntimeError(f"batch: batch {number}, batch_size {name}: {type(error).__name__}: {error}") from error
+
+
+class _Work:
+    """per_batch_map on one batch; it goes to the workers."""
+
+    def __init__(self, function, layout, names, key):
+        self.function, self.layout, self.names, self.key = function, layout, names, key
+
+    def __call__(self, group):
+        rows, info = group
+        columns = list(zip(*rows))
+        with row_draws((*self.key, info._batch)):
+            try:
+                results = self.function(*(list(columns[i]) for i in self.layout.inputs), info)
+                if isinstance(results, list) and len(self.layout.outputs) == 1:
+                    results = (results,)
+                if not isinstance(results, tuple):
+                    raise TypeError(f"it should return a tuple with one entry for each column, but returned {describe(results)}")
+                made = [_column(result) for result in results]
+                kept = [None if i in self.layout.inputs else stack(column, self.names[i]) for i, column in enumerate(columns)]
+                return self.layout.place(kept, made)
+            except Exception as error:
+                name = operation_name(self.function)
+                raise RuntimeError(
+                    f"batch: batch {info._batch}, per_batch_map {name}: {type(error).__name__}: {error}"
+                ) from error
+
+
+def _column(values):
+    """One column of a batch from what per_batch_map returned for it: an array, or a list with a value for each row."""
+    if isinstance(values, np.ndarray):
+        return as_value(values)
+    # A numpy scalar counts as the Python number that it stands for, as in MindSpore: float32 becomes float64.
+    return stack([as_value(v.item() if isinstance(v, np.floating) else v) for v in values], "of per_batch_map")
+
+
+def stack(values, name: str):
+    """One array of the values of several rows.
+
+    Raises:
+        TypeError, ValueError: their types or shapes differ.
+    """
+    first = values[0]
+    if isinstance(first, dict):
+        raise TypeError(f"column {name!r} holds dicts, which can't be put together; map them to arrays first")
+    for value in values:
+        if value.shape != first.shape:
+            raise ValueError(f"column {name!r} has rows of shape {first.shape} and {value.shape}; padded_batch pads them")
+        if value.dtype != first.dtype and not same_type(value.dtype, first.dtype):
+            raise TypeError(f"column {name!r} has rows of type {first.dtype} and {value.dtype}")
+    return as_value(np.array(values)) if is_text(first) else np.array(values)
+
+
+def collate(rows, names, who: str, number: int) -> tuple:
+    """One row out of several."""
+    try:
+        return tuple(stack(values, name) for values, name in zip(zip(*rows), names))
+    except (TypeError, ValueError) as error:
+        raise RuntimeError(f"{who}: batch {number}: {error}.") from error
+
+
+def _check_parameters(function, count):
+    try:
+        parameters = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        parameters.bind(*range(count))
+    except TypeError as error:
+        raise ValueError(
+            f"For 'batch', 'per_batch_map' is called with {count} arguments, one for each of 'input_columns' and the BatchInfo, but "
+            f"{operation_name(function)} doesn't take them: {error}."
+        ) from error

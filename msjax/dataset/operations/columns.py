@@ -1,0 +1,114 @@
+"""project, rename and filter: which columns and which rows are kept."""
+
+from functools import cached_property
+
+import numpy as np
+
+from msjax.dataset.checks import check_columns, check_workers
+from msjax.dataset.dataset import Dataset
+from msjax.dataset.operations.shared import operation_name, positions_of, row_error
+from msjax.dataset.parallel import ordered_map
+from msjax.dataset.run import row_draws
+from msjax.dataset.values import as_value
+from msjax.errors import describe
+
+
+class _OneToOne(Dataset):
+    """An operation whose rows are its input's, one by one."""
+
+    def _count(self, endless):
+        return self._inputs[0]._count(endless)
+
+    def _subset(self, indices):
+        child = self._inputs[0]._subset(indices)
+        if child is None:
+            return None
+        copy = object.__new__(type(self))
+        copy.__dict__.update({**self.__dict__, "_inputs": (child,), "_size": None})
+        return copy
+
+
+class ProjectDataset(_OneToOne):
+    """What `Dataset.project` gives."""
+
+    def __init__(self, dataset, columns):
+        self._inputs, self._names = (dataset,), check_columns(columns, "columns", "project")
+
+    def _columns(self):
+        positions_of(self._inputs[0]._columns(), self._names, "project")
+        return self._names
+
+    def _rows(self, run):
+        positions = positions_of(self._inputs[0]._columns(), self._names, "project")
+        return (tuple(row[i] for i in positions) for row in self._inputs[0]._rows(run.child()))
+
+
+class RenameDataset(_OneToOne):
+    """What `Dataset.rename` gives."""
+
+    def __init__(self, dataset, input_columns, output_columns):
+        self._inputs = (dataset,)
+        self._old = check_columns(input_columns, "input_columns", "rename")
+        self._new = check_columns(output_columns, "output_columns", "rename")
+        if len(self._old) != len(self._new):
+            raise ValueError(
+                f"For 'rename', 'output_columns' should be as many as 'input_columns' ({len(self._old)}), but got {self._new}."
+            )
+
+    def _columns(self):
+        names = list(self._inputs[0]._columns())
+        for position, name in zip(positions_of(names, self._old, "rename"), self._new):
+            names[position] = name
+        if len(set(names)) != len(names):
+            raise RuntimeError(f"rename: there would be two columns of the same name among {names}.")
+        return names
+
+    def _rows(self, run):
+        self._columns()
+        return self._inputs[0]._rows(run.child())
+
+
+class FilterDataset(Dataset):
+    """What `Dataset.filter` gives."""
+
+    def __init__(self, dataset, predicate, input_columns=None, num_parallel_workers=None):
+        if not callable(predicate):
+            raise TypeError(f"For 'filter', 'predicate' should be a function, but got {describe(predicate)}.")
+        self._inputs, self._predicate = (dataset,), predicate
+        self._names = None if input_columns is None else check_columns(input_columns, "input_columns", "filter")
+        self._workers = check_workers(num_parallel_workers, "filter")
+
+    @cached_property
+    def _positions(self):
+        names = self._inputs[0]._columns()
+        return positions_of(names, self._names or names, "filter")
+
+    def _columns(self):
+        self._positions  # noqa: B018 - complains about columns that are not there
+        return self._inputs[0]._columns()
+
+    def _rows(self, run):
+        work = _Predicate(self._predicate, self._positions, run.key)
+        kept = ordered_map(work, enumerate(self._inputs[0]._rows(run.child())), self._workers, False, "filter")
+        return (row for keep, row in kept if keep)
+
+
+class _Predicate:
+    """Whether a row is kept, and the row; it goes to the workers."""
+
+    def __init__(self, predicate, positions, key):
+        self.predicate, self.positions, self.key = predicate, positions, key
+
+    def __call__(self, numbered):
+        number, row = numbered
+        with row_draws((*self.key, number)):
+            try:
+                answer = self.predicate(*(row[i] for i in self.positions))
+                if answer is None:
+                    return False, row
+                answer = np.asarray(as_value(answer))
+                if answer.size != 1:
+                    raise TypeError(f"it should return a bool, but returned {describe(answer)}")
+                return bool(answer.reshape(())), row
+            except Exception as error:
+                raise row_error("filter", number, error, f", predicate {operation_name(self.predicate)}") from error

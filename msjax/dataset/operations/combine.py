@@ -1,0 +1,128 @@
+"""zip, concat and flat_map: several datasets as one."""
+
+from msjax.dataset.dataset import Dataset
+from msjax.dataset.operations.shared import operation_name, row_error
+from msjax.dataset.run import Run, draw_seed
+from msjax.dataset.samplers import Sampler, indices_of
+from msjax.dataset.values import same_type, shape_and_type, to_numpy
+from msjax.errors import describe
+
+
+class ZipDataset(Dataset):
+    """What `zip` and `Dataset.zip` give."""
+
+    def __init__(self, datasets):
+        if not isinstance(datasets, tuple):
+            raise TypeError(f"For 'zip', 'datasets' should be a tuple of datasets, but got {describe(datasets)}.")
+        if len(datasets) < 2:
+            raise ValueError(f"For 'zip', there should be at least two datasets, but got {len(datasets)}.")
+        for dataset in datasets:
+            if not isinstance(dataset, Dataset):
+                raise TypeError(f"For 'zip', 'datasets' should hold datasets, but got {describe(dataset)}.")
+        self._inputs = datasets
+
+    def _columns(self):
+        names = [name for dataset in self._inputs for name in dataset._columns()]
+        if len(set(names)) != len(names):
+            raise RuntimeError(f"zip: there would be two columns of the same name among {names}; rename one.")
+        return names
+
+    def _count(self, endless):
+        return min(dataset._count(endless) for dataset in self._inputs)
+
+    def _rows(self, run):
+        streams = [dataset._rows(run.child(i)) for i, dataset in enumerate(self._inputs)]
+        for rows in zip(*streams):
+            yield tuple(value for row in rows for value in row)
+
+
+class ConcatDataset(Dataset):
+    """What `concat` and ``+`` give."""
+
+    def __init__(self, datasets):
+        for dataset in datasets:
+            if not isinstance(dataset, Dataset):
+                raise TypeError(f"For 'concat', 'datasets' should be a dataset or a list of them, but got {describe(dataset)}.")
+        self._inputs = tuple(datasets)
+        self._sampler = None
+
+    def use_sampler(self, sampler):
+        """Let a sampler choose among the rows of all, such as a `DistributedSampler`; they come in the order of the datasets.
+
+        Example:
+            >>> from msjax import dataset as ds
+            >>> data = ds.NumpySlicesDataset([1, 2], ["v"], shuffle=False) + ds.NumpySlicesDataset([3], ["v"])
+            >>> data.use_sampler(ds.DistributedSampler(2, 0, shuffle=False))
+            >>> [int(row["v"]) for row in data.create_dict_iterator()]
+            [1, 3]
+        """
+        if not isinstance(sampler, Sampler):
+            raise TypeError(f"For 'use_sampler', 'sampler' should be a Sampler, but got {describe(sampler)}.")
+        self._sampler, self._size = sampler, None
+
+    def _columns(self):
+        names = self._inputs[0]._columns()
+        for dataset in self._inputs[1:]:
+            if dataset._columns() != names:
+                raise RuntimeError(
+                    f"concat: the datasets should have the same columns, but got {names} and {dataset._columns()}."
+                )
+        return names
+
+    def _count(self, endless):
+        n = sum(dataset._count(endless) for dataset in self._inputs)
+        return n if self._sampler is None else min(n, -(-n // getattr(self._sampler, "num_shards", 1)))
+
+    def _rows(self, run):
+        names = self._columns()
+        wanted = None
+        if self._sampler is not None:
+            total = int(sum(dataset._count(1) for dataset in self._inputs))
+            wanted = set(indices_of(self._sampler, total, run, None).tolist())
+        number, first = 0, None
+        for i, dataset in enumerate(self._inputs):
+            for at, row in enumerate(dataset._rows(run.child(i))):
+                if at == 0:
+                    kinds = [shape_and_type(value) for value in row]
+                    first = first or kinds
+                    _check_alike(first, kinds, names, i)
+                if wanted is None or number in wanted:
+                    yield row
+                number += 1
+
+
+def _check_alike(first, other, names, i):
+    for name, (shape, dtype), (other_shape, other_dtype) in zip(names, first, other):
+        if not same_type(dtype, other_dtype) or len(shape) != len(other_shape):
+            raise RuntimeError(
+                f"concat: column {name!r} should have the same type and rank in all datasets, but has {dtype} of shape {shape} in the "
+                f"first and {other_dtype} of shape {other_shape} in dataset {i}."
+            )
+
+
+class FlatMapDataset(Dataset):
+    """What `Dataset.flat_map` gives."""
+
+    def __init__(self, dataset, function):
+        if not callable(function):
+            raise TypeError(f"For 'flat_map', 'func' should be a function, but got {describe(function)}.")
+        self._inputs, self._function = (dataset,), function
+
+    def _columns(self):
+        for dataset in self._datasets(self._inputs[0]._rows(Run.start(draw_seed(), 0))):
+            return dataset._columns()
+        return []
+
+    def _rows(self, run):
+        for i, dataset in enumerate(self._datasets(self._inputs[0]._rows(run.child()))):
+            yield from dataset._rows(run.child(i + 1))
+
+    def _datasets(self, rows):
+        for number, row in enumerate(rows):
+            try:
+                dataset = self._function([to_numpy(value) for value in row])
+            except Exception as error:
+                raise row_error("flat_map", number, error, f", function {operation_name(self._function)}") from error
+            if not isinstance(dataset, Dataset):
+                raise TypeError(f"For 'flat_map', 'func' should return a dataset, but returned {describe(dataset)}.")
+            yield dataset

@@ -1,0 +1,162 @@
+"""shuffle, repeat, take, skip and split: which rows come, and when."""
+
+import itertools
+
+import numpy as np
+
+from msjax.checks import check_int, is_int
+from msjax.dataset.checks import LARGEST
+from msjax.dataset.dataset import Dataset
+from msjax.dataset.run import Run
+from msjax.errors import describe
+
+
+class ShuffleDataset(Dataset):
+    """What `Dataset.shuffle` gives: each row is drawn from a buffer of the next ones."""
+
+    def __init__(self, dataset, buffer_size):
+        self._inputs = (dataset,)
+        self._buffer_size = check_int(buffer_size, "buffer_size", "shuffle", low=2, high=LARGEST)
+
+    def _count(self, endless):
+        return self._inputs[0]._count(endless)
+
+    def _rows(self, run):
+        rng = run.rng()
+        rows = self._inputs[0]._rows(run.child())
+        buffer = list(itertools.islice(rows, self._buffer_size))
+        for row in rows:
+            at = int(rng.integers(len(buffer)))
+            chosen, buffer[at] = buffer[at], row
+            yield chosen
+        for at in rng.permutation(len(buffer)):
+            yield buffer[at]
+
+
+class RepeatDataset(Dataset):
+    """What `Dataset.repeat` gives."""
+
+    def __init__(self, dataset, count=None):
+        self._inputs = (dataset,)
+        self._times = -1 if count is None else _count_or_all(count, "repeat")
+
+    def get_repeat_count(self):
+        return self._times
+
+    def _count(self, endless):
+        n = self._inputs[0]._count(endless)
+        return n * (endless if self._times < 0 else self._times) if n else 0
+
+    def _rows(self, run):
+        for number in itertools.count() if self._times < 0 else range(self._times):
+            empty = True
+            for row in self._inputs[0]._rows(run.child(number)):
+                empty = False
+                yield row
+            if empty:
+                return
+
+
+class TakeDataset(Dataset):
+    """What `Dataset.take` gives."""
+
+    def __init__(self, dataset, count=-1):
+        self._inputs = (dataset,)
+        self._limit = _count_or_all(count, "take")
+
+    def _count(self, endless):
+        n = self._inputs[0]._count(endless)
+        return n if self._limit < 0 else min(n, self._limit)
+
+    def _rows(self, run):
+        return itertools.islice(self._inputs[0]._rows(run.child()), None if self._limit < 0 else self._limit)
+
+
+class SkipDataset(Dataset):
+    """What `Dataset.skip` gives."""
+
+    def __init__(self, dataset, count):
+        self._inputs = (dataset,)
+        self._left_out = check_int(count, "count", "skip", low=0, high=LARGEST)
+
+    def _count(self, endless):
+        return max(0, self._inputs[0]._count(endless) - self._left_out)
+
+    def _rows(self, run):
+        return itertools.islice(self._inputs[0]._rows(run.child()), self._left_out, None)
+
+
+class PartDataset(Dataset):
+    """One of the parts that `Dataset.split` gives of a dataset that is read in one go.
+
+    Args:
+        dataset (Dataset): what is split. It is read in the same order each time, so that parts have no row in common.
+        indices (numpy.ndarray): the numbers of the rows of this part, in their order.
+        run (Run): the reading that the split was made for.
+    """
+
+    def __init__(self, dataset, indices, run: Run):
+        self._inputs = (dataset,)
+        self._indices, self._run = indices, run
+
+    def _count(self, endless):
+        return len(self._indices)
+
+    def _rows(self, run):
+        rows = self._inputs[0]._rows(self._run)
+        indices = self._indices
+        if (np.diff(indices) == 1).all():
+            yield from itertools.islice(rows, int(indices[0]), int(indices[-1]) + 1)
+            return
+        wanted = set(indices.tolist())
+        kept = {number: row for number, row in enumerate(rows) if number in wanted}
+        for number in indices.tolist():
+            yield kept[number]
+
+
+def split(dataset, sizes, randomize, seed: int) -> tuple:
+    """See `Dataset.split`."""
+    total = len(dataset)
+    counts = _part_sizes(sizes, total)
+    order = np.random.default_rng((seed, total)).permutation(total) if randomize else np.arange(total)
+    ends = np.cumsum(counts)
+    run = Run.start(seed, 0)
+    parts = [order[end - count : end] for end, count in zip(ends, counts)]
+    return tuple(dataset._subset(part) or PartDataset(dataset, part, run) for part in parts)
+
+
+def _part_sizes(sizes, total):
+    if not isinstance(sizes, list):
+        raise TypeError(f"For 'split', 'sizes' should be a list, but got {describe(sizes)}.")
+    if not sizes:
+        raise ValueError("For 'split', 'sizes' should not be empty.")
+    if all(map(is_int, sizes)):
+        if min(sizes) < 1:
+            raise ValueError(f"For 'split', 'sizes' should hold positive ints, but got {sizes}.")
+        if sum(sizes) != total:
+            raise RuntimeError(
+                f"split: the sizes {sizes} should add up to {total}, the number of rows, but their sum is {sum(sizes)}."
+            )
+        return sizes
+    if not all(isinstance(size, float) for size in sizes):
+        raise ValueError(f"For 'split', 'sizes' should hold only ints or only floats, but got {describe(sizes)}.")
+    if not all(0 < size <= 1 for size in sizes) or abs(sum(sizes) - 1) > 1e-9:
+        raise ValueError(f"For 'split', the fractions should be in (0, 1] and add up to 1, but got {sizes}.")
+    counts = [int(np.floor(size * total + 0.5)) for size in sizes]
+    if 0 in counts:
+        raise RuntimeError(f"split: the fractions {sizes} of {total} rows leave a part without any.")
+    # What rounding left over goes to the first parts, one row each; what it took too many is taken from them.
+    left = total - sum(counts)
+    for at in itertools.cycle(range(len(counts))):
+        if not left:
+            return counts
+        step = 1 if left > 0 else -1
+        if counts[at] + step > 0:
+            counts[at], left = counts[at] + step, left - step
+
+
+def _count_or_all(count, who):
+    check_int(count, "count", who, low=-1, high=LARGEST)
+    if count == 0:
+        raise ValueError(f"For '{who}', 'count' should be positive, or -1 for all, but got 0.")
+    return count

@@ -1,0 +1,186 @@
+"""padded_batch and bucket_batch_by_length: batches of rows whose sizes differ."""
+
+import itertools
+
+import numpy as np
+
+from msjax.checks import check_bool, check_type, is_int
+from msjax.dataset.checks import check_columns, check_list, check_workers
+from msjax.dataset.dataset import Dataset
+from msjax.dataset.operations.batch import check_batch_size, collate
+from msjax.dataset.operations.shared import operation_name, positions_of, row_error
+from msjax.dataset.values import as_value, is_text
+from msjax.errors import describe
+
+
+class PaddedBatchDataset(Dataset):
+    """What `Dataset.padded_batch` gives."""
+
+    def __init__(self, dataset, batch_size, drop_remainder=False, num_parallel_workers=None, pad_info=None):
+        who = "padded_batch"
+        self._inputs = (dataset,)
+        self._batch_size = batch_size if callable(batch_size) else check_batch_size(batch_size, who)
+        self._drop = check_bool(drop_remainder, "drop_remainder", who)
+        check_workers(num_parallel_workers, who)
+        self._pad_info = check_pad_info(pad_info, who)
+
+    def _count(self, endless):
+        n = self._inputs[0]._count(endless)
+        return n if n == float("inf") else n // self._batch_size if self._drop else -(-n // self._batch_size)
+
+    def get_batch_size(self):
+        return self._batch_size
+
+    def _rows(self, run):
+        names = self._columns()
+        pads = _by_column(self._pad_info, names, "padded_batch")
+        rows, number = [], 0
+        for row in self._inputs[0]._rows(run.child()):
+            rows.append(row)
+            if len(rows) == self._batch_size:
+                yield padded(rows, names, pads, "padded_batch", number)
+                rows, number = [], number + 1
+        if rows and not self._drop:
+            yield padded(rows, names, pads, "padded_batch", number)
+
+
+class BucketBatchByLengthDataset(Dataset):
+    """What `Dataset.bucket_batch_by_length` gives."""
+
+    def __init__(
+        self, dataset, column_names, bucket_boundaries, bucket_batch_sizes, element_length_function=None, pad_info=None,
+        pad_to_bucket_boundary=False, drop_remainder=False,
+    ):  # fmt: skip
+        who = "bucket_batch_by_length"
+        self._inputs = (dataset,)
+        self._names = check_columns(column_names, "column_names", who)
+        bounds = check_list(bucket_boundaries, "bucket_boundaries", who)
+        sizes = check_list(bucket_batch_sizes, "bucket_batch_sizes", who)
+        for name, values in (("bucket_boundaries", bounds), ("bucket_batch_sizes", sizes)):
+            if not all(map(is_int, values)):
+                raise TypeError(f"For '{who}', '{name}' should hold ints, but got {describe(values)}.")
+            if min(values) < 1:
+                raise ValueError(f"For '{who}', '{name}' should hold positive ints, but got {describe(values)}.")
+        if any(a >= b for a, b in itertools.pairwise(bounds)):
+            raise ValueError(f"For '{who}', 'bucket_boundaries' should rise, but got {bounds}.")
+        if len(sizes) != len(bounds) + 1:
+            raise ValueError(
+                f"For '{who}', there should be one size more than boundaries ({len(bounds)}), but got {len(sizes)} sizes."
+            )
+        if element_length_function is None and len(self._names) != 1:
+            raise ValueError(f"For '{who}', 'element_length_function' is needed where there are several 'column_names'.")
+        if element_length_function is not None and not callable(element_length_function):
+            raise TypeError(
+                f"For '{who}', 'element_length_function' should be a function, but got {describe(element_length_function)}."
+            )
+        self._bounds, self._sizes, self._length = bounds, sizes, element_length_function
+        self._pad_info = check_pad_info(pad_info, who)
+        self._to_boundary = check_bool(pad_to_bucket_boundary, "pad_to_bucket_boundary", who)
+        self._drop = check_bool(drop_remainder, "drop_remainder", who)
+
+    def _rows(self, run):
+        who, names = "bucket_batch_by_length", self._columns()
+        positions = positions_of(names, self._names, who)
+        pads = _by_column(self._pad_info, names, who)
+        buckets = [[] for _ in self._sizes]
+        batches = 0
+        for number, row in enumerate(self._inputs[0]._rows(run.child())):
+            which = int(np.searchsorted(self._bounds, self._length_of([row[i] for i in positions], number), side="right"))
+            if self._to_boundary and which == len(self._bounds):
+                raise RuntimeError(
+                    f"{who}: row {number} is as long as the last boundary, {self._bounds[-1]}, or longer, so there is none to pad it to."
+                )
+            bucket = buckets[which]
+            bucket.append(row)
+            if len(bucket) == self._sizes[which]:
+                yield padded(bucket, names, pads, who, batches, self._longest(which))
+                buckets[which], batches = [], batches + 1
+        for which, bucket in enumerate(buckets):
+            if bucket and not self._drop:
+                yield padded(bucket, names, pads, who, batches, self._longest(which))
+                batches += 1
+
+    def _longest(self, which):
+        return self._bounds[which] - 1 if self._to_boundary else None
+
+    def _length_of(self, values, number):
+        try:
+            return int(values[0].shape[0] if self._length is None else np.asarray(self._length(*values)).reshape(()))
+        except Exception as error:
+            name = "" if self._length is None else f", element_length_function {operation_name(self._length)}"
+            raise row_error("bucket_batch_by_length", number, error, f"{name}, columns {self._names}") from error
+
+
+def check_pad_info(pad_info, who: str):
+    """The value, if it is None or a dict of (shape or None, value)."""
+    if pad_info is None:
+        return None
+    check_type(pad_info, dict, "pad_info", who)
+    for name, entry in pad_info.items():
+        if not isinstance(name, str) or not isinstance(entry, tuple):
+            raise TypeError(
+                f"For '{who}', 'pad_info' should be {{column: (shape or None, value)}}, but got {describe(name)}: {describe(entry)}."
+            )
+        if len(entry) != 2:
+            raise ValueError(f"For '{who}', 'pad_info' of {name!r} should be (shape or None, value), but got {describe(entry)}.")
+        shape = entry[0]
+        if shape is not None and not (isinstance(shape, (list, tuple)) and all(s is None or is_int(s) for s in shape)):
+            raise TypeError(
+                f"For '{who}', the shape in 'pad_info' of {name!r} should be a list of int or None, but got {describe(shape)}."
+            )
+    return pad_info
+
+
+def _by_column(pad_info, names, who):
+    """For each column None, for no padding, or (shape or None, value)."""
+    if pad_info is None:
+        return [None] * len(names)
+    positions_of(names, list(pad_info), who)
+    return [pad_info.get(name) if pad_info else (None, None) for name in names]
+
+
+def padded(rows, names, pads, who: str, number: int, longest=None) -> tuple:
+    """One row out of several that are padded to the same shape.
+
+    Args:
+        rows, names: the rows, and their columns.
+        pads: of each column (shape or None, value), or None for no padding.
+        longest (int, optional): what None in a shape stands for. Default: the largest size there is.
+    """
+    columns = [list(column) for column in zip(*rows)]
+    for at, entry in enumerate(pads):
+        if entry is None:
+            continue
+        try:
+            columns[at] = _pad_all(columns[at], *entry, longest)
+        except (TypeError, ValueError) as error:
+            raise RuntimeError(f"{who}: batch {number}, column {names[at]!r}: {error}") from error
+    return collate(list(zip(*columns)), names, who, number)
+
+
+def _pad_all(values, shape, value, longest):
+    rank = values[0].ndim
+    if any(v.ndim != rank for v in values):
+        raise ValueError("its rows have different numbers of axes, so they can't be padded.")
+    if shape is None:
+        shape, longest = [None] * rank, None
+    if len(shape) != rank:
+        raise ValueError(f"'pad_info' has the shape {list(shape)}, but its rows have {rank} axes.")
+    sizes = [max(v.shape[axis] for v in values) for axis in range(rank)]
+    full = [(size if longest is None else longest) if wanted is None else wanted for wanted, size in zip(shape, sizes)]
+    return [pad_to(v, full, value) for v in values]
+
+
+def pad_to(array, shape, value=None):
+    """The array in another shape of as many axes: filled up with the value at the end of each axis, or cut."""
+    text = is_text(array)
+    if value is None:
+        value = ("" if array.dtype.kind == "U" else b"") if text else 0
+    value = np.asarray(as_value(value))
+    if text != is_text(value):
+        raise TypeError(f"the value {value.tolist()!r} doesn't fit the type {array.dtype}.")
+    dtype = np.result_type(array.dtype, value.dtype) if text else array.dtype
+    result = np.full(shape, value.astype(dtype), dtype)
+    kept = tuple(slice(0, min(a, b)) for a, b in zip(array.shape, shape))
+    result[kept] = array[kept]
+    return result

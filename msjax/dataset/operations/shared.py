@@ -1,0 +1,64 @@
+"""What operations on datasets share: picking columns, placing results, errors that name the row."""
+
+from msjax.errors import callable_name
+
+
+def positions_of(names: list, columns: list, who: str) -> list:
+    """The positions of columns among the names; RuntimeError for one that is not there."""
+    for column in columns:
+        if column not in names:
+            raise RuntimeError(f"{who}: there is no column {column!r}; the columns are {names}.")
+    return [names.index(column) for column in columns]
+
+
+def operation_name(operation) -> str:
+    """An operation as messages name it: a transform's class, or a function with its file and line."""
+    return type(operation).__name__ if getattr(operation, "is_transform", False) else callable_name(operation)
+
+
+def row_error(who: str, row: int, error: Exception, what: str = "") -> RuntimeError:
+    """The error of a row: which operation, which row, and the error of the user's function in its text."""
+    told = f"{type(error).__name__}: {error}" if what or not isinstance(error, RuntimeError) else str(error)
+    return RuntimeError(f"{who}: row {row}{what}: {told}")
+
+
+class Layout:
+    """Where the results of a function on some columns stand in a row.
+
+    As many results as inputs take the places of the inputs; otherwise they come first, then the columns that are left.
+
+    Args:
+        names (list): the columns of the input.
+        inputs (list): those that the function gets.
+        outputs (list): the names of its results.
+        who (str): the operation, for errors.
+    """
+
+    def __init__(self, names, inputs, outputs, who):
+        self.inputs = positions_of(names, inputs, who)
+        self.outputs, self.who = outputs, who
+        rest = [i for i in range(len(names)) if i not in self.inputs]
+        self.in_place = len(inputs) == len(outputs)
+        if self.in_place:
+            self.names = list(names)
+            for position, name in zip(self.inputs, outputs):
+                self.names[position] = name
+        else:
+            self.names, self.rest = outputs + [names[i] for i in rest], rest
+        if len(set(self.names)) != len(self.names):
+            raise RuntimeError(f"{who}: there would be two columns of the same name among {self.names}.")
+
+    def pick(self, row) -> list:
+        """What the function gets."""
+        return [row[i] for i in self.inputs]
+
+    def place(self, row, results) -> tuple:
+        """The row with the results; TypeError where their number is not that of the names."""
+        if len(results) != len(self.outputs):
+            raise TypeError(f"{len(results)} value(s) came for the {len(self.outputs)} output column(s) {self.outputs}")
+        if self.in_place:
+            placed = list(row)
+            for position, result in zip(self.inputs, results):
+                placed[position] = result
+            return tuple(placed)
+        return (*results, *(row[i] for i in self.rest))

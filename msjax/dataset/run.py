@@ -1,0 +1,81 @@
+"""One reading of a pipeline: which epoch it is, and where each operation gets its random numbers from."""
+
+import threading
+
+import numpy as np
+
+from msjax.dataset import config
+
+
+class Run:
+    """One reading of (a part of) a pipeline.
+
+    A run is known by a key: the seed, the epoch, and the way from the end of the pipeline to one dataset. Each dataset draws
+    from a generator of this key, so that a seed gives the same rows in every run, whatever the workers do.
+    """
+
+    __slots__ = ("epoch", "key")
+
+    def __init__(self, key: tuple, epoch: int):
+        self.key, self.epoch = key, epoch
+
+    @classmethod
+    def start(cls, seed: int, epoch: int) -> "Run":
+        """The run of a whole pipeline."""
+        return cls((seed, epoch), epoch)
+
+    def child(self, number: int = 0) -> "Run":
+        """The run of an input, or of one of several passes over it."""
+        return Run((*self.key, number), self.epoch)
+
+    def rng(self) -> np.random.Generator:
+        """A generator for this dataset in this run."""
+        return np.random.default_rng(self.key)
+
+    def shared_rng(self) -> np.random.Generator:
+        """A generator that shards in other processes have, too, even when no seed was set."""
+        return np.random.default_rng((config.get_seed(), *self.key[1:]))
+
+
+def draw_seed() -> int:
+    """The seed of a new iterator: the one that was set, or else one that differs from run to run."""
+    seed = config.get_seed()
+    return int(np.random.SeedSequence().generate_state(1)[0]) if seed == config.DEFAULT_SEED else seed
+
+
+class _Draws(threading.local):
+    key = None
+    rng = None
+
+
+_DRAWS = _Draws()
+_UNSEEDED = np.random.default_rng()
+
+
+class row_draws:
+    """Within it, random transforms draw from a generator of this row, which is made when one asks for it."""
+
+    __slots__ = ("before", "key")
+
+    def __init__(self, key: tuple):
+        self.key = key
+
+    def __enter__(self):
+        self.before = _DRAWS.key, _DRAWS.rng
+        _DRAWS.key, _DRAWS.rng = self.key, None
+
+    def __exit__(self, *error):
+        _DRAWS.key, _DRAWS.rng = self.before
+
+
+def row_rng() -> np.random.Generator:
+    """The generator of the row that is being worked on.
+
+    Outside of a pipeline a seed that was set gives the same numbers at each call, as in MindSpore; without one they differ.
+    """
+    if _DRAWS.rng is None:
+        if _DRAWS.key is None:
+            seed = config.get_seed()
+            return _UNSEEDED if seed == config.DEFAULT_SEED else np.random.default_rng(seed)
+        _DRAWS.rng = np.random.default_rng(_DRAWS.key)
+    return _DRAWS.rng

@@ -1,0 +1,381 @@
+"""Samplers: which rows of a source that is read by index come, and in which order."""
+
+import itertools
+import types
+
+import numpy as np
+
+from msjax.checks import check_bool, check_int, is_int, is_number
+from msjax.dataset.checks import LARGEST, check_list
+from msjax.dataset.run import Run
+from msjax.errors import describe
+
+__all__ = [
+    "BuiltinSampler", "DistributedSampler", "IterSampler", "PKSampler", "RandomSampler", "Sampler", "SequentialSampler",
+    "SubsetRandomSampler", "SubsetSampler", "WeightedRandomSampler",
+]  # fmt: skip
+
+
+class Sampler:
+    """The base of samplers of one's own: ``__iter__`` gives the indices of one epoch.
+
+    Args:
+        num_samples (int, optional): at most so many indices are taken.
+
+    Attributes:
+        dataset_size (int): the number of rows of the source, set before ``__iter__`` is called.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> class Evens(ds.Sampler):
+        ...     def __iter__(self):
+        ...         return iter(range(0, self.dataset_size, 2))
+        >>> [int(row["v"]) for row in ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=Evens()).create_dict_iterator()]
+        [5, 7]
+    """
+
+    def __init__(self, num_samples=None):
+        self.dataset_size = 0
+        self.child_sampler = None
+        self.num_samples = _check_num_samples(num_samples, type(self).__name__)
+
+    def __iter__(self):
+        raise NotImplementedError(f"{type(self).__name__} should define __iter__, which gives the indices of one epoch.")
+
+    def add_child(self, sampler: "Sampler"):
+        """Let another sampler choose rows first; this one then chooses among them."""
+        self.child_sampler = sampler
+
+    def get_child(self):
+        """The sampler that chooses first; None for none."""
+        return self.child_sampler
+
+    def get_num_samples(self):
+        """At most how many rows come; None for all."""
+        return self.num_samples
+
+    def reset(self):
+        """Called before each epoch; to be defined by samplers that keep a state."""
+
+    def _positions(self, size, run, labels):
+        self.dataset_size = size
+        return np.fromiter(itertools.islice(iter(self), self.num_samples or None), np.int64)
+
+
+class BuiltinSampler(Sampler):
+    """The base of the samplers that msjax offers.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> isinstance(ds.SequentialSampler(), ds.BuiltinSampler)
+        True
+    """
+
+    def _cut(self, positions):
+        return positions[: self.num_samples] if self.num_samples else positions
+
+
+class SequentialSampler(BuiltinSampler):
+    """Rows one after the other.
+
+    Args:
+        start_index (int, optional): the first row. Default: 0.
+        num_samples (int, optional): at most how many rows. Default: all.
+
+    Raises:
+        RuntimeError: there is no such row (when reading).
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=ds.SequentialSampler(1, 2))
+        >>> [int(row["v"]) for row in data.create_dict_iterator()]
+        [6, 7]
+    """
+
+    def __init__(self, start_index=None, num_samples=None):
+        super().__init__(num_samples)
+        self.start_index = 0 if start_index is None else check_int(start_index, "start_index", "SequentialSampler", low=0)
+
+    def _positions(self, size, run, labels):
+        if self.start_index > size:
+            raise RuntimeError(
+                f"SequentialSampler: 'start_index' should be at most {size}, the number of rows, but got {self.start_index}."
+            )
+        return self._cut(np.arange(self.start_index, size))
+
+
+class RandomSampler(BuiltinSampler):
+    """Rows by chance.
+
+    Args:
+        replacement (bool): whether a row may come more than once. Default: False.
+        num_samples (int, optional): at most how many rows. Default: all; never more than there are.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=ds.RandomSampler())
+        >>> sorted(int(row["v"]) for row in data.create_dict_iterator())
+        [5, 6, 7]
+    """
+
+    def __init__(self, replacement=False, num_samples=None):
+        super().__init__(num_samples)
+        self.replacement = check_bool(replacement, "replacement", "RandomSampler")
+
+    def _positions(self, size, run, labels):
+        rng = run.rng()
+        return self._cut(rng.integers(size, size=size) if self.replacement and size else rng.permutation(size))
+
+
+class SubsetSampler(BuiltinSampler):
+    """The rows of given indices, in that order.
+
+    Args:
+        indices (int or list of int): the indices.
+        num_samples (int, optional): at most how many. Default: all.
+
+    Raises:
+        RuntimeError: there is no such row (when reading).
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=ds.SubsetSampler([2, 0]))
+        >>> [int(row["v"]) for row in data.create_dict_iterator()]
+        [7, 5]
+    """
+
+    def __init__(self, indices, num_samples=None):
+        super().__init__(num_samples)
+        who = type(self).__name__
+        listed = [indices] if is_int(indices) else indices
+        try:
+            listed = [] if isinstance(indices, str) else list(listed)
+        except TypeError:
+            listed = []
+        if not listed or not all(is_int(i) or isinstance(i, np.integer) for i in listed):
+            raise TypeError(
+                f"For '{who}', 'indices' should be an int or a list of int that is not empty, but got {describe(indices)}."
+            )
+        self.indices = [int(i) for i in listed]
+
+    def get_num_samples(self):
+        """How many rows come."""
+        return min(self.num_samples or len(self.indices), len(self.indices))
+
+    def _positions(self, size, run, labels):
+        return self._cut(np.array(self.indices, np.int64))
+
+
+class SubsetRandomSampler(SubsetSampler):
+    """The rows of given indices, in an order by chance.
+
+    Args:
+        indices (int or list of int): the indices.
+        num_samples (int, optional): at most how many. Default: all.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=ds.SubsetRandomSampler([2, 0]))
+        >>> sorted(int(row["v"]) for row in data.create_dict_iterator())
+        [5, 7]
+    """
+
+    def _positions(self, size, run, labels):
+        return self._cut(run.rng().permutation(np.array(self.indices, np.int64)))
+
+
+class WeightedRandomSampler(BuiltinSampler):
+    """Rows by chance, those with larger weights more often.
+
+    Args:
+        weights (list of float): a weight for each row, not negative.
+        num_samples (int, optional): how many rows. Default: all; never more than there are.
+        replacement (bool): whether a row may come more than once. Default: True.
+
+    Raises:
+        RuntimeError: negative weights, only zeros, none, or more than there are rows (when reading).
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=ds.WeightedRandomSampler([0, 1, 0], 2))
+        >>> [int(row["v"]) for row in data.create_dict_iterator()]
+        [6, 6]
+    """
+
+    def __init__(self, weights, num_samples=None, replacement=True):
+        super().__init__(num_samples)
+        who = "WeightedRandomSampler"
+        weights = weights.tolist() if isinstance(weights, np.ndarray) else weights
+        for weight in check_list(weights, "weights", who, empty=True):
+            if not is_number(weight) and not isinstance(weight, np.number):
+                raise TypeError(f"For '{who}', 'weights' should be a list of numbers, but got {describe(weight)} in it.")
+        self.weights = [float(w) for w in weights]
+        self.replacement = check_bool(replacement, "replacement", who)
+
+    def _positions(self, size, run, labels):
+        weights = np.array(self.weights)
+        count = min(self.num_samples or size, size)
+        if not len(weights) or len(weights) > size or not (weights >= 0).all() or not weights.sum() > 0:
+            raise RuntimeError(
+                f"WeightedRandomSampler: 'weights' should hold 1 to {size} numbers, one for each row, none negative and not all "
+                f"zero, but got {describe(self.weights)}."
+            )
+        if not self.replacement and count > np.count_nonzero(weights):
+            raise RuntimeError(
+                f"WeightedRandomSampler: {count} rows can't be drawn without replacement, as {np.count_nonzero(weights)} weights are "
+                "not zero."
+            )
+        return run.rng().choice(len(weights), count, self.replacement, weights / weights.sum())
+
+
+class DistributedSampler(BuiltinSampler):
+    """Every ``num_shards``-th row. All shards have equally many: where rows are missing at the end, the first ones come again.
+
+    Args:
+        num_shards (int): how many shards there are.
+        shard_id (int): which one this is, from 0.
+        shuffle (bool): shuffle the rows before; each shard draws the same order. Default: True.
+        num_samples (int, optional): at most how many rows. Default: all.
+        offset (int): the shard that gets the first row; then no rows come twice and shards may differ in size. Default: -1, for
+            none.
+
+    Raises:
+        RuntimeError: there is no such shard (when reading).
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=ds.DistributedSampler(2, 1, shuffle=False))
+        >>> [int(row["v"]) for row in data.create_dict_iterator()]
+        [6, 5]
+    """
+
+    def __init__(self, num_shards, shard_id, shuffle=True, num_samples=None, offset=-1):
+        super().__init__(num_samples)
+        who = "DistributedSampler"
+        self.num_shards, self.shard_id = check_int(num_shards, "num_shards", who), check_int(shard_id, "shard_id", who)
+        self.shuffle = check_bool(shuffle, "shuffle", who)
+        self.offset = check_int(offset, "offset", who)
+
+    def _positions(self, size, run, labels):
+        shards, shard = self.num_shards, self.shard_id
+        if not 0 <= shard < shards or self.offset >= shards:
+            raise RuntimeError(
+                f"DistributedSampler: 'shard_id' and 'offset' should be less than 'num_shards' and 'shard_id' not negative, but got "
+                f"num_shards={shards}, shard_id={shard}, offset={self.offset}."
+            )
+        order = run.shared_rng().permutation(size) if self.shuffle else np.arange(size)
+        if self.offset >= 0:
+            return self._cut(order[(shard - self.offset) % shards :: shards])
+        each = -(-size // shards)
+        return self._cut(order[(shard + shards * np.arange(each)) % size] if size else order)
+
+
+class PKSampler(BuiltinSampler):
+    """K rows of each of P classes.
+
+    Args:
+        num_val (int): K, how many rows of each class; a class with fewer gives some of them again.
+        num_class (None): P is always the number of all classes.
+        shuffle (bool): take the classes in an order by chance, and rows of each by chance. Default: False.
+        class_column (str): the column of the class. Default: "label".
+        num_samples (int, optional): at most how many rows. Default: all.
+
+    Raises:
+        RuntimeError: the source has no classes (when reading).
+        NotImplementedError: `num_class` is given.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> ds.PKSampler(2).num_val
+        2
+    """
+
+    def __init__(self, num_val, num_class=None, shuffle=False, class_column="label", num_samples=None):
+        super().__init__(num_samples)
+        if num_class is not None:
+            raise NotImplementedError("For 'PKSampler', 'num_class' should be None: rows of all classes are taken.")
+        self.num_val = check_int(num_val, "num_val", "PKSampler", low=1, high=LARGEST)
+        self.shuffle = check_bool(shuffle, "shuffle", "PKSampler")
+        self.class_column = class_column
+
+    def _positions(self, size, run, labels):
+        labels = labels(self.class_column)
+        rng = run.rng() if self.shuffle else None
+        classes = np.unique(labels)
+        chosen = []
+        for label in classes if rng is None else rng.permutation(classes):
+            members = np.flatnonzero(labels == label)
+            members = members if rng is None else rng.permutation(members)
+            chosen.append(np.resize(members, self.num_val))
+        return self._cut(np.concatenate(chosen) if chosen else np.zeros(0, np.int64))
+
+
+class IterSampler(Sampler):
+    """A sampler out of any object whose ``__iter__`` gives indices.
+
+    Args:
+        sampler: the object, which can be gone through many times.
+        num_samples (int, optional): at most how many indices are taken.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"], sampler=ds.IterSampler(range(2)))
+        >>> [int(row["v"]) for row in data.create_dict_iterator()]
+        [5, 6]
+    """
+
+    def __init__(self, sampler, num_samples=None):
+        super().__init__(num_samples)
+        self.sampler = sampler
+
+    def __iter__(self):
+        if isinstance(self.sampler, types.GeneratorType):
+            raise RuntimeError(
+                "The sampler is a generator, which can be gone through only once; give a list, or an object with __iter__."
+            )
+        return iter(self.sampler)
+
+
+def as_sampler(value, who: str) -> Sampler:
+    """A sampler from a sampler, a list of indices, or an object with ``__iter__``."""
+    if isinstance(value, Sampler):
+        return value
+    if isinstance(value, list):
+        return SubsetSampler(value)
+    if hasattr(value, "__iter__") and not isinstance(value, str):
+        return IterSampler(value)
+    raise TypeError(
+        f"For '{who}', 'sampler' should be a Sampler, a list of int or an object with __iter__, but got {describe(value)}."
+    )
+
+
+def indices_of(sampler: Sampler, size: int, run: Run, labels) -> np.ndarray:
+    """The indices of the rows of one epoch.
+
+    Args:
+        sampler (Sampler): what chooses.
+        size (int): the number of rows of the source.
+        run (Run): the reading.
+        labels: {a function of a column's name: the class of each row}, for `PKSampler`.
+
+    Raises:
+        RuntimeError: the sampler fails, or asks for a row that is not there.
+    """
+    chosen = np.arange(size)
+    if sampler.child_sampler is not None:
+        chosen = indices_of(sampler.child_sampler, size, run.child(), labels)
+    sampler.reset()
+    try:
+        positions = sampler._positions(len(chosen), run, labels)
+    except RuntimeError:
+        raise
+    except Exception as error:
+        raise RuntimeError(f"{type(sampler).__name__} failed: {type(error).__name__}: {error}") from error
+    wrong = positions[(positions < 0) | (positions >= len(chosen))]
+    if len(wrong):
+        raise RuntimeError(f"{type(sampler).__name__} asks for row {wrong[0]}, but there are {len(chosen)} rows.")
+    return chosen[positions]
+
+
+def _check_num_samples(value, who):
+    return value if value is None else check_int(value, "num_samples", who, low=0, high=2**63 - 1)

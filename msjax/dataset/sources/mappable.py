@@ -1,0 +1,144 @@
+"""The base of sources whose rows can be read by index."""
+
+import numpy as np
+
+from msjax.checks import check_bool, check_int
+from msjax.dataset.checks import LARGEST, check_pool
+from msjax.dataset.dataset import Dataset
+from msjax.dataset.parallel import ordered_map
+from msjax.dataset.samplers import (
+    BuiltinSampler,
+    DistributedSampler,
+    RandomSampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    SubsetSampler,
+    as_sampler,
+    indices_of,
+)
+
+
+class MappableDataset(Dataset):
+    """A source whose rows can be read by index, in the order that a sampler gives.
+
+    A source defines `_length`, the number of rows, and `_row`, a tuple of values by index.
+
+    Args:
+        num_samples (int, optional): at most how many rows. Default: all.
+        shuffle (bool, optional): mix the rows. Default: True.
+        sampler (Sampler, list of int or object with ``__iter__``, optional): which rows come; then the others are left out.
+        num_shards, shard_id (int, optional): the rows of one of several shards; see `DistributedSampler`.
+        num_parallel_workers (int, optional): how many workers read rows. Default: the setting's.
+        python_multiprocessing (bool): processes instead of threads.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+        RuntimeError: arguments that exclude each other; of sources that are no files, ValueError.
+    """
+
+    # The error of arguments that exclude each other.
+    _conflict: type = RuntimeError
+
+    def __init__(self, num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers, python_multiprocessing=False):
+        who = type(self).__name__
+        self._workers, self._processes = check_pool(num_parallel_workers, python_multiprocessing, who)
+        self._sampler = choose_sampler(who, num_samples, shuffle, sampler, num_shards, shard_id, self._conflict)
+
+    def _length(self) -> int:
+        raise NotImplementedError
+
+    def _row(self, index: int) -> tuple:
+        raise NotImplementedError
+
+    def _labels(self, column):
+        raise RuntimeError(f"{type(self).__name__} has no classes, so PKSampler can't choose among them.")
+
+    def _indices(self, run):
+        return indices_of(self._sampler, self._length(), run, self._labels)
+
+    def _count(self, endless):
+        return len(self._indices(_SIZING))
+
+    def _rows(self, run):
+        indices = self._indices(run)
+        return ordered_map(self._row, map(int, indices), self._workers, self._processes, type(self).__name__)
+
+    def _subset(self, indices):
+        sampler = self._sampler
+        if type(sampler) not in (RandomSampler, SequentialSampler, SubsetSampler, SubsetRandomSampler) or sampler.child_sampler:
+            return None
+        shuffled = isinstance(sampler, (RandomSampler, SubsetRandomSampler))
+        if isinstance(sampler, SubsetSampler):
+            indices = np.array(sampler.indices)[indices]
+        elif isinstance(sampler, SequentialSampler):
+            indices = indices + sampler.start_index
+        elif sampler.num_samples or sampler.replacement:
+            return None
+        kind = SubsetRandomSampler if shuffled else SubsetSampler
+        copy = object.__new__(type(self))
+        copy.__dict__.update({**self.__dict__, "_sampler": kind([int(i) for i in indices]), "_size": None})
+        return copy
+
+    def use_sampler(self, new_sampler):
+        """Let another sampler choose the rows; what was chosen before is forgotten.
+
+        Example:
+            >>> from msjax import dataset as ds
+            >>> data = ds.NumpySlicesDataset([5, 6, 7], ["v"])
+            >>> data.use_sampler(ds.SequentialSampler(1))
+            >>> [int(v) for v, in data]
+            [6, 7]
+        """
+        self._sampler, self._size = as_sampler(new_sampler, "use_sampler"), None
+
+    def add_sampler(self, new_sampler):
+        """Let another sampler choose among the rows that were chosen before."""
+        sampler = as_sampler(new_sampler, "add_sampler")
+        sampler.add_child(self._sampler)
+        self._sampler, self._size = sampler, None
+
+
+class _Sizing:
+    """The run for counting: what a sampler draws doesn't matter then."""
+
+    @staticmethod
+    def rng():
+        return np.random.default_rng(0)
+
+    shared_rng = rng
+
+    def child(self):
+        return self
+
+
+_SIZING = _Sizing()
+
+
+def choose_sampler(who, num_samples, shuffle, sampler, num_shards, shard_id, conflict):
+    """The sampler that a source's arguments ask for; see `MappableDataset`."""
+    if num_samples is not None:
+        check_int(num_samples, "num_samples", who, low=0, high=2**63 - 1)
+    if shuffle is not None:
+        check_bool(shuffle, "shuffle", who)
+    check_shards(who, num_shards, shard_id, conflict)
+    if sampler is None:
+        if num_shards is not None:
+            return DistributedSampler(num_shards, shard_id, True if shuffle is None else shuffle, num_samples)
+        return SequentialSampler(None, num_samples) if shuffle is False else RandomSampler(False, num_samples)
+    if shuffle is not None or num_shards is not None:
+        raise conflict(f"For '{who}', 'sampler' excludes 'shuffle', 'num_shards' and 'shard_id'.")
+    sampler = as_sampler(sampler, who)
+    if num_samples is not None:
+        if isinstance(sampler, BuiltinSampler):
+            raise ValueError(f"For '{who}', 'sampler' excludes 'num_samples'; give it to the sampler.")
+        sampler.num_samples = num_samples
+    return sampler
+
+
+def check_shards(who, num_shards, shard_id, conflict):
+    """Raise unless there are both or neither, and the shard is one of them."""
+    if (num_shards is None) != (shard_id is None):
+        raise conflict(f"For '{who}', 'num_shards' and 'shard_id' should both be given, but got {num_shards} and {shard_id}.")
+    if num_shards is not None:
+        check_int(num_shards, "num_shards", who, low=1, high=LARGEST)
+        check_int(shard_id, "shard_id", who, low=0, high=num_shards - 1)

@@ -1,0 +1,86 @@
+"""NumpySlicesDataset: rows from arrays and lists that are in memory."""
+
+import numpy as np
+
+from msjax.common.tensor import Tensor
+from msjax.dataset.checks import check_columns
+from msjax.dataset.sources.mappable import MappableDataset
+from msjax.dataset.values import as_value, owned
+from msjax.errors import describe
+
+
+class NumpySlicesDataset(MappableDataset):
+    """Rows that are slices of arrays, lists, tuples or dicts along their first axis.
+
+    Args:
+        data: an array or list, for one column; a tuple of them, for several; or a dict of them by column.
+        column_names (str or list of str, optional): default: the dict's keys, otherwise ``column_0``, ``column_1`` and so on.
+        num_samples (int, optional): at most how many rows. Default: all.
+        num_parallel_workers (int, optional): kept for MindSpore's programs, without effect.
+        shuffle (bool, optional): mix the rows. Default: True.
+        sampler (Sampler, list of int or object with ``__iter__``, optional): which rows come.
+        num_shards, shard_id (int, optional): the rows of one of several shards; see `DistributedSampler`.
+
+    Raises:
+        TypeError: no data.
+        ValueError: lengths differ, or the names are not as many as the columns.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax import dataset as ds
+        >>> data = ds.NumpySlicesDataset((np.eye(2), [3, 4]), ["x", "y"], shuffle=False)
+        >>> [(row["x"].tolist(), int(row["y"])) for row in data.create_dict_iterator(output_numpy=True)]
+        [([1.0, 0.0], 3), ([0.0, 1.0], 4)]
+    """
+
+    _conflict = ValueError
+
+    def __init__(
+        self, data, column_names=None, num_samples=None, num_parallel_workers=1, shuffle=None, sampler=None, num_shards=None,
+        shard_id=None,
+    ):  # fmt: skip
+        who = "NumpySlicesDataset"
+        if not isinstance(data, (list, tuple, dict, np.ndarray, Tensor)):
+            raise TypeError(f"For '{who}', 'data' should be a list, tuple, dict or array, but got {describe(data)}.")
+        names = None if column_names is None else check_columns(column_names, "column_names", who)
+        columns = list(data.values()) if isinstance(data, dict) else list(data) if isinstance(data, tuple) else [data]
+        own = list(data) if isinstance(data, dict) else [f"column_{i}" for i in range(len(columns))]
+        self._names = names or own
+        if not columns or len(self._names) != len(columns):
+            raise ValueError(
+                f"For '{who}', there should be a name for each of the {len(columns)} columns, but got {describe(column_names)}."
+            )
+        super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, None)
+        self._workers, self._processes = 1, False  # slicing costs less than handing it to a worker
+        self._arrays = [_column(column, name) for column, name in zip(columns, self._names)]
+        lengths = [len(array) for array in self._arrays]
+        if len(set(lengths)) > 1:
+            raise ValueError(f"For '{who}', all columns should have the same length, but got {dict(zip(self._names, lengths))}.")
+
+    def _columns(self):
+        return self._names
+
+    def _length(self):
+        return len(self._arrays[0])
+
+    def _row(self, index):
+        return tuple(owned(as_value(array[index])) for array in self._arrays)
+
+
+def _column(values, name):
+    """The values of one column: an array, or a list of values whose shapes differ."""
+    if isinstance(values, np.ndarray):
+        if not values.ndim:
+            raise TypeError(f"For 'NumpySlicesDataset', column {name!r} should have rows, but got {describe(values)}.")
+        return values
+    if isinstance(values, Tensor):
+        return values.asnumpy()
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(
+            f"For 'NumpySlicesDataset', column {name!r} should be a list, tuple or array, but got {describe(values)}."
+        )
+    try:
+        array = np.array([v.asnumpy() if isinstance(v, Tensor) else v for v in values])
+    except ValueError:
+        return list(values)
+    return list(values) if array.dtype.kind == "O" else array

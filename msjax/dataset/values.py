@@ -1,0 +1,94 @@
+"""Values of a row: numpy arrays, dicts of them, and what becomes of them when a program gets a row."""
+
+import sys
+
+import numpy as np
+
+from msjax.common.dtype import Type, as_dtype
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+
+_TEXT = ("U", "S")
+
+
+def as_value(value):
+    """A value of a row: a numpy array (0-dimensional for a scalar), or a dict of values.
+
+    Raises:
+        TypeError: no array can be made of it.
+    """
+    if type(value) is not np.ndarray:
+        if isinstance(value, dict):
+            return {key: as_value(inner) for key, inner in value.items()}
+        if isinstance(value, Tensor):
+            value = value.asnumpy()
+        try:
+            value = np.asarray(value)
+        except ValueError as error:
+            raise TypeError(f"no array can be made of {describe(value)}: {error}") from error
+    kind = value.dtype.kind
+    if kind == "O":
+        raise TypeError(
+            f"no array can be made of {describe(value.tolist())}; numbers, text, bytes, arrays, Tensors and dicts can."
+        )
+    if kind in _TEXT and value.ndim and value.size:
+        return np.array(value.tolist())  # as wide as its longest item
+    return value
+
+
+def owned(value):
+    """The value in memory of its own, so that what changes a row in place leaves the source as it is."""
+    if isinstance(value, dict):
+        return {key: owned(inner) for key, inner in value.items()}
+    return np.array(value, order="C")
+
+
+def is_text(array) -> bool:
+    """Whether an array holds text or bytes."""
+    return array.dtype.kind in _TEXT
+
+
+def same_type(a: np.dtype, b: np.dtype) -> bool:
+    """Whether two dtypes are the same; text of any width is."""
+    return a == b or (a.kind == b.kind and a.kind in _TEXT)
+
+
+def to_numpy(value):
+    """What a program gets of a value with ``output_numpy=True``: contiguous and writeable."""
+    if isinstance(value, dict):
+        return value
+    return np.require(value, requirements=("C", "W"))
+
+
+def to_tensor(value):
+    """What a program gets of a value: a Tensor; text, bytes and dicts stay as they are."""
+    if isinstance(value, dict) or is_text(value):
+        return value
+    return Tensor(value)
+
+
+def shape_and_type(value):
+    """The shape (a list) and the numpy dtype of a value; of text the dtype has no width."""
+    if isinstance(value, dict):
+        return [], np.dtype(object)
+    return list(value.shape), np.dtype(value.dtype.kind) if is_text(value) else value.dtype
+
+
+def is_pil(value) -> bool:
+    """Whether the value is an image of Pillow; Pillow is not imported for that."""
+    module = sys.modules.get("PIL.Image")
+    return module is not None and isinstance(value, module.Image)
+
+
+def numpy_dtype(value, name: str, who: str) -> np.dtype:
+    """The numpy dtype of a msjax type or a numpy one.
+
+    Raises:
+        TypeError: it names no type.
+    """
+    if isinstance(value, Type) and value.np is not None:
+        return value.np
+    try:
+        return np.dtype(str) if value in (str, np.str_) else as_dtype(value).np
+    except TypeError as error:
+        raise TypeError(f"For '{who}', '{name}' should be a data type, such as ms.float32, but got {describe(value)}.") from error
