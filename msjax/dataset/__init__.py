@@ -4,7 +4,7 @@ Nothing here needs more than numpy, except for what decodes, resizes or recolour
 (``pip install msjax[data]``).
 """
 
-from msjax.dataset import config, operations
+from msjax.dataset import config, operations, text, transforms, vision
 from msjax.dataset.callback import DSCallback
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.enums import Shuffle
@@ -23,5 +23,9 @@ from msjax.dataset.samplers import (
     SubsetSampler,
     WeightedRandomSampler,
 )
+from msjax.dataset.sources.cifar import Cifar10Dataset, Cifar100Dataset
 from msjax.dataset.sources.generator import GeneratorDataset
+from msjax.dataset.sources.image_folder import ImageFolderDataset
+from msjax.dataset.sources.mnist import FashionMnistDataset, KMnistDataset, MnistDataset
 from msjax.dataset.sources.numpy_slices import NumpySlicesDataset
+from msjax.dataset.sources.text_files import CSVDataset, TextFileDataset

@@ -92,3 +92,18 @@ def numpy_dtype(value, name: str, who: str) -> np.dtype:
         return np.dtype(str) if value in (str, np.str_) else as_dtype(value).np
     except TypeError as error:
         raise TypeError(f"For '{who}', '{name}' should be a data type, such as ms.float32, but got {describe(value)}.") from error
+
+
+def pad_to(array, shape, value=None):
+    """The array in another shape of as many axes: filled up with the value at the end of each axis, or cut."""
+    text = is_text(array)
+    if value is None:
+        value = ("" if array.dtype.kind == "U" else b"") if text else 0
+    value = np.asarray(as_value(value))
+    if text != is_text(value):
+        raise TypeError(f"the value {value.tolist()!r} doesn't fit the type {array.dtype}.")
+    dtype = np.result_type(array.dtype, value.dtype) if text else array.dtype
+    result = np.full(shape, value.astype(dtype), dtype)
+    kept = tuple(slice(0, min(a, b)) for a, b in zip(array.shape, shape))
+    result[kept] = array[kept]
+    return result

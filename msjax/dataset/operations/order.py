@@ -22,15 +22,19 @@ class ShuffleDataset(Dataset):
         return self._inputs[0]._count(endless)
 
     def _rows(self, run):
-        rng = run.rng()
-        rows = self._inputs[0]._rows(run.child())
-        buffer = list(itertools.islice(rows, self._buffer_size))
-        for row in rows:
-            at = int(rng.integers(len(buffer)))
-            chosen, buffer[at] = buffer[at], row
-            yield chosen
-        for at in rng.permutation(len(buffer)):
-            yield buffer[at]
+        return buffered_shuffle(self._inputs[0]._rows(run.child()), self._buffer_size, run.rng())
+
+
+def buffered_shuffle(rows, size, rng):
+    """The rows of an iterator, each drawn from a buffer of the next `size` ones."""
+    rows = iter(rows)
+    buffer = list(itertools.islice(rows, size))
+    for row in rows:
+        at = int(rng.integers(len(buffer)))
+        chosen, buffer[at] = buffer[at], row
+        yield chosen
+    for at in rng.permutation(len(buffer)):
+        yield buffer[at]
 
 
 class RepeatDataset(Dataset):

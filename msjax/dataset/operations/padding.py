@@ -9,7 +9,7 @@ from msjax.dataset.checks import check_columns, check_list, check_workers
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.batch import check_batch_size, collate
 from msjax.dataset.operations.shared import operation_name, positions_of, row_error
-from msjax.dataset.values import as_value, is_text
+from msjax.dataset.values import pad_to
 from msjax.errors import describe
 
 
@@ -169,18 +169,3 @@ def _pad_all(values, shape, value, longest):
     sizes = [max(v.shape[axis] for v in values) for axis in range(rank)]
     full = [(size if longest is None else longest) if wanted is None else wanted for wanted, size in zip(shape, sizes)]
     return [pad_to(v, full, value) for v in values]
-
-
-def pad_to(array, shape, value=None):
-    """The array in another shape of as many axes: filled up with the value at the end of each axis, or cut."""
-    text = is_text(array)
-    if value is None:
-        value = ("" if array.dtype.kind == "U" else b"") if text else 0
-    value = np.asarray(as_value(value))
-    if text != is_text(value):
-        raise TypeError(f"the value {value.tolist()!r} doesn't fit the type {array.dtype}.")
-    dtype = np.result_type(array.dtype, value.dtype) if text else array.dtype
-    result = np.full(shape, value.astype(dtype), dtype)
-    kept = tuple(slice(0, min(a, b)) for a, b in zip(array.shape, shape))
-    result[kept] = array[kept]
-    return result

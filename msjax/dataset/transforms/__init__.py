@@ -1,0 +1,18 @@
+"""Transforms of arrays: for `map`, or called on values."""
+
+from msjax.dataset.transforms.general import (
+    Concatenate,
+    Duplicate,
+    Fill,
+    Mask,
+    OneHot,
+    PadEnd,
+    Relational,
+    Slice,
+    TypeCast,
+    Unique,
+)
+from msjax.dataset.transforms.groups import Compose, RandomApply, RandomChoice, RandomOrder
+from msjax.lazy import class_placeholders
+
+__getattr__ = class_placeholders(__name__, "a function of numpy arrays can be given to map in its place.")

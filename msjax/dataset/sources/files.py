@@ -1,0 +1,79 @@
+"""What sources that read files share."""
+
+import os
+
+import numpy as np
+
+from msjax.dataset.sources.mappable import MappableDataset
+from msjax.dataset.values import owned
+from msjax.errors import describe
+
+
+def check_folder(folder, who: str) -> str:
+    """The path of a folder that is there.
+
+    Raises:
+        TypeError: no path.
+        ValueError: there is no such folder.
+    """
+    if not isinstance(folder, (str, os.PathLike)):
+        raise TypeError(f"For '{who}', 'dataset_dir' should be a path, but got {describe(folder)}.")
+    if not os.path.isdir(folder):
+        raise ValueError(f"For '{who}', 'dataset_dir' should be a folder, but there is none at {os.fspath(folder)!r}.")
+    return os.fspath(folder)
+
+
+def check_usage(usage, options, who: str) -> str:
+    """Which files to read: one of the options, "all" for None.
+
+    Raises:
+        TypeError, ValueError: none of them.
+    """
+    if usage is None:
+        return "all"
+    if not isinstance(usage, str):
+        raise TypeError(f"For '{who}', 'usage' should be a str, but got {describe(usage)}.")
+    if usage not in options:
+        raise ValueError(f"For '{who}', 'usage' should be one of {', '.join(map(repr, options))}, but got {usage!r}.")
+    return usage
+
+
+def refuse_cache(cache, who: str):
+    """NotImplementedError for a cache server."""
+    if cache is not None:
+        raise NotImplementedError(f"For '{who}', msjax has no cache server; leave 'cache' out.")
+
+
+class ArraysDataset(MappableDataset):
+    """A source whose files hold one array for each column; they are read when first needed.
+
+    It defines `_load`, which gives the arrays of the columns.
+    """
+
+    _names: list = []
+    _arrays = None
+
+    def _load(self) -> tuple:
+        raise NotImplementedError
+
+    def _columns(self):
+        return self._names
+
+    def _length(self):
+        if self._arrays is None:
+            try:
+                self._arrays = self._load()
+            except (OSError, ValueError) as error:
+                raise RuntimeError(
+                    f"{type(self).__name__}: the files could not be read: {type(error).__name__}: {error}"
+                ) from error
+        return len(self._arrays[0])
+
+    def _row(self, index):
+        return tuple(owned(array[index]) for array in self._arrays)
+
+    def _labels(self, column):
+        self._length()
+        if column not in self._names:
+            raise RuntimeError(f"{type(self).__name__}: PKSampler asks for column {column!r}; the columns are {self._names}.")
+        return np.asarray(self._arrays[self._names.index(column)])

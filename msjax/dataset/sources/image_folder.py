@@ -1,0 +1,121 @@
+"""ImageFolderDataset: images in folders, one for each class."""
+
+import os
+from functools import cached_property
+
+import numpy as np
+
+from msjax.checks import check_bool, is_int
+from msjax.dataset.operations.shared import row_error
+from msjax.dataset.sources.files import check_folder, refuse_cache
+from msjax.dataset.sources.mappable import MappableDataset
+from msjax.dataset.vision.image import decode_image
+from msjax.errors import describe
+
+
+class ImageFolderDataset(MappableDataset):
+    """Images in folders, one for each class.
+
+    Columns: `image`, the bytes of the file (uint8, one axis) or with ``decode=True`` the image (uint8, height x width x 3), and
+    `label`, an int32 scalar.
+
+    Args:
+        dataset_dir (str): the folder of the classes' folders.
+        num_samples (int, optional): at most how many rows. Default: all.
+        num_parallel_workers (int, optional): how many workers read files. Default: the setting's.
+        shuffle (bool, optional): mix the rows. Default: True.
+        sampler (Sampler, list of int or object with ``__iter__``, optional): which rows come.
+        extensions (list of str, optional): endings of names, such as ".png". Default: every file counts as an image.
+        class_indexing (dict, optional): {folder: label}; other folders are left out. Default: from 0, sorted by name.
+        decode (bool): decode the images. Needs Pillow. Default: False.
+        num_shards, shard_id (int, optional): the rows of one of several shards; see `DistributedSampler`.
+        cache, decrypt (None): not offered.
+
+    Raises:
+        TypeError, ValueError: a wrong argument, such as a folder that is not there.
+        RuntimeError: there are no images, or one can't be decoded (when reading).
+
+    Example:
+        >>> import os
+        >>> from PIL import Image
+        >>> from msjax import dataset as ds
+        >>> for name in ("cat", "dog"):
+        ...     os.makedirs(f"pets/{name}")
+        ...     Image.new("RGB", (4, 3), "red").save(f"pets/{name}/1.png")
+        >>> data = ds.ImageFolderDataset("pets", decode=True, shuffle=False)
+        >>> data.get_class_indexing(), [(image.shape, int(label)) for image, label in data]
+        ({'cat': 0, 'dog': 1}, [((3, 4, 3), 0), ((3, 4, 3), 1)])
+    """
+
+    def __init__(
+        self, dataset_dir, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None, extensions=None,
+        class_indexing=None, decode=False, num_shards=None, shard_id=None, cache=None, decrypt=None,
+    ):  # fmt: skip
+        who = "ImageFolderDataset"
+        refuse_cache(cache, who)
+        if decrypt is not None:
+            raise NotImplementedError(f"For '{who}', msjax decrypts no files; leave 'decrypt' out.")
+        self._folder = check_folder(dataset_dir, who)
+        if extensions is not None and not (isinstance(extensions, list) and all(isinstance(e, str) for e in extensions)):
+            raise TypeError(f"For '{who}', 'extensions' should be a list of str, but got {describe(extensions)}.")
+        self._extensions = None if extensions is None else tuple(extensions)
+        if class_indexing is not None and not (
+            isinstance(class_indexing, dict) and all(isinstance(k, str) and is_int(v) for k, v in class_indexing.items())
+        ):
+            raise TypeError(f"For '{who}', 'class_indexing' should be a dict of int by str, but got {describe(class_indexing)}.")
+        self._indexing = class_indexing
+        self._decode = check_bool(decode, "decode", who)
+        super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)
+
+    def _columns(self):
+        return ["image", "label"]
+
+    @cached_property
+    def _classes(self):
+        """{name of a folder: label}."""
+        folders = sorted(entry.name for entry in os.scandir(self._folder) if entry.is_dir())
+        if self._indexing is None:
+            return {name: label for label, name in enumerate(folders)}
+        for name in self._indexing:
+            if name not in folders:
+                raise RuntimeError(
+                    f"ImageFolderDataset: 'class_indexing' names {name!r}, but there is no such folder in {self._folder!r}."
+                )
+        return dict(self._indexing)
+
+    @cached_property
+    def _files(self):
+        """The paths and labels of the images, by folder and name."""
+        found = []
+        for name in sorted(self._classes):
+            folder = os.path.join(self._folder, name)
+            files = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+            files = [file for file in files if self._extensions is None or file.endswith(self._extensions)]
+            found += [(os.path.join(folder, file), self._classes[name]) for file in files]
+        return found
+
+    def num_classes(self):
+        return len(self._classes)
+
+    def get_class_indexing(self):
+        return dict(self._classes)
+
+    def _length(self):
+        return len(self._files)
+
+    def _rows(self, run):
+        if not self._files:
+            raise RuntimeError(f"ImageFolderDataset: there are no images in the folders in {self._folder!r}.")
+        return super()._rows(run)
+
+    def _row(self, index):
+        path, label = self._files[index]
+        try:
+            content = np.fromfile(path, np.uint8)
+            image = decode_image(content) if self._decode else content
+        except Exception as error:
+            raise row_error("ImageFolderDataset", index, error, f", file {path}") from error
+        return image, np.array(label, np.int32)
+
+    def _labels(self, column):
+        return np.array([label for _, label in self._files])

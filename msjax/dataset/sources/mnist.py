@@ -1,0 +1,105 @@
+"""MnistDataset and datasets in files of the same kind."""
+
+import os
+
+import numpy as np
+
+from msjax.dataset.sources.files import ArraysDataset, check_folder, check_usage, refuse_cache
+
+_IMAGES, _LABELS = 2051, 2049
+
+
+class MnistDataset(ArraysDataset):
+    """MNIST's images of digits, from files in IDX format: ``train-images-idx3-ubyte``, ``t10k-labels-idx1-ubyte`` and so on.
+
+    Columns: `image`, uint8 of shape (28, 28, 1), and `label`, a uint32 scalar.
+
+    Args:
+        dataset_dir (str): the folder of the files.
+        usage (str, optional): "train", "test" or "all". Default: "all", the test's rows first.
+        num_samples (int, optional): at most how many rows. Default: all.
+        num_parallel_workers (int, optional): how many workers read rows. Default: the setting's.
+        shuffle (bool, optional): mix the rows. Default: True.
+        sampler (Sampler, list of int or object with ``__iter__``, optional): which rows come.
+        num_shards, shard_id (int, optional): the rows of one of several shards; see `DistributedSampler`.
+        cache (None): not offered.
+
+    Raises:
+        TypeError, ValueError: a wrong argument, such as a folder that is not there.
+        RuntimeError: the files are missing or damaged (when reading).
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax import dataset as ds
+        >>> def write(name, head, array):
+        ...     with open(name, "wb") as f:
+        ...         _ = f.write(np.array(head, ">i4").tobytes() + array.astype(np.uint8).tobytes())
+        >>> write("train-images-idx3-ubyte", [2051, 2, 28, 28], np.zeros((2, 28, 28)))
+        >>> write("train-labels-idx1-ubyte", [2049, 2], np.array([7, 2]))
+        >>> data = ds.MnistDataset(".", "train", shuffle=False)
+        >>> [(image.shape, int(label)) for image, label in data]
+        [((28, 28, 1), 7), ((28, 28, 1), 2)]
+    """
+
+    _names = ["image", "label"]
+
+    def __init__(
+        self, dataset_dir, usage=None, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None, num_shards=None,
+        shard_id=None, cache=None,
+    ):  # fmt: skip
+        who = type(self).__name__
+        refuse_cache(cache, who)
+        self._folder = check_folder(dataset_dir, who)
+        self._usage = check_usage(usage, ("train", "test", "all"), who)
+        super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)
+
+    def _load(self):
+        wanted = {"test": ["t10k"], "train": ["train"], "all": ["t10k", "train"]}[self._usage]
+        names = [name for name in wanted if self._usage != "all" or os.path.exists(self._path(name, "images-idx3-ubyte"))]
+        if not names:
+            raise ValueError(f"there are no files such as train-images-idx3-ubyte in {self._folder!r}")
+        images = [_read(self._path(name, "images-idx3-ubyte"), _IMAGES, 3) for name in names]
+        labels = [_read(self._path(name, "labels-idx1-ubyte"), _LABELS, 1) for name in names]
+        for name, image, label in zip(names, images, labels):
+            if len(image) != len(label):
+                raise ValueError(f"the files {name}-... hold {len(image)} images, but {len(label)} labels")
+        return np.concatenate(images)[..., None], np.concatenate(labels).astype(np.uint32)
+
+    def _path(self, name, ending):
+        return os.path.join(self._folder, f"{name}-{ending}")
+
+
+class FashionMnistDataset(MnistDataset):
+    """Fashion-MNIST's images of clothes: files, columns and arguments are those of `MnistDataset`.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> issubclass(ds.FashionMnistDataset, ds.Dataset)
+        True
+    """
+
+
+class KMnistDataset(MnistDataset):
+    """Kuzushiji-MNIST's images of Japanese characters: files, columns and arguments are those of `MnistDataset`.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> issubclass(ds.KMnistDataset, ds.Dataset)
+        True
+    """
+
+
+def _read(path, magic, axes):
+    """The array of an IDX file of bytes."""
+    with open(path, "rb") as file:
+        content = file.read()
+    head = 4 + 4 * axes
+    if len(content) < head:
+        raise ValueError(f"{path} is too short for an IDX file")
+    numbers = np.frombuffer(content, ">i4", 1 + axes)
+    shape = tuple(int(n) for n in numbers[1:])
+    if numbers[0] != magic:
+        raise ValueError(f"{path} should start with the number {magic}, but starts with {numbers[0]}")
+    if len(content) != head + int(np.prod(shape)):
+        raise ValueError(f"{path} should hold {int(np.prod(shape))} bytes for the shape {shape}, but holds {len(content) - head}")
+    return np.frombuffer(content, np.uint8, offset=head).reshape(shape)

@@ -1,0 +1,243 @@
+"""TextFileDataset and CSVDataset: rows that are lines of text files."""
+
+import csv
+import glob
+import itertools
+import os
+
+import numpy as np
+
+from msjax.checks import check_int, is_int
+from msjax.dataset.checks import check_list, check_workers
+from msjax.dataset.dataset import Dataset
+from msjax.dataset.enums import Shuffle
+from msjax.dataset.operations.order import buffered_shuffle
+from msjax.dataset.sources.files import refuse_cache
+from msjax.dataset.sources.mappable import check_shards
+from msjax.errors import describe
+
+# Rows that a global shuffle draws from.
+_BUFFER = 10000
+
+
+class _LinesDataset(Dataset):
+    """A source of rows from text files.
+
+    The files are read in sorted order; with several workers as many are read at the same time, row by row in turn.
+    """
+
+    def __init__(self, dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache):
+        who = type(self).__name__
+        refuse_cache(cache, who)
+        self._files = _find(dataset_files, who)
+        self._limit = None if num_samples is None else check_int(num_samples, "num_samples", who, low=0, high=2**63 - 1) or None
+        self._together = check_workers(num_parallel_workers, who)
+        if not isinstance(shuffle, (bool, Shuffle)):
+            raise TypeError(f"For '{who}', 'shuffle' should be a bool or a member of Shuffle, but got {describe(shuffle)}.")
+        self._shuffle = Shuffle.GLOBAL if shuffle is True else shuffle
+        check_shards(who, num_shards, shard_id, ValueError)
+        self._shards, self._shard = num_shards, shard_id
+
+    def _read(self, path):
+        """A generator of the rows of a file."""
+        raise NotImplementedError
+
+    def _file_count(self, path) -> int:
+        """How many rows a file has."""
+        raise NotImplementedError
+
+    def _count(self, endless):
+        n = sum(map(self._file_count, self._files))
+        n = n if self._shards is None else -(-n // self._shards)
+        return n if self._limit is None else min(n, self._limit)
+
+    def _rows(self, run):
+        rng = run.shared_rng()
+        files = self._files
+        if self._shuffle in (Shuffle.GLOBAL, Shuffle.FILES):
+            files = [files[i] for i in rng.permutation(len(files))]
+        readers = [self._of_worker(files[i :: self._together], rng) for i in range(min(self._together, len(files)))]
+        rows = _in_turn(readers)
+        if self._shuffle == Shuffle.GLOBAL:
+            rows = buffered_shuffle(rows, _BUFFER, rng)
+        if self._shards is not None:
+            rows = self._of_shard(rows)
+        return itertools.islice(rows, self._limit)
+
+    def _of_worker(self, files, rng):
+        for path in files:
+            rows = self._read(path)
+            yield from buffered_shuffle(rows, _BUFFER, rng) if self._shuffle == Shuffle.INFILE else rows
+
+    def _of_shard(self, rows):
+        total = sum(map(self._file_count, self._files))
+        each = -(-total // self._shards)
+        wanted = {i % total for i in range(self._shard * each, (self._shard + 1) * each)} if total else set()
+        return (row for number, row in enumerate(rows) if number in wanted)
+
+
+class TextFileDataset(_LinesDataset):
+    """The lines of text files in UTF-8; empty lines are left out.
+
+    Column: `text`.
+
+    Args:
+        dataset_files (str or list of str): paths, or patterns such as ``data/*.txt``.
+        num_samples (int, optional): at most how many rows. Default: all.
+        num_parallel_workers (int, optional): how many files are read in turn. Default: the setting's.
+        shuffle (bool or Shuffle): what is shuffled. Default: `Shuffle.GLOBAL`, files and rows.
+        num_shards, shard_id (int, optional): the rows of one of several shards, which have equally many.
+        cache (None): not offered.
+
+    Raises:
+        TypeError, ValueError: a wrong argument, such as a file that is not there.
+        RuntimeError: a file can't be read (when reading).
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> with open("poem.txt", "w") as f:
+        ...     _ = f.write("one\\n\\ntwo\\n")
+        >>> [str(text) for text, in ds.TextFileDataset("poem.txt", shuffle=False)]
+        ['one', 'two']
+    """
+
+    def __init__(
+        self, dataset_files, num_samples=None, num_parallel_workers=None, shuffle=Shuffle.GLOBAL, num_shards=None, shard_id=None,
+        cache=None,
+    ):  # fmt: skip
+        super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
+
+    def _columns(self):
+        return ["text"]
+
+    def _read(self, path):
+        with open(path, encoding="utf-8", newline="\n") as file:
+            for line in file:
+                line = line.rstrip("\r\n")
+                if line:
+                    yield (np.array(line),)
+
+    def _file_count(self, path):
+        return sum(1 for _ in self._read(path))
+
+
+class CSVDataset(_LinesDataset):
+    """The lines of files of comma-separated values.
+
+    Args:
+        dataset_files (str or list of str): paths, or patterns such as ``data/*.csv``.
+        field_delim (str): what stands between fields, one character. Default: ",".
+        column_defaults (list, optional): a value for each column that tells its type: an int for int32, a float for float32, a
+            str for text. Default: all are text.
+        column_names (list of str, optional): the names of the columns. Default: the first line of each file has them.
+        num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache: as in `TextFileDataset`.
+
+    Raises:
+        TypeError, ValueError: a wrong argument, such as a file that is not there.
+        RuntimeError: a line has another number of fields, or a field is no number (when reading).
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> with open("table.csv", "w") as f:
+        ...     _ = f.write("id,score\\n1,0.5\\n2,1.5\\n")
+        >>> data = ds.CSVDataset("table.csv", column_defaults=[0, 0.0], shuffle=False)
+        >>> [(int(row["id"]), float(row["score"])) for row in data.create_dict_iterator()]
+        [(1, 0.5), (2, 1.5)]
+    """
+
+    def __init__(
+        self, dataset_files, field_delim=",", column_defaults=None, column_names=None, num_samples=None, num_parallel_workers=None,
+        shuffle=Shuffle.GLOBAL, num_shards=None, shard_id=None, cache=None,
+    ):  # fmt: skip
+        who = "CSVDataset"
+        if not isinstance(field_delim, str):
+            raise TypeError(f"For '{who}', 'field_delim' should be a str, but got {describe(field_delim)}.")
+        if len(field_delim) != 1 or field_delim in '"\r\n':
+            raise ValueError(
+                f"For '{who}', 'field_delim' should be one character, no quote and no end of line, but got {field_delim!r}."
+            )
+        if column_names is not None:
+            for name in check_list(column_names, "column_names", who):
+                if not isinstance(name, str):
+                    raise TypeError(f"For '{who}', 'column_names' should be a list of str, but got {describe(column_names)}.")
+            if len(set(column_names)) != len(column_names):
+                raise ValueError(f"For '{who}', 'column_names' should not hold a name twice, but got {column_names}.")
+        self._kinds = None
+        if column_defaults is not None:
+            for value in check_list(column_defaults, "column_defaults", who):
+                if not (is_int(value) or isinstance(value, (float, str))):
+                    raise TypeError(f"For '{who}', 'column_defaults' should hold int, float and str, but got {describe(value)}.")
+            self._kinds = [np.int32 if is_int(v) else np.float32 if isinstance(v, float) else str for v in column_defaults]
+        self._delimiter, self._given = field_delim, column_names
+        super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
+
+    def _columns(self):
+        if self._given is not None:
+            return self._given
+        with open(self._files[0], encoding="utf-8", newline="") as file:
+            names = next(csv.reader(file, delimiter=self._delimiter), [])
+        if not names or len(set(names)) != len(names):
+            raise RuntimeError(
+                f"CSVDataset: the first line of {self._files[0]} should name the columns, each once, but has {names}."
+            )
+        return names
+
+    def _lines(self, path):
+        with open(path, encoding="utf-8", newline="") as file:
+            reader = csv.reader(file, delimiter=self._delimiter)
+            if self._given is None:
+                next(reader, None)
+            for fields in reader:
+                if fields:
+                    yield reader.line_num, fields
+
+    def _file_count(self, path):
+        return sum(1 for _ in self._lines(path))
+
+    def _read(self, path):
+        names = self._columns()
+        kinds = self._kinds or [str] * len(names)
+        for line, fields in self._lines(path):
+            if len(fields) != len(names) or len(kinds) != len(names):
+                raise RuntimeError(
+                    f"CSVDataset: {path}, line {line} has {len(fields)} fields, but there are {len(names)} columns and {len(kinds)} types."
+                )
+            yield tuple(
+                _number(field, kind, f"{path}, line {line}, column {name!r}") for field, kind, name in zip(fields, kinds, names)
+            )
+
+
+def _number(field, kind, where):
+    if kind is str:
+        return np.array(field)
+    try:
+        return np.array(int(field) if kind is np.int32 else float(field), kind)
+    except (ValueError, OverflowError) as error:
+        raise RuntimeError(f"CSVDataset: {where}: {field!r} is no {kind.__name__}.") from error
+
+
+def _in_turn(readers):
+    """A row of each reader in turn, until all are at their end."""
+    while readers:
+        left = []
+        for reader in readers:
+            for row in itertools.islice(reader, 1):
+                yield row
+                left.append(reader)
+        readers = left
+
+
+def _find(files, who):
+    """The sorted paths of files that are given as paths or patterns."""
+    given = [files] if isinstance(files, (str, os.PathLike)) else files
+    if not isinstance(given, list) or not all(isinstance(path, (str, os.PathLike)) for path in given):
+        raise TypeError(f"For '{who}', 'dataset_files' should be a str or a list of str, but got {describe(files)}.")
+    found = []
+    for path in map(os.fspath, given):
+        paths = [path] if os.path.isfile(path) else [match for match in glob.glob(path) if os.path.isfile(match)]
+        if not paths:
+            raise ValueError(f"For '{who}', 'dataset_files' should name files, but there is none at {path!r}.")
+        found += paths
+    if not found:
+        raise ValueError(f"For '{who}', 'dataset_files' should not be empty.")
+    return sorted(found)

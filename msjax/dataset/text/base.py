@@ -1,0 +1,51 @@
+"""The base of transforms of text."""
+
+import numpy as np
+
+from msjax.dataset.transforms.base import Transform
+from msjax.dataset.values import as_value
+from msjax.errors import describe
+
+
+class TextTransform(Transform):
+    """The base of transforms of text, which define `_apply` of an array of text.
+
+    Raises:
+        TypeError: something else than text.
+        RuntimeError: the text can't be transformed.
+    """
+
+    def __call__(self, *values):
+        arrays = [as_value(value) for value in values]
+        for array in arrays:
+            if isinstance(array, dict) or array.dtype.kind != "U":
+                raise TypeError(f"{type(self).__name__}: the input should be text, but got {describe(array)}.")
+        return super().__call__(*arrays)
+
+    def _one(self, array) -> str:
+        """The text of a scalar; RuntimeError for several."""
+        if array.ndim:
+            raise RuntimeError(f"{type(self).__name__}: the input should be one text, but got {describe(array)}.")
+        return str(array)
+
+
+class Tokenizer(TextTransform):
+    """The base of what splits a text; they define `_spans`, a list of (start, end) of the tokens.
+
+    Args:
+        with_offsets (bool): also give where the tokens start and end, in bytes of UTF-8, for three columns. Default: False.
+    """
+
+    with_offsets = False
+
+    def _apply(self, array):
+        text = self._one(array)
+        spans = self._spans(text) or [(0, 0)]
+        tokens = np.array([text[start:end] for start, end in spans])
+        if not self.with_offsets:
+            return tokens
+        starts, ends = ([len(text[:at].encode()) for at in ats] for ats in zip(*spans))
+        return tokens, np.array(starts, np.uint32), np.array(ends, np.uint32)
+
+    def _spans(self, text):
+        raise NotImplementedError

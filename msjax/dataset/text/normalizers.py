@@ -1,0 +1,273 @@
+"""Transforms that change text or lists of tokens."""
+
+import enum
+import re
+import unicodedata
+
+import numpy as np
+
+from msjax.checks import check_bool, check_int, check_str, is_int
+from msjax.dataset.checks import check_list
+from msjax.dataset.text.base import TextTransform
+from msjax.dataset.transforms.base import Transform
+from msjax.errors import describe
+
+
+class NormalizeForm(enum.IntEnum):
+    """The forms of Unicode: NONE, NFC, NFKC, NFD, NFKD.
+
+    Example:
+        >>> from msjax.dataset.text import NormalizeForm
+        >>> NormalizeForm.NFD.normalize("\u00e9") == "e\u0301"
+        True
+    """
+
+    NONE = 0
+    NFC = 1
+    NFKC = 2
+    NFD = 3
+    NFKD = 4
+
+    def normalize(self, text: str) -> str:
+        """A text in this form."""
+        return text if self is NormalizeForm.NONE else unicodedata.normalize(self.name, text)
+
+
+def strip_accents(text: str) -> str:
+    """A text without accents."""
+    return "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
+
+
+class _EachText(TextTransform):
+    """A change of each text, which `_change` defines."""
+
+    def _apply(self, array):
+        changed = [self._change(text) for text in array.ravel().tolist()]
+        return np.array(changed, None if changed else "U").reshape(array.shape)
+
+    def _change(self, text):
+        raise NotImplementedError
+
+
+class CaseFold(_EachText):
+    """Small letters.
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.CaseFold()("Deep").item()
+        'deep'
+    """
+
+    def _change(self, text):
+        return text.casefold()
+
+
+class NormalizeUTF8(_EachText):
+    """A form of Unicode.
+
+    Args:
+        normalize_form (NormalizeForm): which one. Default: `NormalizeForm.NFKC`.
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.NormalizeUTF8()("\uff21").item()
+        'A'
+    """
+
+    def __init__(self, normalize_form=NormalizeForm.NFKC):
+        if not isinstance(normalize_form, NormalizeForm):
+            raise TypeError(
+                f"For 'NormalizeUTF8', 'normalize_form' should be a NormalizeForm, but got {describe(normalize_form)}."
+            )
+        self.normalize_form = normalize_form
+
+    def _change(self, text):
+        return self.normalize_form.normalize(text)
+
+
+class RegexReplace(_EachText):
+    """Replace what matches a regular expression.
+
+    Args:
+        pattern (str): the expression.
+        replace (str): what stands in its place.
+        replace_all (bool): everywhere; otherwise only the first. Default: True.
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.RegexReplace("e+", "i")("deep tree").item()
+        'dip tri'
+    """
+
+    def __init__(self, pattern, replace, replace_all=True):
+        who = "RegexReplace"
+        self.pattern, self.replace = check_str(pattern, "pattern", who), check_str(replace, "replace", who)
+        self.replace_all = check_bool(replace_all, "replace_all", who)
+        self._compiled = re.compile(pattern)
+
+    def _change(self, text):
+        return self._compiled.sub(self.replace, text, 0 if self.replace_all else 1)
+
+
+class Ngram(TextTransform):
+    """Sequences of neighbouring tokens, as texts.
+
+    Args:
+        n (int or list of int): how many tokens; several lengths come one after the other.
+        left_pad, right_pad (tuple): (token, how many) that are put before and after. Default: ("", 0).
+        separator (str): what stands between tokens. Default: " ".
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.Ngram(2)(["a", "b", "c"]).tolist()
+        ['a b', 'b c']
+    """
+
+    def __init__(self, n, left_pad=("", 0), right_pad=("", 0), separator=" "):
+        lengths = [n] if is_int(n) else check_list(n, "n", "Ngram")
+        self.n = [check_int(length, "n", "Ngram", low=1) for length in lengths]
+        for name, pad in (("left_pad", left_pad), ("right_pad", right_pad)):
+            if not (isinstance(pad, tuple) and len(pad) == 2 and isinstance(pad[0], str) and is_int(pad[1])):
+                raise TypeError(f"For 'Ngram', '{name}' should be (str, int), but got {describe(pad)}.")
+            check_int(pad[1], name, "Ngram", low=0)
+        self.left_pad, self.right_pad = left_pad, right_pad
+        self.separator = check_str(separator, "separator", "Ngram")
+
+    def _apply(self, array):
+        if array.ndim != 1:
+            raise RuntimeError(f"Ngram: the input should be a vector of tokens, but got {describe(array)}.")
+        grams = []
+        for n in self.n:
+            # A sequence never consists of padding only.
+            left, right = min(self.left_pad[1], n - 1), min(self.right_pad[1], n - 1)
+            tokens = [self.left_pad[0]] * left + array.tolist() + [self.right_pad[0]] * right
+            grams += [self.separator.join(tokens[i : i + n]) for i in range(len(tokens) - n + 1)] or [""]
+        return np.array(grams)
+
+
+class SlidingWindow(Transform):
+    """Windows over the tokens, or numbers, of a vector.
+
+    Args:
+        width (int): how many each window has.
+        axis (int): 0.
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.SlidingWindow(2)([1, 2, 3]).tolist()
+        [[1, 2], [2, 3]]
+    """
+
+    def __init__(self, width, axis=0):
+        self.width = check_int(width, "width", "SlidingWindow", low=1)
+        self.axis = check_int(axis, "axis", "SlidingWindow")
+
+    def _apply(self, array):
+        if array.ndim != 1 or self.axis not in (0, -1):
+            raise RuntimeError(
+                f"SlidingWindow: the input should be a vector and 'axis' 0, but got {describe(array)} and {self.axis}."
+            )
+        if len(array) < self.width:
+            return np.empty((0, self.width), array.dtype)
+        return np.lib.stride_tricks.sliding_window_view(array, self.width).copy()
+
+
+class TruncateSequencePair(Transform):
+    """Two vectors cut at their ends, the longer one first, until both together have a length.
+
+    Args:
+        max_length (int): the length.
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.TruncateSequencePair(4)([1, 2, 3], [4, 5])
+        (array([1, 2]), array([4, 5]))
+    """
+
+    def __init__(self, max_length):
+        self.max_length = check_int(max_length, "max_length", "TruncateSequencePair", low=0)
+
+    def _apply(self, *arrays):
+        if len(arrays) != 2 or any(array.ndim != 1 for array in arrays):
+            raise RuntimeError("TruncateSequencePair: it takes two vectors, but got " + ", ".join(map(describe, arrays)) + ".")
+        first, second = (len(array) for array in arrays)
+        while first + second > self.max_length:
+            if first > second:
+                first -= 1
+            else:
+                second -= 1
+        return arrays[0][:first], arrays[1][:second]
+
+
+class Truncate(TextTransform):
+    """A vector of tokens cut at its end.
+
+    Args:
+        max_seq_len (int): how many tokens stay at most.
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.Truncate(2)(["a", "b", "c"]).tolist()
+        ['a', 'b']
+    """
+
+    def __init__(self, max_seq_len):
+        self.max_seq_len = check_int(max_seq_len, "max_seq_len", "Truncate", low=0)
+
+    def _apply(self, array):
+        if array.ndim not in (1, 2):
+            raise RuntimeError(f"Truncate: the input should be tokens, or rows of them, but got {describe(array)}.")
+        return array[..., : self.max_seq_len]
+
+
+class AddToken(TextTransform):
+    """A token before or after others.
+
+    Args:
+        token (str): the token.
+        begin (bool): before; otherwise after. Default: True.
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.AddToken("<s>")(["a", "b"]).tolist()
+        ['<s>', 'a', 'b']
+    """
+
+    def __init__(self, token, begin=True):
+        self.token, self.begin = check_str(token, "token", "AddToken"), check_bool(begin, "begin", "AddToken")
+
+    def _apply(self, array):
+        if array.ndim not in (1, 2):
+            raise RuntimeError(f"AddToken: the input should be tokens, or rows of them, but got {describe(array)}.")
+        added = np.full((*array.shape[:-1], 1), self.token)
+        return np.concatenate([added, array] if self.begin else [array, added], -1)
+
+
+def to_str(array, encoding="utf8"):
+    """Text out of bytes.
+
+    Args:
+        array (array or list): bytes.
+        encoding (str): how they are encoded. Default: "utf8".
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.to_str([b"ab"]).tolist()
+        ['ab']
+    """
+    return np.char.decode(np.asarray(array), encoding)
+
+
+def to_bytes(array, encoding="utf8"):
+    """Bytes out of text.
+
+    Args:
+        array (array or list): text.
+        encoding (str): how to encode it. Default: "utf8".
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.to_bytes(["ab"]).tolist()
+        [b'ab']
+    """
+    return np.char.encode(np.asarray(array), encoding)

@@ -1,0 +1,302 @@
+"""Transforms that split text into tokens."""
+
+import re
+import unicodedata
+
+import numpy as np
+
+from msjax.checks import check_bool, check_int, check_str
+from msjax.common.dtype import int32
+from msjax.dataset.text.base import TextTransform, Tokenizer
+from msjax.dataset.text.normalizers import NormalizeForm, strip_accents
+from msjax.dataset.text.vocab import Vocab
+from msjax.dataset.values import numpy_dtype
+from msjax.errors import describe
+
+
+class WhitespaceTokenizer(Tokenizer):
+    """Split a text at spaces, tabs and ends of lines.
+
+    Args:
+        with_offsets (bool): also give where the tokens start and end, in bytes of UTF-8, for three columns. Default: False.
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.WhitespaceTokenizer()("Be happy").tolist()
+        ['Be', 'happy']
+    """
+
+    def __init__(self, with_offsets=False):
+        self.with_offsets = check_bool(with_offsets, "with_offsets", "WhitespaceTokenizer")
+
+    def _spans(self, text):
+        return [match.span() for match in re.finditer(r"\S+", text)]
+
+
+class UnicodeCharTokenizer(Tokenizer):
+    """Split a text into its characters.
+
+    Args:
+        with_offsets (bool): as in `WhitespaceTokenizer`. Default: False.
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.UnicodeCharTokenizer()("a b").tolist()
+        ['a', ' ', 'b']
+    """
+
+    def __init__(self, with_offsets=False):
+        self.with_offsets = check_bool(with_offsets, "with_offsets", "UnicodeCharTokenizer")
+
+    def _spans(self, text):
+        return [(i, i + 1) for i in range(len(text))]
+
+
+class UnicodeScriptTokenizer(Tokenizer):
+    """Split a text where the script changes, as from Latin letters to Chinese ones or to punctuation.
+
+    Args:
+        keep_whitespace (bool): spaces are tokens. Default: False.
+        with_offsets (bool): as in `WhitespaceTokenizer`. Default: False.
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.UnicodeScriptTokenizer()("deep\u6df1\u5ea6.").tolist()
+        ['deep', '\u6df1\u5ea6', '.']
+    """
+
+    def __init__(self, keep_whitespace=False, with_offsets=False):
+        self.keep_whitespace = check_bool(keep_whitespace, "keep_whitespace", "UnicodeScriptTokenizer")
+        self.with_offsets = check_bool(with_offsets, "with_offsets", "UnicodeScriptTokenizer")
+
+    def _spans(self, text):
+        spans, start = [], 0
+        for end in range(1, len(text) + 1):
+            if end == len(text) or _script(text[end]) != _script(text[start]):
+                if self.keep_whitespace or not text[start].isspace():
+                    spans.append((start, end))
+                start = end
+        return spans
+
+
+def _script(character):
+    """A word for the script of a character: the first one of its name for letters, otherwise its kind."""
+    if character.isspace():
+        return "space"
+    if not character.isalpha():
+        return "common"
+    return unicodedata.name(character, "unknown").split(" ")[0].split("-")[0]
+
+
+class RegexTokenizer(Tokenizer):
+    """Split a text at what matches a regular expression.
+
+    Args:
+        delim_pattern (str): where to split.
+        keep_delim_pattern (str): what matches and also this is a token itself. Default: "", none is.
+        with_offsets (bool): as in `WhitespaceTokenizer`. Default: False.
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.RegexTokenizer("[,;]", ";")("a,b;c").tolist()
+        ['a', 'b', ';', 'c']
+    """
+
+    def __init__(self, delim_pattern, keep_delim_pattern="", with_offsets=False):
+        who = "RegexTokenizer"
+        self.delim_pattern = check_str(delim_pattern, "delim_pattern", who)
+        self.keep_delim_pattern = check_str(keep_delim_pattern, "keep_delim_pattern", who)
+        self.with_offsets = check_bool(with_offsets, "with_offsets", who)
+        self._delim, self._keep = re.compile(delim_pattern), re.compile(keep_delim_pattern)
+
+    def _spans(self, text):
+        spans, start = [], 0
+        for match in self._delim.finditer(text):
+            if match.start() > start:
+                spans.append((start, match.start()))
+            if self.keep_delim_pattern and match.group() and self._keep.fullmatch(match.group()):
+                spans.append(match.span())
+            start = match.end()
+        return spans + [(start, len(text))] if start < len(text) else spans
+
+
+class PythonTokenizer(TextTransform):
+    """Split a text with a function.
+
+    Args:
+        tokenizer (function): gets a str and returns a list of them.
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.PythonTokenizer(lambda line: line.split("-"))("a-b").tolist()
+        ['a', 'b']
+    """
+
+    def __init__(self, tokenizer):
+        if not callable(tokenizer):
+            raise TypeError(f"For 'PythonTokenizer', 'tokenizer' should be a function, but got {describe(tokenizer)}.")
+        self.tokenizer = tokenizer
+
+    def _apply(self, array):
+        return np.array(self.tokenizer(self._one(array)))
+
+
+class BasicTokenizer(TextTransform):
+    """Split a text at spaces and around punctuation and Chinese characters, after cleaning it.
+
+    Args:
+        lower_case (bool): small letters, without accents. Default: False.
+        keep_whitespace (bool): spaces are tokens. Default: False.
+        normalization_form (NormalizeForm): which form of Unicode to bring the text into. Default: `NormalizeForm.NONE`.
+        preserve_unused_token (bool): tokens such as "[CLS]" and "[MASK]" stay whole. Default: True.
+        with_offsets (bool): not offered.
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> text.BasicTokenizer(lower_case=True)("Hello, World!").tolist()
+        ['hello', ',', 'world', '!']
+    """
+
+    def __init__(
+        self, lower_case=False, keep_whitespace=False, normalization_form=NormalizeForm.NONE, preserve_unused_token=True,
+        with_offsets=False,
+    ):  # fmt: skip
+        who = type(self).__name__
+        self.lower_case = check_bool(lower_case, "lower_case", who)
+        self.keep_whitespace = check_bool(keep_whitespace, "keep_whitespace", who)
+        self.preserve_unused_token = check_bool(preserve_unused_token, "preserve_unused_token", who)
+        if not isinstance(normalization_form, NormalizeForm):
+            raise TypeError(
+                f"For '{who}', 'normalization_form' should be a NormalizeForm, but got {describe(normalization_form)}."
+            )
+        if check_bool(with_offsets, "with_offsets", who):
+            raise NotImplementedError(f"For '{who}', msjax has no 'with_offsets'; WhitespaceTokenizer and RegexTokenizer have.")
+        self.normalization_form = normalization_form
+
+    def _apply(self, array):
+        return np.array(self._tokens(self._one(array)) or [""])
+
+    def _tokens(self, text):
+        unused = r"\[(?:CLS|SEP|UNK|PAD|MASK|unused\d+)\]" if self.preserve_unused_token else r"(?!)"
+        tokens = []
+        for piece in re.split(f"({unused})", text):
+            if re.fullmatch(unused, piece):
+                tokens.append(piece)
+                continue
+            piece = strip_accents(piece.lower()) if self.lower_case else self.normalization_form.normalize(piece)
+            # What controls a terminal is no text.
+            piece = "".join(c for c in piece if c in "\t\n\r" or unicodedata.category(c) not in ("Cc", "Cf"))
+            tokens += re.findall(rf"\s+|{_ALONE}|(?:(?!{_ALONE})\S)+", piece)
+        return [token for token in tokens if self.keep_whitespace or not token.isspace()]
+
+
+# Punctuation and Chinese characters stand alone.
+_ALONE = r"(?:[^\w\s]|_|[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f])"
+
+
+class WordpieceTokenizer(TextTransform):
+    """Split words into the longest pieces that a vocab has; pieces within a word begin with "##".
+
+    Args:
+        vocab (Vocab): the pieces.
+        suffix_indicator (str): how pieces within a word begin. Default: "##".
+        max_bytes_per_token (int): longer words are unknown. Default: 100.
+        unknown_token (str): stands for words that have no pieces; "" leaves them. Default: "[UNK]".
+        with_offsets (bool): not offered.
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> vocab = text.Vocab.from_list(["play", "##ing", "##ed"])
+        >>> text.WordpieceTokenizer(vocab)(["playing", "sings"]).tolist()
+        ['play', '##ing', '[UNK]']
+    """
+
+    def __init__(self, vocab, suffix_indicator="##", max_bytes_per_token=100, unknown_token="[UNK]", with_offsets=False):
+        who = "WordpieceTokenizer"
+        if not isinstance(vocab, Vocab):
+            raise TypeError(f"For '{who}', 'vocab' should be a Vocab, but got {describe(vocab)}.")
+        if check_bool(with_offsets, "with_offsets", who):
+            raise NotImplementedError(f"For '{who}', msjax has no 'with_offsets'.")
+        self._vocab = vocab
+        self.suffix_indicator = check_str(suffix_indicator, "suffix_indicator", who)
+        self.max_bytes_per_token = check_int(max_bytes_per_token, "max_bytes_per_token", who, low=0)
+        self.unknown_token = check_str(unknown_token, "unknown_token", who)
+
+    def _apply(self, array):
+        return np.array([piece for word in array.ravel().tolist() for piece in self._pieces(word)] or [""])
+
+    def _pieces(self, word):
+        unknown = [self.unknown_token or word]
+        if len(word.encode()) > self.max_bytes_per_token:
+            return unknown
+        pieces, start = [], 0
+        while start < len(word):
+            prefix = self.suffix_indicator if start else ""
+            for end in range(len(word), start, -1):
+                if prefix + word[start:end] in self._vocab._ids:
+                    pieces.append(prefix + word[start:end])
+                    start = end
+                    break
+            else:
+                return unknown
+        return pieces
+
+
+class BertTokenizer(BasicTokenizer):
+    """`BasicTokenizer`, then `WordpieceTokenizer`.
+
+    Args:
+        vocab (Vocab), suffix_indicator (str), max_bytes_per_token (int), unknown_token (str): as in `WordpieceTokenizer`.
+        lower_case, keep_whitespace, normalization_form, preserve_unused_token, with_offsets: as in `BasicTokenizer`.
+
+    Example:
+        >>> from msjax.dataset import text
+        >>> vocab = text.Vocab.from_list(["play", "##ing", "!"])
+        >>> text.BertTokenizer(vocab, lower_case=True)("Playing!").tolist()
+        ['play', '##ing', '!']
+    """
+
+    def __init__(
+        self, vocab, suffix_indicator="##", max_bytes_per_token=100, unknown_token="[UNK]", lower_case=False, keep_whitespace=False,
+        normalization_form=NormalizeForm.NONE, preserve_unused_token=True, with_offsets=False,
+    ):  # fmt: skip
+        super().__init__(lower_case, keep_whitespace, normalization_form, preserve_unused_token, with_offsets)
+        self._wordpiece = WordpieceTokenizer(vocab, suffix_indicator, max_bytes_per_token, unknown_token)
+
+    def _tokens(self, text):
+        return [
+            piece for token in super()._tokens(text) for piece in ([token] if token.isspace() else self._wordpiece._pieces(token))
+        ]
+
+
+class ToNumber(TextTransform):
+    """The numbers that texts stand for.
+
+    Args:
+        data_type: a type such as ``ms.int32`` or ``ms.float32``.
+
+    Raises:
+        RuntimeError: a text is no number, or one that is out of the type's range.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.dataset import text
+        >>> text.ToNumber(ms.int32)(["1", "-7"])
+        array([ 1, -7], dtype=int32)
+    """
+
+    def __init__(self, data_type=int32):
+        self.data_type = numpy_dtype(data_type, "data_type", "ToNumber")
+        if self.data_type.kind not in "iuf":
+            raise TypeError(f"For 'ToNumber', 'data_type' should be a type of numbers, but got {describe(data_type)}.")
+
+    def _apply(self, array):
+        kind = float if self.data_type.kind == "f" else int
+        try:
+            numbers = [kind(token) for token in array.ravel().tolist()]
+            made = np.array(numbers, self.data_type)
+        except (ValueError, OverflowError) as error:
+            raise RuntimeError(f"ToNumber: {error}") from error
+        if kind is float and not np.isfinite(made).all() and np.isfinite(numbers).all():
+            raise RuntimeError(f"ToNumber: {describe(array.tolist())} is out of the range of {self.data_type}.")
+        return made.reshape(array.shape)

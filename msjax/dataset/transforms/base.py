@@ -1,0 +1,42 @@
+"""The base of transforms, and lists of them that are called one after the other."""
+
+from msjax.dataset.checks import check_list
+from msjax.dataset.values import as_value
+from msjax.errors import describe
+
+
+class Transform:
+    """The base of transforms of arrays: they can be given to `map`, and called on values.
+
+    A transform defines `_apply`, of a numpy array for each column.
+    """
+
+    is_transform = True
+
+    def __call__(self, *values):
+        if not values:
+            raise RuntimeError(f"{type(self).__name__} should be called with a value, but got none.")
+        return self._apply(*map(as_value, values))
+
+    def _apply(self, *arrays):
+        raise NotImplementedError
+
+    def __repr__(self):
+        settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if not name.startswith("_"))
+        return f"{type(self).__name__}({settings})"
+
+
+def check_transforms(transforms, who: str) -> list:
+    """The value, if it is a list, not empty, of transforms and functions."""
+    for transform in check_list(transforms, "transforms", who):
+        if not callable(transform) or (isinstance(transform, type) and issubclass(transform, Transform)):
+            raise TypeError(f"For '{who}', 'transforms' should hold functions or transforms, but got {describe(transform)}.")
+    return list(transforms)
+
+
+def call_in_turn(transforms, values):
+    """What the last one returns of transforms that are each given what the one before returned."""
+    for transform in transforms:
+        result = transform(*values)
+        values = result if type(result) is tuple else (result,)
+    return values[0] if len(values) == 1 else tuple(values)

@@ -1,0 +1,285 @@
+"""Transforms of any arrays."""
+
+import enum
+import operator
+
+import numpy as np
+
+from msjax.checks import check_int, check_number, is_int
+from msjax.common.dtype import bool_
+from msjax.dataset.transforms.base import Transform
+from msjax.dataset.values import as_value, is_text, numpy_dtype, pad_to, same_type
+from msjax.errors import describe
+
+
+class Relational(enum.IntEnum):
+    """How `Mask` compares: EQ, NE, LT, LE, GT, GE.
+
+    Example:
+        >>> from msjax.dataset import transforms
+        >>> transforms.Relational.LE.name
+        'LE'
+    """
+
+    EQ = 0
+    NE = 1
+    GT = 2
+    GE = 3
+    LT = 4
+    LE = 5
+
+
+class TypeCast(Transform):
+    """Cast to another type; fractions are cut off.
+
+    Args:
+        data_type: a type such as ``ms.int32`` or ``np.int32``.
+
+    Raises:
+        TypeError: no type.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.dataset import transforms
+        >>> transforms.TypeCast(ms.int32)([1.9, -1.9])
+        array([ 1, -1], dtype=int32)
+    """
+
+    def __init__(self, data_type):
+        self.data_type = numpy_dtype(data_type, "data_type", type(self).__name__)
+
+    def _apply(self, array):
+        try:
+            return array.astype(self.data_type)
+        except ValueError as error:
+            raise RuntimeError(f"TypeCast: {describe(array.tolist())} can't be cast to {self.data_type}: {error}") from error
+
+
+class OneHot(Transform):
+    """Labels as vectors of zeros with a one.
+
+    Args:
+        num_classes (int): the length of the vectors.
+        smoothing_rate (float): the share of the one that is spread over all classes. Default: 0.0. Then the type is float64,
+            otherwise that of the labels.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+        RuntimeError: a label is no int from 0 to ``num_classes - 1``.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import transforms
+        >>> transforms.OneHot(3)(np.array([2, 0], np.int32))
+        array([[0, 0, 1],
+               [1, 0, 0]], dtype=int32)
+    """
+
+    def __init__(self, num_classes, smoothing_rate=0.0):
+        self.num_classes = check_int(num_classes, "num_classes", "OneHot", low=1)
+        self.smoothing_rate = check_number(smoothing_rate, "smoothing_rate", "OneHot", low=0, high=1)
+
+    def _apply(self, labels):
+        if labels.dtype.kind not in "iu" or labels.ndim > 1:
+            raise RuntimeError(f"OneHot: labels should be an int or a vector of ints, but got {describe(labels)}.")
+        if labels.size and not (0 <= labels.min() and labels.max() < self.num_classes):
+            raise RuntimeError(f"OneHot: labels should be in [0, {self.num_classes}), but got {describe(labels.tolist())}.")
+        hot = np.arange(self.num_classes) == labels[..., None]
+        if not self.smoothing_rate:
+            return hot.astype(labels.dtype)
+        return hot * (1 - self.smoothing_rate) + self.smoothing_rate / self.num_classes
+
+
+class Fill(Transform):
+    """An array of the same shape and type with one value.
+
+    Args:
+        fill_value (number, str or bytes): the value.
+
+    Example:
+        >>> from msjax.dataset import transforms
+        >>> transforms.Fill(9)([1, 2])
+        array([9, 9])
+    """
+
+    def __init__(self, fill_value):
+        if not isinstance(fill_value, (int, float, str, bytes, np.generic)):
+            raise TypeError(f"For 'Fill', 'fill_value' should be a number, str or bytes, but got {describe(fill_value)}.")
+        self.fill_value = fill_value
+
+    def _apply(self, array):
+        value = np.asarray(self.fill_value)
+        if is_text(array) != is_text(value):
+            raise RuntimeError(f"Fill: the value {self.fill_value!r} doesn't fit the type {array.dtype}.")
+        return np.full(array.shape, value.astype(value.dtype if is_text(array) else array.dtype))
+
+
+class PadEnd(Transform):
+    """Fill up each axis at its end to a given size; longer ones are cut.
+
+    Args:
+        pad_shape (list of int): the size of each axis; None leaves it.
+        pad_value (number, str or bytes, optional): what is filled in. Default: 0, or empty text.
+
+    Raises:
+        RuntimeError: the array has another number of axes.
+
+    Example:
+        >>> from msjax.dataset import transforms
+        >>> transforms.PadEnd([4], -1)([1, 2])
+        array([ 1,  2, -1, -1])
+    """
+
+    def __init__(self, pad_shape, pad_value=None):
+        if not isinstance(pad_shape, (list, tuple)) or not all(size is None or is_int(size) for size in pad_shape):
+            raise TypeError(f"For 'PadEnd', 'pad_shape' should be a list of int or None, but got {describe(pad_shape)}.")
+        self.pad_shape = [size if size is None else check_int(size, "pad_shape", "PadEnd", low=1) for size in pad_shape]
+        self.pad_value = pad_value
+
+    def _apply(self, array):
+        if array.ndim != len(self.pad_shape):
+            raise RuntimeError(f"PadEnd: 'pad_shape' is {self.pad_shape}, but the array has {array.ndim} axes.")
+        shape = [old if new is None else new for old, new in zip(array.shape, self.pad_shape)]
+        try:
+            return pad_to(array, shape, self.pad_value)
+        except TypeError as error:
+            raise RuntimeError(f"PadEnd: {error}") from error
+
+
+class Concatenate(Transform):
+    """The arrays of several columns as one.
+
+    Args:
+        axis (int): along which axis. Default: 0.
+        prepend, append (array, optional): what comes before and after.
+
+    Raises:
+        RuntimeError: types or shapes don't fit.
+
+    Example:
+        >>> from msjax.dataset import transforms
+        >>> transforms.Concatenate(append=[9])([1, 2], [3])
+        array([1, 2, 3, 9])
+    """
+
+    def __init__(self, axis=0, prepend=None, append=None):
+        self.axis = check_int(axis, "axis", "Concatenate")
+        self.prepend = None if prepend is None else as_value(prepend)
+        self.append = None if append is None else as_value(append)
+
+    def _apply(self, *arrays):
+        parts = [part for part in (self.prepend, *arrays, self.append) if part is not None]
+        if not all(same_type(part.dtype, parts[0].dtype) for part in parts):
+            raise RuntimeError(
+                f"Concatenate: all should have the same type, but got {', '.join(str(part.dtype) for part in parts)}."
+            )
+        try:
+            return np.concatenate(parts, self.axis)
+        except ValueError as error:
+            raise RuntimeError(f"Concatenate: {error}") from error
+
+
+class Duplicate(Transform):
+    """A value twice, for two columns.
+
+    Example:
+        >>> from msjax.dataset import transforms
+        >>> transforms.Duplicate()([1, 2])
+        (array([1, 2]), array([1, 2]))
+    """
+
+    def _apply(self, array):
+        return array, array.copy()
+
+
+class Mask(Transform):
+    """Where a comparison with a constant holds.
+
+    Args:
+        operator (Relational): the comparison.
+        constant (number or str): what is compared with.
+        dtype: the type of the result. Default: ``ms.bool_``.
+
+    Example:
+        >>> from msjax.dataset import transforms
+        >>> transforms.Mask(transforms.Relational.GE, 2)([1, 2, 3])
+        array([False,  True,  True])
+    """
+
+    def __init__(self, operator, constant, dtype=bool_):
+        if not isinstance(operator, Relational):
+            raise TypeError(f"For 'Mask', 'operator' should be a member of Relational, but got {describe(operator)}.")
+        if not isinstance(constant, (int, float, str, bytes, np.generic)):
+            raise TypeError(f"For 'Mask', 'constant' should be a number or a str, but got {describe(constant)}.")
+        self.operator, self.constant, self.dtype = operator, constant, numpy_dtype(dtype, "dtype", "Mask")
+
+    def _apply(self, array):
+        if is_text(array) != isinstance(self.constant, (str, bytes)):
+            raise RuntimeError(f"Mask: the constant {self.constant!r} can't be compared with {array.dtype}.")
+        return np.asarray(getattr(operator, self.operator.name.lower())(array, self.constant)).astype(self.dtype)
+
+
+class Slice(Transform):
+    """Part of an array.
+
+    Args:
+        slices (int, list of int, slice, None or ...): for each axis an index, which keeps the axis, several of them, a range, or
+            None or True for all of it; ``...`` stands for the axes between.
+
+    Raises:
+        RuntimeError: there is no such index.
+
+    Example:
+        >>> from msjax.dataset import transforms
+        >>> transforms.Slice(slice(1, 3))([1, 2, 3, 4]), transforms.Slice(-1)([1, 2])
+        (array([2, 3]), array([2]))
+    """
+
+    def __init__(self, *slices):
+        for one in slices:
+            fine = one is None or one is Ellipsis or one is True or isinstance(one, slice) or is_int(one)
+            if not fine and not (isinstance(one, list) and all(map(is_int, one))):
+                raise TypeError(
+                    f"For 'Slice', each of 'slices' should be an int, a list of int, a slice, None or ..., but got {describe(one)}."
+                )
+        self.slices = slices
+
+    def _apply(self, array):
+        slices = list(self.slices) or [None]
+        if Ellipsis in slices:
+            at = slices.index(Ellipsis)
+            slices[at : at + 1] = [None] * (array.ndim - len(slices) + 1)
+        if len(slices) > array.ndim:
+            raise RuntimeError(f"Slice: there are {len(slices)} slices, but the array has {array.ndim} axes.")
+        for axis, one in enumerate(slices):
+            if one is None or one is True:
+                continue
+            try:
+                if isinstance(one, slice):
+                    array = array[(slice(None),) * axis + (one,)]
+                else:
+                    array = array.take([one] if is_int(one) else one, axis)
+            except IndexError as error:
+                raise RuntimeError(f"Slice: {error}") from error
+        return np.ascontiguousarray(array)
+
+
+class Unique(Transform):
+    """The different values of an array, for three columns.
+
+    The array has at least two axes. Results: the values in order of appearance; for each of the array's elements, int32, the
+    index of its value; for each value, int32, how often it is there.
+
+    Example:
+        >>> from msjax.dataset import transforms
+        >>> transforms.Unique()([[3, 1], [3, 3]])
+        (array([3, 1]), array([0, 1, 0, 0], dtype=int32), array([3, 1], dtype=int32))
+    """
+
+    def _apply(self, array):
+        if array.ndim < 2:
+            raise RuntimeError(f"Unique: the array should have at least two axes, but got {describe(array)}.")
+        values, first, inverse, counts = np.unique(array.ravel(), return_index=True, return_inverse=True, return_counts=True)
+        order = np.argsort(first)
+        rank = np.argsort(order)
+        return values[order], rank[inverse.ravel()].astype(np.int32), counts[order].astype(np.int32)

@@ -1,0 +1,452 @@
+"""Transforms of an image's colours by given amounts. Those of brightness, contrast, hue and the like need Pillow."""
+
+import numpy as np
+
+from msjax.checks import check_bool, check_int, check_number, is_number
+from msjax.dataset.checks import check_enum, check_numbers
+from msjax.dataset.values import is_pil
+from msjax.dataset.vision.enums import ConvertMode
+from msjax.dataset.vision.image import ImageTransform, pillow, through_pil
+from msjax.errors import describe
+
+
+def adjust(image, kind: str, factor: float, who: str):
+    """The image with one of Pillow's enhancements: "Brightness", "Contrast", "Color" (saturation) or "Sharpness"."""
+    pillow()
+    from PIL import ImageEnhance
+
+    return through_pil(lambda pil: getattr(ImageEnhance, kind)(pil).enhance(factor), image, who)
+
+
+def shift_hue(image, amount: float, who: str):
+    """The image with hues moved by a share of the circle of colours."""
+
+    def shift(pil):
+        if pil.mode != "RGB":
+            return pil
+        hue, saturation, value = pil.convert("HSV").split()
+        hue = hue.point([(level + round(amount * 255)) % 256 for level in range(256)])
+        return pillow().merge("HSV", (hue, saturation, value)).convert("RGB")
+
+    return through_pil(shift, image, who)
+
+
+class _Adjust(ImageTransform):
+    """One of Pillow's enhancements by a given factor."""
+
+    _kind = _name = ""
+
+    def __init__(self, factor):
+        setattr(self, self._name, check_number(factor, self._name, type(self).__name__, low=0))
+
+    def _apply(self, image):
+        return adjust(image, self._kind, getattr(self, self._name), type(self).__name__)
+
+
+class AdjustBrightness(_Adjust):
+    """Brighter or darker.
+
+    Args:
+        brightness_factor (float): 0 is black, 1 leaves the image as it is.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.AdjustBrightness(0.5)(np.full((1, 1, 3), 100, np.uint8))
+        array([[[50, 50, 50]]], dtype=uint8)
+    """
+
+    _kind, _name = "Brightness", "brightness_factor"
+
+    def __init__(self, brightness_factor):
+        super().__init__(brightness_factor)
+
+
+class AdjustContrast(_Adjust):
+    """More or less contrast.
+
+    Args:
+        contrast_factor (float): 0 is grey, 1 leaves the image as it is.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.AdjustContrast(1.0)(np.full((1, 1, 3), 100, np.uint8))
+        array([[[100, 100, 100]]], dtype=uint8)
+    """
+
+    _kind, _name = "Contrast", "contrast_factor"
+
+    def __init__(self, contrast_factor):
+        super().__init__(contrast_factor)
+
+
+class AdjustSaturation(_Adjust):
+    """More or less colour.
+
+    Args:
+        saturation_factor (float): 0 is grey, 1 leaves the image as it is.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.AdjustSaturation(0.0)(np.array([[[255, 0, 0]]], np.uint8))
+        array([[[76, 76, 76]]], dtype=uint8)
+    """
+
+    _kind, _name = "Color", "saturation_factor"
+
+    def __init__(self, saturation_factor):
+        super().__init__(saturation_factor)
+
+
+class AdjustSharpness(_Adjust):
+    """Sharper or softer.
+
+    Args:
+        sharpness_factor (float): 0 is blurred, 1 leaves the image as it is.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.AdjustSharpness(2.0)(np.full((3, 3, 3), 100, np.uint8))[1, 1]
+        array([100, 100, 100], dtype=uint8)
+    """
+
+    _kind, _name = "Sharpness", "sharpness_factor"
+
+    def __init__(self, sharpness_factor):
+        super().__init__(sharpness_factor)
+
+
+class AdjustHue(ImageTransform):
+    """Other hues.
+
+    Args:
+        hue_factor (float): how far around the circle of colours, in [-0.5, 0.5]; 0 leaves the image as it is.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.AdjustHue(0.0)(np.array([[[255, 0, 0]]], np.uint8))
+        array([[[255,   0,   0]]], dtype=uint8)
+    """
+
+    def __init__(self, hue_factor):
+        self.hue_factor = check_number(hue_factor, "hue_factor", "AdjustHue", low=-0.5, high=0.5)
+
+    def _apply(self, image):
+        return shift_hue(image, self.hue_factor, "AdjustHue")
+
+
+class AdjustGamma(ImageTransform):
+    """Each value v as ``255 * gain * (v / 255) ** gamma``.
+
+    Args:
+        gamma (float): the exponent, not negative.
+        gain (float): the factor. Default: 1.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.AdjustGamma(2.0)(np.full((1, 1, 3), 51, np.uint8))
+        array([[[10, 10, 10]]], dtype=uint8)
+    """
+
+    def __init__(self, gamma, gain=1):
+        self.gamma = check_number(gamma, "gamma", "AdjustGamma", low=0)
+        self.gain = check_number(gain, "gain", "AdjustGamma")
+
+    def _apply(self, image):
+        def curve(values):
+            top = 255 if values.dtype.kind in "iu" else 1
+            return np.clip(top * self.gain * (values / top) ** self.gamma, 0, top).astype(values.dtype)
+
+        return on_array(curve, image)
+
+
+def on_array(function, image):
+    """A function of arrays, on one, or on a Pillow image, which it stays."""
+    return pillow().fromarray(function(np.array(image))) if is_pil(image) else function(image)
+
+
+class Invert(ImageTransform):
+    """255 less each value.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.Invert()(np.full((1, 1, 3), 55, np.uint8))
+        array([[[200, 200, 200]]], dtype=uint8)
+    """
+
+    def _apply(self, image):
+        return on_array(lambda values: (255 - values).astype(values.dtype), image)
+
+
+class Solarize(ImageTransform):
+    """255 less those values that are within bounds.
+
+    Args:
+        threshold (float, or tuple or list of two): the least and the largest; a number is the least, and the largest is 255.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.Solarize(100)(np.array([[[50, 100, 200]]], np.uint8))
+        array([[[ 50, 155,  55]]], dtype=uint8)
+    """
+
+    def __init__(self, threshold):
+        bounds = (threshold, 255) if is_number(threshold) else threshold
+        self.threshold = check_numbers(bounds, "threshold", "Solarize", 2, 0, 255)
+        if self.threshold[0] > self.threshold[1]:
+            raise ValueError(f"For 'Solarize', 'threshold' should not fall, but got {self.threshold}.")
+
+    def _apply(self, image):
+        low, high = self.threshold
+        return on_array(lambda v: np.where((v >= low) & (v <= high), 255 - v, v).astype(v.dtype), image)
+
+
+class Posterize(ImageTransform):
+    """Only the first bits of each value.
+
+    Args:
+        bits (int): how many, from 0 to 8.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.Posterize(1)(np.array([[[50, 128, 200]]], np.uint8))
+        array([[[  0, 128, 128]]], dtype=uint8)
+    """
+
+    def __init__(self, bits):
+        self.bits = check_int(bits, "bits", "Posterize", low=0, high=8)
+
+    def _apply(self, image):
+        mask = 256 - 2 ** (8 - self.bits)
+        return on_array(lambda values: (values.astype(np.uint8) & np.uint8(mask)).astype(values.dtype), image)
+
+
+class AutoContrast(ImageTransform):
+    """Each channel stretched from its darkest to its brightest value.
+
+    Args:
+        cutoff (float): the percentage of the darkest and brightest pixels that don't count, in [0, 50). Default: 0.0.
+        ignore (int or list of int, optional): values that don't count.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.AutoContrast()(np.array([[100, 150]], np.uint8))
+        array([[  0, 255]], dtype=uint8)
+    """
+
+    def __init__(self, cutoff=0.0, ignore=None):
+        self.cutoff = check_number(cutoff, "cutoff", "AutoContrast", low=0, below=50)
+        self.ignore = ignore
+
+    def _apply(self, image):
+        pillow()
+        from PIL import ImageOps
+
+        return through_pil(lambda pil: ImageOps.autocontrast(pil, self.cutoff, self.ignore), image, "AutoContrast")
+
+
+class Equalize(ImageTransform):
+    """Each channel with its values spread evenly.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.Equalize()(np.full((2, 2), 7, np.uint8))
+        array([[7, 7],
+               [7, 7]], dtype=uint8)
+    """
+
+    def _apply(self, image):
+        pillow()
+        from PIL import ImageOps
+
+        return through_pil(ImageOps.equalize, image, "Equalize")
+
+
+class GaussianBlur(ImageTransform):
+    """Blurred with a Gaussian.
+
+    Args:
+        kernel_size (int, or tuple or list of two): its width and height, odd.
+        sigma (float, or tuple or list of two, optional): its deviations. Default: from the size.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.GaussianBlur(3)(np.full((4, 4, 3), 9, np.uint8))[0, 0]
+        array([9, 9, 9], dtype=uint8)
+    """
+
+    def __init__(self, kernel_size, sigma=None):
+        sizes = (kernel_size, kernel_size) if isinstance(kernel_size, int) else kernel_size
+        self.kernel_size = tuple(check_int(size, "kernel_size", "GaussianBlur", low=1) for size in sizes)
+        if any(size % 2 == 0 for size in self.kernel_size) or len(self.kernel_size) != 2:
+            raise ValueError(
+                f"For 'GaussianBlur', 'kernel_size' should be odd, for one or two sides, but got {describe(kernel_size)}."
+            )
+        sigmas = (sigma, sigma) if sigma is None or is_number(sigma) else check_numbers(sigma, "sigma", "GaussianBlur", 2)
+        self.sigma = tuple(s or ((size - 1) * 0.5 - 1) * 0.3 + 0.8 for s, size in zip(sigmas, self.kernel_size))
+
+    def _apply(self, image):
+        return on_array(self._blur, image)
+
+    def _blur(self, array):
+        result = array.astype(np.float64)
+        for axis, size, sigma in zip((1, 0), self.kernel_size, self.sigma):
+            reach = size // 2
+            weights = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * sigma**2))
+            widths = [(reach, reach) if i == axis else (0, 0) for i in range(array.ndim)]
+            padded = np.pad(result, widths, "reflect" if array.shape[axis] > reach else "edge")
+            length = array.shape[axis]
+            result = sum(w * padded.take(range(k, k + length), axis) for k, w in enumerate(weights / weights.sum()))
+        return (np.rint(result) if array.dtype.kind in "iu" else result).astype(array.dtype)
+
+
+class Grayscale(ImageTransform):
+    """A Pillow image without colours.
+
+    Args:
+        num_output_channels (int): 1 or 3. Default: 1.
+
+    Raises:
+        TypeError: an array; see `ConvertColor`.
+
+    Example:
+        >>> from PIL import Image
+        >>> from msjax.dataset import vision
+        >>> vision.Grayscale()(Image.new("RGB", (4, 5))).mode
+        'L'
+    """
+
+    _takes = ("pil",)
+
+    def __init__(self, num_output_channels=1):
+        self.num_output_channels = check_int(num_output_channels, "num_output_channels", "Grayscale")
+        if num_output_channels not in (1, 3):
+            raise ValueError(f"For 'Grayscale', 'num_output_channels' should be 1 or 3, but got {num_output_channels}.")
+
+    def _apply(self, image):
+        grey = image.convert("L")
+        return grey if self.num_output_channels == 1 else grey.convert("RGB")
+
+
+class ConvertColor(ImageTransform):
+    """Another order of channels, with or without alpha, or grey.
+
+    Args:
+        convert_mode (ConvertMode): from what into what.
+
+    Raises:
+        TypeError: no mode.
+        RuntimeError: the image has another number of channels.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.ConvertColor(vision.ConvertMode.COLOR_RGB2BGR)(np.array([[[1, 2, 3]]], np.uint8))
+        array([[[3, 2, 1]]], dtype=uint8)
+    """
+
+    _takes = ("array",)
+
+    def __init__(self, convert_mode):
+        self.convert_mode = check_enum(convert_mode, ConvertMode, "convert_mode", "ConvertColor")
+
+    def _apply(self, image):
+        # The names of one value differ, but mean the same change.
+        source, target = self.convert_mode.name.removeprefix("COLOR_").split("2")
+        if source != "GRAY":
+            # A plane counts as one with equal colours, as in MindSpore.
+            image = np.stack([image] * 3, -1) if image.ndim == 2 else image
+            if image.shape[2] != len(source):
+                raise RuntimeError(f"ConvertColor: the image should have {len(source)} channels, but got {describe(image)}.")
+            planes = {letter: image[..., i] for i, letter in enumerate(source)}
+        else:
+            grey = image[..., 0] if image.ndim == 3 and image.shape[2] == 1 else image
+            if grey.ndim != 2:
+                raise RuntimeError(f"ConvertColor: the image should have one channel, but got {describe(image)}.")
+            planes = dict.fromkeys("RGB", grey)
+        if target == "GRAY":
+            return _grey(*(planes[letter] for letter in "RGB"))
+        planes.setdefault("A", np.full_like(planes["R"], 255 if image.dtype == np.uint8 else 1))
+        return np.stack([planes[letter] for letter in target], -1)
+
+
+def _grey(red, green, blue):
+    if red.dtype != np.uint8:
+        return (0.299 * red + 0.587 * green + 0.114 * blue).astype(red.dtype)
+    red, green, blue = (plane.astype(np.int32) for plane in (red, green, blue))
+    return ((red * 4899 + green * 9617 + blue * 1868 + 8192) >> 14).astype(np.uint8)
+
+
+class HsvToRgb(ImageTransform):
+    """RGB from hue, saturation and value, all in [0, 1].
+
+    Args:
+        is_hwc (bool): channels are the last axis; otherwise the one before the last two. Default: False.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.HsvToRgb(is_hwc=True)(np.array([[[0.0, 1.0, 1.0]]])).tolist()
+        [[[1.0, 0.0, 0.0]]]
+    """
+
+    _takes = ("array",)
+
+    def __init__(self, is_hwc=False):
+        self.is_hwc = check_bool(is_hwc, "is_hwc", type(self).__name__)
+
+    def _check_array(self, array):
+        axis = -1 if self.is_hwc else -3
+        if array.ndim not in (3, 4) or array.shape[axis] != 3:
+            raise RuntimeError(f"{type(self).__name__}: the image should have three channels, but got {describe(array)}.")
+
+    def _apply(self, image):
+        axis = -1 if self.is_hwc else -3
+        planes = np.moveaxis(image.astype(np.float64), axis, 0)
+        return np.stack(self._convert(*planes), axis)
+
+    @staticmethod
+    def _convert(hue, saturation, value):
+        sector = np.floor(hue * 6)
+        rest = hue * 6 - sector
+        p, q, t = value * (1 - saturation), value * (1 - saturation * rest), value * (1 - saturation * (1 - rest))
+        which = sector.astype(int) % 6
+        red = np.choose(which, [value, q, p, p, t, value])
+        green = np.choose(which, [t, value, value, q, p, p])
+        blue = np.choose(which, [p, p, t, value, value, q])
+        return red, green, blue
+
+
+class RgbToHsv(HsvToRgb):
+    """Hue, saturation and value, all in [0, 1], from RGB.
+
+    Args:
+        is_hwc (bool): channels are the last axis; otherwise the one before the last two. Default: False.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.RgbToHsv(is_hwc=True)(np.array([[[1.0, 0.0, 0.0]]])).tolist()
+        [[[0.0, 1.0, 1.0]]]
+    """
+
+    @staticmethod
+    def _convert(red, green, blue):
+        value, least = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
+        span = value - least
+        safe = np.where(span == 0, 1, span)
+        hue = np.select(
+            [value == red, value == green], [(green - blue) / safe, 2 + (blue - red) / safe], 4 + (red - green) / safe
+        )
+        return np.where(span == 0, 0, hue / 6 % 1), np.where(value == 0, 0, span / np.where(value == 0, 1, value)), value

@@ -1,0 +1,165 @@
+"""What transforms of images share: arrays and Pillow images, and operations that both know."""
+
+import io
+
+import numpy as np
+
+from msjax.common.tensor import Tensor
+from msjax.dataset.run import row_rng
+from msjax.dataset.transforms.base import Transform
+from msjax.dataset.values import is_pil
+from msjax.dataset.vision.enums import Border, Inter
+from msjax.dataset.vision.resample import resize_array
+from msjax.errors import describe
+
+
+class ImageTransform(Transform):
+    """The base of transforms of images: arrays of height x width (x channels), or Pillow images.
+
+    A transform defines `_apply` of an image. Several images are transformed one by one, with the same random numbers.
+    """
+
+    # The kinds of images it takes: "array", "pil" or both.
+    _takes = ("array", "pil")
+
+    def __call__(self, *images):
+        if not images:
+            raise RuntimeError(f"{type(self).__name__} should be called with an image, but got none.")
+        images = [image.asnumpy() if isinstance(image, Tensor) else image for image in images]
+        for image in images:
+            self._check(image)
+        if len(images) == 1:
+            return self._apply(images[0])
+        generator = row_rng().bit_generator
+        state, results = generator.state, []
+        for image in images:
+            generator.state = state
+            results.append(self._apply(image))
+        return tuple(results)
+
+    def _check(self, image):
+        kind = "array" if isinstance(image, np.ndarray) else "pil" if is_pil(image) else None
+        if kind not in self._takes:
+            named = {"array": "a numpy array", "pil": "a PIL image"}
+            expected = " or ".join(named[kind] for kind in self._takes)
+            raise TypeError(f"{type(self).__name__}: the image should be {expected}, but got {describe(image)}.")
+        if kind == "array":
+            self._check_array(image)
+
+    def _check_array(self, array):
+        """RuntimeError for an array that is no image: by default it has two axes, or three with channels at the end."""
+        if array.ndim not in (2, 3) or array.dtype.kind not in "biuf":
+            raise RuntimeError(
+                f"{type(self).__name__}: the image should have numbers and the axes (height, width) or (height, width, channels), "
+                f"but got {describe(array)}."
+            )
+
+
+def pillow():
+    """Pillow's module Image.
+
+    Raises:
+        ImportError: Pillow is not installed.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError(
+            "Decoding, and changing the colours and angles of images, needs Pillow: pip install msjax[data]"
+        ) from error
+    return Image
+
+
+def decode_image(content, to_pil=False):
+    """An RGB image from the bytes of a file: an array of height x width x 3, uint8, or a Pillow image.
+
+    Raises:
+        RuntimeError: it is no image; with ``to_pil=True`` ValueError.
+    """
+    try:
+        image = pillow().open(io.BytesIO(bytes(content))).convert("RGB")
+    except (OSError, ValueError, SyntaxError) as error:
+        raise (ValueError if to_pil else RuntimeError)(f"Decode: the bytes could not be decoded: {error}") from error
+    return image if to_pil else np.array(image)
+
+
+def as_pil(array, who: str):
+    """A Pillow image of an array: uint8 with 1, 3 or 4 channels or none, or a float plane."""
+    squeezed = array[:, :, 0] if array.ndim == 3 and array.shape[2] == 1 else array
+    try:
+        return pillow().fromarray(np.ascontiguousarray(squeezed))
+    except (TypeError, KeyError, ValueError) as error:
+        raise RuntimeError(f"{who}: no PIL image can be made of {describe(array)}: {error}") from error
+
+
+def through_pil(function, image, who: str):
+    """A function of Pillow images, on one, or on an array, of which the type and the axes stay."""
+    if is_pil(image):
+        return function(image)
+    if image.dtype == np.uint8:
+        if image.ndim == 3 and image.shape[2] not in (1, 3, 4):
+            raise RuntimeError(f"{who}: the image should have 1, 3 or 4 channels, but got {describe(image)}.")
+        result = np.array(function(as_pil(image, who)))
+        return result[..., None] if image.ndim == 3 and result.ndim == 2 else result
+    planes = image.astype(np.float32)[..., None] if image.ndim == 2 else image.astype(np.float32)
+    done = [np.array(function(as_pil(planes[..., i], who))) for i in range(planes.shape[-1])]
+    result = done[0] if image.ndim == 2 else np.stack(done, -1)
+    return result.astype(image.dtype)
+
+
+def size_of(image) -> tuple:
+    """(height, width)."""
+    return image.size[::-1] if is_pil(image) else image.shape[:2]
+
+
+def crop(image, top: int, left: int, height: int, width: int):
+    """A window of an image."""
+    if is_pil(image):
+        return image.crop((left, top, left + width, top + height))
+    return np.ascontiguousarray(image[top : top + height, left : left + width])
+
+
+def resize(image, height: int, width: int, interpolation: Inter, who: str):
+    """An image in another size: by Pillow for its images and filters, otherwise as OpenCV does."""
+    if interpolation in (Inter.ANTIALIAS, Inter.PILCUBIC) or is_pil(image):
+        return through_pil(lambda pil: pil.resize((width, height), resampling(interpolation)), image, who)
+    return resize_array(image, height, width, interpolation)
+
+
+def resampling(interpolation: Inter):
+    """Pillow's filter for a way to interpolate."""
+    kinds = pillow().Resampling
+    names = {Inter.NEAREST: "NEAREST", Inter.ANTIALIAS: "LANCZOS", Inter.BILINEAR: "BILINEAR", Inter.AREA: "BOX"}
+    return kinds[names.get(interpolation, "BICUBIC")]
+
+
+def pad(image, left: int, top: int, right: int, bottom: int, fill, mode: Border):
+    """An image with a margin.
+
+    Args:
+        fill (int or tuple): the value of the margin, or one for each channel, for `Border.CONSTANT`.
+        mode (Border): what stands in the margin.
+    """
+    if is_pil(image):
+        fromarray = pillow().fromarray
+        # A palette's numbers are no colours.
+        image = image.convert("RGB") if image.mode == "P" else image
+        return fromarray(pad(np.array(image), left, top, right, bottom, fill, mode))
+    if mode is not Border.CONSTANT:
+        widths = [(top, bottom), (left, right)] + [(0, 0)] * (image.ndim - 2)
+        return np.pad(image, widths, mode.value)
+    height, width = image.shape[:2]
+    value = fill if isinstance(fill, int) else fill[0] if image.ndim == 2 else np.resize(fill, image.shape[2])
+    result = np.empty((height + top + bottom, width + left + right, *image.shape[2:]), image.dtype)
+    result[...] = value
+    result[top : top + height, left : left + width] = image
+    return result
+
+
+def flip(image, horizontally: bool):
+    """An image mirrored from left to right, or from top to bottom."""
+    if is_pil(image):
+        kinds = pillow().Transpose
+        return image.transpose(kinds.FLIP_LEFT_RIGHT if horizontally else kinds.FLIP_TOP_BOTTOM)
+    axis = (1 if image.ndim == 2 else -2) if horizontally else (0 if image.ndim == 2 else -3)
+    return np.ascontiguousarray(np.flip(image, axis))

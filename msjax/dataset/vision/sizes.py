@@ -1,0 +1,362 @@
+"""Transforms of an image's size: resizing, cropping, padding."""
+
+import math
+
+import numpy as np
+
+from msjax.checks import check_bool, check_int, is_int
+from msjax.dataset.checks import check_enum, check_range, check_size
+from msjax.dataset.run import row_rng
+from msjax.dataset.vision.enums import Border, Inter
+from msjax.dataset.vision.image import ImageTransform, crop, decode_image, pad, resize, size_of
+from msjax.errors import describe
+
+
+def check_padding(padding, who: str) -> tuple:
+    """(left, top, right, bottom) from an int, from (left and right, top and bottom), or from all four."""
+    if is_int(padding):
+        padding = (padding,) * 4
+    if not isinstance(padding, (tuple, list)) or not all(map(is_int, padding)):
+        raise TypeError(
+            f"For '{who}', 'padding' should be an int, or a tuple or list of two or four, but got {describe(padding)}."
+        )
+    if len(padding) not in (2, 4):
+        raise ValueError(
+            f"For '{who}', 'padding' should be an int, or a tuple or list of two or four, but got {describe(padding)}."
+        )
+    return tuple(check_int(side, "padding", who, low=0) for side in (padding if len(padding) == 4 else tuple(padding) * 2))
+
+
+def check_fill(value, who: str):
+    """The value, if it is an int from 0 to 255, or a tuple of them, one for each channel."""
+    for one in value if isinstance(value, tuple) else (value,):
+        check_int(one, "fill_value", who, low=0, high=255)
+    return value
+
+
+class Resize(ImageTransform):
+    """Another size.
+
+    Args:
+        size (int, or tuple or list of two): (height, width); an int is that of the shorter side, and the other is in proportion.
+        interpolation (Inter): Default: `Inter.LINEAR`. Arrays are resized as OpenCV does, without antialiasing;
+            Pillow images, and with `Inter.PILCUBIC` and `Inter.ANTIALIAS` arrays, too, as Pillow does.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+        RuntimeError: an array that is no image.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.Resize(4)(np.zeros((2, 3, 3), np.uint8)).shape
+        (4, 6, 3)
+    """
+
+    def __init__(self, size, interpolation=Inter.LINEAR):
+        who = type(self).__name__
+        self.size = check_size(size, "size", who, square=False)
+        self.interpolation = check_enum(interpolation, Inter, "interpolation", who)
+
+    def _apply(self, image):
+        return resize(image, *target_size(self.size, image), self.interpolation, type(self).__name__)
+
+
+def target_size(size, image) -> tuple:
+    """(height, width) from both, or from the shorter side and the image's proportions."""
+    if not is_int(size):
+        return size
+    height, width = size_of(image)
+    if height < width:
+        return size, int(size * width / height)
+    return int(size * height / width), size
+
+
+class RandomResize(Resize):
+    """`Resize` with a way to interpolate by chance.
+
+    Args:
+        size: as in `Resize`.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.RandomResize(4)(np.zeros((2, 3, 3), np.uint8)).shape
+        (4, 6, 3)
+    """
+
+    def __init__(self, size):
+        super().__init__(size)
+
+    def _apply(self, image):
+        kinds = (Inter.NEAREST, Inter.LINEAR, Inter.CUBIC, Inter.AREA)
+        kind = kinds[int(row_rng().integers(len(kinds)))]
+        return resize(image, *target_size(self.size, image), kind, "RandomResize")
+
+
+class CenterCrop(ImageTransform):
+    """The middle of an image; where it is too small, zeros stand around it.
+
+    Args:
+        size (int, or tuple or list of two): (height, width).
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.CenterCrop(2)(np.arange(16).reshape(4, 4))
+        array([[ 5,  6],
+               [ 9, 10]])
+    """
+
+    def __init__(self, size):
+        self.size = check_size(size, "size", "CenterCrop")
+
+    def _apply(self, image):
+        height, width = self.size
+        extra_height, extra_width = (max(0, new - old) for new, old in zip(self.size, size_of(image)))
+        if extra_height or extra_width:
+            top, left = extra_height // 2, extra_width // 2
+            image = pad(image, left, top, extra_width - left, extra_height - top, 0, Border.CONSTANT)
+        old_height, old_width = size_of(image)
+        return crop(image, (old_height - height) // 2, (old_width - width) // 2, height, width)
+
+
+class Crop(ImageTransform):
+    """A window of an image.
+
+    Args:
+        coordinates (tuple or list): (top, left).
+        size (int, or tuple or list of two): (height, width).
+
+    Raises:
+        RuntimeError: the window is not within the image.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.Crop((0, 1), 2)(np.arange(9).reshape(3, 3))
+        array([[1, 2],
+               [4, 5]])
+    """
+
+    def __init__(self, coordinates, size):
+        if not isinstance(coordinates, (tuple, list)) or len(coordinates) != 2:
+            raise TypeError(f"For 'Crop', 'coordinates' should be a tuple or list of two ints, but got {describe(coordinates)}.")
+        self.coordinates = tuple(check_int(c, "coordinates", "Crop", low=0) for c in coordinates)
+        self.size = check_size(size, "size", "Crop")
+
+    def _apply(self, image):
+        for start, wanted, there in zip(self.coordinates, self.size, size_of(image)):
+            if start + wanted > there:
+                raise RuntimeError(
+                    f"Crop: a window of {self.size} at {self.coordinates} is not within an image of {size_of(image)}."
+                )
+        return crop(image, *self.coordinates, *self.size)
+
+
+class RandomCrop(ImageTransform):
+    """A window of an image, somewhere.
+
+    Args:
+        size (int, or tuple or list of two): (height, width).
+        padding (int, or tuple or list of two or four, optional): a margin that is added before: on all sides; left and right, then
+            top and bottom; or left, top, right, bottom.
+        pad_if_needed (bool): add a margin where the image is too small. Default: False.
+        fill_value (int or tuple): the margin's value, or one for each channel. Default: 0.
+        padding_mode (Border): what stands in the margin. Default: `Border.CONSTANT`.
+
+    Raises:
+        RuntimeError: the image is too small.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.RandomCrop((2, 3), padding=1)(np.zeros((4, 4, 3), np.uint8)).shape
+        (2, 3, 3)
+    """
+
+    def __init__(self, size, padding=None, pad_if_needed=False, fill_value=0, padding_mode=Border.CONSTANT):
+        who = type(self).__name__
+        self.size = check_size(size, "size", who)
+        self.padding = None if padding is None else check_padding(padding, who)
+        self.pad_if_needed = check_bool(pad_if_needed, "pad_if_needed", who)
+        self.fill_value = check_fill(fill_value, who)
+        self.padding_mode = check_enum(padding_mode, Border, "padding_mode", who)
+
+    def _apply(self, image):
+        height, width = self.size
+        if self.padding is not None:
+            image = pad(image, *self.padding, self.fill_value, self.padding_mode)
+        if self.pad_if_needed:
+            tall, wide = (max(0, new - old) for new, old in zip(self.size, size_of(image)))
+            image = pad(image, wide, tall, wide, tall, self.fill_value, self.padding_mode)
+        old_height, old_width = size_of(image)
+        if height > old_height or width > old_width:
+            raise RuntimeError(f"RandomCrop: the image of {size_of(image)} is smaller than the window of {self.size}.")
+        rng = row_rng()
+        top, left = int(rng.integers(old_height - height + 1)), int(rng.integers(old_width - width + 1))
+        return crop(image, top, left, height, width)
+
+
+class RandomResizedCrop(ImageTransform):
+    """A window of an image with an area and proportions by chance, in a given size.
+
+    Args:
+        size (int, or tuple or list of two): (height, width) of the result.
+        scale (list or tuple of two): the least and the largest share of the image's area. Default: (0.08, 1.0).
+        ratio (list or tuple of two): the least and the largest width for a height of 1. Default: (3/4, 4/3).
+        interpolation (Inter): as in `Resize`. Default: `Inter.BILINEAR`.
+        max_attempts (int): after so many windows that don't fit the middle is taken. Default: 10.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.RandomResizedCrop(5)(np.zeros((8, 9, 3), np.uint8)).shape
+        (5, 5, 3)
+    """
+
+    def __init__(self, size, scale=(0.08, 1.0), ratio=(3 / 4, 4 / 3), interpolation=Inter.BILINEAR, max_attempts=10):
+        who = type(self).__name__
+        self.size = check_size(size, "size", who)
+        self.scale = check_range(scale, "scale", who, low=0)
+        self.ratio = check_range(ratio, "ratio", who, low=0)
+        if not self.scale[1] or not self.ratio[0]:
+            raise ValueError(f"For '{who}', 'scale' and 'ratio' should be positive, but got {self.scale} and {self.ratio}.")
+        self.interpolation = check_enum(interpolation, Inter, "interpolation", who)
+        self.max_attempts = check_int(max_attempts, "max_attempts", who, low=1)
+
+    def _apply(self, image):
+        window = random_window(*size_of(image), self.scale, self.ratio, self.max_attempts)
+        return resize(crop(image, *window), *self.size, self.interpolation, type(self).__name__)
+
+
+def random_window(height, width, scale, ratio, attempts) -> tuple:
+    """(top, left, height, width) of a window with a share of the area and proportions by chance."""
+    rng = row_rng()
+    for _ in range(attempts):
+        area = height * width * rng.uniform(*scale)
+        aspect = math.exp(rng.uniform(*map(math.log, ratio)))
+        w, h = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
+        if 0 < w <= width and 0 < h <= height:
+            return int(rng.integers(height - h + 1)), int(rng.integers(width - w + 1)), h, w
+    aspect = min(max(width / height, ratio[0]), ratio[1])
+    w, h = min(width, round(height * aspect)), min(height, round(width / aspect))
+    return (height - h) // 2, (width - w) // 2, max(h, 1), max(w, 1)
+
+
+class RandomCropDecodeResize(RandomResizedCrop):
+    """`Decode`, then `RandomResizedCrop`. Needs Pillow.
+
+    Args:
+        size, scale, ratio, interpolation, max_attempts: as in `RandomResizedCrop`.
+
+    Example:
+        >>> import io
+        >>> import numpy as np
+        >>> from PIL import Image
+        >>> from msjax.dataset import vision
+        >>> file = io.BytesIO()
+        >>> Image.new("RGB", (9, 8)).save(file, "PNG")
+        >>> vision.RandomCropDecodeResize(5)(np.frombuffer(file.getvalue(), np.uint8)).shape
+        (5, 5, 3)
+    """
+
+    _takes = ("array",)
+
+    def _check_array(self, array):
+        if array.ndim != 1 or array.dtype != np.uint8:
+            raise RuntimeError(f"RandomCropDecodeResize: the image should be a vector of uint8, but got {describe(array)}.")
+
+    def _apply(self, image):
+        return super()._apply(decode_image(image.tobytes()))
+
+
+class Pad(ImageTransform):
+    """A margin around an image.
+
+    Args:
+        padding (int, or tuple or list of two or four): on all sides; left and right, then top and bottom; or left, top, right,
+            bottom.
+        fill_value (int or tuple): the margin's value, or one for each channel. Default: 0.
+        padding_mode (Border): what stands in the margin. Default: `Border.CONSTANT`.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.Pad((1, 0), fill_value=9)(np.array([[1, 2]]))
+        array([[9, 1, 2, 9]])
+    """
+
+    def __init__(self, padding, fill_value=0, padding_mode=Border.CONSTANT):
+        self.padding = check_padding(padding, "Pad")
+        self.fill_value = check_fill(fill_value, "Pad")
+        self.padding_mode = check_enum(padding_mode, Border, "padding_mode", "Pad")
+
+    def _apply(self, image):
+        return pad(image, *self.padding, self.fill_value, self.padding_mode)
+
+
+class PadToSize(ImageTransform):
+    """A margin that gives an image a size.
+
+    Args:
+        size (int, or tuple or list of two): (height, width), not below the image's.
+        offset (int, or tuple or list of two, optional): how much of the margin is at the top and the left. Default: half.
+        fill_value, padding_mode: as in `Pad`.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.PadToSize((1, 4))(np.array([[1, 2]]))
+        array([[0, 1, 2, 0]])
+    """
+
+    def __init__(self, size, offset=None, fill_value=0, padding_mode=Border.CONSTANT):
+        who = "PadToSize"
+        self.size = check_size(size, "size", who)
+        offset = (offset, offset) if is_int(offset) else offset
+        self.offset = None if offset is None or not len(offset) else tuple(check_int(o, "offset", who, low=0) for o in offset)
+        self.fill_value = check_fill(fill_value, who)
+        self.padding_mode = check_enum(padding_mode, Border, "padding_mode", who)
+
+    def _apply(self, image):
+        extra = [new - old for new, old in zip(self.size, size_of(image))]
+        before = [e // 2 for e in extra] if self.offset is None else list(self.offset)
+        if min(extra) < 0 or any(b > e for b, e in zip(before, extra)):
+            raise RuntimeError(
+                f"PadToSize: an image of {size_of(image)} can't be padded to {self.size} with the offset {before}."
+            )
+        (top, left), (tall, wide) = before, extra
+        return pad(image, left, top, wide - left, tall - top, self.fill_value, self.padding_mode)
+
+
+class ResizedCrop(ImageTransform):
+    """A window of an image in another size.
+
+    Args:
+        top, left, height, width (int): the window.
+        size (int, or tuple or list of two): as in `Resize`.
+        interpolation (Inter): as in `Resize`. Default: `Inter.BILINEAR`.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.ResizedCrop(0, 0, 2, 2, (4, 5))(np.zeros((3, 3, 3), np.uint8)).shape
+        (4, 5, 3)
+    """
+
+    def __init__(self, top, left, height, width, size, interpolation=Inter.BILINEAR):
+        who = "ResizedCrop"
+        self.window = (
+            check_int(top, "top", who, low=0), check_int(left, "left", who, low=0),
+            check_int(height, "height", who, low=1), check_int(width, "width", who, low=1),
+        )  # fmt: skip
+        self.size = check_size(size, "size", who, square=False)
+        self.interpolation = check_enum(interpolation, Inter, "interpolation", who)
+
+    def _apply(self, image):
+        top, left, height, width = self.window
+        if top + height > size_of(image)[0] or left + width > size_of(image)[1]:
+            raise RuntimeError(f"ResizedCrop: the window {self.window} is not within an image of {size_of(image)}.")
+        window = crop(image, *self.window)
+        return resize(window, *target_size(self.size, window), self.interpolation, "ResizedCrop")

@@ -1,0 +1,245 @@
+"""Transforms of an image's values, type and layout, and decoding."""
+
+import numpy as np
+
+from msjax.checks import check_bool, check_number
+from msjax.dataset.checks import check_numbers
+from msjax.dataset.transforms.general import TypeCast
+from msjax.dataset.values import is_pil, numpy_dtype
+from msjax.dataset.vision.image import ImageTransform, as_pil, decode_image
+from msjax.errors import describe
+
+
+class Decode(ImageTransform):
+    """Decode the bytes of an image file into RGB. Needs Pillow.
+
+    Args:
+        to_pil (bool): a Pillow image instead of an array. Default: False.
+
+    Raises:
+        TypeError: something else than a vector of bytes.
+        RuntimeError: the bytes can't be decoded; with ``to_pil=True`` ValueError.
+
+    Example:
+        >>> import io
+        >>> import numpy as np
+        >>> from PIL import Image
+        >>> from msjax.dataset import vision
+        >>> file = io.BytesIO()
+        >>> Image.new("L", (3, 2), 7).save(file, "PNG")
+        >>> vision.Decode()(np.frombuffer(file.getvalue(), np.uint8)).shape
+        (2, 3, 3)
+    """
+
+    def __init__(self, to_pil=False):
+        self.to_pil = check_bool(to_pil, "to_pil", "Decode")
+
+    def _check(self, image):
+        if isinstance(image, bytes) and self.to_pil:
+            return
+        if not isinstance(image, np.ndarray) or image.ndim > 1:
+            raise TypeError(f"Decode: the image should be a vector of bytes, but got {describe(image)}.")
+        if image.dtype != np.uint8 and image.dtype.kind != "S":
+            raise RuntimeError(f"Decode: the image should be a vector of uint8, but got {describe(image)}.")
+
+    def _apply(self, image):
+        return decode_image(image if isinstance(image, bytes) else image.tobytes(), self.to_pil)
+
+
+class Rescale(ImageTransform):
+    """Each value times `rescale`, plus `shift`, as float32.
+
+    Args:
+        rescale, shift (float): numbers.
+
+    Raises:
+        TypeError: a wrong argument, or no array.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.Rescale(0.5, 1.0)(np.array([[2, 4]], np.uint8))
+        array([[2., 3.]], dtype=float32)
+    """
+
+    _takes = ("array",)
+
+    def __init__(self, rescale, shift):
+        self.rescale = check_number(rescale, "rescale", "Rescale")
+        self.shift = check_number(shift, "shift", "Rescale")
+
+    def _check_array(self, array):
+        if array.dtype.kind not in "biuf":
+            raise RuntimeError(f"Rescale: the image should hold numbers, but got {describe(array)}.")
+
+    def _apply(self, image):
+        result = np.multiply(image, np.float32(self.rescale), dtype=np.float32)
+        result += np.float32(self.shift)
+        return result
+
+
+class Normalize(ImageTransform):
+    """Each channel less its mean, divided by its standard deviation, as float32.
+
+    Args:
+        mean (list or tuple): for each channel, or one for all; in [0, 255].
+        std (list or tuple): as many, in (0, 255].
+        is_hwc (bool): channels are the last axis; otherwise the first. Default: True.
+
+    Raises:
+        TypeError, ValueError: a wrong argument.
+        RuntimeError: the image has another number of channels.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.Normalize([1.0, 2.0], [2.0, 2.0])(np.array([[[3, 4]]], np.uint8))
+        array([[[1., 1.]]], dtype=float32)
+    """
+
+    _takes = ("array",)
+
+    def __init__(self, mean, std, is_hwc=True):
+        who = type(self).__name__
+        self.mean = check_numbers(mean, "mean", who, low=0, high=255)
+        self.std = check_numbers(std, "std", who, low=0, high=255)
+        if not self.mean or len(self.mean) != len(self.std) or 0 in self.std:
+            raise ValueError(
+                f"For '{who}', 'mean' and 'std' should be equally many, and 'std' not 0, but got mean={self.mean}, std={self.std}."
+            )
+        self.is_hwc = check_bool(is_hwc, "is_hwc", who)
+        self._mean = np.array(self.mean, np.float32)
+        self._scale = (1 / np.array(self.std, np.float64)).astype(np.float32)
+
+    def _apply(self, image):
+        mean, scale = self._mean, self._scale
+        channels = 1 if image.ndim == 2 else image.shape[-1 if self.is_hwc else 0]
+        if len(mean) not in (1, channels):
+            raise RuntimeError(
+                f"{type(self).__name__}: 'mean' and 'std' are for {len(mean)} channels, but the image has {channels}: {describe(image)}."
+            )
+        if image.ndim == 3 and not self.is_hwc:
+            mean, scale = mean[:, None, None], scale[:, None, None]
+        result = np.subtract(image, mean, dtype=np.float32)
+        result *= scale
+        return result
+
+
+class NormalizePad(Normalize):
+    """`Normalize`, and one channel of zeros more.
+
+    Args:
+        mean, std, is_hwc: as in `Normalize`.
+        dtype (str): "float32" or "float16". Default: "float32".
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.NormalizePad([1.0, 2.0], [2.0, 2.0])(np.array([[[3, 4]]], np.uint8))
+        array([[[1., 1., 0.]]], dtype=float32)
+    """
+
+    def __init__(self, mean, std, dtype="float32", is_hwc=True):
+        super().__init__(mean, std, is_hwc)
+        if dtype not in ("float32", "float16"):
+            raise ValueError(f"For 'NormalizePad', 'dtype' should be 'float32' or 'float16', but got {describe(dtype)}.")
+        self.dtype = dtype
+
+    def _apply(self, image):
+        result = super()._apply(image if image.ndim == 3 else image[..., None])
+        axis = 2 if self.is_hwc else 0
+        widths = [(0, 1) if i == axis else (0, 0) for i in range(3)]
+        return np.pad(result, widths).astype(self.dtype)
+
+
+class HWC2CHW(ImageTransform):
+    """Channels from the last axis to the first; an image without channels stays.
+
+    Raises:
+        RuntimeError: other numbers of axes than two or three.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.HWC2CHW()(np.zeros((5, 4, 3))).shape
+        (3, 5, 4)
+    """
+
+    _takes = ("array",)
+
+    def _apply(self, image):
+        return image if image.ndim == 2 else np.ascontiguousarray(image.transpose(2, 0, 1))
+
+
+class ToTensor(ImageTransform):
+    """An image with channels in front and values divided by 255; the result is a numpy array.
+
+    Args:
+        output_type: a type such as ``np.float32``, which is the default, or ``ms.float16``.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.ToTensor()(np.full((5, 4, 3), 255, np.uint8)).shape
+        (3, 5, 4)
+    """
+
+    def __init__(self, output_type=np.float32):
+        self.output_type = numpy_dtype(output_type, "output_type", "ToTensor")
+
+    def _apply(self, image):
+        array = np.asarray(image)
+        array = array[..., None] if array.ndim == 2 else array
+        return np.divide(np.ascontiguousarray(array.transpose(2, 0, 1)), np.float32(255), dtype=np.float32).astype(
+            self.output_type, copy=False
+        )
+
+
+class ToPIL(ImageTransform):
+    """A Pillow image of an array; a Pillow image stays.
+
+    Raises:
+        TypeError: something else.
+        ValueError: the array is no image.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.ToPIL()(np.zeros((5, 4, 3), np.uint8)).size
+        (4, 5)
+    """
+
+    def _check_array(self, array):
+        if array.ndim not in (2, 3):
+            raise ValueError(f"ToPIL: the image should have two or three axes, but got {describe(array)}.")
+
+    def _apply(self, image):
+        return image if is_pil(image) else as_pil(image, "ToPIL")
+
+
+class ToNumpy(ImageTransform):
+    """An array of a Pillow image; an array stays.
+
+    Example:
+        >>> from PIL import Image
+        >>> from msjax.dataset import vision
+        >>> vision.ToNumpy()(Image.new("RGB", (4, 5))).shape
+        (5, 4, 3)
+    """
+
+    def _apply(self, image):
+        return np.array(image)
+
+
+class ToType(TypeCast):
+    """Cast to another type; see `transforms.TypeCast`.
+
+    Args:
+        data_type: a type such as ``ms.float32`` or ``np.float32``.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.ToType(np.float32)(np.array([1]))
+        array([1.], dtype=float32)
+    """
