@@ -48,7 +48,7 @@ from msjax.version import __version__
 
 # Imported when first used: `import msjax` stays light.
 _SUBMODULES = (
-    "alias", "amp", "boost", "cli", "dataset", "experimental", "hooks", "mint", "numpy", "scipy", "serialization", "tools", "train",
+    "alias", "amp", "boost", "cli", "dataset", "experimental", "hooks", "mindrecord", "mint", "numpy", "scipy", "serialization", "tools", "train",
 )  # fmt: skip
 _LATER = {"install_as_mindspore": "msjax.alias"}
 _LATER |= dict.fromkeys(

@@ -50,6 +50,13 @@ _ELSEWHERE = {
     "msjax.serialization": {"mindspore.train": "serialization"},
     "msjax.train": {"mindspore.train": "model loss_scale_manager"},
     "msjax.amp": {"mindspore.train": "amp"},
+    "msjax.dataset": {"mindspore.dataset": "core engine", "mindspore.dataset.engine": "datasets iterators samplers"},
+    "msjax.dataset.config": {"mindspore.dataset.core": "config"},
+    "msjax.dataset.vision": {
+        "mindspore.dataset.transforms": "vision",
+        "mindspore.dataset.transforms.vision": "c_transforms utils",
+    },
+    "msjax.dataset.vision.py_transforms": {"mindspore.dataset.transforms.vision": "py_transforms"},
     "msjax.numpy": {"mindspore.numpy": "array_creations array_ops logic_ops math_ops"},
 }
 _STAND_INS = {

@@ -16,7 +16,10 @@ NO_SUMMARY = "it writes no summary files; a callback's on_train_step_end can log
 NO_COMMUNICATION = (
     "its operators don't talk to other processes; jax.lax.psum and the like do, inside jax.shard_map (see ms.from_jax)."
 )
-NO_DATA = "it has no data pipelines. Model.train, Model.eval and one's own loops take any iterable of batches."
+NO_MINDRECORD = (
+    "no description of MindRecord files is published, so msjax neither reads nor writes them. Let MindSpore write the rows into "
+    "another format once, such as .npz; NumpySlicesDataset or GeneratorDataset then takes them."
+)
 COMMUNICATION = dict.fromkeys(
     ("AllGather", "AllReduce", "AlltoAll", "Broadcast", "Receive", "ReduceScatter", "Send"), NO_COMMUNICATION
 )

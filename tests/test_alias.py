@@ -88,29 +88,40 @@ def test_what_is_not_offered(mindspore):
 def test_stand_ins_are_imported_and_complain_when_used(mindspore):
     import mindspore.dataset as ds
     from mindspore import RowTensor, ops
-    from mindspore.dataset import MnistDataset, transforms, vision
+    from mindspore.dataset import TFRecordDataset, transforms, vision
     from mindspore.dataset.vision import Inter
+    from mindspore.mindrecord import FileWriter
     from mindspore.train import SummaryRecord
 
-    class Own(ds.Dataset):
+    class Own(ds.VOCDataset):
         def __init__(self):
             pass
 
     assert ds.vision is vision and Inter.BICUBIC == 3 and vision.Inter.LINEAR is Inter.BILINEAR
-    assert ds.MnistDataset is MnistDataset and mindspore.SummaryRecord.__name__ == "SummaryRecord"
-    assert not isinstance(1, ds.Dataset)
-    for make in (MnistDataset, transforms.TypeCast, vision.Resize, SummaryRecord, RowTensor, Own, ops.AllReduce):
-        name = make.__name__ if make is not Own else "Dataset"
+    assert ds.TFRecordDataset is TFRecordDataset and mindspore.SummaryRecord.__name__ == "SummaryRecord"
+    assert not isinstance(1, TFRecordDataset)
+    for make in (
+        TFRecordDataset,
+        ds.MindDataset,
+        FileWriter,
+        transforms.Plugin,
+        vision.AutoAugment,
+        SummaryRecord,
+        RowTensor,
+        Own,
+        ops.AllReduce,
+    ):
+        name = make.__name__ if make is not Own else "VOCDataset"
         with pytest.raises(NotImplementedError, match=rf"^msjax doesn't offer mindspore\..*{name}: "):
             make("somewhere")
-    with pytest.raises(AttributeError, match=r"doesn't offer mindspore\.dataset\.Shuffle: .* So it has no 'GLOBAL'"):
-        ds.Shuffle.GLOBAL  # noqa: B018
+    with pytest.raises(AttributeError, match=r"doesn't offer mindspore\.dataset\.Schema: .* So it has no 'GLOBAL'"):
+        ds.Schema.GLOBAL  # noqa: B018
     with pytest.raises(AttributeError, match=r"msjax doesn't offer mindspore\.dataset\.nothing\."):
         ds.nothing  # noqa: B018
     with pytest.raises(ImportError, match=r"msjax doesn't offer mindspore\.dataset\.vision\.nothing\."):
         exec("from mindspore.dataset.vision import nothing")
     offered = {*dir(ops), *dir(mindspore), *dir(mindspore.train), *dir(ds)}
-    assert offered.isdisjoint({"AllReduce", "SummaryRecord", "RowTensor", "Dataset"})
+    assert offered.isdisjoint({"AllReduce", "SummaryRecord", "RowTensor", "TFRecordDataset"})
 
 
 def test_other_names_of_modules(mindspore):

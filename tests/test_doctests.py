@@ -10,7 +10,7 @@ import msjax
 from tests.printed import Checker, same_print
 
 # Packages that an installation may lack; modules that need them are skipped without them.
-_OPTIONAL = ("matplotlib", "orbax", "safetensors", "treescope", "IPython")
+_OPTIONAL = ("PIL", "matplotlib", "orbax", "safetensors", "treescope", "IPython")
 
 
 def module_names():

@@ -161,13 +161,14 @@ class Model:
             cur_step_in_epoch=0, latest_ckpt_file=None, last_save_ckpt_step=None, eval_results={},
         )  # fmt: skip
         context = RunContext(params)
+        source = _for_epochs(dataset)
         with _entered(callbacks.callbacks):
             callbacks("on_train_begin", context)
             for number in range(initial_epoch + 1, epoch + 1):
                 params.cur_epoch_num = number
                 self._train_network.set_train()
                 callbacks("on_train_epoch_begin", context)
-                self._epoch(dataset, params, callbacks, context)
+                self._epoch(source, params, callbacks, context)
                 if valid_dataset is not None and valid_due(number):
                     self._evaluate_between(valid_dataset, callbacks, params)
                 callbacks("on_train_epoch_end", context)
@@ -286,6 +287,15 @@ def _batches(dataset):
         if count is not None:
             return count()
     return None
+
+
+def _for_epochs(dataset):
+    """What `_iterate` is given at each epoch: one iterator for all, if the dataset has such, so that epochs are shuffled differently."""
+    if hasattr(dataset, "create_tuple_iterator"):
+        iterator = dataset.create_tuple_iterator()
+        if hasattr(iterator, "get_epoch"):
+            return iterator
+    return dataset
 
 
 def _iterate(dataset):

@@ -6,8 +6,7 @@ from msjax.dataset.operations.batch import BatchDataset
 from msjax.dataset.operations.columns import FilterDataset, ProjectDataset, RenameDataset
 from msjax.dataset.operations.combine import ConcatDataset, FlatMapDataset, ZipDataset
 from msjax.dataset.operations.map import MapDataset
-from msjax.dataset.operations.order import RepeatDataset, ShuffleDataset, SkipDataset, TakeDataset
-from msjax.dataset.operations.order import split as split_dataset
+from msjax.dataset.operations.order import RepeatDataset, ShuffleDataset, SkipDataset, TakeDataset, split as split_dataset
 from msjax.dataset.operations.padding import BucketBatchByLengthDataset, PaddedBatchDataset
 from msjax.dataset.run import draw_seed
 from msjax.errors import describe

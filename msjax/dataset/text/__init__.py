@@ -1,5 +1,7 @@
 """Transforms of text: for `map`, or called on text."""
 
+from typing import TYPE_CHECKING
+
 from msjax.dataset.text.normalizers import (
     AddToken,
     CaseFold,
@@ -27,4 +29,5 @@ from msjax.dataset.text.tokenizers import (
 from msjax.dataset.text.vocab import Lookup, Vocab
 from msjax.lazy import class_placeholders
 
-__getattr__ = class_placeholders(__name__, "a function of numpy arrays can be given to map in its place.")
+if not TYPE_CHECKING:
+    __getattr__ = class_placeholders(__name__, "a function of numpy arrays can be given to map in its place.")

@@ -3,6 +3,8 @@
 What decodes images or changes their colours and angles needs Pillow (``pip install msjax[data]``); the rest only numpy.
 """
 
+from typing import TYPE_CHECKING
+
 from msjax.dataset.vision.angles import (
     Affine,
     HorizontalFlip,
@@ -28,6 +30,7 @@ from msjax.dataset.vision.chance import (
     RandomSharpness,
     RandomSolarize,
 )
+from msjax.dataset.vision.channels import ConvertColor, Grayscale, HsvToRgb, RgbToHsv
 from msjax.dataset.vision.colors import (
     AdjustBrightness,
     AdjustContrast,
@@ -36,14 +39,10 @@ from msjax.dataset.vision.colors import (
     AdjustSaturation,
     AdjustSharpness,
     AutoContrast,
-    ConvertColor,
     Equalize,
     GaussianBlur,
-    Grayscale,
-    HsvToRgb,
     Invert,
     Posterize,
-    RgbToHsv,
     Solarize,
 )
 from msjax.dataset.vision.enums import Border, ConvertMode, ImageBatchFormat, Inter
@@ -62,4 +61,5 @@ from msjax.dataset.vision.sizes import (
 from msjax.dataset.vision.values import HWC2CHW, Decode, Normalize, NormalizePad, Rescale, ToNumpy, ToPIL, ToTensor, ToType
 from msjax.lazy import class_placeholders
 
-__getattr__ = class_placeholders(__name__, "a function of a numpy array can be given to map in its place.")
+if not TYPE_CHECKING:
+    __getattr__ = class_placeholders(__name__, "a function of a numpy array can be given to map in its place.")

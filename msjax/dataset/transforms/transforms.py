@@ -1,0 +1,8 @@
+"""MindSpore's other name for `msjax.dataset.transforms`."""
+
+from typing import TYPE_CHECKING
+
+from msjax.dataset.transforms import *
+
+if not TYPE_CHECKING:
+    pass

@@ -1,0 +1,150 @@
+"""Transforms of an image's channels: grey, other orders, hue and saturation."""
+
+import numpy as np
+
+from msjax.checks import check_bool, check_int
+from msjax.dataset.checks import check_enum
+from msjax.dataset.vision.enums import ConvertMode
+from msjax.dataset.vision.image import ImageTransform
+from msjax.errors import describe
+
+
+class Grayscale(ImageTransform):
+    """A Pillow image without colours.
+
+    Args:
+        num_output_channels (int): 1 or 3. Default: 1.
+
+    Raises:
+        TypeError: an array; see `ConvertColor`.
+
+    Example:
+        >>> from PIL import Image
+        >>> from msjax.dataset import vision
+        >>> vision.Grayscale()(Image.new("RGB", (4, 5))).mode
+        'L'
+    """
+
+    _takes = ("pil",)
+
+    def __init__(self, num_output_channels=1):
+        self.num_output_channels = check_int(num_output_channels, "num_output_channels", "Grayscale")
+        if num_output_channels not in (1, 3):
+            raise ValueError(f"For 'Grayscale', 'num_output_channels' should be 1 or 3, but got {num_output_channels}.")
+
+    def _apply(self, image):
+        grey = image.convert("L")
+        return grey if self.num_output_channels == 1 else grey.convert("RGB")
+
+
+class ConvertColor(ImageTransform):
+    """Another order of channels, with or without alpha, or grey.
+
+    Args:
+        convert_mode (ConvertMode): from what into what.
+
+    Raises:
+        TypeError: no mode.
+        RuntimeError: the image has another number of channels.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.ConvertColor(vision.ConvertMode.COLOR_RGB2BGR)(np.array([[[1, 2, 3]]], np.uint8))
+        array([[[3, 2, 1]]], dtype=uint8)
+    """
+
+    _takes = ("array",)
+
+    def __init__(self, convert_mode):
+        self.convert_mode = check_enum(convert_mode, ConvertMode, "convert_mode", "ConvertColor")
+
+    def _apply(self, image):
+        # The names of one value differ, but mean the same change.
+        source, target = self.convert_mode.name.removeprefix("COLOR_").split("2")
+        if source != "GRAY":
+            # A plane counts as one with equal colours, as in MindSpore.
+            image = np.stack([image] * 3, -1) if image.ndim == 2 else image
+            if image.shape[2] != len(source):
+                raise RuntimeError(f"ConvertColor: the image should have {len(source)} channels, but got {describe(image)}.")
+            planes = {letter: image[..., i] for i, letter in enumerate(source)}
+        else:
+            grey = image[..., 0] if image.ndim == 3 and image.shape[2] == 1 else image
+            if grey.ndim != 2:
+                raise RuntimeError(f"ConvertColor: the image should have one channel, but got {describe(image)}.")
+            planes = dict.fromkeys("RGB", grey)
+        if target == "GRAY":
+            return _grey(*(planes[letter] for letter in "RGB"))
+        planes.setdefault("A", np.full_like(planes["R"], 255 if image.dtype == np.uint8 else 1))
+        return np.stack([planes[letter] for letter in target], -1)
+
+
+def _grey(red, green, blue):
+    if red.dtype != np.uint8:
+        return (0.299 * red + 0.587 * green + 0.114 * blue).astype(red.dtype)
+    red, green, blue = (plane.astype(np.int32) for plane in (red, green, blue))
+    return ((red * 4899 + green * 9617 + blue * 1868 + 8192) >> 14).astype(np.uint8)
+
+
+class HsvToRgb(ImageTransform):
+    """RGB from hue, saturation and value, all in [0, 1].
+
+    Args:
+        is_hwc (bool): channels are the last axis; otherwise the one before the last two. Default: False.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.HsvToRgb(is_hwc=True)(np.array([[[0.0, 1.0, 1.0]]])).tolist()
+        [[[1.0, 0.0, 0.0]]]
+    """
+
+    _takes = ("array",)
+
+    def __init__(self, is_hwc=False):
+        self.is_hwc = check_bool(is_hwc, "is_hwc", type(self).__name__)
+
+    def _check_array(self, array):
+        axis = -1 if self.is_hwc else -3
+        if array.ndim not in (3, 4) or array.shape[axis] != 3:
+            raise RuntimeError(f"{type(self).__name__}: the image should have three channels, but got {describe(array)}.")
+
+    def _apply(self, image):
+        axis = -1 if self.is_hwc else -3
+        planes = np.moveaxis(image.astype(np.float64), axis, 0)
+        return np.stack(self._convert(*planes), axis)
+
+    @staticmethod
+    def _convert(hue, saturation, value):
+        sector = np.floor(hue * 6)
+        rest = hue * 6 - sector
+        p, q, t = value * (1 - saturation), value * (1 - saturation * rest), value * (1 - saturation * (1 - rest))
+        which = sector.astype(int) % 6
+        red = np.choose(which, [value, q, p, p, t, value])
+        green = np.choose(which, [t, value, value, q, p, p])
+        blue = np.choose(which, [p, p, t, value, value, q])
+        return red, green, blue
+
+
+class RgbToHsv(HsvToRgb):
+    """Hue, saturation and value, all in [0, 1], from RGB.
+
+    Args:
+        is_hwc (bool): channels are the last axis; otherwise the one before the last two. Default: False.
+
+    Example:
+        >>> import numpy as np
+        >>> from msjax.dataset import vision
+        >>> vision.RgbToHsv(is_hwc=True)(np.array([[[1.0, 0.0, 0.0]]])).tolist()
+        [[[0.0, 1.0, 1.0]]]
+    """
+
+    @staticmethod
+    def _convert(red, green, blue):
+        value, least = np.maximum(np.maximum(red, green), blue), np.minimum(np.minimum(red, green), blue)
+        span = value - least
+        safe = np.where(span == 0, 1, span)
+        hue = np.select(
+            [value == red, value == green], [(green - blue) / safe, 2 + (blue - red) / safe], 4 + (red - green) / safe
+        )
+        return np.where(span == 0, 0, hue / 6 % 1), np.where(value == 0, 0, span / np.where(value == 0, 1, value)), value

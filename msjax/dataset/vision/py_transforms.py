@@ -1,0 +1,54 @@
+"""MindSpore 1's transforms of Pillow images; where they differ from `msjax.dataset.vision`, the defaults are others."""
+
+from typing import TYPE_CHECKING
+
+from msjax.dataset import vision
+from msjax.dataset.vision import *
+
+if not TYPE_CHECKING:
+    pass
+
+
+class Decode(vision.Decode):
+    """`vision.Decode` into a Pillow image.
+
+    Example:
+        >>> from msjax.dataset.vision import py_transforms
+        >>> py_transforms.Decode().to_pil
+        True
+    """
+
+    def __init__(self):
+        super().__init__(to_pil=True)
+
+
+class Normalize(vision.Normalize):
+    """`vision.Normalize` of an image with channels in front.
+
+    Args:
+        mean, std (list or tuple): as in `vision.Normalize`.
+
+    Example:
+        >>> from msjax.dataset.vision import py_transforms
+        >>> py_transforms.Normalize([0.5], [0.5]).is_hwc
+        False
+    """
+
+    def __init__(self, mean, std):
+        super().__init__(mean, std, is_hwc=False)
+
+
+class Cutout(vision.CutOut):
+    """`vision.CutOut` of an image with channels in front.
+
+    Args:
+        length, num_patches (int): as in `vision.CutOut`.
+
+    Example:
+        >>> from msjax.dataset.vision import py_transforms
+        >>> py_transforms.Cutout(4).is_hwc
+        False
+    """
+
+    def __init__(self, length, num_patches=1):
+        super().__init__(length, num_patches, is_hwc=False)
