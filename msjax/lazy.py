@@ -6,6 +6,7 @@ import dis
 import functools
 import importlib
 import importlib.util
+import pkgutil
 import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -147,24 +148,26 @@ def lazy_function(module: str, name: str) -> Callable[..., Any]:
     return call
 
 
-def gather(package: str, modules: str, family: str | None = None) -> Any:
+def gather(package: str, modules: str | None = None, family: str | None = None) -> Any:
     """A package's ``__getattr__`` and ``__dir__`` that offer what its modules list in ``__all__``, imported when first asked for.
 
     Args:
         package (str): its name.
-        modules (str): the modules' names within it, separated by spaces.
+        modules (str, optional): the modules' names within it, separated by spaces; by default all of its modules.
         family (str, optional): a package that is asked for other names, since MindSpore sorts some into other topics.
     """
+    own = sys.modules[package].__dict__
 
+    @functools.cache
     def offered():
-        found = {}
-        for name in modules.split():
-            module = importlib.import_module(f"{package}.{name}")
-            found.update((offer, module) for offer in module.__all__)
-        return found
+        names = modules.split() if modules is not None else [found.name for found in pkgutil.iter_modules(own["__path__"])]
+        loaded = [importlib.import_module(f"{package}.{name}") for name in names]
+        return {name: module for module in loaded for name in getattr(module, "__all__", ())}
 
     def __getattr__(name):
         if name == "__all__":
+            # Kept in the package, where `from package import *` looks for one name after the other.
+            own.update((offer, getattr(module, offer)) for offer, module in offered().items() if offer not in own)
             return sorted(offered())
         if not name.startswith("_"):
             if importlib.util.find_spec(f"{package}.{name}") is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
@@ -71,8 +73,16 @@ def _sgd(var, accum, stat, grad, lr, momentum, dampening, weight_decay, nesterov
     return jnp.where(moves, moved, var - lr * grad), jnp.where(moves, started, accum), jnp.where(moves & (stat > 0), 0, stat)
 
 
-def _step(name, fn, written, attributes, static, single, doc, order=None):
-    """A class whose call runs `fn` and writes its results into the first `written` operands (of those in `order`)."""
+def _step(name, fn, written, doc=None, *, first=False, order=None, **attributes):
+    """A class whose call runs `fn` and writes its results into the first `written` operands (of those in `order`).
+
+    Args:
+        first (bool): whether the call returns the first result only.
+        attributes: what the constructor takes; all but `use_locking` are passed to `fn` after the operands.
+    """
+    static = [key for key in attributes if key != "use_locking"]
+    names = [p.name for p in inspect.signature(fn).parameters.values() if p.default is p.empty]
+    operands = ", ".join(n for n in names if not any(f"_{key}".endswith(f"_{n}") for key in static))
 
     def kernel(*args):
         new = fn(*args)
@@ -90,16 +100,17 @@ def _step(name, fn, written, attributes, static, single, doc, order=None):
         out = apply(op, operands, tuple(getattr(self, key) for key in static))
         for operand, new in zip(operands, out):
             operand._value = new._value
-        return out[0] if single else out
+        return out[0] if first else out
 
-    call.__name__, call.__doc__ = name, doc
-    globals()[name] = operator_class(**attributes)(call)
+    returned = "the first" if first else "them"
+    call.__doc__ = doc or (
+        f"An optimizer's step, called with ({operands}): writes the new values into the first {written} and returns {returned}."
+    )
+    return operator_class(**attributes)(call)
 
 
-_LOCKING = {"use_locking": False}
-_step(
-    "ApplyMomentum", _momentum, 2, {"use_nesterov": False, **_LOCKING, "gradient_scale": 1.0},
-    ("use_nesterov", "gradient_scale"), True,
+ApplyMomentum = _step(
+    "ApplyMomentum", _momentum, 2,
     """A step with momentum, of (variable, accumulation, learning_rate, gradient, momentum); returns the variable.
 
     Args:
@@ -113,42 +124,35 @@ _step(
         >>> w, accum = ms.Parameter(ms.Tensor([1.0])), ms.Parameter(ms.Tensor([0.0]))
         >>> print(ops.ApplyMomentum()(w, accum, 0.5, ms.Tensor([1.0]), 0.9))
         [0.5]
-    """,
+    """, first=True, use_nesterov=False, use_locking=False, gradient_scale=1.0,
 )  # fmt: skip
-_step(
-    "Adam", adam, 3, {**_LOCKING, "use_nesterov": False}, ("use_nesterov",), False,
+Adam = _step(
+    "Adam", adam, 3,
     """A step of Adam, of (var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, gradient); returns var, m and v.
 
     Args:
         use_locking (bool): kept for MindSpore's programs, without effect.
         use_nesterov (bool): Default: False.
-    """,
+    """, use_locking=False, use_nesterov=False,
 )  # fmt: skip
-for _name, _fn, _written, _attributes, _static, _single, _operands in (
-    ("AdamWeightDecay", adam_weight_decay, 3, _LOCKING, (), False, "var, m, v, lr, beta1, beta2, epsilon, decay, gradient"),
-    ("ApplyGradientDescent", _gradient_descent, 1, {}, (), True, "var, alpha, delta"),
-    ("ApplyAdagrad", _adagrad, 2, {"update_slots": True}, ("update_slots",), False, "var, accum, lr, grad"),
-    ("ApplyRMSProp", rms_prop, 3, _LOCKING, (), True, "var, mean_square, moment, lr, grad, decay, momentum, epsilon"),
-    ("ApplyAdadelta", adadelta, 3, {}, (), False, "var, accum, accum_update, lr, rho, epsilon, grad"),
-    ("ApplyAdagradV2", adagrad, 2, {"epsilon": REQUIRED, "update_slots": True}, ("epsilon", "update_slots"), False, "var, accum, lr, grad"),
-    ("ApplyAdagradDA", _adagrad_da, 3, _LOCKING, (), True, "var, sum of gradients, sum of squares, grad, lr, l1, l2, global_step"),
-    ("ApplyAddSign", _add_sign, 2, {}, (), False, "var, m, lr, alpha, sign_decay, beta, grad"),
-    ("ApplyPowerSign", _power_sign, 2, {}, (), False, "var, m, lr, logbase, sign_decay, beta, grad"),
-    ("ApplyCenteredRMSProp", centered_rms_prop, 4, _LOCKING, (), True,
-     "var, mean_gradient, mean_square, moment, grad, lr, decay, momentum, epsilon"),
-    ("ApplyProximalAdagrad", proximal_adagrad, 2, _LOCKING, (), False, "var, accum, lr, l1, l2, grad"),
-    ("ApplyProximalGradientDescent", _proximal_gradient_descent, 1, {}, (), True, "var, alpha, l1, l2, delta"),
-    ("ApplyFtrl", ftrl, 3, _LOCKING, (), True, "var, accum, linear, grad, lr, l1, l2, lr_power"),
-    ("ApplyAdamWithAmsgrad", _amsgrad, 4, {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, **_LOCKING},
-     ("beta1", "beta2", "epsilon"), False, "var, m, v, vhat, beta1_power, beta2_power, lr, grad"),
-    ("ApplyAdamWithAmsgradV2", _amsgrad_v2, 4, _LOCKING, (), False,
-     "var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad"),
-    ("ApplyAdaMax", ada_max, 3, {}, (), False, "var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad"),
-):  # fmt: skip
-    _doc = f"An optimizer's step, of ({_operands}): writes the new values into the first {_written} and returns "
-    _step(_name, _fn, _written, _attributes, _static, _single, _doc + ("the first." if _single else "them."))
-_step(
-    "SGD", _sgd, 3, {"dampening": 0.0, "weight_decay": 0.0, "nesterov": False}, ("dampening", "weight_decay", "nesterov"), True,
+AdamWeightDecay = _step("AdamWeightDecay", adam_weight_decay, 3, use_locking=False)
+ApplyGradientDescent = _step("ApplyGradientDescent", _gradient_descent, 1, first=True)
+ApplyAdagrad = _step("ApplyAdagrad", _adagrad, 2, update_slots=True)
+ApplyRMSProp = _step("ApplyRMSProp", rms_prop, 3, first=True, use_locking=False)
+ApplyAdadelta = _step("ApplyAdadelta", adadelta, 3)
+ApplyAdagradV2 = _step("ApplyAdagradV2", adagrad, 2, epsilon=REQUIRED, update_slots=True)
+ApplyAdagradDA = _step("ApplyAdagradDA", _adagrad_da, 3, first=True, use_locking=False)
+ApplyAddSign = _step("ApplyAddSign", _add_sign, 2)
+ApplyPowerSign = _step("ApplyPowerSign", _power_sign, 2)
+ApplyCenteredRMSProp = _step("ApplyCenteredRMSProp", centered_rms_prop, 4, first=True, use_locking=False)
+ApplyProximalAdagrad = _step("ApplyProximalAdagrad", proximal_adagrad, 2, use_locking=False)
+ApplyProximalGradientDescent = _step("ApplyProximalGradientDescent", _proximal_gradient_descent, 1, first=True)
+ApplyFtrl = _step("ApplyFtrl", ftrl, 3, first=True, use_locking=False)
+ApplyAdamWithAmsgrad = _step("ApplyAdamWithAmsgrad", _amsgrad, 4, beta1=0.9, beta2=0.999, epsilon=1e-08, use_locking=False)
+ApplyAdamWithAmsgradV2 = _step("ApplyAdamWithAmsgradV2", _amsgrad_v2, 4, use_locking=False)
+ApplyAdaMax = _step("ApplyAdaMax", ada_max, 3)
+SGD = _step(
+    "SGD", _sgd, 3,
     """A step of gradient descent, of (parameters, gradient, learning_rate, accum, momentum, stat); returns the parameters.
 
     Args:
@@ -162,8 +166,7 @@ _step(
         >>> w, accum, stat = (ms.Parameter(ms.Tensor([v])) for v in (1.0, 0.0, 1.0))
         >>> print(ops.SGD()(w, ms.Tensor([1.0]), 0.5, accum, 0.9, stat))
         [0.5]
-    """,
-    order=(0, 3, 5, 1, 2, 4),
+    """, first=True, order=(0, 3, 5, 1, 2, 4), dampening=0.0, weight_decay=0.0, nesterov=False,
 )  # fmt: skip
 
 __all__ = name_classes(globals())

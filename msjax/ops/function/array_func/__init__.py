@@ -22,8 +22,4 @@ if TYPE_CHECKING:
     from msjax.ops.function.array_func.splitting import *
     from msjax.ops.function.array_func.windows import *
 else:
-    __getattr__, __dir__ = gather(
-        __name__,
-        "arrange ordering assigning casting creation diagonals gathering indexing joining scattering searching segments selecting sorting splitting windows",
-        "msjax.ops",
-    )
+    __getattr__, __dir__ = gather(__name__, family="msjax.ops")

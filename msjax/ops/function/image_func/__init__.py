@@ -7,8 +7,7 @@ from msjax.lazy import gather
 if TYPE_CHECKING:
     from msjax.ops.function.image_func.boxes import *
     from msjax.ops.function.image_func.grids import *
-    from msjax.ops.function.image_func.images import *
     from msjax.ops.function.image_func.pixels import *
     from msjax.ops.function.image_func.resizing import *
 else:
-    __getattr__, __dir__ = gather(__name__, "boxes grids images pixels resizing", "msjax.ops")
+    __getattr__, __dir__ = gather(__name__, family="msjax.ops")

@@ -10,4 +10,4 @@ if TYPE_CHECKING:
     from msjax.ops.function.linalg_func.linear import *
     from msjax.ops.function.linalg_func.solvers import *
 else:
-    __getattr__, __dir__ = gather(__name__, "decompositions solvers linear layers", "msjax.ops")
+    __getattr__, __dir__ = gather(__name__, family="msjax.ops")

@@ -21,8 +21,4 @@ if TYPE_CHECKING:
     from msjax.ops.function.math_func.special import *
     from msjax.ops.function.math_func.statistics import *
 else:
-    __getattr__, __dir__ = gather(
-        __name__,
-        "bessel complexes cumulative elementary elementwise arithmetic comparison fourier inplace_math logic norms reduction extremes special statistics",
-        "msjax.ops",
-    )
+    __getattr__, __dir__ = gather(__name__, family="msjax.ops")

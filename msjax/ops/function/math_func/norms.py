@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "cdist", "clip_by_global_norm", "clip_by_norm", "cond", "cosine_similarity", "dist", "matrix_norm", "norm", "pdist", "renorm",
+    "cdist", "clip_by_global_norm", "clip_by_norm", "cond", "dist", "matrix_norm", "norm", "pdist", "renorm",
     "vector_norm",
 ]  # fmt: skip
 
@@ -239,28 +239,6 @@ def pdist(input: TensorLike, p: float = 2.0) -> JaxArray:
     """
     rows, columns = jnp.triu_indices(input.shape[-2], 1)
     return p_norm(input[..., rows, :] - input[..., columns, :], p, -1, False)
-
-
-@operator(2)
-def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float = 1e-08) -> JaxArray:
-    """The cosine of the angle between `x1` and `x2` along an axis.
-
-    Args:
-        x1, x2 (Tensor): of one shape, or broadcast to one.
-        dim (int): the axis. Default: 1.
-        eps (float): the least value of each norm. Default: 1e-8.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import ops
-        >>> print(ops.cosine_similarity(ms.Tensor([[1.0, 0.0]]), ms.Tensor([[1.0, 1.0]])))
-        [0.7071067]
-    """
-    x, y = jnp.broadcast_arrays(*promote(x1, x2))
-    x, y = to_float(x), to_float(y)
-    least = jnp.asarray(eps, x.dtype)
-    lengths = jnp.maximum(p_norm(x, 2, dim, False), least) * jnp.maximum(p_norm(y, 2, dim, False), least)
-    return jnp.sum(x * y, dim) / lengths
 
 
 @operator()

@@ -19,8 +19,4 @@ if TYPE_CHECKING:
     from msjax.ops.function.nn_func.softmaxes import *
     from msjax.ops.function.nn_func.unpooling import *
 else:
-    __getattr__, __dir__ = gather(
-        __name__,
-        "activations gated softmaxes classification convolution  ctc dropouts losses normalization local_response pads pooling unpooling",
-        "msjax.ops",
-    )
+    __getattr__, __dir__ = gather(__name__, family="msjax.ops")

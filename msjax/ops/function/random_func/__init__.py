@@ -9,4 +9,4 @@ if TYPE_CHECKING:
     from msjax.ops.function.random_func.distributions import *
     from msjax.ops.function.random_func.sampling import *
 else:
-    __getattr__, __dir__ = gather(__name__, "sampling distributions choices", "msjax.ops")
+    __getattr__, __dir__ = gather(__name__, family="msjax.ops")
