@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from flax import nnx
 
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.errors import check_callable, describe
 from msjax.functional.control_flow import rules
+from msjax.functional.functionalize import functionalize
 from msjax.functional.interpreter import Interpreter, Program
+from msjax.functional.nnx_outputs import module_and_method, paths, pure_call
 from msjax.functional.plan import Patterns, Planner
 from msjax.hooks.places import Edits, site
 
@@ -50,8 +54,8 @@ def capture(
     (the values are stacked), cond, the body of a while_loop, checkpoint, vmap, shard_map, custom_jvp, custom_vjp, nested.
 
     Args:
-        fn: a Cell, whose places are the outputs of its cells, by their paths ("" is the network itself); or a function of
-            jax arrays.
+        fn: a function of jax arrays; a flax nnx module (or a method of one), whose places are the outputs of its modules, by
+            their paths ("" is the module itself); or a Cell, whose places are the outputs of its cells.
         select (str, list of str, or callable): which places: a pattern such as ``"layers.*.relu"`` (fnmatch), several, or a
             function of the name. Single operations are selected by patterns with an "@", such as ``"exp@*"``.
         gradients (bool): True for the gradients of the result, summed, with respect to the activations. Default: False.
@@ -65,7 +69,8 @@ def capture(
             step's value.
 
     Returns:
-        A function. Of a function `fn`: ``run(*args, **kwargs)`` returns (result, Captured). Of a Cell: ``run(params, buffers,
+        A function. Of a function or an nnx module `fn`: ``run(*args, **kwargs)`` returns (result, Captured); the module's state
+        changes as by a plain call. Of a Cell: ``run(params, buffers,
         *args, **kwargs)`` returns ((out, new_buffers), Captured), as a functionalized network. The second and later times that
         the program comes by a name, it is called "relu#1" and so on. It may be used in jax.jit and other transformations.
 
@@ -94,7 +99,68 @@ def capture(
     options = _Options(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps)
     if is_cell(fn):
         return _capture_cell(fn, options)
-    return _capturing(fn, options)
+    module = module_and_method(fn)
+    return _capturing(fn, options) if module is None else _capture_nnx(*module, options)
+
+
+class Operation(NamedTuple):
+    """A single operation of a program.
+
+    Attributes:
+        name: the primitive and the source line, such as "dot_general@model.py:42"; with "#1" and so on if it is not the first
+            of the name. It is a place of `capture`.
+        shape, dtype: of its result; None if it has several.
+        path: the forms of control flow around it, such as "jit(step)/scan".
+    """
+
+    name: str
+    shape: tuple[int, ...] | None
+    dtype: Any
+    path: str
+
+
+def ops(fn: Any) -> Callable[..., list[Operation]]:
+    """The single operations of what a function computes, in program order; nothing is computed.
+
+    Args:
+        fn: a function of jax arrays, a Cell, or an nnx module, as for `capture`.
+
+    Returns:
+        A function, to be called like `fn` (of a Cell: with its params, buffers and arguments), that returns a list of
+        `Operation`. The lines are those outside of jax's own code. An operation is captured or edited by its name, or by a pattern
+        such as ``"div@attention.py:*"``.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> def f(x):
+        ...     return jnp.exp(x).sum()
+        >>> for operation in ms.hooks.ops(f)(jnp.ones(3)):
+        ...     print(operation.name.split("@")[0], operation.shape, operation.dtype)
+        exp (3,) float32
+        reduce_sum () float32
+        >>> out, found = ms.hooks.capture(f, "exp@*", gradients=True)(jnp.zeros(2))
+        >>> print(*found.activations.values(), *found.gradients.values())
+        [1. 1.] [1. 1.]
+    """
+    check_callable(fn, "ops")
+    module = module_and_method(fn)
+    if is_cell(fn):
+        fn = functionalize(fn)[0]
+    elif module is not None:
+        call, state = pure_call(*module, lambda path: False)
+        fn = functools.partial(_unpacked, call, state)
+
+    def run(*args, **kwargs):
+        planner = Planner(rules(), lambda *names: False, operations=True)
+        planner.block(Program(fn, args, kwargs, Edits()).closed)
+        return [Operation(o.name, o.shape, o.dtype, o.path) for o in planner.listed if o.kind == "operation"]
+
+    return run
+
+
+def _unpacked(call, state, *args, **kwargs):
+    return call(state, args, kwargs)
 
 
 class _Options(NamedTuple):
@@ -122,8 +188,6 @@ def _edits(edit):
 
 
 def _capture_cell(net, options):
-    from msjax.functional.functionalize import functionalize
-
     apply, _, _ = functionalize(net)
     names = [name for name, _ in net.cells_and_names()]
 
@@ -140,6 +204,18 @@ def _capture_cell(net, options):
 
     total = options.total
     return _capturing(inner, options._replace(names=tuple(names), total=lambda result: total(result[0])))
+
+
+def _capture_nnx(module, method, options):
+    def run(*args, **kwargs):
+        call, state = pure_call(module, method, lambda path: any(pattern.match(path) for pattern in options.patterns))
+        total = options.total
+        own = options._replace(names=tuple(paths(module)), total=lambda result: total(result[0]))
+        (out, new), found = _capturing(call, own)(state, args, kwargs)
+        nnx.update(module, new)
+        return out, found
+
+    return run
 
 
 def _named_output(name):

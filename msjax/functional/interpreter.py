@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.extend import source_info_util
 
 from msjax.functional.plan import Counter, Here, Plain, Planner, plain
-from msjax.hooks.places import Tracing, edited, tap_p
+from msjax.hooks.places import Tracing, edited, is_array, tap_p
 
 
 class Interpreter:
@@ -109,7 +109,7 @@ class Program:
 
     def __init__(self, fn, args, kwargs, edits):
         leaves, treedef = jax.tree.flatten((args, kwargs))
-        at = [i for i, leaf in enumerate(leaves) if _is_array(leaf)]
+        at = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
         self.inputs = [leaves[i] for i in at]
 
         def traced(*arrays):
@@ -133,10 +133,6 @@ class Program:
         for i, out in zip(self._at, outs):
             leaves[i] = out
         return jax.tree.unflatten(self._treedef, leaves)
-
-
-def _is_array(leaf):
-    return hasattr(leaf, "shape") and hasattr(leaf, "dtype") and leaf.dtype != jax.dtypes.float0
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ from msjax.lazy import lazy_names
 _LATER = {
     "barrier": "msjax.hooks.worker",
     "capture": "msjax.functional.capture",
+    "ops": "msjax.functional.capture",
     "Captured": "msjax.functional.capture",
     "hook_gradient": "msjax.functional.functions",
     "with_hooks": "msjax.functional.functions",
@@ -21,7 +22,7 @@ _LATER = {
 
 __all__ = ["RemovableHandle", "site", *_LATER]
 if TYPE_CHECKING:
-    from msjax.functional.capture import Captured, capture
+    from msjax.functional.capture import Captured, capture, ops
     from msjax.functional.functions import hook_gradient, probe, with_hooks
     from msjax.hooks.worker import barrier
 else:

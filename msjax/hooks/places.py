@@ -89,9 +89,21 @@ def site(name: str, value: Any) -> Any:
     if edits:
         value = edited(name, value, edits, LoopIndex(name, value))
     leaves, treedef = jax.tree.flatten(value)
-    leaves = [jnp.asarray(leaf) for leaf in leaves]
-    out = place_p.bind(*leaves, name=name, treedef=treedef, batched=((),) * len(leaves), edited=bool(edits))
-    return jax.tree.unflatten(treedef, out)
+    at = [i for i, leaf in enumerate(leaves) if is_array(leaf) or isinstance(leaf, (bool, int, float, complex))]
+    if not at:
+        return value
+    arrays = [jnp.asarray(leaves[i]) for i in at]
+    # What is no array, such as a text, is None in what is found.
+    found = jax.tree.structure(jax.tree.unflatten(treedef, [0 if i in at else None for i in range(len(leaves))]))
+    out = place_p.bind(*arrays, name=name, treedef=found, batched=((),) * len(arrays), edited=bool(edits))
+    for i, array in zip(at, out):
+        leaves[i] = array
+    return jax.tree.unflatten(treedef, leaves)
+
+
+def is_array(leaf: Any) -> bool:
+    """Whether a leaf of a pytree is an array that jax can trace."""
+    return hasattr(leaf, "shape") and hasattr(leaf, "dtype") and leaf.dtype != jax.dtypes.float0
 
 
 def edited(name, value, edits, index):
@@ -106,7 +118,7 @@ def edited(name, value, edits, index):
         if other != treedef:
             raise TypeError(f"{label} should return {treedef} or None, but returned {other}.")
         for old, leaf in zip(leaves, given):
-            if jnp.shape(leaf) != jnp.shape(old) or jnp.result_type(leaf) != jnp.result_type(old):
+            if is_array(old) and (jnp.shape(leaf), jnp.result_type(leaf)) != (old.shape, old.dtype):
                 raise ValueError(f"{label} returned {describe(jnp.asarray(leaf))}, but expected is {describe(jnp.asarray(old))}.")
         value = new
     return value
@@ -122,7 +134,7 @@ class LoopIndex:
     def __init__(self, name, value):
         self._name = name
         # The counter depends on the value, so that jax doesn't move it out of the loop.
-        self._leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(value)[:1]]
+        self._leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(value) if is_array(leaf)][:1]
 
     def __getitem__(self, level):
         return index_p.bind(*self._leaves, level=int(level), name=self._name)
