@@ -1,7 +1,7 @@
 """msjax under the name ``mindspore``, so that MindSpore programs run unchanged.
 
-``mindspore.x.y`` is the very module ``msjax.x.y``. Where MindSpore has split its files in another way, a
-stand-in under MindSpore's name passes on what the module here offers.
+``mindspore.x.y`` is the module ``msjax.x.y`` itself. Where MindSpore splits its files in another way, a
+forwarding module under MindSpore's name looks names up in msjax's module.
 """
 
 import importlib
@@ -14,8 +14,8 @@ from msjax.lazy import missing_name_error
 
 _NAME = "mindspore"
 
-# What msjax offers -> the modules of MindSpore that offer it: a package, and files in it. Where msjax has such a file itself,
-# that is what is imported, and names that MindSpore keeps there, but msjax in another file, are found, too.
+# {msjax's module: {package of MindSpore: files in it that offer the same names}}. Where msjax has a file of that name, it is
+# imported, and names that msjax keeps in another file are looked up in the module given here.
 _ELSEWHERE = {
     "msjax.compile.jit": {"mindspore.common": "api"},
     "msjax.common.random": {"mindspore.common": "seed generator"},
@@ -69,11 +69,11 @@ _WITH_PARTS = frozenset(name.rpartition(".")[0] for name in _STAND_INS)
 
 
 class _Same(importlib.abc.Loader):
-    """Loads ``mindspore.x.y`` as the very module ``msjax.x.y``.
+    """Loads ``mindspore.x.y`` as the module ``msjax.x.y`` itself.
 
     Args:
         real (str): the module's name.
-        family (str, optional): a package with names that MindSpore's module has and this one lacks.
+        family (str, optional): a package in which names are looked up that MindSpore's module has and this one lacks.
     """
 
     def __init__(self, real, family=None):
@@ -86,14 +86,14 @@ class _Same(importlib.abc.Loader):
         return module
 
     def exec_module(self, module):
-        # The import system has put the alias's spec into the module; it keeps its own.
+        # The import system has put the alias's spec into the module; restore the module's own.
         module.__spec__ = self.spec
         if self.family is not None and "__getattr__" not in vars(module):
             module.__getattr__ = _passing_on("mindspore" + self.real.removeprefix("msjax"), importlib.import_module(self.family))
 
 
 def _passing_on(shown, *modules):
-    """A module's ``__getattr__`` that asks other modules."""
+    """A module's ``__getattr__`` that looks names up in other modules."""
 
     def __getattr__(name):
         for offered in modules if not name.startswith("__") else ():
@@ -107,7 +107,7 @@ def _passing_on(shown, *modules):
 
 
 class _StandIn(importlib.abc.Loader):
-    """Loads a module that passes on the names of another one."""
+    """Loads a module that forwards to the names of another one."""
 
     def __init__(self, real):
         self.real = real
@@ -118,7 +118,8 @@ class _StandIn(importlib.abc.Loader):
     def exec_module(self, module):
         real = importlib.import_module(self.real)
         parent, _, child = module.__name__.rpartition(".")
-        # The import system makes this module an attribute of its parent, an msjax module that may have a use for the name.
+        # The import system sets this module as an attribute of its parent, an msjax module where the name may mean
+        # something else.
         own = getattr(sys.modules.get(parent), child, real)
         module.__getattr__ = _passing_on(module.__name__, real, own)
         module.__dir__ = lambda: dir(real)
@@ -128,7 +129,7 @@ class _StandIn(importlib.abc.Loader):
 def _exists(module):
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # not even its package
+    except ModuleNotFoundError:  # its package doesn't exist either
         return False
 
 

@@ -1,4 +1,4 @@
-"""Whether the installation works."""
+"""``ms.run_check``: tests whether the installation works."""
 
 from __future__ import annotations
 

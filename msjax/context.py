@@ -18,8 +18,7 @@ PYNATIVE_MODE = 1
 DIALECTS = ("tutorial", "mindspore-2.10", "mindspore-1")
 DEVICE_TARGETS = ("CPU", "GPU", "TPU", "Ascend", "Davinci")
 
-# Settings that MindSpore programs make and that have no counterpart in XLA: kept, so that they can
-# be read back, and without effect.
+# Settings of MindSpore programs that have no counterpart in XLA: stored, so that they can be read back, without effect.
 _NO_EFFECT = {
     "device_id": 0,
     "save_graphs": False,
@@ -65,9 +64,9 @@ class _Settings:
 
     def __init__(self):
         self.mode = PYNATIVE_MODE
-        self.forced_mode = None  # `msjax run --mode`: stands against what the script asks for
+        self.forced_mode = None  # `msjax run --mode`: overrides what the script sets
         self.device_target = None
-        self.device_id = 0  # the number of the device among those of the target
+        self.device_id = 0  # the index of the device among those of the target
         self.pynative_synchronize = False
         self.hook_dialect = os.environ.get("MSJAX_HOOK_DIALECT", "tutorial")
         if self.hook_dialect not in DIALECTS:
@@ -94,8 +93,8 @@ def set_context(**kwargs: Any) -> None:
             and a warning says so.
         pynative_synchronize (bool): True makes every operator wait for its result, so that an error on the
             device appears at its own line.
-        enable_compile_cache (bool): True keeps compiled programs on disk, so that a second start of a script or notebook
-            does not compile again.
+        enable_compile_cache (bool): True keeps compiled programs on disk, so that a script or notebook that is
+            started again does not compile again.
         compile_cache_path (str): the folder for that; by default ``.cache/msjax`` in the user's home.
         hook_dialect (str): where hooks sit and what they get: "tutorial", "mindspore-2.10" or "mindspore-1".
         hook_queue_bytes (int): how many bytes of values may wait for hooks of programs under ``jax.jit``; 256 MiB by default.
@@ -148,7 +147,7 @@ def get_current_device() -> str:
 
 
 def force_mode(mode: int | None) -> None:
-    """Fix the mode against what the program sets later (``msjax run --mode``); None lets it choose again."""
+    """Override the mode that the program sets (``msjax run --mode``); None ends the override."""
     SETTINGS.forced_mode = mode
     if mode is not None:
         SETTINGS.mode = mode
@@ -199,7 +198,7 @@ def _set_compile_cache_path(value):
 
 
 def _update_compile_cache():
-    """Tell jax where compiled programs are kept between processes, if they are."""
+    """Tell jax whether and where to store compiled programs between processes."""
     import jax
 
     if not SETTINGS.enable_compile_cache:
@@ -208,7 +207,7 @@ def _update_compile_cache():
     path = SETTINGS.compile_cache_path or os.path.join(os.path.expanduser("~"), ".cache", "msjax")
     jax.config.update("jax_enable_compilation_cache", True)
     jax.config.update("jax_compilation_cache_dir", path)
-    # Operators in PyNative mode are many small programs: by default jax would keep none of them.
+    # PyNative operators are many small programs, which jax's defaults would not store.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
@@ -222,10 +221,10 @@ def _set_device_target(value, device_id: int | None = None):
         raise ValueError(f"For 'set_context', 'device_target' should be one of {', '.join(DEVICE_TARGETS)}, but got {value!r}.")
     if device_id is None:
         device_id = SETTINGS.device_id if value == SETTINGS.device_target else 0
-    # Ascend's role, the accelerator of this machine, is played by whatever jax takes by default.
+    # "Ascend" means the accelerator of this machine: jax's default backend.
     backend = {"CPU": "cpu", "GPU": "gpu", "TPU": "tpu"}.get(value)
     try:
-        # A program that asks for what is the default anyway should not start jax's backends here.
+        # Asking for the current device must not initialize jax's backends.
         if (value, device_id) != (SETTINGS.device_target, SETTINGS.device_id):
             jax.config.update("jax_default_device", jax.devices(backend)[device_id])
     except (RuntimeError, IndexError):
@@ -268,7 +267,7 @@ class ParallelMode:
 
 
 def set_auto_parallel_context(**kwargs: Any) -> None:
-    """Accepts MindSpore's stand-alone settings; another parallel mode is an error, since sharding is jax's job here.
+    """Accept MindSpore's stand-alone settings; another parallel mode is an error, since jax does the sharding here.
 
     Raises:
         NotImplementedError: a parallel mode other than stand-alone.
@@ -282,7 +281,7 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
 
 
 def get_auto_parallel_context(attr_key: str) -> Any:
-    """MindSpore's parallel settings as they are here: one device, stand-alone."""
+    """MindSpore's parallel settings, which are always those of one stand-alone device."""
     known = {"parallel_mode": ParallelMode.STAND_ALONE, "device_num": 1, "global_rank": 0, "gradients_mean": False}
     if attr_key not in known:
         raise ValueError(f"For 'get_auto_parallel_context', there is no setting {attr_key!r}; msjax has {', '.join(known)}.")
@@ -290,4 +289,4 @@ def get_auto_parallel_context(attr_key: str) -> Any:
 
 
 def reset_auto_parallel_context() -> None:
-    """Does nothing: the parallel settings never change."""
+    """Does nothing, since the parallel settings never change."""

@@ -1,4 +1,4 @@
-"""Where something went wrong, in the words of the user's program."""
+"""How messages name cells, values and functions of the user's program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a module says of a name that it lacks."""
+"""Lazy attributes of modules, and errors for unsupported names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-# What to do without parts of MindSpore that several modules of it offer.
+# Sentences for parts of MindSpore that several of its modules offer and msjax does not.
 NO_SUMMARY = "it writes no summary files; a callback's on_train_step_end can log to any writer, such as TensorBoard's."
 NO_COMMUNICATION = (
     "its operators don't talk to other processes; jax.lax.psum and the like do, inside jax.shard_map (see ms.from_jax)."
@@ -29,12 +29,12 @@ _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 
 def module_placeholders(module: str, placeholders: Mapping[str, str] = MappingProxyType({})) -> Callable[..., Any]:
-    """A module's ``__getattr__``: AttributeError, or ImportError in ``from module import name``, that says that msjax doesn't offer it.
+    """A module's ``__getattr__`` that raises an error saying that msjax doesn't offer the name.
 
     Args:
         module (str): the module's name.
-        placeholders (Mapping): {name: sentence}: names that programs import at their top and may never use, and what to do
-            without them. They are imported without complaint, and raise NotImplementedError with the sentence when used.
+        placeholders (Mapping): {name: sentence} of names that programs import but may never use, and what to do without
+            them. Importing them works; calling them raises NotImplementedError with the sentence.
     """
 
     def __getattr__(name):
@@ -44,14 +44,14 @@ def module_placeholders(module: str, placeholders: Mapping[str, str] = MappingPr
 
 
 def placeholder_or_error(module: str, name: str, placeholders: Mapping[str, str], caller: Any) -> Any:
-    """The stand-in for a name that isn't offered; if it has none, the exception for it, see `missing`."""
+    """The placeholder for a name that isn't offered; a name without one raises `missing_name_error`."""
     if name in placeholders:
         return placeholder(module, name, placeholders[name])
     raise missing_name_error(f"{_in_mindspore(module)}.{name}", caller)
 
 
 def class_placeholders(module: str, sentence: str) -> Callable[..., Any]:
-    """A module's ``__getattr__`` that has a `placeholder` for every name written as classes are; other names are missing."""
+    """A module's ``__getattr__`` with a `placeholder` for every capitalized name; other names raise an error."""
 
     def __getattr__(name):
         return placeholder_or_error(module, name, {name: sentence} if name[:1].isupper() else {}, sys._getframe(1))
@@ -63,32 +63,32 @@ def _in_mindspore(module):
     return module.replace("msjax", "mindspore", 1)
 
 
-class _StandInType(type):
+class _PlaceholderType(type):
     def __getattr__(cls, name):
         raise AttributeError(f"{cls._sentence} So it has no {name!r}.")
 
 
 @functools.cache
 def placeholder(module: str, name: str, sentence: str) -> Any:
-    """A class in the place of something that msjax lacks: it may be imported and derived from, and says so when it is called.
+    """A class for a name that msjax doesn't offer: it can be imported and subclassed, and calling it raises an error.
 
     Args:
-        module (str): where it stands, such as "msjax.ops".
+        module (str): its module, such as "msjax.ops".
         name (str): its name.
-        sentence (str): what to do without it.
+        sentence (str): why it is missing, or what to use instead.
     """
     full = f"msjax doesn't offer {_in_mindspore(module)}.{name}: {sentence}"
 
     def __new__(cls, *args, **kwargs):
         raise NotImplementedError(full)
 
-    return _StandInType(name, (), {"__new__": __new__, "__module__": module, "__doc__": full, "_sentence": full})
+    return _PlaceholderType(name, (), {"__new__": __new__, "__module__": module, "__doc__": full, "_sentence": full})
 
 
 def missing_name_error(shown: str, caller: Any) -> Exception:
-    """The exception for a name that isn't offered, as `caller` (a frame) asked for it."""
+    """The exception for a name that isn't offered: ImportError if `caller` (a frame) runs a from-import, else AttributeError."""
     message = f"msjax doesn't offer {shown}."
-    # An AttributeError from a module becomes "cannot import name" in a from-import, and its sentence would be lost.
+    # In a from-import, Python would replace the text of an AttributeError by "cannot import name".
     code = caller.f_code.co_code
     if 0 <= caller.f_lasti < len(code) and code[caller.f_lasti] == _IMPORT_FROM:
         return ImportError(message, name=shown.rpartition(".")[2])
@@ -96,7 +96,7 @@ def missing_name_error(shown: str, caller: Any) -> Exception:
 
 
 def module_getattr(package: str, module: str, placeholders: Mapping[str, str] = MappingProxyType({})) -> Any:
-    """A package's ``__getattr__`` and ``__dir__`` where a module of it, imported when it is first needed, offers the rest.
+    """A package's ``__getattr__`` and ``__dir__`` that load the rest of its names from one of its modules on first use.
 
     Args:
         package, module (str): their names, the module's within the package.
@@ -113,7 +113,7 @@ def module_getattr(package: str, module: str, placeholders: Mapping[str, str] = 
         if name == "__all__":
             return [name for name in __dir__() if not name.startswith("_")]
         if not name.startswith("_"):
-            # `from package import module` asks here before it looks for the module.
+            # `from package import module` calls __getattr__ before it looks for the module.
             if importlib.util.find_spec(f"{package}.{name}") is not None:
                 return importlib.import_module(f"{package}.{name}")
             load()
@@ -127,7 +127,7 @@ def module_getattr(package: str, module: str, placeholders: Mapping[str, str] = 
 
 
 def lazy_names(package: str, names: dict) -> Callable[..., Any]:
-    """A package's ``__getattr__`` for names that are imported when they are first used: {name: module}."""
+    """A package's ``__getattr__`` for names that are imported on first use: {name: module}."""
 
     def __getattr__(name):
         if name not in names:
@@ -140,7 +140,7 @@ def lazy_names(package: str, names: dict) -> Callable[..., Any]:
 
 
 def lazy_function(module: str, name: str) -> Callable[..., Any]:
-    """A function whose module is imported when it is first called."""
+    """A function whose module is imported at the first call."""
 
     def call(*args, **kwargs):
         return getattr(importlib.import_module(module), name)(*args, **kwargs)
@@ -149,12 +149,12 @@ def lazy_function(module: str, name: str) -> Callable[..., Any]:
 
 
 def gather(package: str, modules: str | None = None, family: str | None = None) -> Any:
-    """A package's ``__getattr__`` and ``__dir__`` that offer what its modules list in ``__all__``, imported when first asked for.
+    """A package's ``__getattr__`` and ``__dir__`` that offer what its modules list in ``__all__``, imported on first use.
 
     Args:
         package (str): its name.
         modules (str, optional): the modules' names within it, separated by spaces; by default all of its modules.
-        family (str, optional): a package that is asked for other names, since MindSpore sorts some into other topics.
+        family (str, optional): a package in which other names are looked up, since MindSpore sorts some into other topics.
     """
     own = sys.modules[package].__dict__
 

@@ -1,4 +1,4 @@
-"""What everything is made of: Tensor, Parameter, data types, initializers. MindSpore's ``common``."""
+"""Tensor, Parameter, data types and initializers: MindSpore's ``common``."""
 
 from typing import TYPE_CHECKING
 

@@ -8,8 +8,8 @@ import numpy as np
 from msjax.common import dtype as mstype
 from msjax.typing import TensorLike
 
-_EDGE = 3  # elements shown at either end of an axis that is cut
-_LONGEST = 1000  # a vector of more elements is cut; of a matrix, every axis longer than both edges
+_EDGE = 3  # elements shown at each end of an abbreviated axis
+_LONGEST = 1000  # longer vectors are abbreviated; in a matrix, every axis longer than two edges
 
 
 def value_text(value: TensorLike, kind: str, spec: str = "") -> str:
@@ -38,7 +38,7 @@ def format_str(array: np.ndarray) -> str:
         return _scalar(array[()])
     if np.get_printoptions()["legacy"]:
         return str(array)
-    # numpy 2.3 writes exponents from fewer digits on for Float16 and Float32 than MindSpore's numpy.
+    # For Float16 and Float32, numpy 2.3 switches to exponents earlier than the numpy that MindSpore uses.
     with np.printoptions(legacy="1.25"):
         return str(array)
 
@@ -116,7 +116,7 @@ def _vector(array: np.ndarray, element: _Elements) -> str:
     words = [element(v) for v in array]
     n = element.per_line
     lines = [", ".join(words[i : i + n]) for i in range(0, len(words), n)]
-    # A full last line is broken too, before the bracket.
+    # MindSpore breaks the line before the bracket, too, if the last line is full.
     return "[" + ", \n ".join(lines) + ("\n ]" if len(words) % n == 0 else "]")
 
 

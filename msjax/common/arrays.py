@@ -1,4 +1,4 @@
-"""jax arrays from numbers, lists and numpy arrays, and what is known of values while jax traces."""
+"""jax arrays from numbers, lists and numpy arrays; concrete values behind tracers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def concrete(tensor: TensorBase, what: str) -> TensorLike:
     """The concrete array of a Tensor.
 
     Raises:
-        TypeError: the program is being compiled, so that there is no value yet; `what` needed it.
+        TracedValueError: the program is being traced, so there is no value for `what` yet.
     """
     known = known_value(tensor._value)
     if known is None:
@@ -103,7 +103,7 @@ def _from_nested(data):
     """(array, dtype to use unless another is asked for) of nested lists of numbers, arrays or Tensors."""
     leaves = jax.tree.leaves(data, is_leaf=lambda v: v is None or isinstance(v, TensorBase))
     if any(isinstance(v, TensorBase) and known_value(v._value) is None for v in leaves):
-        # Values that are not known yet can only be put together by jax.
+        # Only jax can put traced values together.
         array = jnp.asarray(
             jax.tree.map(
                 lambda v: v._value if isinstance(v, TensorBase) else v, data, is_leaf=lambda v: isinstance(v, TensorBase)

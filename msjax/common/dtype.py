@@ -86,7 +86,7 @@ class Type:
         self.name = name
         self.code = code
         self.np = None if np_dtype is None else np.dtype(np_dtype)
-        # numpy gives bfloat16 the kind 'V'; here it is a float like the others.
+        # numpy gives bfloat16 the kind 'V'; here it counts as a float.
         self.kind = None if self.np is None else ("f" if self.np == ml_dtypes.bfloat16 else self.np.kind)
 
     def __str__(self) -> str:
@@ -199,7 +199,7 @@ def as_dtype(value: Any, what: str = "dtype") -> Type:
     raise TypeError(f"{what} should be a msjax data type such as ms.float32, but got {value!r}.")
 
 
-# The two answers differ only while jax's x64 flag does; a cached call costs less than asking jax each time.
+# Cached for each state of jax's x64 flag: asking jax each time costs more.
 @functools.cache
 def _canonical(np_dtype, x64: bool):
     return np.dtype(jax.dtypes.canonicalize_dtype(np_dtype))

@@ -13,7 +13,7 @@ import numpy as np
 
 from msjax.checks import check_one_of, is_int, is_number
 from msjax.common.arrays import as_array
-from msjax.common.seeds import numpy_generator
+from msjax.common.seeds import normal, numpy_generator, truncated_normal, uniform
 from msjax.errors import describe
 from msjax.typing import JaxArray, TensorLike
 
@@ -69,7 +69,7 @@ def initial_array(init: Any, shape: int | Sequence[int], dtype: Type) -> JaxArra
 
     Raises:
         TypeError: a wrong type of `init`.
-        ValueError: an unknown name, or a shape that is none.
+        ValueError: an unknown name, or a shape with something other than non-negative ints.
     """
     sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
     if not all((is_int(s) or isinstance(s, np.integer)) and s >= 0 for s in sizes):
@@ -122,25 +122,6 @@ class Constant(Initializer):
         return self.value
 
 
-def _uniform(limit, shape):
-    return (numpy_generator().random(shape, np.float32) * 2 - 1) * np.float32(limit)
-
-
-def _normal(sigma, shape, mean=0.0):
-    return numpy_generator().standard_normal(shape, np.float32) * np.float32(sigma) + np.float32(mean)
-
-
-def _truncated(sigma, mean, low, high, shape):
-    """Normal numbers in [low, high], by the inverse of their distribution: that ends even if the interval is far out."""
-    from scipy.special import ndtr, ndtri
-
-    # Of the upper tail, the mirror image: there, probabilities near one would lose their digits.
-    flip = (low + high) / 2 > mean
-    first, last = ((mean - high) / sigma, (mean - low) / sigma) if flip else ((low - mean) / sigma, (high - mean) / sigma)
-    values = ndtri(numpy_generator().uniform(ndtr(first), ndtr(last), shape))
-    return np.clip((-values if flip else values) * sigma + mean, low, high)
-
-
 class Uniform(Initializer):
     """Uniform in [-scale, scale].
 
@@ -153,7 +134,7 @@ class Uniform(Initializer):
         self.scale = scale
 
     def _array(self, shape):
-        return _uniform(self.scale, shape)
+        return uniform(self.scale, shape)
 
 
 class Normal(Initializer):
@@ -170,7 +151,7 @@ class Normal(Initializer):
         self.mean = mean
 
     def _array(self, shape):
-        return _normal(self.sigma, shape, self.mean)
+        return normal(self.sigma, shape, self.mean)
 
 
 class TruncatedNormal(Initializer):
@@ -192,7 +173,7 @@ class TruncatedNormal(Initializer):
         self.b = b
 
     def _array(self, shape):
-        return _truncated(self.sigma, self.mean, self.a, self.b, shape)
+        return truncated_normal(self.sigma, self.mean, self.a, self.b, shape)
 
 
 def fans(shape: tuple[int, ...]) -> tuple:
@@ -226,7 +207,7 @@ class XavierUniform(Initializer):
 
     def _array(self, shape):
         n_in, n_out = fans(shape)
-        return _uniform(self.gain * math.sqrt(6.0 / (n_in + n_out)), shape)
+        return uniform(self.gain * math.sqrt(6.0 / (n_in + n_out)), shape)
 
 
 class XavierNormal(Initializer):
@@ -242,7 +223,7 @@ class XavierNormal(Initializer):
 
     def _array(self, shape):
         n_in, n_out = fans(shape)
-        return _normal(self.gain * math.sqrt(2.0 / (n_in + n_out)), shape)
+        return normal(self.gain * math.sqrt(2.0 / (n_in + n_out)), shape)
 
 
 class _He(Initializer):
@@ -268,7 +249,7 @@ class HeUniform(_He):
     """
 
     def _array(self, shape):
-        return _uniform(math.sqrt(3.0) * self._std(shape), shape)
+        return uniform(math.sqrt(3.0) * self._std(shape), shape)
 
 
 class HeNormal(_He):
@@ -279,11 +260,11 @@ class HeNormal(_He):
     """
 
     def _array(self, shape):
-        return _normal(self._std(shape), shape)
+        return normal(self._std(shape), shape)
 
 
 class VarianceScaling(Initializer):
-    """Of a standard deviation of sqrt(scale / fan).
+    """Random values with a standard deviation of sqrt(scale / fan).
 
     Args:
         scale (float): positive. Default: 1.0.
@@ -309,11 +290,11 @@ class VarianceScaling(Initializer):
         n_in, n_out = fans(shape)
         std = math.sqrt(self.scale / {"fan_in": n_in, "fan_out": n_out, "fan_avg": (n_in + n_out) / 2}[self.mode])
         if self.distribution == "uniform":
-            return _uniform(math.sqrt(3.0) * std, shape)
+            return uniform(math.sqrt(3.0) * std, shape)
         if self.distribution == "untruncated_normal":
-            return _normal(std, shape)
+            return normal(std, shape)
         std /= self._TRUNCATED_STD
-        return _truncated(std, 0.0, -2 * std, 2 * std, shape)
+        return truncated_normal(std, 0.0, -2 * std, 2 * std, shape)
 
 
 class Orthogonal(Initializer):
@@ -333,7 +314,7 @@ class Orthogonal(Initializer):
         rows, columns = shape[0], math.prod(shape[1:])
         flat = numpy_generator().standard_normal((max(rows, columns), min(rows, columns)))
         q, r = np.linalg.qr(flat)
-        # With the signs of r's diagonal, every orthogonal matrix is as likely.
+        # The signs of r's diagonal make all orthogonal matrices equally likely.
         q *= np.sign(np.diag(r))
         return self.gain * (q.T if rows < columns else q).reshape(shape)
 
@@ -354,7 +335,7 @@ class Sparse(Initializer):
     def _array(self, shape):
         if len(shape) != 2:
             raise ValueError(f"For 'Sparse', the shape should have two axes, but is {shape}.")
-        values = _normal(self.sigma, shape)
+        values = normal(self.sigma, shape)
         zeros = math.ceil(self.sparsity * shape[0])
         for column in values.T:
             column[numpy_generator().permutation(shape[0])[:zeros]] = 0
@@ -362,7 +343,7 @@ class Sparse(Initializer):
 
 
 class Dirac(Initializer):
-    """Convolution weights that hand on as many channels as they can.
+    """Convolution weights that copy as many channels as possible.
 
     Args:
         groups (int): the number of groups of the convolution. Default: 1.

@@ -1,4 +1,4 @@
-"""The tape's nodes: what was computed from what, and how to go back.
+"""Nodes of the tape: how each value was computed, and how gradients pass back.
 
 A Tensor that is being differentiated has a node (`_node`) and the number of its place among the
 node's outputs (`_oidx`). A node has one edge for each input that carries a gradient: (node, output
@@ -38,13 +38,13 @@ class Node:
         edges: for each input, (node, output number) or None.
         nout: how many outputs it has.
         hooks: {output number: HookList} of the Tensor hooks on its outputs, or None.
-        partner: a node that has to run, too, whenever this one does, although no gradient flows there.
+        also_run: a node that runs whenever this one does, although no gradient flows to it.
     """
 
     __slots__ = ("seq", "base", "edges", "nout", "hooks", "also_run", "__weakref__")
 
     is_leaf = False
-    accumulation_order = None  # the order in which `backward()` hands gradients to the edges, where it is not theirs
+    accumulation_order = None  # the order in which `backward()` passes gradients to the edges, if not their own
 
     def __init__(self, base: Scope, edges: Any, nout: int = 1):
         self.seq = next(SEQUENCE)
@@ -67,11 +67,11 @@ class Node:
         raise NotImplementedError
 
     def pull_recorded(self, cts: Any, need: Any) -> Any:
-        """The same with Tensors, so that the sweep itself is on the tape of an outer scope."""
+        """The same with Tensors, so that the outer scope's tape records the backward pass itself."""
         raise NotImplementedError
 
     def release(self) -> None:
-        """Forget what only the backward needed."""
+        """Free what only the backward pass needs."""
         self.edges = None
 
 
@@ -100,14 +100,14 @@ class Leaf(Node):
     pull_recorded = pull
 
     def release(self) -> None:
-        """Nothing: a leaf keeps no values."""
+        """Does nothing: a leaf keeps no values."""
 
 
 class RootLeaf(Node):
     """The leaf of a Parameter, or of a Tensor that requires a gradient, outside of gradient functions.
 
     `backward()` adds to the `grad` of its Tensor. The Tensor owns its leaf, not the other way round; `hooks` is the
-    Tensor's HookList, for the case that the Tensor is gone when its gradient arrives.
+    Tensor's HookList, in case the Tensor has been freed when its gradient arrives.
     """
 
     __slots__ = ("ref",)
@@ -124,7 +124,7 @@ class RootLeaf(Node):
         return self.ref()
 
     def live(self) -> bool:
-        # Inside a gradient function only what was asked for counts.
+        # A gradient function differentiates only what it was asked for.
         return STATE.scope is ROOT and STATE.recording
 
     def pull(self, cts: Any, need: Any) -> list[Any]:
@@ -133,22 +133,22 @@ class RootLeaf(Node):
     pull_recorded = pull
 
     def release(self) -> None:
-        """Nothing: the leaf is the Tensor's, and takes part in other graphs."""
+        """Does nothing: the Tensor keeps its leaf, which takes part in other graphs, too."""
 
 
 class FunctionNode(Node):
-    """A step whose way back is a Python function of Tensors: hooks, custom bprop.
+    """A step whose backward is a Python function of Tensors: hooks, custom bprop.
 
     Args:
         function: takes a list with one gradient (Tensor or None) per output, returns a list with one per edge.
         label: its name, or an object whose text that is.
-        keeps: the Tensors of the forward that the function keeps; the backward pass frees them.
+        keeps: the Tensors of the forward pass that the function keeps; the backward pass frees them.
     """
 
     __slots__ = ("function", "label", "keeps")
 
     def __init__(self, base: Scope, edges: Any, nout: int, function: Callable[..., Any], label: str, keeps: Sequence[Any] = ()):
-        # As Node.__init__ does; a call less, since hooks make these at every call of a cell.
+        # Inlined Node.__init__: hooks create these nodes at every call of a cell.
         self.seq = next(SEQUENCE)
         self.base = base
         self.edges = edges
@@ -180,9 +180,9 @@ class FunctionNode(Node):
 
 
 def place_on_tape(tensors: Any) -> tuple[list[None], None] | tuple[list[Any], Any | None]:
-    """(edges, base) of a new node whose inputs are these: edge None where no gradient is recorded.
+    """(edges, base) of a new node with these inputs; an edge is None where no gradient is recorded.
 
-    The base is None if no input is on the tape.
+    `base` is None if no input is on the tape.
     """
     state = STATE
     if not state.recording:

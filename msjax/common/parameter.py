@@ -22,7 +22,7 @@ _ANONYMOUS = itertools.count(1)
 
 
 class _LazyLeaf:
-    """Makes a Parameter's place on the tape when it is first asked for; then the instance's own entry is found."""
+    """Creates a Parameter's leaf on first access and stores it in the instance, which then hides this descriptor."""
 
     def __get__(self, parameter, owner):
         if parameter is None:
@@ -33,7 +33,7 @@ class _LazyLeaf:
 
 
 class Kind(type(nnx.Param)):
-    """The class of Parameter and Buffer, whose instances are recognized as quickly as any; flax looks for more, in Python."""
+    """Metaclass that bypasses nnx's slow `__instancecheck__`."""
 
     __instancecheck__ = type.__instancecheck__
 
@@ -65,7 +65,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
     _value = RAW_VALUE
     _metadata = METADATA
     _node = _LazyLeaf()
-    # nnx guards attributes; a Parameter takes them like any Tensor.
+    # nnx restricts attributes; a Parameter accepts any, like a Tensor.
     __setattr__ = object.__setattr__
     __delattr__ = object.__delattr__
 
@@ -109,7 +109,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
 
     @property
     def is_named(self) -> bool:
-        """False while the name is still the one that a nameless Parameter gets."""
+        """False while the name is still the default one."""
         return self._metadata["named"]
 
     @property
@@ -143,7 +143,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
     def parallel_optimizer(self, value: TensorLike) -> None:
         self._metadata["parallel_optimizer"] = bool(value)
 
-    # Settings of MindSpore's distributed training, as they are without it.
+    # Settings of MindSpore's distributed training, with the values that they have without it.
     is_init = False
     sliced = False
     comm_fusion = 1
@@ -163,11 +163,11 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
         return self
 
     def value(self) -> Tensor:
-        """The present value as a Tensor that later changes of the Parameter leave alone."""
+        """The current value as a Tensor that later changes of the Parameter don't affect."""
         return wrap(self._value)
 
     def set_data(self, data: Tensor, slice_shape: bool = False) -> Parameter:
-        """Give the Parameter other data, of any shape, cast to its dtype.
+        """Replace the data by other data, of any shape, cast to the Parameter's dtype.
 
         Args:
             data: a Tensor, Parameter or Python number.
@@ -193,7 +193,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
         """A new Parameter of the same name, dtype and settings.
 
         Args:
-            init: "same" for the same data; a number, an initializer or its name for data made anew.
+            init: "same" for the same data; a number, an initializer or its name for new data.
         """
         if isinstance(init, str) and init == "same":
             data = wrap(self._value)
@@ -238,7 +238,7 @@ def _rebuild(array, name, requires_grad):
 
 
 def _unchecked(members) -> ParameterTuple:
-    """A ParameterTuple of whatever jax puts in the place of Parameters."""
+    """A ParameterTuple without checks: jax.tree functions may put anything in the place of Parameters."""
     return tuple.__new__(ParameterTuple, members)
 
 
@@ -287,7 +287,7 @@ class ParameterTuple(tuple):
         return ParameterTuple(clones)
 
 
-# For jax and nnx it is a tuple like any other, not a leaf.
+# jax and nnx see a tuple of leaves, not one leaf.
 jax.tree_util.register_pytree_with_keys(
     ParameterTuple,
     lambda t: ([(jax.tree_util.SequenceKey(i), p) for i, p in enumerate(t)], None),

@@ -18,7 +18,7 @@ from msjax.state import LOCK
 class Generator:
     """A source of jax keys, whose state is one buffer.
 
-    Since the state is a buffer like any other, compiled and functionalized programs take it in and hand it back.
+    Since the state is a Buffer like any other, compiled and functionalized programs take it as an input and return it.
     """
 
     def __init__(self, seed: Any = None):
@@ -29,13 +29,13 @@ class Generator:
     def state(self) -> Buffer:
         """The state: a Tensor of the data of a jax key."""
         if self._state is None:
-            # Made when first used: importing msjax starts no jax backend.
+            # Created on first use, so that importing msjax initializes no jax backend.
             seed = random_seed() if self._seed is None else self._seed
             self._state = Buffer(jax.random.key_data(jax.random.key(seed)))
         return self._state
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start anew from a seed; returns the generator."""
+        """Restart from a seed; returns the generator."""
         self._seed = seed
         if self._state is not None:
             self._state._value = jax.random.key_data(jax.random.key(seed))
@@ -60,7 +60,7 @@ def _split(data):
 
 
 class _DefaultGenerator(Generator):
-    """The generator of the whole program: its seed counts for initializers, too."""
+    """The generator of the whole program, whose seed also seeds the initializers."""
 
     def manual_seed(self, seed):
         seed_numpy_generator(seed)
@@ -119,7 +119,7 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(state: Tensor) -> None:
-    """Give the default generator a state that `get_rng_state` returned: the same random numbers come again.
+    """Set the default generator to a state that `get_rng_state` returned; it then repeats the same random numbers.
 
     Raises:
         TypeError: no Tensor.

@@ -1,7 +1,7 @@
-"""Tensor: a jax array with MindSpore's face.
+"""Tensor: a jax array with MindSpore's interface.
 
-A Tensor holds one jax array (or, while jax traces, a tracer). Arrays don't change; what changes a
-Tensor in place gives it another array. Operators and most methods are attached by msjax.ops, hooks
+A Tensor holds one jax array (or, while jax traces, a tracer). Arrays are immutable: an in-place change gives the
+Tensor another array. Operators and most methods are attached by msjax.ops, hooks
 and gradients by msjax.autograd: this file has what needs neither.
 """
 
@@ -51,7 +51,7 @@ class Tensor(TensorMethods):
         (Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00]),)
     """
 
-    # State that few tensors have: the place on the tape (see msjax.common.node), hooks, gradient.
+    # Defaults of what few tensors have: a place on the tape (see msjax.common.node), hooks, a gradient.
     _node = None
     _oidx = 0
     _hooks = None
@@ -59,7 +59,7 @@ class Tensor(TensorMethods):
     _retains = False
     _stopped = False
 
-    # numpy operators leave the work to Tensor's reflected ones.
+    # numpy's operators defer to Tensor's reflected ones.
     __array_priority__ = 1000
 
     def __init__(
@@ -81,13 +81,13 @@ class Tensor(TensorMethods):
         elif input_data is None:
             raise TypeError("For 'Tensor', 'input_data' should be numbers or a Tensor, but got None.")
         if isinstance(input_data, Tensor) and type(self) is Tensor:
-            # Its gradient is that of what it is made of.
+            # The new Tensor takes the other one's place on the tape, so gradients flow through it.
             made = Tensor.copy(input_data) if dtype is None else input_data.astype(dtype)
             self._value, self._node, self._oidx = made._value, made._node, made._oidx
             return
         self._value = as_array(input_data, dtype)
 
-    # ---- what it is
+    # ---- shape and type
 
     @property
     def shape(self) -> tuple:
@@ -209,7 +209,7 @@ class Tensor(TensorMethods):
         self._value = as_array(self, dtype)
         return self.dtype
 
-    # ---- its data in Python and numpy
+    # ---- conversion to Python and numpy
 
     def asnumpy(self) -> np.ndarray:
         """The data as a numpy array of the same shape and dtype, a copy that may be written to.
@@ -282,11 +282,11 @@ class Tensor(TensorMethods):
         return self._escaping()
 
     def _escaping(self):
-        """The jax array, for code outside of msjax; an error where the tape would lose sight of it."""
+        """The jax array, for code outside of msjax; an error if that would cut a recorded gradient."""
         if self._node is not None and self._node.live():
             raise RuntimeError(_ESCAPES.format(shape=self.shape, dtype=self.dtype))
         value = self._value
-        # Hooks that a program calls get numpy's arrays: most of them never make it to a device again.
+        # Hooks of compiled programs get numpy arrays, since most of these values never go back to a device.
         return jnp.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
     def __hash__(self):
@@ -326,7 +326,7 @@ class Tensor(TensorMethods):
 
     @staticmethod
     def from_numpy(array: np.ndarray) -> Tensor:
-        """A Tensor of a numpy array's data. Unlike in MindSpore, later writes to the array don't show: jax arrays don't change."""
+        """A Tensor with a copy of a numpy array's data. Unlike in MindSpore, later writes to the array don't show in it."""
         if not isinstance(array, np.ndarray):
             raise TypeError(f"For 'from_numpy', the argument should be a numpy array, but got {type(array).__name__}.")
         return wrap(as_array(array))
@@ -340,7 +340,7 @@ _ESCAPES = """A Tensor of shape {shape} and dtype {dtype}, whose gradient is bei
 
 
 def defer_to_tensor(self: Any, _other: int) -> Any:
-    """Operators that Parameters and buffers have from nnx.Variable, but not from Tensor: Python does what it does for Tensors.
+    """Replaces an operator that Parameters and Buffers would inherit from nnx.Variable, so that Python treats them as Tensors.
 
     ``p += 1`` makes a new Tensor, as ``p + 1`` does, and ``p << 1`` is a TypeError.
     """
@@ -353,8 +353,7 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
     Args:
         kind: "str" or "repr", or "format" for its only element in the format `spec`.
 
-    While a program is compiled, the text of a value that is not known yet is a mark; the value takes its place when
-    the program has run.
+    While a program is traced, the text of a traced value is a placeholder that each run of the program fills in.
     """
     known = known_value(tensor._value)
     if known is not None:
