@@ -4,9 +4,8 @@ import os
 
 import jax
 
-import msjax
-
-_OWN = tuple(os.path.dirname(module.__file__) + os.sep for module in (jax, msjax))
+# The folders of jax and of msjax.
+_OWN = (os.path.dirname(jax.__file__) + os.sep, os.path.dirname(os.path.dirname(__file__)) + os.sep)
 
 
 class SourceLines:
