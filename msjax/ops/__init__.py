@@ -1,4 +1,4 @@
-"""Operators: MindSpore's ``ops``. Each topic's file says in ``__all__`` what it offers."""
+"""Operators: MindSpore's ``ops``. Each topic's file lists its public names in ``__all__``."""
 
 from typing import TYPE_CHECKING
 

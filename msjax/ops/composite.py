@@ -1,4 +1,4 @@
-"""Operators made of others, under MindSpore's older name ``ops.composite``."""
+"""The operators under MindSpore's older name ``ops.composite``."""
 
 import sys
 

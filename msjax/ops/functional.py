@@ -1,4 +1,4 @@
-"""Operators as functions, under MindSpore's older name ``ops.functional``."""
+"""The operators under MindSpore's older name ``ops.functional``."""
 
 import sys
 

@@ -12,7 +12,7 @@ from msjax.typing import TensorLike
 
 
 class Primitive:
-    """An operator as an object: made once with its attributes, then called on Tensors.
+    """An operator as an object: created once with its attributes, then called on Tensors.
 
     Args:
         name (str): the operator's name.
@@ -25,7 +25,7 @@ class Primitive:
         Add 3.0
     """
 
-    # What the constructor takes, which `repr` shows.
+    # The names of the constructor's arguments, which `repr` shows.
     _arguments = ()
 
     def __init__(self, name: str | None = None):
@@ -33,20 +33,20 @@ class Primitive:
         self.attrs = {}
 
     def add_prim_attr(self, name: str, value: TensorLike) -> Self:
-        """Keep an attribute; returns the operator itself."""
+        """Sets an attribute; returns the operator itself."""
         self.attrs[name] = value
         return self
 
     def set_device(self, device_target: Any) -> Self:
-        """Kept as an attribute, without effect; returns the operator itself."""
+        """Stored as an attribute, without effect; returns the operator itself."""
         return self.add_prim_attr("primitive_target", device_target)
 
     def shard(self, *strategies: Any) -> Self:
-        """Without effect here: shardings are given to jax, on a functionalized network; returns the operator itself."""
+        """Stored as an attribute, without effect: pass shardings to jax for a functionalized network. Returns the operator itself."""
         return self.add_prim_attr("strategies", strategies)
 
     def recompute(self, mode: bool = True) -> Self:
-        """Kept as an attribute, without effect; returns the operator itself."""
+        """Stored as an attribute, without effect; returns the operator itself."""
         return self.add_prim_attr("recompute", mode)
 
     def __call__(self, *args: Any) -> Any:
@@ -136,7 +136,7 @@ def _primitive_class(name, attributes, call, doc):
         values.update(zip(names, defaults))
         values.update(zip(names, args))
         values.update(kwargs)
-        # Only a call with arguments is worth a closer look, which finds what is too much, double or missing.
+        # Only a call with arguments can have unknown, repeated or missing ones.
         if (args or kwargs or required) and (len(args) > len(names) or not _fits(names, required, args, kwargs)):
             signature = type(self).__signature__
             try:
@@ -160,27 +160,27 @@ def _primitive_class(name, attributes, call, doc):
 
 
 def _fits(names, required, args, kwargs):
-    """Whether arguments are all known, none given twice, none missing; required ones come first."""
+    """Whether all arguments are known, and none is repeated or missing; required ones come first."""
     given = len(args)
     return all(key in names[given:] for key in kwargs) and all(key in kwargs for key in names[given:required])
 
 
 class _Signature:
-    """A class's signature, made when somebody asks: hundreds of them would slow the import."""
+    """A class's signature, built on first use: building hundreds of them would slow the import."""
 
     def __init__(self, attributes):
         self.attributes = attributes
 
     def __get__(self, operator, owner=None):
         if operator is not None:
-            # That of an operator is its __call__'s.
+            # The signature of an instance is that of its __call__.
             raise AttributeError("__signature__")
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature([inspect.Parameter(key, kind, default=value) for key, value in self.attributes.items()])
 
 
 def method_of(function: Callable[..., Any], **renamed: Any) -> Callable[..., Any]:
-    """A method that takes some arguments under MindSpore's method's names, too."""
+    """A method that also accepts some arguments under the names that MindSpore's method uses."""
 
     def method(self, *args, **kwargs):
         for name, own in renamed.items():

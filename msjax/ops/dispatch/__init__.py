@@ -1,1 +1,1 @@
-"""From functions of jax arrays to operators on Tensors: dispatch, dtypes of results, random keys."""
+"""Turns functions of jax arrays into operators on Tensors: dispatch, type promotion, random keys."""

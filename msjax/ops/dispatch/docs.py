@@ -14,7 +14,7 @@ _UNUSED = "kept for MindSpore's programs, without effect."
 
 
 class DerivedDoc:
-    """A class's docstring, put together when somebody reads it: hundreds of them would slow the import.
+    """A class's docstring, built when it is read: building hundreds of them would slow the import.
 
     Args:
         function (callable): what the class calls.

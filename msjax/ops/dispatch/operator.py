@@ -1,4 +1,4 @@
-"""From a function of jax arrays to a function of Tensors.
+"""Turns a function of jax arrays into a function of Tensors.
 
 `operator` turns a kernel into an operator with the kernel's own signature: its first parameters are
 operands (Tensors, numbers, arrays), the others static values that programs are compiled for.
@@ -21,7 +21,7 @@ _PLAIN = (type(None), bool, int, str, Type)
 
 
 class _WholeFloat(float):
-    """A float such as 1.0 as a part of a cache key: unlike a float, it does not equal the int."""
+    """A float such as 1.0 in a cache key: unlike a plain float, it is not equal to the int 1."""
 
     def __eq__(self, other):
         return type(other) is _WholeFloat and float.__eq__(self, other)
@@ -34,7 +34,7 @@ class _WholeFloat(float):
 
 
 def freeze(value: Any) -> Any:
-    """A hashable equal of a static argument: lists become tuples, Tensors and arrays their numbers."""
+    """A hashable form of a static argument: lists become tuples, Tensors and arrays become numbers."""
     if value.__class__ in _PLAIN:
         return value
     if isinstance(value, float):
@@ -122,7 +122,7 @@ def operator(
         call.__qualname__ = kernel.__qualname__
         call.__module__ = kernel.__module__
         call.__doc__ = kernel.__doc__
-        # Where inspect.signature looks: made here, hundreds of signatures would slow the import.
+        # inspect.signature follows this. Building hundreds of signatures here would slow the import.
         call.__wrapped__ = kernel
         call.op = op
         return call
@@ -131,7 +131,7 @@ def operator(
 
 
 def _parameters(kernel):
-    """(names, defaults, how many are no keyword-only ones) of a function's parameters."""
+    """(names, defaults, number of positional ones) of a function's parameters."""
     code = getattr(kernel, "__code__", None)
     if code is None or hasattr(kernel, "__wrapped__") or hasattr(kernel, "__signature__"):
         parameters = list(inspect.signature(kernel).parameters.values())
@@ -146,7 +146,7 @@ def _parameters(kernel):
 
 
 def _positional(kernel, positional, names):
-    """The kernel with its keyword-only parameters taken by position."""
+    """The kernel with its keyword-only parameters made positional."""
 
     def fn(*args):
         return kernel(*args[:positional], **dict(zip(names[positional:], args[positional:])))

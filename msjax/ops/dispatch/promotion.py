@@ -1,4 +1,4 @@
-"""MindSpore's rules for the data type of a result."""
+"""MindSpore's rules of type promotion."""
 
 from __future__ import annotations
 

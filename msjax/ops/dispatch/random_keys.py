@@ -1,4 +1,4 @@
-"""Where random operators take their keys from."""
+"""The keys of random operators: from generators and seeds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from msjax.typing import TensorLike
 
 
 class SeededKeys:
-    """A sequence of keys of its own seed: the same in every run of the program, different from call to call.
+    """The sequence of keys of one seed: the same in every run of the program, with a new key for each call.
 
     While a program is being compiled, the keys come from the default generator, with the seed mixed in: what
     is counted in Python would stay the same in every run of the compiled program.

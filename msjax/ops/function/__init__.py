@@ -1,1 +1,1 @@
-"""Operators as functions, a folder a topic; ``msjax.ops`` offers them all."""
+"""Operators as functions, one folder for each topic; ``msjax.ops`` has all of them."""

@@ -1,4 +1,4 @@
-"""Tensor methods that arrange elements and convert them."""
+"""Tensor methods that rearrange and convert elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensor methods that change the Tensor they are called on."""
+"""In-place Tensor methods."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _copy(self: Tensor, src: TensorLike, non_blocking: bool = False) -> Tensor:
 
 
 def _assign_value(self: Tensor, value: TensorLike) -> Tensor:
-    """The data of another Tensor, of any shape and type; in the place of this one's."""
+    """Replaces the data by that of another Tensor, of any shape and type."""
     value = value if isinstance(value, Tensor) else Tensor(value)
     self._value, self._node, self._oidx = value._value, value._node, value._oidx
     return self
@@ -90,7 +90,7 @@ def _index_add(self: Tensor, dim: int, index: TensorLike, source: Any, *, alpha:
 
 
 def _index_copy(self: Tensor, dim: int, index: TensorLike, tensor: TensorLike) -> Tensor:
-    """Slices put in the place of those that an index names along an axis."""
+    """Slices written at an index along an axis."""
     return scattering.index_combine(self, index, tensor, dim, "update")
 
 

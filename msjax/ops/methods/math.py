@@ -1,7 +1,7 @@
 """Tensor methods of arithmetic, activations, reductions and linear algebra.
 
-MindSpore's methods go by two sets of names: axis, keepdims (or keep_dims) and ddof of old, dim, keepdim and
-correction of late. Both are taken here.
+MindSpore's methods accept two sets of argument names: the older axis, keepdims (or keep_dims) and ddof, and the newer
+dim, keepdim and correction. So do these.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _new = object.__new__
 
 def _refused(function: Callable[..., Any], other: TensorLike) -> Tensor:
     if isinstance(other, (list, tuple)) and function not in (comparison.equal, comparison.not_equal):
-        # Not left to Python, which would repeat a list by an integer Tensor.
+        # Returning NotImplemented would let Python repeat the list by an integer Tensor.
         raise TypeError(f"For '{function.__name__}', the operands should be Tensors or numbers, but one is {describe(other)}.")
     return NotImplemented
 

@@ -1,4 +1,4 @@
-"""Tensor methods that pick, put, sort and count elements."""
+"""Tensor methods that gather, scatter, sort and count elements."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _unique(
     """The distinct elements.
 
     Args:
-        sorted (bool): ascending, in the place of the order in which they first come. Default: True.
+        sorted (bool): whether they are ascending, instead of in the order in which they first occur. Default: True.
         return_inverse (bool): also the place of each element in the result. Default: False.
         return_counts (bool): also how often each occurs. Default: False.
         dim (int, optional): the axis whose slices are compared; by default the Tensor is flattened.

@@ -1,4 +1,4 @@
-"""Operators as classes: MindSpore's ``ops.operations``. Each topic's file says in ``__all__`` what it offers."""
+"""Operators as classes: MindSpore's ``ops.operations``. Each topic's file lists its public names in ``__all__``."""
 
 import sys
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Operator classes that arrange elements and say what a Tensor is."""
+"""Operator classes that rearrange elements, convert data types and report shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operator classes on colors and on the order of axes: hue, saturation, data formats."""
+"""Operator classes on colors (hue, saturation) and on data formats."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -24,7 +24,7 @@ def _hue_saturation_value(rgb):
 
 
 def _colors(hue, saturation, value):
-    # How much of each color there is: trapezoids over the circle of hues, a third apart.
+    # The share of each color: trapezoids over the circle of hues, a third of it apart.
     parts = jnp.stack([jnp.abs(6 * hue - 3) - 1, 2 - jnp.abs(6 * hue - 2), 2 - jnp.abs(6 * hue - 4)], -1)
     return ((jnp.clip(parts, 0, 1) - 1) * saturation[..., None] + 1) * value[..., None]
 

@@ -1,4 +1,4 @@
-"""Operator classes that pick elements by index, sort and count them, and write them."""
+"""Operator classes that gather, sort, count and scatter elements."""
 
 from __future__ import annotations
 

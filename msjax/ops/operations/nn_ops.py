@@ -91,7 +91,7 @@ def _conv_backprop_input(self, dout, weight, input_size):
 
     Args:
         out_channel, kernel_size, pad_mode, pad, stride, dilation, group: those of the convolution.
-        pad_list (tuple, optional): in the place of `pad`.
+        pad_list (tuple, optional): used instead of `pad`.
         mode (int): kept for MindSpore's programs, without effect.
     """
     _check_format(self)

@@ -1,4 +1,4 @@
-"""Operator classes of optimizers' steps: they write the new values into their Parameters."""
+"""Operator classes that perform one step of an optimizer and write the new values into their Parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operator classes that draw random numbers; with a seed, each object has a sequence of its own."""
+"""Operator classes that draw random numbers; an object with a seed has its own sequence of keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operator classes on regions of images: pooled regions, boxes without those that overlap better ones."""
+"""Operator classes on regions of images: ROIAlign and non-maximum suppression."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Operators that make, arrange, pick and write elements."""
+"""Operators that create, rearrange, index and write elements."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Operators that arrange elements: shapes, order of axes, repetition."""
+"""Operators that change the shape of a Tensor or repeat its elements."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def _repeat(input, repeats, axis):
         input, axis = jnp.ravel(input), 0
     size = input.shape[axis]
     counts = np.broadcast_to(np.array(repeats), (size,))
-    # Positions worked out here, not on the device: the number of results has to be known when the program is compiled.
+    # Compute the positions on the host: the number of results has to be known when the program is compiled.
     return jnp.take(input, np.repeat(np.arange(size), counts), axis)
 
 

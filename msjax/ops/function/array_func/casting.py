@@ -1,4 +1,4 @@
-"""Data types, shapes and sizes: conversion, and what a Tensor says of itself."""
+"""Conversion of data types; the shape, size and data type of Tensors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ints(values: Tensor | int | list[int] | tuple[int, ...]) -> tuple:
 def _cast(input, dtype):
     x, target = jnp.asarray(input), mstype.to_jax(dtype)
     if target.kind in "iu" and (target.itemsize < 4 or target.kind == "u") and mstype.from_np(x.dtype).kind == "f":
-        # XLA cuts floats off at the ends of the range; MindSpore's wrap around, as integers do.
+        # XLA clips floats to the integer's range; in MindSpore they wrap around, as integers do.
         x = x.astype(mstype.to_jax(mstype.int64 if target.itemsize >= 4 else mstype.int32))
     return x.astype(target)
 

@@ -1,4 +1,4 @@
-"""Operators that make Tensors. Window functions are joined in here."""
+"""Operators that create Tensors."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def diagonal(input: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -
 
 @operator(2, int_grad=True)
 def diagonal_scatter(input: TensorLike, src: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> JaxArray:
-    """`input` with `src` in the place of its diagonal number `offset`."""
+    """`input` with its diagonal number `offset` replaced by `src`."""
     x = jnp.moveaxis(input, (dim1, dim2), (-2, -1))
     at = np.arange(src.shape[-1])
     out = x.at[..., at + max(-offset, 0), at + max(offset, 0)].set(src.astype(x.dtype))

@@ -1,4 +1,4 @@
-"""Operators that pick elements out by index."""
+"""Operators that gather elements by index."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def take(input: TensorLike, index: Tensor) -> Tensor:
 @operator(2, name="GatherD", int_grad=(0,))
 def _gather_d(x, index, dim):
     dim = dim % x.ndim
-    # Along the other axes, only as much of x counts as the index has.
+    # Along the other axes, the result has the sizes of the index.
     x = jax.lax.slice(x, (0,) * x.ndim, [n if i == dim else m for i, (n, m) in enumerate(zip(x.shape, index.shape))])
     return jnp.take_along_axis(x, index, axis=dim)
 

@@ -124,7 +124,7 @@ class _Index:
 
 
 def _is_sequence(index) -> bool:
-    """True for a list that stands for a tuple of indices, since it holds more than numbers."""
+    """True for a list that is treated as a tuple of indices, since it holds more than numbers."""
     return isinstance(index, list) and any(
         i is None or i is Ellipsis or isinstance(i, (slice, list, tuple)) or (isinstance(i, Tensor) and i.ndim) for i in index
     )

@@ -1,4 +1,4 @@
-"""Operators that put elements into a new Tensor by index."""
+"""Operators that scatter elements into a new Tensor by index."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _scatter_mul(x, u, index):
 def _scatter_mul_jvp(primals, tangents):
     (x, u, index), (dx, du, _) = primals, tangents
     ones = jnp.ones_like(x)
-    # The product of the other factors at each place, zeros set apart: what a factor's own change is multiplied by.
+    # The derivative by one factor is the product of the other factors; zeros are counted separately.
     is_zero = u == 0
     safe = jnp.where(is_zero, jnp.ones_like(u), u)
     rest = ones.at[index].mul(safe)

@@ -55,8 +55,8 @@ def searchsorted(
     Args:
         sorted_sequence (Tensor): ascending along its last axis; a vector, or one row for each row of `values`.
         values (Tensor): what to look for.
-        out_int32 (bool): the result is Int32, in the place of Int64. Default: False.
-        right (bool): after equal elements, in the place of before them. Default: False.
+        out_int32 (bool): whether the result is Int32 instead of Int64. Default: False.
+        right (bool): whether values go after equal elements instead of before them. Default: False.
         side (str, optional): "left" or "right", another form of `right`.
         sorter (Tensor, optional): indices that sort the sequence, if it isn't sorted.
 

@@ -17,7 +17,7 @@ __all__ = ["unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_pro
 
 @operator(2, name="UnsortedSegment", int_grad=(0,))
 def _segment(x, ids, number, how):
-    # Elements of negative segments count nowhere; jax would count them from the end.
+    # Elements of negative segments are ignored; jax would count the segments from the end.
     ids = jnp.where(ids < 0, number, ids)
     shape = (number, *x.shape[ids.ndim :])
     if how == "add":

@@ -153,7 +153,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor:
 
     Args:
         input (Tensor): of any shape.
-        as_tuple (bool): one vector for each axis, in the place of one row for each element. Default: False.
+        as_tuple (bool): return one vector for each axis instead of one row for each element. Default: False.
 
     Returns:
         An Int64 Tensor of shape (number of such elements, axes), or a tuple of vectors.

@@ -271,7 +271,7 @@ def unique_consecutive(
     Args:
         input (Tensor): of any shape; flattened unless `dim` is given.
         return_inverse (bool): also the place of each element in the result. Default: False.
-        return_counts (bool): also how many equal ones each stands for. Default: False.
+        return_counts (bool): also return how many equal elements each replaces. Default: False.
         dim (int, optional): the axis whose slices are compared.
 
     Returns:

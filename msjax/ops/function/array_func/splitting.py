@@ -1,4 +1,4 @@
-"""Operators that take Tensors apart: split, chunk, unstack, slices."""
+"""Operators that split Tensors: split, chunk, unstack, slices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 @operator(name="Split", int_grad=True)
 def _split(input, cuts, axis):
-    # A cut may lie beyond the end, or before the one before it: the piece is empty then.
+    # A cut may lie beyond the end or before the previous cut: the piece is empty then.
     size = input.shape[axis]
     cuts = [min(max(c + size if c < 0 else c, 0), size) for c in cuts]
     ends = zip([0, *cuts], [*cuts, size])
@@ -248,7 +248,7 @@ def strided_slice(
         input_x (Tensor): of any shape.
         begin, end, strides (tuple[int]): one number for each axis, from the first on.
         begin_mask, end_mask (int): where bit i is set, `begin[i]` or `end[i]` doesn't count: the slice has no bound there.
-        ellipsis_mask (int): the position whose bit is set stands for all axes that are not named.
+        ellipsis_mask (int): the position whose bit is set is an ellipsis: all axes that are not named.
         new_axis_mask (int): positions whose bit is set make new axes of size 1.
         shrink_axis_mask (int): positions whose bit is set pick `begin[i]` and drop the axis.
 
@@ -300,7 +300,7 @@ def strided_slice(
 def slice_scatter(
     input: TensorLike, src: TensorLike, axis: int = 0, start: TensorLike | None = None, end: Any = None, step: int = 1
 ) -> JaxArray:
-    """`input` with `src` in the place of its slice from `start` to `end` along `axis`."""
+    """`input` with its slice from `start` to `end` along `axis` replaced by `src`."""
     index = (builtins.slice(None),) * (axis % input.ndim) + (builtins.slice(start, end, step),)
     return input.at[index].set(src.astype(input.dtype))
 

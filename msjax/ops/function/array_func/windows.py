@@ -60,7 +60,7 @@ def blackman_window(window_length: int | Tensor, periodic: bool = True, *, dtype
     """
 
     def make(n):
-        # Rounding makes the ends a trace below 0.
+        # Rounding can make the ends slightly negative.
         return jnp.maximum(jnp.blackman(n), 0)
 
     return _window("blackman_window", make, window_length, periodic, mstype.float32 if dtype is None else dtype)

@@ -1,1 +1,1 @@
-"""Functions of functions, control flow, and operators about gradients."""
+"""Function transformations, control flow, and operators that act on gradients."""

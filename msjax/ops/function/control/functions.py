@@ -1,4 +1,4 @@
-"""Functions of functions, control flow, and what Python's own operators are called in MindSpore."""
+"""Control flow, function helpers, and MindSpore's names of Python's own operators."""
 
 from __future__ import annotations
 

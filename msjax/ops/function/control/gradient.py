@@ -1,4 +1,4 @@
-"""Operators about gradients: stopping, hooking and inserting them."""
+"""Operators that stop, hook and insert gradients."""
 
 from __future__ import annotations
 

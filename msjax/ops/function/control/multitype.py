@@ -1,4 +1,4 @@
-"""HyperMap, Map and functions that are chosen by the types of their arguments."""
+"""HyperMap, Map and functions dispatched on the types of their arguments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CLASSES = {
     "None": type(None),
     "Type": Type,
 }
-# Types that msjax lacks: functions may be registered for them, and no value is of them.
+# Types that msjax lacks: functions may be registered for them, but no value has them.
 _ABSENT = frozenset(("COOTensor", "CSRTensor", "MapTensor", "RowTensor"))
 _TYPES = {
     mstype.tensor_type: "Tensor",

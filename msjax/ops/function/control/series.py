@@ -1,4 +1,4 @@
-"""Derivatives along directions: linearize, and Taylor series by jet."""
+"""Forward-mode derivatives: linearization and Taylor series."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of functions that jax offers: vmap, Jacobians, linearization, higher derivatives."""
+"""Function transformations: vmap and Jacobians."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["interpolate", "upsample"]
 
-# Up to this size of an axis, a product with a matrix of weights is faster than picking neighbours, most of all its gradient.
+# Up to this size of an axis, a product with a weight matrix is faster than gathering neighbours, above all in the gradient.
 _MATRIX_LIMIT = 512
 
 

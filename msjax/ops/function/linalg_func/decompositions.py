@@ -1,4 +1,4 @@
-"""Linear algebra: inverses, determinants, decompositions, solvers."""
+"""Determinants, powers and decompositions of matrices."""
 
 from __future__ import annotations
 

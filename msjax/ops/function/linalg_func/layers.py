@@ -1,4 +1,4 @@
-"""Matrix products with something added: addmm and the like, dense layers."""
+"""Matrix products plus another Tensor: addmm and its relatives, dense layers."""
 
 from __future__ import annotations
 

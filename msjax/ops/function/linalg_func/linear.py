@@ -1,4 +1,4 @@
-"""Matrix products. Decompositions and solvers are joined in here."""
+"""Matrix products."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def true_divide(input: TensorLike, other: TensorLike, *, rounding_mode: str | No
         return (_downward if rounding_mode == "floor" else _toward_zero)(*promote(input, other, scalar_tensors_yield=True))
     x, y = promote(input, other, scalar_tensors_yield=True)
     if kind_of(x.dtype) in "biu":
-        # Not by way of their common dtype, which may not hold the number: UInt8 / -1.
+        # Don't promote first: the common dtype may not hold the number, as in UInt8 / -1.
         return to_float(as_operand(input)) / to_float(as_operand(other))
     return x / y
 
@@ -250,7 +250,7 @@ def _integer_power(x, y):
     unit = jnp.where(x == 1, 1, 0)
     if kind_of(x.dtype) == "i":
         unit = jnp.where(x == -1, 1 - 2 * (y & 1), unit)
-    # As before the promotion: a negative number is none in an unsigned dtype.
+    # Use the exponent from before the promotion: an unsigned dtype has no negative numbers.
     power = jnp.power(x, jnp.maximum(y, 0).astype(x.dtype))
     return jnp.where(y < 0, unit.astype(x.dtype), power)
 

@@ -197,8 +197,8 @@ def nan_to_num(
 
     Args:
         input (Tensor): any shape, of floats.
-        nan (number, optional): stands for NaN. Default: None, for 0.
-        posinf, neginf (number, optional): stand for the infinities. Default: None, for the largest and smallest number.
+        nan (number, optional): the value for NaN. Default: None, for 0.
+        posinf, neginf (number, optional): the values for the infinities. Default: None, for the largest and smallest number.
 
     Example:
         >>> import msjax as ms

@@ -158,7 +158,7 @@ def max(
         input (Tensor): any shape and real dtype.
         axis (int, optional): the axis. Default: None, for the largest of all elements, given with the index 0.
         keepdims (bool): whether the axis stays, with size 1. Default: False.
-        initial (number, optional): stands for elements that don't count. Default: None.
+        initial (number, optional): the value of elements that don't count. Default: None.
         where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
 
     Returns:
@@ -186,7 +186,7 @@ def min(
         input (Tensor): any shape and real dtype.
         axis (int, optional): the axis. Default: None, for the smallest of all elements, given with the index 0.
         keepdims (bool): whether the axis stays, with size 1. Default: False.
-        initial (number, optional): stands for elements that don't count. Default: None.
+        initial (number, optional): the value of elements that don't count. Default: None.
         where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Functions that change the Tensor they are given: elementwise ones and random fillings."""
+"""In-place operators: elementwise functions and random fills."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def random_(input: Tensor, from_: int = 0, to: int | None = None, *, generator: 
     if to is None:
         dtype = input.dtype.np
         to = 2 ** (jnp.finfo(dtype).nmant + 1) if input.dtype.kind == "f" else int(jnp.iinfo(dtype).max)
-        # Without 64 bits, the numbers are drawn as Int32.
+        # With 64-bit types off, draw Int32.
         to = min(to, int(jnp.iinfo(mstype.to_jax(mstype.int64)).max))
     if from_ >= to:
         raise ValueError(f"For 'random_', 'from_' should be below 'to', but got {from_} and {to}.")

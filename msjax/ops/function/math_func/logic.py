@@ -1,4 +1,4 @@
-"""Logic, bits, and questions about values."""
+"""Logical and bitwise operators, and tests such as isnan."""
 
 import jax
 import jax.numpy as jnp

@@ -33,7 +33,7 @@ def _typed(x, dtype):
 
 
 def _root(x, p):
-    """x ** (1 / p) of a sum of powers, with the gradient 0 in the place of NaN at 0."""
+    """x ** (1 / p) of a sum of powers, with the gradient 0 instead of NaN at 0."""
     zero = x == 0
     safe = jnp.where(zero, 1, x)
     return jnp.where(zero, 0, jnp.sqrt(safe) if p == 2 else safe ** (1 / p)).astype(x.dtype)

@@ -1,4 +1,4 @@
-"""Reductions: sums, means, extremes, tests. Cumulative operators, norms and statistics are joined in here."""
+"""Reductions: sums, means, products, variances, all and any."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Special functions. Bessel functions and Fourier transforms are joined in here."""
+"""Special functions."""
 
 from __future__ import annotations
 

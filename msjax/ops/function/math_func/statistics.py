@@ -40,7 +40,7 @@ def _median(input, axis, keepdims, ignore_nan):
     if kind_of(x.dtype) != "f":
         return _at_rank(x, (n - 1) // 2, axis, keepdims)
     count = jnp.sum(~jnp.isnan(x), axis, keepdims=True)
-    # NaN are sorted to the end: the first of them stands for "not a median" unless they are left out.
+    # NaN are sorted to the end: the first of them is the result unless NaN are ignored.
     rank = jnp.maximum(count - 1, 0) // 2 if ignore_nan else jnp.where(count == n, (n - 1) // 2, count)
     return _at_rank(x, rank, axis, keepdims)
 

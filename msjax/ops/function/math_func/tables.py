@@ -1,4 +1,4 @@
-"""Operators that are one line of a table each: a function of jax.numpy and a sentence."""
+"""Builds elementwise operators from a function of jax.numpy and a sentence each."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def _relu(x):
 
 @_relu.defjvp
 def _relu_jvp(primals, tangents):
-    # From the output, not the input: the one residual that is there anyway.
+    # Use the output, not the input: it is kept as a residual anyway.
     out = _relu(primals[0])
     return out, jnp.where(out > 0, tangents[0], jnp.zeros_like(tangents[0]))
 

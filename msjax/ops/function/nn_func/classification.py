@@ -1,4 +1,4 @@
-"""Loss functions of classes: cross entropies, margins between classes."""
+"""Loss functions of classification: cross entropies, margins between classes."""
 
 from __future__ import annotations
 

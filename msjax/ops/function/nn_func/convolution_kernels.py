@@ -1,4 +1,4 @@
-"""Kernels of convolutions, written so that they are fast on CPUs, too."""
+"""Kernels of convolutions, with faster forms for CPUs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msjax.ops.function.nn_func.sliding import on_cpu, out_sizes, pad_spatial, s
 from msjax.typing import JaxArray, TensorLike
 
 _LAYOUT = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}
-# More positions in a window than this are too many to be written out one by one.
+# Windows with more positions than this are not unrolled.
 _MAX_TAPS = 64
 
 
@@ -62,7 +62,7 @@ def convolve(
     if rewrite in (_tiles, _split_groups):
         return rewrite(x, weight, stride, padding, dilation, group)
 
-    # What is made of the input on the way, several times its size, is made again in the backward, not kept.
+    # The intermediate copies are several times as large as the input: recompute them in the backward pass.
     def run(x, weight):
         return rewrite(x, weight, stride, padding, dilation, group)
 
@@ -82,7 +82,7 @@ def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
         if group <= 8:
             return _split_groups
         return _grouped_columns if taps <= _MAX_TAPS else _split_groups
-    # Windows that don't overlap, or a single one.
+    # Windows that don't overlap, or only one window.
     if all((k == 1 or s == k or o == 1) and (d == 1 or k == 1) for k, s, o, d in zip(kernel, stride, out, dilation)):
         return _tiles
     if taps > _MAX_TAPS:

@@ -16,7 +16,7 @@ from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["ctc_greedy_decoder", "ctc_loss"]
 
-# In the place of -inf, whose gradient would be NaN.
+# Used instead of -inf, whose gradient would be NaN.
 _NEVER = -1e30
 
 
@@ -180,7 +180,7 @@ def ctc_loss_of_logits(
 ) -> tuple[JaxArray, JaxArray]:
     """The losses (N,) of logits (T, N, C), the last class being blank, and the gradient of their sum."""
     batch, classes = x.shape[1:]
-    # As many places for labels as there are labels: how many a sequence has is no shape.
+    # Room for all labels in each row: shapes may not depend on the number of labels of a sequence.
     targets = jnp.zeros((batch, labels_values.size), labels_values.dtype)
     targets = targets.at[labels_indices[:, 0], labels_indices[:, 1]].set(labels_values).astype(jnp.int32)
     lengths = jnp.bincount(labels_indices[:, 0], length=batch).astype(jnp.int32)

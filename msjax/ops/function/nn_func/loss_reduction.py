@@ -1,4 +1,4 @@
-"""What loss functions share: how elementwise losses are reduced."""
+"""The reduction of elementwise losses, shared by all loss functions."""
 
 from __future__ import annotations
 

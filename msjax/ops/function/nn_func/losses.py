@@ -1,4 +1,4 @@
-"""Loss functions of numbers: differences, margins, distributions. Those of classes are in ops.classification."""
+"""Loss functions of regression, margins and distributions; those of classes are in classification.py."""
 
 from __future__ import annotations
 

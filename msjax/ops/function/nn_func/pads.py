@@ -1,4 +1,4 @@
-"""Operators that pad."""
+"""Padding."""
 
 from __future__ import annotations
 

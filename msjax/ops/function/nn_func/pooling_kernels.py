@@ -1,4 +1,4 @@
-"""Kernels of pooling, on jax arrays; ops.pooling has what users call."""
+"""Kernels of pooling, on jax arrays; the public operators are in pooling.py."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _sliding(shape, kernel, stride, pads, dilation):
     for axis, k, s, p, d in _axes(len(shape), kernel, stride, pads, dilation):
         (out,) = out_sizes((shape[axis],), (k,), (s,), (p,), (d,))
         starts = np.arange(out) * s - p[0]
-        # Padding is never a maximum, but of nothing but -inf; then, too, the position should be one that is there.
+        # Padding is a maximum only where all elements are -inf; the position has to be a real one then, too.
         positions = [np.clip(starts + i * d, 0, shape[axis] - 1) for i in range(k)]
 
         def pieces(x, fill, axis=axis, k=k, s=s, p=p, d=d):

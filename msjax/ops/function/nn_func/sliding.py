@@ -1,4 +1,4 @@
-"""What convolution and pooling share: windows that move over the last axes of a Tensor."""
+"""Sizes and padding of sliding windows, shared by convolution and pooling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unpooling, and pooling over random windows."""
+"""Unpooling, and fractional pooling."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def fractional_max_pool2d(
         output_size (int or tuple, optional): the output's sizes.
         output_ratio (float or tuple, optional): the output's sizes as a share of the input's.
         return_indices (bool): whether to return, too, where the maxima are, counted in C order over (H, W), as Int64.
-        _random_samples (Tensor, optional): in the place of random numbers, of shape (N, C, 2) in [0, 1).
+        _random_samples (Tensor, optional): replaces the random numbers; of shape (N, C, 2) in [0, 1).
 
     Raises:
         ValueError: none or both of size and ratio are given, or the windows don't fit.

@@ -1,4 +1,4 @@
-"""Random numbers of continuous and counting distributions."""
+"""Random numbers of the normal, gamma, Poisson and other distributions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random operators, on the keys of the default generator or of a seed. Dropout and fillings in place are joined in here."""
+"""Uniform, normal and integer random numbers, and permutations."""
 
 from __future__ import annotations
 
