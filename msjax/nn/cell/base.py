@@ -100,9 +100,14 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
 
     # ---- calling
 
-    def construct(self, *args: Any, **kwargs: Any) -> Any:
-        """What the cell computes; defined by subclasses."""
-        raise AttributeError(f"{type(self).__name__} defines no method 'construct', and so can't be called.")
+    if TYPE_CHECKING:
+        # Any, since subclasses choose its parameters, and may put a compiled function in its place.
+        construct: Any
+    else:
+
+        def construct(self, *args: Any, **kwargs: Any) -> Any:
+            """What the cell computes; defined by subclasses."""
+            raise AttributeError(f"{type(self).__name__} defines no method 'construct', and so can't be called.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if SETTINGS.mode == GRAPH_MODE:
