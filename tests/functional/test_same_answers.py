@@ -15,7 +15,7 @@ TRANSFORMED = {
     "jit": lambda loss: jax.jit(jax.grad(loss)),
     "grad of jit": lambda loss: jax.grad(jax.jit(loss)),
     "checkpoint": lambda loss: jax.jit(jax.grad(jax.checkpoint(loss))),
-    "vjp": lambda loss: lambda *args: jax.vjp(loss, *args)[1](jnp.float32(1))[0],
+    "vjp": lambda loss: lambda p, b, x: jax.vjp(lambda p: loss(p, b, x), p)[1](jnp.float32(1))[0],
 }
 
 
