@@ -10,6 +10,7 @@ from msjax.autograd.backward import run_backward
 from msjax.common.node import Leaf, place_on_tape
 from msjax.common.tensor import Tensor, tensors_in, wrap
 from msjax.errors import callable_name, describe
+from msjax.hooks.dialect import dialect
 from msjax.state import STATE, Scope
 from msjax.typing import TensorLike
 
@@ -67,6 +68,9 @@ class GradientScope:
                 return tensor, None
             if not requested and not jnp.issubdtype(tensor._value.dtype, jnp.inexact):
                 return tensor, None
+            if id(tensor) in seen and dialect().sums_shared_inputs:
+                tensor._node.requested |= requested
+                return tensor, tensor._node
             if id(tensor) in seen:
                 alias = wrap(tensor._value)
                 alias._node, alias._oidx, alias._hooks = *self._original(tensor), tensor._hooks

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from msjax.common.node import RootLeaf
+from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.errors import check_callable
+from msjax.errors import check_callable, where
 from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.nodes import through_custom_vjp, under_jax_transform
 from msjax.hooks.tensor_hooks import HookList
-from msjax.state import ROOT, STATE
 from msjax.typing import TensorHook
 
 
@@ -27,7 +27,7 @@ def register_hook(self: Tensor, hook: TensorHook) -> RemovableHandle:
 
     Raises:
         TypeError: `hook` is not callable.
-        RuntimeError: the Tensor comes from `ops.stop_gradient` in a function that is being differentiated.
+        RuntimeError: the Tensor comes from `ops.stop_gradient`, or is a Parameter that requires no gradient.
 
     Example:
         >>> import msjax as ms
@@ -40,10 +40,15 @@ def register_hook(self: Tensor, hook: TensorHook) -> RemovableHandle:
         24.0
     """
     check_callable(hook, "register_hook")
-    if self._stopped and STATE.scope is not ROOT:
+    if self._stopped:
         raise RuntimeError(
-            "register_hook was called on the result of ops.stop_gradient, through which no gradient flows; "
-            "register it on the Tensor before stop_gradient."
+            f"register_hook was called on the result of ops.stop_gradient (shape {self.shape}, dtype {self.dtype}){where()}, "
+            "through which no gradient flows; register it on the Tensor before stop_gradient."
+        )
+    if isinstance(self, Parameter) and not self.requires_grad:
+        raise RuntimeError(
+            f"register_hook was called on the Parameter {self.name!r}{where()}, which requires no gradient, so that the hook would "
+            "never run; set its requires_grad to True first."
         )
     return register_hook_list(self).add(hook)
 

@@ -38,6 +38,35 @@ class Kind(type(nnx.Param)):
     __instancecheck__ = type.__instancecheck__
 
 
+class SharedData(Tensor):
+    """A Tensor without a place on the tape that reads and writes the data of a Parameter."""
+
+    def __init__(self, parameter: Parameter):
+        self._parameter = parameter
+
+    @property
+    def _value(self):
+        return self._parameter._value
+
+    @_value.setter
+    def _value(self, value):
+        self._parameter._value = value
+
+    def __reduce__(self):
+        return wrap(self._value).__reduce__()
+
+    def __deepcopy__(self, memo):
+        return memo.setdefault(id(self), wrap(self._value))
+
+
+jax.tree_util.register_pytree_with_keys(
+    SharedData,
+    lambda t: (((jax.tree_util.GetAttrKey("value"), t._value),), None),
+    lambda _, children: wrap(children[0]),
+    lambda t: ((t._value,), None),
+)
+
+
 class Parameter(Tensor, nnx.Param, metaclass=Kind):
     """A Tensor that a Cell owns and an optimizer updates.
 
@@ -158,9 +187,13 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
     # ---- data
 
     @property
-    def data(self) -> Parameter:
-        """The Parameter itself."""
-        return self
+    def data(self) -> Tensor:
+        """A plain Tensor that shares the Parameter's data: writing to it in place writes to the Parameter."""
+        return SharedData(self)
+
+    @data.setter
+    def data(self, data: TensorLike) -> None:
+        self.set_data(data if isinstance(data, Tensor) else Tensor(data))
 
     def value(self) -> Tensor:
         """The current value as a Tensor that later changes of the Parameter don't affect."""

@@ -38,8 +38,21 @@ def test_dtype(data, dtype):
 def test_is_a_tensor_and_an_nnx_param():
     w = make()
     assert isinstance(w, Tensor) and isinstance(w, nnx.Param) and isinstance(w, nnx.Variable)
-    assert ms.is_tensor(w) and w.data is w
+    assert ms.is_tensor(w)
     assert (w.shape, w.ndim, w.size, len(w)) == ((2,), 1, 2, 2)
+
+
+def test_data_is_a_plain_tensor_that_shares_the_value():
+    w = make()
+    data = w.data
+    assert not isinstance(data, Parameter) and isinstance(data, Tensor)
+    data.add_(1)
+    data[0] = 7.0
+    assert w.asnumpy().tolist()[0] == 7.0 and (data + 0).asnumpy().tolist() == w.asnumpy().tolist()
+    w.data = Tensor([5.0, 6.0])
+    assert w.asnumpy().tolist() == data.asnumpy().tolist() == [5.0, 6.0]
+    assert jax.tree.leaves(data)[0].tolist() == [5.0, 6.0]
+    assert ms.grad(lambda: (w.data * w).sum(), None, w)().asnumpy().tolist() == [5.0, 6.0]
 
 
 def test_text():

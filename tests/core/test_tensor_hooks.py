@@ -1,5 +1,7 @@
 """Tensor.register_hook and Parameter.register_hook under gradient functions."""
 
+import jax
+import numpy as np
 import pytest
 
 import msjax as ms
@@ -308,6 +310,39 @@ def test_on_a_stopped_tensor():
         return x
 
     assert ms.grad(f)(X).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("way", ["backward", "jit", "graph", "functional"])
+def test_fault_11_on_a_stopped_tensor_in_every_mode(way):
+    class Net(nn.Cell):
+        def construct(self, x):
+            y = ops.stop_gradient(x * 2)
+            y.register_hook(print)
+            return x * y
+
+    net = Net()
+    with pytest.raises(RuntimeError, match=r"stop_gradient"):
+        if way == "backward":
+            net(Tensor([1.0]).requires_grad_()).backward()
+        elif way == "functional":
+            apply, params, buffers = ms.functionalize(net)
+            jax.jit(jax.grad(lambda x: apply(params, buffers, x)[0].sum()))(np.ones(2, "float32"))
+        else:
+            ms.set_context(mode=ms.GRAPH_MODE if way == "graph" else ms.PYNATIVE_MODE)
+            (ms.jit(net) if way == "jit" else net)(Tensor([1.0]))
+
+
+def test_fault_11_on_a_parameter_that_requires_no_gradient():
+    with pytest.raises(RuntimeError, match=r"Parameter 'frozen'.*requires no gradient"):
+        Parameter(1.0, name="frozen", requires_grad=False).register_hook(print)
+
+
+@pytest.mark.parametrize("dialect, expected", [("tutorial", (18.0, 9.0)), ("mindspore-2.10", (27.0, 27.0))])
+def test_fault_11_one_tensor_at_two_positions(dialect, expected):
+    ms.set_context(hook_dialect=dialect)
+    x = Tensor(3.0)
+    assert tuple(float(g) for g in ms.grad(lambda a, b: a * a * b, (0, 1))(x, x)) == expected
+    assert float(ms.grad(lambda a, b: a * a * b, 0)(x, x)) == expected[0]
 
 
 def test_on_constants_and_integers_nothing_happens():

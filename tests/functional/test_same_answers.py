@@ -152,7 +152,7 @@ def test_a_network_without_hooks_on_gradients_is_the_plain_program():
 
 def test_fault_20_donated_values_leave_the_network_its_own():
     net = nn.Dense(3, 3)
-    apply, params, buffers = ms.functionalize(net)
+    _, params, buffers = ms.functionalize(net)
     step = jax.jit(lambda p, b, x: jax.tree.map(lambda v: v * 2, p), donate_argnums=0)
     before = net.weight.asnumpy()
     doubled = step(params, buffers, X)

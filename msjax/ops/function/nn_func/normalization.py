@@ -37,6 +37,11 @@ def _moments(x, axes):
     return mean, jnp.mean(jnp.square(x - mean), axes, keepdims=True)
 
 
+def _inverse_root(x):
+    # Not jax.lax.rsqrt, which some CPUs approximate: the last digit would depend on the machine.
+    return 1 / jnp.sqrt(x)
+
+
 def _standardize(axes, eps, shared):
     """A function (x, gamma, beta) to gamma * (x - mean) / sqrt(variance + eps) + beta.
 
@@ -51,13 +56,13 @@ def _standardize(axes, eps, shared):
     @jax.custom_jvp
     def norm(x, gamma, beta):
         mean, variance = _moments(x, axes)
-        return (x - mean) * (jax.lax.rsqrt(variance + eps) * gamma) + beta
+        return (x - mean) * (_inverse_root(variance + eps) * gamma) + beta
 
     @norm.defjvp
     def norm_jvp(primals, tangents):
         x, gamma, beta = primals
         mean, variance = _moments(x, axes)
-        scale = jax.lax.rsqrt(variance + eps)
+        scale = _inverse_root(variance + eps)
 
         def along(x, mean, scale, gamma, dx, dgamma, dbeta):
             unit = (x - mean) * scale
@@ -88,7 +93,7 @@ def _batch_norm_train(x, gamma, beta, mean, variance, momentum, eps):
 
 
 def _batch_norm_eval(x, gamma, beta, mean, variance, eps):
-    scale = gamma * jax.lax.rsqrt(variance + eps)
+    scale = gamma * _inverse_root(variance + eps)
     wide = _wide(x)
     return ((wide - _per_channel(mean, x)) * _per_channel(scale, x) + _per_channel(beta, x)).astype(x.dtype)
 
@@ -291,7 +296,7 @@ INSTANCE_NORM_TRAIN = Op("InstanceNorm", _instance_norm_train)
 def _scaled_by_rms(x, gamma, eps):
     wide = _wide(x)
     axes = tuple(range(x.ndim - gamma.ndim, x.ndim))
-    scale = jax.lax.rsqrt(jnp.mean(jnp.square(wide), axes, keepdims=True) + eps)
+    scale = _inverse_root(jnp.mean(jnp.square(wide), axes, keepdims=True) + eps)
     return (wide * scale * gamma.astype(wide.dtype)).astype(x.dtype), scale
 
 
@@ -346,4 +351,4 @@ def add_layer_norm(
     x = x1 + x2
     mean, variance = _moments(_wide(x), (-1,))
     out = _layer_norm(x, gamma, beta, -1, -1, epsilon)
-    return out, mean, jax.lax.rsqrt(variance + epsilon), x if additional_output else jnp.zeros_like(x)
+    return out, mean, _inverse_root(variance + epsilon), x if additional_output else jnp.zeros_like(x)
