@@ -167,7 +167,7 @@ def gather(package: str, modules: str | None = None, family: str | None = None) 
     def __getattr__(name):
         if name == "__all__":
             # Kept in the package, where `from package import *` looks for one name after the other.
-            own.update((offer, getattr(module, offer)) for offer, module in offered().items() if offer not in own)
+            own.update((offer, getattr(module, offer)) for offer, module in offered().items())
             return sorted(offered())
         if not name.startswith("_"):
             if importlib.util.find_spec(f"{package}.{name}") is not None:

@@ -21,3 +21,10 @@ def require_tensors(who: str, /, **values: Any) -> None:
     for name, value in values.items():
         if not isinstance(value, Tensor):
             raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
+
+
+def require_integers(who: str, /, **values: Any) -> None:
+    """Raise TypeError unless all values are Tensors of integers; the arguments are those of `require_tensors`."""
+    for name, value in values.items():
+        if not isinstance(value, Tensor) or value.dtype.kind not in "iu":
+            raise TypeError(f"For '{who}', '{name}' should be a Tensor of integers, but got {describe(value)}.")

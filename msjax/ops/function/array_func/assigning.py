@@ -10,6 +10,7 @@ from msjax.autograd.inplace import rebind
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.tensors import require_integers
 from msjax.ops.function.array_func.scattering import index_combine, scatter_rows
 from msjax.typing import TensorLike
 
@@ -93,8 +94,7 @@ def _rows(how, doc):
     name = f"scatter_{how}"
 
     def function(input_x, indices, updates):
-        if not isinstance(indices, Tensor) or indices.dtype.kind not in "iu":
-            raise TypeError(f"For '{name}', 'indices' should be a Tensor of integers, but got {describe(indices)}.")
+        require_integers(name, indices=indices)
         want = indices.shape + _target(input_x, name).shape[1:]
         if getattr(updates, "shape", want) != want:
             raise ValueError(f"For '{name}', 'updates' should have shape {want}, but has {updates.shape}.")
@@ -127,8 +127,7 @@ def _places(how, doc):
     name = f"scatter_nd_{how}"
 
     def function(input_x, indices, updates, use_locking=False):
-        if not isinstance(indices, Tensor) or indices.dtype.kind not in "iu":
-            raise TypeError(f"For '{name}', 'indices' should be a Tensor of integers, but got {describe(indices)}.")
+        require_integers(name, indices=indices)
         return written(_target(input_x, name), scatter_rows(input_x, indices, updates, how))
 
     function.__name__ = function.__qualname__ = name

@@ -11,9 +11,9 @@ import numpy as np
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of
+from msjax.ops.dispatch.tensors import require_integers
 from msjax.ops.function.array_func.casting import ints
 from msjax.typing import JaxArray, Number, TensorLike
 
@@ -122,8 +122,7 @@ def scatter_rows(x: TensorLike, indices: TensorLike, updates: TensorLike, how: s
 
 def _tensor_scatter(how, doc):
     def function(input_x, indices, updates):
-        if not isinstance(indices, Tensor) or indices.dtype.kind not in "iu":
-            raise TypeError(f"For '{name}', 'indices' should be a Tensor of integers, but got {describe(indices)}.")
+        require_integers(name, indices=indices)
         if isinstance(updates, Tensor) and updates.dtype is not input_x.dtype:
             raise TypeError(
                 f"For '{name}', 'updates' should be of the type of the Tensor, {input_x.dtype}, but are {updates.dtype}."

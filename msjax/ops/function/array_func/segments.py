@@ -7,9 +7,9 @@ import numpy as np
 
 from msjax.common.arrays import concrete
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of
+from msjax.ops.dispatch.tensors import require_integers
 from msjax.ops.function.array_func.scattering import combine
 
 __all__ = ["unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sum"]
@@ -30,8 +30,7 @@ def _segment(x, ids, number, how):
 
 def _segments(how, doc, name):
     def function(x, segment_ids, num_segments):
-        if not isinstance(segment_ids, Tensor) or segment_ids.dtype.kind not in "iu":
-            raise TypeError(f"For '{name}', 'segment_ids' should be a Tensor of integers, but got {describe(segment_ids)}.")
+        require_integers(name, segment_ids=segment_ids)
         number = freeze(num_segments)
         if x.shape[: segment_ids.ndim] != segment_ids.shape:
             raise ValueError(f"For '{name}', shape {x.shape} should begin with that of 'segment_ids', {segment_ids.shape}.")

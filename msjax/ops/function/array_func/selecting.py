@@ -13,7 +13,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import is_number, promote
-from msjax.ops.dispatch.tensors import require_tensors
+from msjax.ops.dispatch.tensors import require_integers, require_tensors
 from msjax.typing import JaxArray, Number, TensorLike
 
 __all__ = [
@@ -217,8 +217,7 @@ def one_hot(indices: Tensor, depth: int, on_value: Number | Tensor = 1, off_valu
     if isinstance(depth, Tensor):
         depth = depth.item()
     check_int(depth, "depth", "one_hot", low=0)
-    if not isinstance(indices, Tensor) or indices.dtype.kind not in "iu":
-        raise TypeError(f"For 'one_hot', 'indices' should be a Tensor of integers, but got {describe(indices)}.")
+    require_integers("one_hot", indices=indices)
     if not isinstance(axis, int) or not -1 <= axis <= indices.ndim:
         raise ValueError(f"For 'one_hot', 'axis' should be in [-1, {indices.ndim}], but got {axis}.")
     on, off = (Tensor(v) if isinstance(v, (bool, int, float)) else v for v in (on_value, off_value))
@@ -244,8 +243,7 @@ def sequence_mask(lengths: Tensor, maxlen: int | None = None) -> Tensor:
         [[ True False False]
          [ True  True  True]]
     """
-    if not isinstance(lengths, Tensor) or lengths.dtype.kind not in "iu":
-        raise TypeError(f"For 'sequence_mask', 'lengths' should be a Tensor of integers, but got {describe(lengths)}.")
+    require_integers("sequence_mask", lengths=lengths)
     if maxlen is None:
         maxlen = int(np.max(np.asarray(concrete(lengths, "ops.sequence_mask without 'maxlen'")), initial=0))
     elif isinstance(maxlen, Tensor):

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.lazy import gather
+from msjax.lazy import gather as _gather
 
 if TYPE_CHECKING:
     from msjax.ops.function.linalg_func.decompositions import *
@@ -10,4 +10,4 @@ if TYPE_CHECKING:
     from msjax.ops.function.linalg_func.linear import *
     from msjax.ops.function.linalg_func.solvers import *
 else:
-    __getattr__, __dir__ = gather(__name__, family="msjax.ops")
+    __getattr__, __dir__ = _gather(__name__, family="msjax.ops")

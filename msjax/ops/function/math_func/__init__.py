@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.lazy import gather
+from msjax.lazy import gather as _gather
 
 if TYPE_CHECKING:
     from msjax.ops.function.math_func.arithmetic import *
@@ -21,4 +21,4 @@ if TYPE_CHECKING:
     from msjax.ops.function.math_func.special import *
     from msjax.ops.function.math_func.statistics import *
 else:
-    __getattr__, __dir__ = gather(__name__, family="msjax.ops")
+    __getattr__, __dir__ = _gather(__name__, family="msjax.ops")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.lazy import gather
+from msjax.lazy import gather as _gather
 
 if TYPE_CHECKING:
     from msjax.ops.function.nn_func.activations import *
@@ -19,4 +19,4 @@ if TYPE_CHECKING:
     from msjax.ops.function.nn_func.softmaxes import *
     from msjax.ops.function.nn_func.unpooling import *
 else:
-    __getattr__, __dir__ = gather(__name__, family="msjax.ops")
+    __getattr__, __dir__ = _gather(__name__, family="msjax.ops")

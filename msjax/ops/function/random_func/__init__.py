@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.lazy import gather
+from msjax.lazy import gather as _gather
 
 if TYPE_CHECKING:
     from msjax.ops.function.random_func.choices import *
     from msjax.ops.function.random_func.distributions import *
     from msjax.ops.function.random_func.sampling import *
 else:
-    __getattr__, __dir__ = gather(__name__, family="msjax.ops")
+    __getattr__, __dir__ = _gather(__name__, family="msjax.ops")
