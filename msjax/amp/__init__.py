@@ -1,4 +1,4 @@
-"""Mixed precision: networks computed in 16 bits, and the scaling of losses that goes with it."""
+"""Mixed precision: networks computed in 16 bits, and loss scaling."""
 
 from typing import TYPE_CHECKING
 

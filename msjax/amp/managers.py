@@ -1,4 +1,4 @@
-"""Loss scales as `Model` and `build_train_network` take them."""
+"""Loss scale managers, for `Model` and `build_train_network`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class LossScaleManager:
     """Base of loss scale managers."""
 
     def get_loss_scale(self) -> Any:
-        """The present scale."""
+        """The current scale."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'get_loss_scale'.")
 
     def update_loss_scale(self, overflow: Any) -> Any:
-        """Take notice of a step; `overflow` says whether it overflowed."""
+        """Update the scale after a step; `overflow` says whether it overflowed."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'update_loss_scale'.")
 
     def get_update_cell(self) -> Any:

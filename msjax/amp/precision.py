@@ -87,7 +87,7 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Type = mst
 def custom_mixed_precision(
     network: Cell, *, white_list: list[Any] | None = None, black_list: list[Any] | None = None, dtype: Type = mstype.float16
 ) -> Any:
-    """Compute a network in mixed precision, by lists of one's own. Its Parameters keep their types.
+    """Compute a network in mixed precision, with custom lists of classes. Its Parameters keep their types.
 
     Args:
         network (Cell): the network; its cells are changed.

@@ -37,7 +37,7 @@ class LossScaler:
         raise NotImplementedError(f"{type(self).__name__} defines no 'unscale'.")
 
     def adjust(self, grads_finite: Any) -> Any:
-        """Take notice of a step; returns whether the scale can change at all."""
+        """Update the scale after a step; returns whether the scale is dynamic."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'adjust'.")
 
 
@@ -78,7 +78,7 @@ def _adjust(scale, counter, finite, factor, window):
     full = finite & (counter == window - 1)
     lower = jnp.maximum(1, scale / factor)
     higher = jnp.where(full, scale * factor, scale)
-    # A scale that would become infinite stays what it is.
+    # Do not raise the scale to infinity.
     higher = jnp.where(jnp.isfinite(higher), higher, scale)
     return jnp.where(finite, higher, lower), jnp.where(finite & ~full, counter + 1, 0)
 

@@ -1,4 +1,4 @@
-"""MindSpore's ``boost``: of its ways to train faster, the accumulation of gradients."""
+"""The part of MindSpore's ``boost`` that msjax has: gradient accumulation."""
 
 from typing import TYPE_CHECKING
 

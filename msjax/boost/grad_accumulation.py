@@ -1,4 +1,4 @@
-"""Gradients gathered over several steps, before the optimizer takes one."""
+"""Accumulates gradients over several steps before each optimizer step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimizers in the manner of PyTorch: MindSpore's ``experimental``."""
+"""PyTorch-style optimizers: MindSpore's ``experimental``."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Shapes, joining, splitting and picking, as mint has them."""
+"""mint's functions for shapes, joining, splitting and indexing."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def repeat_interleave(
     return ops.repeat_interleave(input, repeats, dim)
 
 
-# ---- picking and putting
+# ---- gathering and scattering
 
 
 def gather(input: TensorLike, dim: int, index: TensorLike) -> Tensor:

@@ -1,4 +1,4 @@
-"""Tensors from numbers, shapes and chance, as mint has them."""
+"""mint's functions that create Tensors, random ones included."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def linspace(start: int, end: int, steps: int, *, dtype: Type | None = None) -> 
     return _linspace(start, end, number(steps), mstype.float32 if dtype is None else dtype)
 
 
-# ---- random numbers; a generator is taken for MindSpore's programs, all draw from msjax's own
+# ---- random numbers; all draw from msjax's own generator, whatever generator is passed
 
 
 def rand(*size: Any, generator: Generator | None = None, dtype: Type | None = None, device: str | None = None) -> Tensor:

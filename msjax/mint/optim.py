@@ -1,4 +1,4 @@
-"""mint's optimizers: the experimental ones' parameter groups, with PyTorch's formulas and names of states."""
+"""mint's optimizers: the experimental optimizers' parameter groups, with PyTorch's formulas and state names."""
 
 from __future__ import annotations
 

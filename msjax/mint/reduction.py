@@ -1,4 +1,4 @@
-"""Reductions and orders along axes, as mint has them."""
+"""mint's reductions and sorts."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def norm(
     return ops.vector_norm(input, order, dim, keepdim)
 
 
-# ---- values and where they are
+# ---- values and indices
 
 
 def _extreme(name, elementwise, reduced):

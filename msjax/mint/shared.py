@@ -1,4 +1,4 @@
-"""Names of mint that are functions of ops, or nearly so."""
+"""mint's functions that are those of ops, or differ by an argument."""
 
 from __future__ import annotations
 

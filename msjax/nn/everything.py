@@ -1,4 +1,4 @@
-"""All that ``nn`` offers beside Cell. Each topic's file says in ``__all__`` what it offers."""
+"""Every public name of ``nn`` except Cell; each topic's file lists its own in ``__all__``."""
 
 from msjax.nn.cell.global_hooks import *
 from msjax.nn.dynamic_lr import *

@@ -1,4 +1,4 @@
-"""Learning rates that follow from the number of the step."""
+"""Learning rate schedules: cells that compute the rate from the step number."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _polynomial(step, rate, end, steps, power, longer):
     if longer:
         steps = steps * jnp.maximum(jnp.ceil(p / steps), 1)
     p = jnp.minimum(p, steps) / steps
-    # At the last step, rounding must not leave the root of a negative number.
+    # Rounding must not produce the root of a negative number at the last step.
     return (rate - end) * jnp.maximum(1 - p, 0) ** power + end
 
 

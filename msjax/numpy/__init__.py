@@ -1,4 +1,4 @@
-"""numpy's names on Tensors: MindSpore's ``numpy``.
+"""numpy's functions on Tensors: MindSpore's ``numpy``.
 
 Names that ops has, too, are the same operators. What MindSpore leaves out of numpy is left out here.
 """

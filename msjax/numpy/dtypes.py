@@ -1,4 +1,4 @@
-"""Data types under numpy's names, and what type a computation has."""
+"""Data types under numpy's names, and type promotion."""
 
 from __future__ import annotations
 

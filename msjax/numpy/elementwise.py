@@ -127,7 +127,7 @@ _BINARY = {
 
 _CIRCULAR = "sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh".split()
 _BYTES = (mstype.bool_, mstype.int8, mstype.uint8)
-# Where MindSpore calls the operand otherwise than x.
+# Operands that MindSpore does not name x.
 _PARAMETERS = {"arccos": "input", "logical_not": "a", "negative": "a", "positive": "a"}
 
 
@@ -135,7 +135,7 @@ def _unary(name, function, floats, doc):
     def call(x, dtype=None):
         x = tensor(x)
         if floats:
-            # As in numpy, half the precision is enough for one byte.
+            # As in numpy, one-byte integers become Float16.
             x = as_type(x, mstype.float16) if name in _CIRCULAR and x.dtype in _BYTES else floating(x)
         return as_type(function(x), dtype)
 

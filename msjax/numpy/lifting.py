@@ -1,4 +1,4 @@
-"""How a function becomes one of `msjax.numpy`: what arrays it takes, and in which types it answers."""
+"""Turns functions of jax arrays into functions of `msjax.numpy`: converts operands and results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Picking, sorting, sets and conditions under numpy's names."""
+"""Indexing, sorting, sets and conditions under numpy's names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _made(array):
     return wrap(as_array(array))
 
 
-# ---- picking
+# ---- indexing
 
 
 def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, mode: str = "clip") -> Tensor:

@@ -47,7 +47,7 @@ def write(file: Any, entries: dict[str, Any], crc_check: bool = False) -> None:
 
 
 def _value(name, data):
-    """The pieces of the file that hold one entry."""
+    """The parts of the file that hold one entry."""
     tag = name.encode()
     tag = wire.header(1, len(tag)) + tag
     if isinstance(data, str):
@@ -156,12 +156,12 @@ def _entry(name, dims, type_name, content):
 
 
 def array(name: str, dims: Any, dtype: TensorLike, content: Any) -> np.ndarray:
-    """The content of a file as an array, without a copy, if its length is what shape and type say.
+    """The bytes as an array, without a copy; an error if their length does not fit shape and type.
 
     Raises:
         Damaged: it is not.
     """
-    # No shape of a real tensor is refused by these bounds; numpy and XLA have narrower ones.
+    # Real tensors stay within these bounds; numpy's and XLA's are narrower.
     if len(dims) > _MAX_AXES or any(not 0 <= d < 2**47 for d in dims):
         raise CorruptCheckpoint(f"the tensor {name!r} has an impossible shape")
     if len(content) != math.prod(dims) * dtype.itemsize:

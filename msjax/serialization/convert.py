@@ -1,4 +1,4 @@
-"""From one format of checkpoints to another."""
+"""Conversion between checkpoint formats."""
 
 from __future__ import annotations
 

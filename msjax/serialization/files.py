@@ -1,4 +1,4 @@
-"""Reading and writing whole files: a file is written aside and then put in the place of the old one."""
+"""Reading and writing whole files: a temporary file is written, then replaces the old one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def reading(path: str) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def writing(path: str) -> Iterator[Any]:
-    """A binary file to write to, which takes the place of `path` when the block ends well.
+    """A binary file to write to; it replaces `path` when the block ends without an error.
 
     Whatever goes wrong before that leaves the old file as it was.
     """
@@ -64,7 +64,7 @@ def _umask() -> int:
 
 
 def _sync_folder(folder):
-    """Have the new name on the disk, where the system can open folders."""
+    """Flush the folder, so that the new name survives a crash; skipped where folders can't be opened."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -181,7 +181,7 @@ def load_param_into_net(
 
 
 def _common_prefix(missing, unused) -> str:
-    """What names of the dict have in front of a missing one's; empty if there is no such."""
+    """The prefix that the dict's names have before the missing name; empty if there is none."""
     for name in sorted(missing, key=len, reverse=True):
         for other in unused:
             if other.endswith("." + name):

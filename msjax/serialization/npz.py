@@ -1,4 +1,4 @@
-"""numpy's .npz files, without pickled objects. bfloat16 is kept as uint16, and named in an entry of its own."""
+"""numpy's .npz files, without pickled objects. bfloat16 is stored as uint16 and listed in a separate entry."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def read(data: memoryview, crc_check: bool = False) -> dict:
     arrays = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            # zipfile itself doesn't notice when a damaged directory hides some of its entries.
+            # zipfile does not notice when a damaged directory hides some entries.
             if _counted(data) not in (len(archive.infolist()), 0xFFFF):
                 raise CorruptCheckpoint("its directory has another number of entries than it says")
             for info in archive.infolist():
                 name = info.filename.removesuffix(".npy")
                 if name in arrays:
                     raise CorruptCheckpoint(f"there are two entries {name!r}")
-                # Deflate makes data at most 1032 times as small: a larger size in the directory is a lie.
+                # Deflate compresses at most 1032-fold: a larger size in the directory is wrong.
                 if info.file_size > 1032 * info.compress_size + 64 or info.compress_size > len(data):
                     raise CorruptCheckpoint(f"the size of {name!r} in its directory is impossible")
                 if info.flag_bits & 1:
@@ -91,7 +91,7 @@ def read(data: memoryview, crc_check: bool = False) -> dict:
 
 
 def _counted(data) -> int:
-    """The number of entries that the end of a zip file says it has; 0xFFFF where that is said elsewhere."""
+    """The number of entries according to the end record of a zip file; 0xFFFF if a zip64 record has it."""
     end = bytes(data[-65557:])
     at = end.rfind(b"PK\5\6")
     return int.from_bytes(end[at + 10 : at + 12], "little")

@@ -50,16 +50,16 @@ def write(file: Any, entries: dict[str, Any], crc_check: bool = False) -> None:
 
 
 def _header_crc(described) -> int:
-    """The checksum of types, shapes and places, which MindSpore's leaves out."""
+    """The checksum of types, shapes and offsets, which MindSpore's checksum omits."""
     return zlib.crc32(json.dumps(described, sort_keys=True).encode())
 
 
 def _crc(entries) -> int:
-    """The checksum as MindSpore takes it: of names and data, in the order of names."""
+    """MindSpore's checksum: of names and data, ordered by name."""
     crc = 0
     for name in sorted(entries):
         data = entries[name]
-        # MindSpore takes bytes() of each array, which is that many zeros for an integer without axes.
+        # MindSpore calls bytes() on each array, which gives that many zeros for a 0-d integer.
         number = int(data) if data.ndim == 0 and data.dtype.kind in "iu" else -1
         content = bytes(number) if 0 <= number < 2**24 else data.tobytes()
         crc = zlib.crc32(content, zlib.crc32(name.encode(), crc))

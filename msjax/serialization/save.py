@@ -69,7 +69,7 @@ def save_checkpoint(
     if not ckpt_file_name.endswith("." + format):
         ckpt_file_name += "." + format
     if async_save:
-        # Arrays don't change, so that a later training step leaves alone what is being written.
+        # jax arrays are immutable, so a later training step does not change what is being written.
         writer = threading.Thread(target=_write, args=(codec, ckpt_file_name, entries, crc_check), name="save_checkpoint")
         _WRITERS[:] = [w for w in _WRITERS if w.is_alive()] + [writer]
         writer.start()

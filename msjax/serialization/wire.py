@@ -1,4 +1,4 @@
-"""The wire format of protocol buffers, as much of it as checkpoints use.
+"""The part of the protocol buffer wire format that checkpoints use.
 
 A message is a row of fields; a field is a key, (number << 3) | kind, and a varint (kind 0) or a length and bytes (kind 2).
 """
@@ -30,12 +30,12 @@ def key(number: int, kind: int) -> bytes:
 
 
 def header(number: int, length: int) -> bytes:
-    """What stands before the `length` bytes of a field."""
+    """The bytes before the `length` bytes of a field."""
     return key(number, BYTES) + varint(length)
 
 
 def read_varint(data: Any, at: int) -> tuple[int, int]:
-    """(number, position behind it)."""
+    """(number, position after it)."""
     value = shift = 0
     while True:
         if at >= len(data):

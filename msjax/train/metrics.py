@@ -1,4 +1,4 @@
-"""Metrics: what a network's predictions are worth. The same as in ``nn``."""
+"""The metrics of ``nn``."""
 
 from msjax.nn.metrics import *
 from msjax.nn.metrics import __all__ as __all__

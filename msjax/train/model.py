@@ -257,7 +257,7 @@ class Model:
         return params.metrics, float(np.mean(losses)) if losses else None
 
     def _count(self, outputs):
-        """Have the metrics count what the evaluation network returned."""
+        """Update the metrics with the outputs of the evaluation network."""
         for metric in self._metrics.values():
             if self._eval_indexes is None or metric.indexes:
                 metric.update(*outputs)
@@ -319,7 +319,7 @@ def _tensor(value):
 
 
 class _entered:
-    """Enters callbacks as context managers, and leaves them in the opposite order."""
+    """Enters callbacks as context managers, and exits them in reverse order."""
 
     def __init__(self, callbacks):
         self.callbacks = callbacks

@@ -1,4 +1,4 @@
-"""Optimizers with parameter groups that can be changed on the way, and schedulers of their learning rates."""
+"""Optimizers whose parameter groups can be changed between steps, and learning rate schedulers."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Adam and its kin, with parameter groups."""
+"""Adam and its variants, with parameter groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers as functions, as mint has them."""
+"""mint's functional layers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
     "sigmoid_", "silu", "smooth_l1_loss", "softmax", "threshold", "threshold_",
 ]  # fmt: skip
 
-# The same in ops.
+# Identical in ops.
 _SAME = """
 adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d binary_cross_entropy
 cosine_embedding_loss cross_entropy embedding fold gelu grid_sample group_norm hardshrink hardsigmoid
@@ -166,7 +166,7 @@ def _conv(function, n):
                 raise ValueError(f"'padding' should be 'same', 'valid' or ints, but got {padding!r}.")
             out = function(input, weight, bias, stride, padding, 0, dilation, groups)
         else:
-            # Padded here: ops' convolutions take the widths in forms of their own for each number of axes.
+            # Pad here: each of ops' convolutions takes the padding in another form.
             widths = [w for size in reversed(_sizes(padding, n)) for w in (size, size)]
             padded = _pad(input, tuple(widths)) if any(widths) else input
             out = function(padded, weight, bias, stride, "valid", 0, dilation, groups)

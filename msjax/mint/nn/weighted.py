@@ -89,7 +89,7 @@ _PADDING_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "repli
 
 
 class _Conv(Cell):
-    """What convolutions share; `axes` is set by each."""
+    """Base of convolutions; subclasses set `axes`."""
 
     axes = 2
     transposed = False

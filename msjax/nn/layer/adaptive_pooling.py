@@ -1,4 +1,4 @@
-"""Pooling to a given size of output, at random places, and its inverse."""
+"""Adaptive and fractional pooling, and unpooling."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ class MultiheadAttention(Cell):
         )
 
     def _check(self, query, key, value, mask, padding):
-        """The masks, of bools or floats; errors for inputs that don't fit."""
+        """Check the inputs; returns the masks, of bools or floats."""
         who = "MultiheadAttention"
         for x, name, size in ((query, "query", self.embed_dim), (key, "key", self.kdim), (value, "value", self.vdim)):
             if check_tensor(x, name, who).ndim not in (2, 3) or x.ndim != query.ndim:

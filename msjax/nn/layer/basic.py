@@ -1,4 +1,4 @@
-"""Basic layers: Dense and its kin, Flatten, Identity, OneHot and the like."""
+"""Basic layers: Identity, Flatten, Unflatten, Roll, OneHot, Norm and others."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ class L1Regularizer(Cell):
 def _clip(x, clip_norm, axis):
     wide = x.astype(jnp.promote_types(x.dtype, jnp.float32))
     square = jnp.sum(jnp.square(wide), axis=axis, keepdims=True)
-    # The gradient of the root at zero is infinite: there, nothing is to be clipped.
+    # The gradient of the square root is infinite at zero, where nothing needs clipping.
     norm = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1)), 0)
     return wide * clip_norm / jnp.maximum(norm, clip_norm)
 

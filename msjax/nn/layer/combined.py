@@ -24,7 +24,7 @@ def _activation(activation, alpha):
 
 
 class _BnAct(Cell):
-    """A layer, made by a subclass, then batch normalization and an activation, each where wanted."""
+    """A layer made by a subclass, then optional batch normalization and activation."""
 
     def _follow_with(self, norm, activation, alpha, after_fake):
         self.has_bn = norm is not None

@@ -24,7 +24,7 @@ def _check_cell(cell, who):
 
 
 def _name_so_far(members: dict) -> str:
-    """What stands in front of the members' keys in the names of their Parameters, such as "layers." in "layers.0.weight".
+    """The prefix of the members' Parameter names, such as "layers." in "layers.0.weight".
 
     A container doesn't know its own name, and MindSpore reads it off: the key of the first member that has Parameters
     is looked for in the name of its first one. Where it stands more than once, the place counts at which the last
@@ -59,7 +59,7 @@ class _Numbered(Cell):
         return members
 
     def name_cells_all(self) -> dict:
-        """The members by name; unlike in `name_cells`, one that stands twice is listed twice."""
+        """The members by name; unlike in `name_cells`, a cell used twice is listed twice."""
         return dict(self._children())
 
     def _replace_members(self, named):
@@ -71,7 +71,7 @@ class _Numbered(Cell):
         self._structure_changed()
 
     def _put(self, name, cell, prefix):
-        """Make a cell a member, with the names of its Parameters like those of the others."""
+        """Add a member, and give its Parameters names with the common prefix."""
         setattr(self, name, _check_cell(cell, type(self).__name__))
         if prefix and self._auto_prefix:
             cell.update_parameters_name(f"{prefix}{name}.")

@@ -30,7 +30,7 @@ _FORMATS = {1: "NCHW", 2: "NCHW", 3: "NCDHW"}
 
 
 def _spatial(value, n, name, who):
-    """Sizes as the layers want them: positive ints, one or n of them."""
+    """Check a size: a positive int, or n of them."""
     if n == 1 and (not isinstance(value, int) or isinstance(value, bool)):
         raise TypeError(f"For '{who}', '{name}' should be an int, but got {describe(value)}.")
     if isinstance(value, (tuple, list)) and len(value) != n:
@@ -62,7 +62,7 @@ def _primitive(operator_class):
 
 
 class _Conv(Cell):
-    """What convolutions of 1, 2 and 3 axes share; `axes` and `transposed` are set by each."""
+    """Base of 1-D, 2-D and 3-D convolutions; subclasses set `axes` and `transposed`."""
 
     axes = 2
     transposed = False
@@ -80,7 +80,7 @@ class _Conv(Cell):
         self._strides = _spatial(stride, n, "stride", who)
         self._dilations = _spatial(dilation, n, "dilation", who)
         self._extra = n_ints(output_padding, n, "output_padding", who, lowest=0)
-        # One axis is shown, and its weight kept, as MindSpore does: as a second one beside an axis of size 1.
+        # As in MindSpore, a 1-D convolution is stored and shown as a 2-D one with a first axis of size 1.
         lead = (1,) if n == 1 else ()
         self.kernel_size = lead + self._kernel
         self.stride = lead + self._strides
@@ -140,7 +140,7 @@ class _Conv(Cell):
             raise ValueError(f"For '{who}', the input should have {n + 2} axes, but its shape is {x.shape}.")
         layout = (self._strides, self.pad_mode, self._padding, self._dilations)
         if self.transposed:
-            # MindSpore makes a 2-D output larger with zeros, a 3-D one with what the convolution has there.
+            # MindSpore extends a 2-D output with zeros, and a 3-D one with the convolution's own values.
             extra, tail = (self._extra, ()) if n == 3 else ((0,) * n, self._extra)
             pads, sizes = transposed_layout(x.shape[2:], self._kernel, *layout, extra, who)
             op = CONV_TRANSPOSE_1D if n == 1 else CONV_TRANSPOSE

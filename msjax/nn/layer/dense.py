@@ -60,7 +60,7 @@ class Dense(Cell):
         [[6. 6.]]
     """
 
-    # What MindSpore's layer computes with; subclasses that define construct anew use them.
+    # MindSpore's layer has these operators as attributes; subclasses that override construct use them.
     matmul = ops.MatMul(transpose_b=True)
     bias_add = ops.BiasAdd()
 

@@ -44,7 +44,7 @@ def _check_ids(ids, who):
 
 
 def _check_range(ids, size, who):
-    """RuntimeError for a number outside of the table, where numbers are at hand without waiting for a device.
+    """RuntimeError for an index outside the table, if the indices can be read without waiting for a device.
 
     Elsewhere such a row is nan, so that the mistake is seen.
     """
@@ -90,7 +90,7 @@ class Embedding(Cell):
          [0. 1.]]
     """
 
-    # What MindSpore's layer computes with; subclasses that define construct anew use it.
+    # MindSpore's layer has this operator as an attribute; subclasses that override construct use it.
     gather = ops.Gather()
 
     def __init__(
@@ -216,7 +216,7 @@ class EmbeddingExt(Cell):
 
 @operator(2, name="EmbeddingRenorm", differentiable=False)
 def _renorm(table, ids, limit, p):
-    """The table with those of its rows that are looked up, and have a greater norm than the limit, scaled down to it."""
+    """The table, with the rows that are looked up scaled down to the norm limit where they exceed it."""
     norms = jnp.linalg.norm(table, p, axis=-1, keepdims=True)
     used = jnp.zeros(table.shape[0], bool).at[ids.reshape(-1)].set(True)[:, None]
     return jnp.where(used & (norms > limit), table * (limit / (norms + 1e-7)), table).astype(table.dtype)
@@ -236,9 +236,9 @@ def _lookup_ext(table, ids, padding, by_frequency):
 
 @operator(1, name="ClipByNorm")
 def _clip_rows(rows, limit):
-    """Rows whose norm is above a limit, scaled down to it."""
+    """The rows, scaled down to the norm limit where they exceed it."""
     squares = jnp.sum(jnp.square(rows), -1, keepdims=True)
-    # The square root is taken where it is at least the limit: its gradient at 0 is no number.
+    # The square root is taken only above the limit: its gradient at 0 is NaN.
     return rows * (limit / jnp.sqrt(jnp.maximum(squares, limit**2)))
 
 
@@ -316,7 +316,7 @@ def _combine(rows, values, fields, size, how):
     weighted = rows * values[..., None]
     segments = (fields + size * jnp.arange(batch)[:, None]).reshape(-1)
     flat = weighted.reshape(-1, rows.shape[-1])
-    # A weight of 0 pads a sample; it neither counts nor takes part in the maximum.
+    # A weight of 0 marks padding: it is not counted and not part of the maximum.
     present = values.reshape(-1) != 0
     counts = jax.ops.segment_sum(present.astype(flat.dtype), segments, batch * size)[:, None]
     if how == "MAX":

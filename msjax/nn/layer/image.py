@@ -1,4 +1,4 @@
-"""Layers for images: resizing, rearranging of pixels, measures of similarity."""
+"""Layers for images: resizing, rearranging pixels, similarity measures."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ class PSNR(Cell):
 
 
 class _Similarity(Cell):
-    """What SSIM and MSSSIM share: local means under a Gaussian window."""
+    """Base of SSIM and MSSSIM: local means under a Gaussian window."""
 
     def _setup(self, max_val, filter_size, filter_sigma, k1, k2):
         who = type(self).__name__

@@ -30,7 +30,7 @@ __all__ = [
 
 
 class _MovingNorm(Cell):
-    """What layers with moving statistics share; `ndims`, the input's possible numbers of axes, is set by each."""
+    """Base of layers with moving statistics; subclasses set `ndims`, the allowed numbers of input axes."""
 
     ndims = (4,)
 
@@ -65,7 +65,7 @@ class _MovingNorm(Cell):
 
 class _BatchNorm(_MovingNorm):
     def _shown_momentum(self):
-        # MindSpore keeps the other share, and shows what that leaves of 1.
+        # MindSpore stores 1 - momentum, and shows 1 less that value.
         return 1.0 - (1.0 - self.momentum)
 
     bn_train = PrimitiveAttribute(lambda cell: nn_ops.BatchNorm(True, cell.eps, 1 - cell.momentum, cell.format))

@@ -58,7 +58,7 @@ class Pad(Cell):
 
 
 class _Around(Cell):
-    """What layers share that pad their last axes; `axes` is set by each."""
+    """Base of layers that pad their last axes; subclasses set `axes`."""
 
     axes = 1
 

@@ -34,7 +34,7 @@ def _primitive(name):
 
 
 class _Pool(Cell):
-    """What pooling layers share; `axes` is set by each."""
+    """Base of pooling layers; subclasses set `axes`."""
 
     axes = 2
 
@@ -44,7 +44,7 @@ class _Pool(Cell):
         if n == 2 and isinstance(stride, (tuple, list)) and len(stride) == 1:
             stride = stride[0]
         self._strides = n_ints(stride, n, "stride", who)
-        # One axis is shown as a second one beside an axis of size 1.
+        # 1-D pooling is shown as 2-D pooling with a first axis of size 1.
         self.kernel_size = (1, *self._kernel) if n == 1 else kernel_size
         self.stride = (1, *self._strides) if n == 1 else stride
         if not isinstance(pad_mode, str) or pad_mode.upper() not in ("SAME", "VALID", "PAD"):
@@ -220,7 +220,7 @@ class _AvgPool(_Pool):
             self.kernel_size, self.stride = kernel_size, stride
 
     def construct(self, x):
-        # As in MindSpore, where 3 axes and a size that is rounded up have an operator of their own.
+        # MindSpore has a separate operator for 3-D pooling with ceil_mode.
         counts = self.pad_mode != "SAME" or self.axes == 3 or self.ceil_mode
         include = self.count_include_pad and counts
         return ops.avg_pool(
@@ -316,7 +316,7 @@ class AvgPool3d(_AvgPool):
 
 
 class _AvgPoolExt(_AvgPool):
-    """Average pooling whose stride is the window's size by default, and whose padding needs no mode."""
+    """Average pooling whose stride defaults to the window's size, and whose padding has no mode."""
 
     def __init__(
         self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None,

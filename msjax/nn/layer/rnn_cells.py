@@ -53,7 +53,7 @@ def _lstm_step(projected, states, weight, bias):
     return jax.nn.sigmoid(o) * jnp.tanh(c), c
 
 
-# By kind: the step, and how many blocks of rows (gates) the weights have.
+# For each kind: the step function, and how many blocks of rows (gates) the weights have.
 STEPS = {
     "tanh": (_simple_step(jnp.tanh), 1),
     "relu": (_simple_step(jax.nn.relu), 1),
@@ -80,7 +80,7 @@ def _layer(x, h, c, lengths, w_ih, w_hh, b_ih, b_hh, kind, reverse):
         (steps, batch, hidden) the outputs, and h and, for LSTM, c after the last step.
     """
     step = STEPS[kind][0]
-    # The inputs of all steps meet their weights in one product.
+    # One matrix product covers the inputs of all steps.
     projected = _affine(x, w_ih, b_ih)
     zeros = jnp.zeros((x.shape[1], w_hh.shape[1]), x.dtype)
     states = tuple(zeros if s is None else s for s in ((h, c) if kind == "lstm" else (h,)))
@@ -111,7 +111,7 @@ _LAYER_OPS = {kind: Op(name, _layer) for kind, name in (("tanh", "RNN"), ("relu"
 
 
 class _Recurrence(Cell):
-    """One layer in one direction, as a cell of its own, so that it has hooks; it has no weights but is given them."""
+    """One layer in one direction, as a cell so that hooks can be registered on it; the weights are arguments."""
 
     kind = "tanh"
 
@@ -152,7 +152,7 @@ def _check_state(state, name, who):
 
 
 class _RNNCellBase(Cell):
-    """What RNNCell, GRUCell and LSTMCell share."""
+    """Base of RNNCell, GRUCell and LSTMCell."""
 
     def __init__(self, kind, input_size, hidden_size, has_bias, dtype):
         super().__init__()

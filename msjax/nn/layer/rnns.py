@@ -22,7 +22,7 @@ __all__ = ["GRU", "LSTM", "RNN"]
 
 
 class _RNNBase(Cell):
-    """What RNN, GRU and LSTM share; `_kind` is the recurrence."""
+    """Base of RNN, GRU and LSTM; `_kind` names the recurrence."""
 
     _kind: str
 
@@ -108,7 +108,7 @@ class _RNNBase(Cell):
         return x, (h, ops.stack(last[1])) if self.is_lstm else h
 
     def _check(self, x, hx, seq_length):
-        """The state before the first step, a pair of Tensors or Nones; errors for wrong inputs."""
+        """Check the inputs; returns the initial state, a pair of Tensors or Nones."""
         who = type(self).__name__
         check_tensor(x, "x", who)
         if x.dtype.kind != "f":

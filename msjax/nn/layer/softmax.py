@@ -1,4 +1,4 @@
-"""Softmax and its kin, as layers."""
+"""Softmax layers."""
 
 from __future__ import annotations
 

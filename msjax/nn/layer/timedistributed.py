@@ -67,7 +67,7 @@ class TimeDistributed(Cell):
         other = self.reshape_with_axis % n
         if other == time:
             raise ValueError(f"For 'TimeDistributed', 'time_axis' and 'reshape_with_axis' should differ, but both are {time}.")
-        # The steps move next to the axis that takes them in, whose place among the remaining axes is `into`.
+        # Move the time axis next to the axis it is merged into, which is number `into` of the remaining axes.
         into = other - (other > time)
         x = ops.movedim(inputs, time, into)
         shape = x.shape

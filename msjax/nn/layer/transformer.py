@@ -32,7 +32,7 @@ __all__ = [
 
 
 def _activation(activation, who):
-    """The activation as a function or cell; ValueError if it is neither, nor a known name."""
+    """The activation as a function or cell; ValueError for anything else but a known name."""
     if isinstance(activation, str):
         check_one_of(activation, ("relu", "gelu"), "activation", who)
         return getattr(ops, activation)
@@ -44,7 +44,7 @@ def _activation(activation, who):
 
 
 class _Layer(Cell):
-    """What the layers of encoder and decoder share; a subclass says how many attentions it has."""
+    """Base of encoder and decoder layers; a subclass lists its attentions."""
 
     attentions = ("self_attn",)
 

@@ -1,4 +1,4 @@
-"""Loss layers."""
+"""LossBase, and losses between numbers and between distributions."""
 
 from __future__ import annotations
 

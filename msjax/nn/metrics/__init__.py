@@ -1,4 +1,4 @@
-"""Metrics: what a network's predictions are worth. They count in numpy, batch by batch."""
+"""Metrics of a network's predictions, accumulated in numpy batch by batch."""
 
 from msjax.nn.metrics.classification import *
 from msjax.nn.metrics.classification import __all__ as _classification

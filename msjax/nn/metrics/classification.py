@@ -1,4 +1,4 @@
-"""Metrics of classification: accuracy, precision, recall and what is made of them."""
+"""Classification metrics: accuracy, precision, recall, F-scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The confusion matrix, and the many measures that are made of it."""
+"""The confusion matrix and the measures derived from it."""
 
 from __future__ import annotations
 

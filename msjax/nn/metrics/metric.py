@@ -41,11 +41,11 @@ class Metric:
 
     @property
     def indexes(self) -> Any:
-        """Which of the arguments of `update` count, in which order; None for all."""
+        """The selected arguments of `update`, in order; None for all."""
         return getattr(self, "_indexes", None)
 
     def set_indexes(self, indexes: list[int]) -> Metric:
-        """Say which of the arguments of `update` count, in which order; returns the metric.
+        """Select the arguments of `update`, in order; returns the metric.
 
         Args:
             indexes (list of int): their positions.
@@ -65,11 +65,11 @@ class Metric:
         return self.eval()
 
     def clear(self) -> Any:
-        """Forget what was counted."""
+        """Reset the metric."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'clear'.")
 
     def update(self, *inputs: Any) -> Any:
-        """Count a batch."""
+        """Add a batch."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'update'.")
 
     def eval(self) -> Any:

@@ -1,4 +1,4 @@
-"""OcclusionSensitivity: which parts of a picture a classification rests on."""
+"""OcclusionSensitivity: which parts of an image a classification depends on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of likeness: of masks, of vectors, of texts."""
+"""Similarity metrics for masks, vectors and texts."""
 
 from __future__ import annotations
 

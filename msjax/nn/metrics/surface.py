@@ -1,4 +1,4 @@
-"""Distances between the outlines of what was found and of what is there, in pictures and volumes."""
+"""Distances between the surfaces of a predicted and a true segmentation, in images and volumes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Surface(Metric):
 
     @rearrange_inputs
     def update(self, *inputs):
-        """Take a prediction, the truth, and the label whose area counts; a later call takes the place of an earlier one."""
+        """Take a prediction, the truth, and the label to compare; a later call replaces an earlier one."""
         self._check_inputs(inputs, 3, "predicted value, true value, label")
         who = type(self).__name__
         pred, truth = self._convert_data(inputs[0]), self._convert_data(inputs[1])

@@ -1,4 +1,4 @@
-"""Adam and its kin."""
+"""Adam and its variants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["AdaMax", "Adam", "AdamOffload", "AdamWeightDecay", "LazyAdam"]
 
 
 class _BiasCorrected(Optimizer):
-    """The formula that Adam, LazyAdam and AdamOffload share: the correction of the bias is in the learning rate."""
+    """The formula of Adam, LazyAdam and AdamOffload: the learning rate contains the bias correction."""
 
     constants = ("beta1", "beta2", "eps", "use_nesterov")
 

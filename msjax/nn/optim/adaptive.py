@@ -1,4 +1,4 @@
-"""Optimizers that scale each element by what its gradients were, without Adam's moments."""
+"""Optimizers that scale each element by its past gradients, without Adam's moments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parameters that an optimizer is given: checked, in one order, each with its group's settings."""
+"""Checks an optimizer's parameters and parameter groups, and lists them in order with their group's settings."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class LARS(Optimizer):
         self._centralized = optimizer._centralized
         self.loss_scale, self.reciprocal_scale = optimizer.loss_scale, optimizer.reciprocal_scale
         self.decay_flags, self.dynamic_weight_decay = optimizer.decay_flags, optimizer.dynamic_weight_decay
-        # The decay and the loss scale are counted here, and so no more in the wrapped optimizer.
+        # LARS applies the decay and the loss scale, so the wrapped optimizer must not.
         optimizer._decays = (0.0,) * len(optimizer.parameters)
         optimizer.decay_flags = (False,) * len(optimizer.parameters)
         optimizer.dynamic_weight_decay = optimizer.exec_weight_decay = False
@@ -169,7 +169,7 @@ class AdaFactor(Optimizer):
             ("compression", compression),
         ):  # fmt: skip
             check_bool(value, name, "AdaFactor")
-        # Unlike in the other optimizers, this decay is for all Parameters, whatever their names or groups.
+        # Unlike in other optimizers, this decay applies to all Parameters, whatever their names or groups.
         self._decays = (weight_decay,) * len(self.parameters)
         self.eps = tuple(float(e) for e in eps)
         self.clip_threshold = float(check_number(clip_threshold, "clip_threshold", "AdaFactor", above=0))

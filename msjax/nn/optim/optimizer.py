@@ -24,14 +24,14 @@ from msjax.typing import TensorLike
 
 
 def map_tuples(fn: Callable[..., Any], *sequences: Any) -> Any:
-    """fn on the elements of tuples or lists side by side, also nested ones; a tuple of the results."""
+    """Apply fn to the elements of tuples or lists in parallel, also nested ones; returns a tuple."""
     if isinstance(sequences[0], (tuple, list)):
         return tuple(map_tuples(fn, *parts) for parts in zip(*sequences, strict=True))
     return fn(*sequences)
 
 
 def opt_init_args_register(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator of an optimizer's ``__init__``, which keeps what it is called with: `init_params`, `init_learning_rate`, `init_args`.
+    """Decorator of an optimizer's ``__init__`` that records its arguments: `init_params`, `init_learning_rate`, `init_args`.
 
     Example:
         >>> import msjax as ms

@@ -1,4 +1,4 @@
-"""Callbacks: what is called around the epochs and steps of `Model`."""
+"""Callbacks: called before and after runs, epochs and steps of `Model`."""
 
 from msjax.train.callback.callback import Callback, LambdaCallback, RunContext
 from msjax.train.callback.checkpoint import CheckpointConfig, ModelCheckpoint

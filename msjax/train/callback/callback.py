@@ -1,4 +1,4 @@
-"""Callback: the base of callbacks, and what they are told."""
+"""Callback, the base of callbacks, and RunContext, their argument."""
 
 from __future__ import annotations
 

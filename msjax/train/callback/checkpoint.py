@@ -1,4 +1,4 @@
-"""ModelCheckpoint: saves a network now and then while it is trained."""
+"""ModelCheckpoint: saves a network at intervals during training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Callbacks that tell how a run goes: LossMonitor, TimeMonitor, History."""
+"""Callbacks that report progress: LossMonitor, TimeMonitor, History."""
 
 from __future__ import annotations
 

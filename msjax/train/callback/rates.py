@@ -1,4 +1,4 @@
-"""Callbacks that look at a measure: they stop a run or change its learning rate."""
+"""Callbacks that watch a metric, and stop a run or change its learning rate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Watching(Callback):
-    """Follows a measure from epoch to epoch."""
+    """Tracks a metric from epoch to epoch."""
 
     def __init__(self, monitor, min_delta, patience, verbose, mode):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Schedulers that look at other schedulers, or at a measure of the network."""
+"""SequentialLR, which runs schedulers in turn, and ReduceLROnPlateau, which watches a metric."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SequentialLR:
             raise ValueError("For 'SequentialLR', all schedulers should be of the optimizer given.")
         self.optimizer, self._schedulers, self._milestones = optimizer, list(schedulers), list(milestones)
         self.last_epoch = last_epoch + 1
-        # Each scheduler has made its first step already: go back to the start, and take the first one's.
+        # Each scheduler made its first step when it was created: reset the rates, and take the first scheduler's.
         set_rates(optimizer, [group["initial_lr"] for group in optimizer.param_groups])
         for scheduler in self._schedulers:
             scheduler.last_epoch -= 1
@@ -93,7 +93,7 @@ class ReduceLROnPlateau:
         self._last_lr = rates_of(optimizer)
 
     def step(self, metrics: Any) -> None:
-        """Take the measure of an epoch, a number or 0-d Tensor."""
+        """Take the metric of an epoch, a number or 0-d Tensor."""
         current = as_float(metrics)
         self.last_epoch += 1
         if self._is_improvement(current):
@@ -112,7 +112,7 @@ class ReduceLROnPlateau:
 
     @property
     def in_cooldown(self) -> bool:
-        """True while it waits after a change."""
+        """True during the cooldown after a change."""
         return self.cooldown_counter > 0
 
     def _is_improvement(self, current) -> bool:
