@@ -11,7 +11,7 @@ __all__ = ["no_init_parameters"]
 
 @contextlib.contextmanager
 def no_init_parameters() -> Iterator[Any]:
-    """A context in which networks are made whose data will be loaded from a checkpoint.
+    """A context for building networks whose Parameters will be loaded from a checkpoint.
 
     MindSpore leaves their Parameters without data until then. Here Parameters have data from the start, so the
     context changes nothing; it is kept for MindSpore's programs.

@@ -54,7 +54,7 @@ def opt_init_args_register(fn: Callable[..., Any]) -> Callable[..., Any]:
         given.apply_defaults()
         _, *others = given.arguments.items()
         kept = dict(others)
-        # Plain attributes: the Parameters are the optimizer's own already.
+        # Plain attributes: the Parameters are registered with the optimizer already.
         self.__dict__["init_params"] = {"params": kept.pop("params", None)}
         self.__dict__["init_learning_rate"] = kept.pop("learning_rate", None)
         self.__dict__["init_args"] = kept
@@ -95,7 +95,7 @@ class Optimizer(CompiledOptimizer):
         [0.5 2.5]
     """
 
-    # Names of attributes that the formula reads, and that programs are compiled for.
+    # Attributes that the formula reads; a change of one compiles a new program.
     constants: tuple = ()
     # Parameters with one of these in their names have no weight decay, unless in groups.
     spared = ("beta", "gamma")
@@ -122,7 +122,7 @@ class Optimizer(CompiledOptimizer):
         self.parameters = ParameterTuple([m.parameter for m in found])
         self.__dict__["_parameters"] = self.parameters
         self.param_length = len(found)
-        # What MindSpore's optimizers of programs' own look at: here nothing is sharded by the optimizer, nor sparse.
+        # Optimizers written for MindSpore read these; here the optimizer shards nothing, and gradients are dense.
         self.optim_filter = (True,) * len(found)
         self.use_parallel, self.param_rank = False, None
         self.need_scale = self.loss_scale != 1.0
@@ -190,7 +190,7 @@ class Optimizer(CompiledOptimizer):
         return (True,) * len(self.parameters)
 
     def __setattr__(self, name, value):
-        # What the compiled program is made for may have changed.
+        # A setting that the program was compiled for may have changed.
         self.__dict__.pop("_prepared", None)
         super().__setattr__(name, value)
 
@@ -282,11 +282,11 @@ class Optimizer(CompiledOptimizer):
         return self.dynamic_lr or self.dynamic_weight_decay
 
     def _grad_sparse_indices_deduplicate(self, gradients):
-        """The gradients as they are: they are dense here."""
+        """Returns the gradients unchanged: they are dense here."""
         return gradients
 
     def flatten_gradients(self, gradients: Any) -> Any:
-        """The gradients as they are: they aren't kept in one chunk here."""
+        """Returns the gradients unchanged: they are not fused into one chunk here."""
         return gradients
 
     def assignadd(self, parameter: Any, value: TensorLike) -> Any:
@@ -295,7 +295,7 @@ class Optimizer(CompiledOptimizer):
         return parameter.value()
 
     def broadcast_params(self, optim_result: Any) -> Any:
-        """What it is given; jax shards arrays by itself."""
+        """Returns its argument: jax shards arrays by itself."""
         return optim_result
 
     @property

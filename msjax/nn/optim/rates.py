@@ -1,4 +1,4 @@
-"""Learning rates as an optimizer keeps them: a Parameter, or a schedule."""
+"""Learning rates as an optimizer stores them: a Parameter or a schedule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from msjax.nn.learning_rate_schedule import LearningRateSchedule
 
 
 class RateTable(LearningRateSchedule):
-    """A learning rate for each step; after the last entry, that one goes on."""
+    """A learning rate for each step; the last one holds from then on."""
 
     def __init__(self, rates: Any, name: str):
         super().__init__(auto_prefix=False)
@@ -47,7 +47,7 @@ class ConstantRate(LearningRateSchedule):
 
 
 def as_rate(value: float, who: str) -> float:
-    """What a learning rate is: a float, an array of one for each step, or a LearningRateSchedule.
+    """Check a learning rate; returns a float, an array of one for each step, or a LearningRateSchedule.
 
     Raises:
         TypeError, ValueError: it is none.

@@ -221,7 +221,7 @@ class TrainOneStepCell(Cell):
         self.sens = 1.0 if sens is None else sens
         self.return_grad = return_grad
         self.reducer_flag = False
-        # What MindSpore's programs that override `construct` use.
+        # MindSpore programs that override `construct` use these.
         self.grad = GradOperation(get_by_list=True, sens_param=True)
         self.grad_no_sens = GradOperation(get_by_list=True)
         self.grad_reducer = Identity()
@@ -288,15 +288,15 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         self.scale_sense.set_data(sens)
 
     def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> tuple[None, Any]:
-        """Kept for MindSpore's programs: gradients are looked at as they are. Returns (None, compute_input)."""
+        """Kept for MindSpore's programs: returns (None, compute_input); overflow is read from the gradients themselves."""
         return None, compute_input
 
     def get_overflow_status(self, status: Any, compute_output: Any) -> Tensor:
-        """A Bool Tensor: whether one of the gradients is infinite or no number."""
+        """A Bool Tensor: whether a gradient is infinite or NaN."""
         return loss_scale.overflowed(compute_output)
 
     def process_loss_scale(self, overflow: Any) -> Any:
-        """Let the cell that changes the scale know of a step; returns `overflow`."""
+        """Pass `overflow` to the cell that updates the scale; returns it."""
         if self.loss_scaling_manager is None:
             return overflow
         return self.loss_scaling_manager(self.scale_sense, overflow)

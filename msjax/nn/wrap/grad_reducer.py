@@ -11,7 +11,7 @@ __all__ = ["DistributedGradReducer"]
 
 
 class DistributedGradReducer(Cell):
-    """Returns the gradients it is given: under jax, sharded programs reduce gradients by themselves.
+    """Returns its gradients unchanged: under jax, sharded programs reduce gradients by themselves.
 
     Args:
         parameters: the Parameters.

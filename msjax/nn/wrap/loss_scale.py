@@ -78,7 +78,7 @@ _UPDATE = Op("UpdateLossScale", _update, differentiable=False)
 
 
 class FixedLossScaleUpdateCell(Cell):
-    """Leaves the loss scale as it is; for steps that are to be left out when they overflow.
+    """Keeps the loss scale; steps that overflow are skipped.
 
     Args:
         loss_scale_value (float): the scale.
@@ -96,7 +96,7 @@ class FixedLossScaleUpdateCell(Cell):
         return overflow
 
 
-# ---- what training steps are made of
+# ---- parts of training steps
 
 
 def _finite(*values):
@@ -107,7 +107,7 @@ _FINITE = Op("AllFinite", _finite, differentiable=False)
 
 
 def all_finite(inputs: Sequence[Tensor]) -> Tensor:
-    """A Bool Tensor: whether no element of some Tensors is infinite or no number.
+    """A Bool Tensor: whether all elements of some Tensors are finite.
 
     Args:
         inputs (tuple or list of Tensor): the Tensors.
@@ -131,7 +131,7 @@ _OVERFLOWED = Op("Overflowed", lambda *values: jnp.logical_not(_finite(*values))
 
 
 def overflowed(grads: Any) -> Tensor:
-    """A Bool Tensor: whether an element of some gradients is infinite or no number."""
+    """A Bool Tensor: whether an element of some gradients is infinite or NaN."""
     return apply(_OVERFLOWED, list(grads)) if len(grads) else Tensor(False)
 
 
@@ -154,7 +154,7 @@ def _select(skip, before, after):
 
 
 def run_unless(skip: Any, optimizer: Any, grads: Any) -> None:
-    """Let an optimizer make a step, unless `skip`, a Bool Tensor; while the program is compiled, as a choice of values."""
+    """Run an optimizer step unless `skip`, a Bool Tensor, is true; in a compiled program, by selecting old or new values."""
     known = known_value(skip._value)
     if known is not None:
         if not bool(known.reshape(())):

@@ -1,4 +1,4 @@
-"""Networks that take a batch in parts."""
+"""Networks that process a batch in parts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class GradAccumulationCell(MicroBatchInterleaved):
 
 
 class PipelineCell(GradAccumulationCell):
-    """The same as `GradAccumulationCell`: stages are jax's to place.
+    """The same as `GradAccumulationCell`: jax places the stages.
 
     Args:
         network (Cell): the network, which returns the loss.
