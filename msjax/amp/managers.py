@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msjax.checks import is_int, is_number
 from msjax.errors import describe
 from msjax.nn.wrap.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
 
@@ -34,7 +35,7 @@ class FixedLossScaleManager(LossScaleManager):
     """
 
     def __init__(self, loss_scale: float = 128.0, drop_overflow_update: bool = True):
-        if isinstance(loss_scale, bool) or not isinstance(loss_scale, (int, float)) or loss_scale < 1:
+        if not is_number(loss_scale) or loss_scale < 1:
             raise ValueError(f"For 'FixedLossScaleManager', 'loss_scale' should be at least 1, but got {describe(loss_scale)}.")
         self._loss_scale = loss_scale
         self._drop_overflow_update = drop_overflow_update
@@ -70,12 +71,12 @@ class DynamicLossScaleManager(LossScaleManager):
     """
 
     def __init__(self, init_loss_scale: float = 2**24, scale_factor: int = 2, scale_window: int = 2000):
-        if isinstance(init_loss_scale, bool) or not isinstance(init_loss_scale, (int, float)) or init_loss_scale < 1:
+        if not is_number(init_loss_scale) or init_loss_scale < 1:
             raise ValueError(
                 f"For 'DynamicLossScaleManager', 'init_loss_scale' should be at least 1, but got {describe(init_loss_scale)}."
             )
         for name, value in (("scale_factor", scale_factor), ("scale_window", scale_window)):
-            if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+            if not is_int(value) or value <= 0:
                 raise ValueError(f"For 'DynamicLossScaleManager', '{name}' should be a positive int, but got {describe(value)}.")
         self.loss_scale = init_loss_scale
         self.scale_factor = scale_factor

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from msjax.checks import is_number
 from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
@@ -59,7 +60,7 @@ class StaticLossScaler(LossScaler):
     """
 
     def __init__(self, scale_value: float):
-        if isinstance(scale_value, bool) or not isinstance(scale_value, (int, float)) or scale_value < 1:
+        if not is_number(scale_value) or scale_value < 1:
             raise ValueError(f"For '{type(self).__name__}', 'scale_value' should be at least 1, but got {describe(scale_value)}.")
         self.scale_value = Parameter(Tensor(scale_value, mstype.float32), name="scale_value")
 
@@ -105,7 +106,7 @@ class DynamicLossScaler(StaticLossScaler):
     def __init__(self, scale_value: float, scale_factor: int, scale_window: int):
         super().__init__(scale_value)
         for name, value in (("scale_factor", scale_factor), ("scale_window", scale_window)):
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or value <= 0:
+            if not is_number(value) or value <= 0:
                 raise ValueError(f"For 'DynamicLossScaler', '{name}' should be positive, but got {describe(value)}.")
         self.scale_factor = scale_factor
         self.scale_window = scale_window

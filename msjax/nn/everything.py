@@ -13,6 +13,7 @@ from msjax.nn.layer.dense import *
 from msjax.nn.layer.dropout import *
 from msjax.nn.layer.embedding import *
 from msjax.nn.layer.image import *
+from msjax.nn.layer.layer_norm import *
 from msjax.nn.layer.math import *
 from msjax.nn.layer.matrix import *
 from msjax.nn.layer.normalization import *

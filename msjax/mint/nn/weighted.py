@@ -94,7 +94,10 @@ class _Conv(Cell):
     axes = 2
     transposed = False
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype):
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode="zeros",
+        dtype=None,
+    ):  # fmt: skip
         super().__init__()
         who, n = type(self).__name__, self.axes
         self.in_channels = check_positive_int(in_channels, "in_channels", who)
@@ -131,21 +134,6 @@ class _Conv(Cell):
 
 
 def _conv(n):
-    def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
-        groups=1,
-        bias=True,
-        padding_mode="zeros",
-        dtype=None,
-    ):
-        _Conv.__init__(self, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, dtype)
-
     doc = f"""A convolution over the last {n} axes.
 
     Args:
@@ -158,7 +146,7 @@ def _conv(n):
         padding_mode (str): "zeros", "reflect", "replicate" or "circular". Default: "zeros".
         dtype (ms.dtype, optional): of the Parameters; Float32 by default.
     """
-    return type(f"Conv{n}d", (_Conv,), {"__init__": __init__, "axes": n, "__doc__": doc, "__module__": "msjax.mint.nn"})
+    return type(f"Conv{n}d", (_Conv,), {"axes": n, "__doc__": doc, "__module__": "msjax.mint.nn"})
 
 
 Conv1d, Conv2d, Conv3d = _conv(1), _conv(2), _conv(3)

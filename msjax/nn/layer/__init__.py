@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = gather(
         __name__,
-        "activation adaptive_pooling attention basic combined container conv dense dropout embedding image math matrix normalization "
+        "activation adaptive_pooling attention basic combined container conv dense dropout embedding image layer_norm math matrix normalization "
         "padding pooling rnn_cells rnns softmax timedistributed transformer",
         "msjax.nn",
     )

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
-from msjax.checks import check_bool, check_type
+from msjax.checks import check_bool, check_type, is_int
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
@@ -315,7 +315,7 @@ class ClipByNorm(Cell):
         super().__init__()
         axis = tuple(axis) if isinstance(axis, list) else axis
         axes = axis if isinstance(axis, tuple) else (axis,)
-        if axis is not None and any(isinstance(a, bool) or not isinstance(a, int) for a in axes):
+        if axis is not None and not all(map(is_int, axes)):
             raise TypeError(f"For 'ClipByNorm', 'axis' should be an int or a tuple of ints, but got {describe(axis)}.")
         self.axis = axis
 

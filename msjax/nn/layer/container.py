@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Self
 
+from msjax.checks import is_int
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.typing import TensorLike
@@ -80,7 +81,7 @@ class _Numbered(Cell):
         self._replace_members((str(i), cell) for i, cell in enumerate(cells))
 
     def _at(self, index):
-        if isinstance(index, bool) or not isinstance(index, int):
+        if not is_int(index):
             raise TypeError(f"For '{type(self).__name__}', an index should be an int or a slice, but got {describe(index)}.")
         n = len(self)
         if not -n <= index < n:
@@ -205,7 +206,7 @@ class CellList(_Numbered):
             IndexError: `index` is beyond the end.
         """
         members = self._members()
-        if isinstance(index, bool) or not isinstance(index, int):
+        if not is_int(index):
             raise TypeError(f"For 'CellList', an index should be an int, but got {describe(index)}.")
         if not -len(members) <= index <= len(members):
             raise IndexError(f"For 'CellList', index {index} is out of range for {len(members)} cells.")

@@ -1,8 +1,7 @@
-"""Normalization layers."""
+"""Normalization layers with moving statistics: batch and instance normalization."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.autograd.op import apply
@@ -14,7 +13,7 @@ from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.dispatch.operator import freeze
-from msjax.ops.function.nn_func import local_response, normalization as ops
+from msjax.ops.function.nn_func import normalization as ops
 from msjax.ops.operations import nn_ops
 from msjax.typing import InitLike, TensorLike
 
@@ -22,11 +21,7 @@ if TYPE_CHECKING:
     from msjax.common.dtype import Type
     from msjax.common.tensor import Tensor
 
-
-__all__ = [
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "GroupNorm", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LRN",
-    "LayerNorm", "LayerNormExt", "SyncBatchNorm",
-]  # fmt: skip
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "SyncBatchNorm"]
 
 
 class _MovingNorm(Cell):
@@ -189,160 +184,6 @@ class SyncBatchNorm(_BatchNorm):
         )  # fmt: skip
 
 
-class LayerNorm(Cell):
-    """Normalization over the last axes.
-
-    Args:
-        normalized_shape (tuple or list): the shape of gamma and beta.
-        begin_norm_axis (int): the first axis to normalize. Default: -1.
-        begin_params_axis (int): the first axis of gamma and beta. Default: -1.
-        gamma_init, beta_init: initializers, names, numbers or Tensors.
-        epsilon (float): added to the variance. Default: 1e-7.
-        dtype (ms.dtype): of the Parameters. Default: ms.float32.
-
-    Inputs:
-        - **x** (Tensor) - whose shape from axis `begin_params_axis` on is `normalized_shape`.
-
-    Outputs:
-        Tensor, of the same shape and dtype.
-
-    Raises:
-        TypeError: `normalized_shape` is no tuple or list.
-        ValueError: it is empty, or doesn't fit the input.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> print(nn.LayerNorm((2,), epsilon=0.0)(ms.Tensor([[1.0, 3.0]])))
-        [[-1.  1.]]
-    """
-
-    layer_norm = PrimitiveAttribute(lambda cell: nn_ops.LayerNorm(cell.begin_norm_axis, cell.begin_params_axis, cell.epsilon))
-
-    def __init__(
-        self, normalized_shape: Sequence[int], begin_norm_axis: int = -1, begin_params_axis: int = -1,
-        gamma_init: InitLike = "ones", beta_init: InitLike = "zeros", epsilon: float = 1e-7, dtype: Type = mstype.float32,
-    ):  # fmt: skip
-        super().__init__()
-        if not isinstance(normalized_shape, (tuple, list)):
-            raise TypeError(
-                f"For 'LayerNorm', 'normalized_shape' should be a tuple or list, but got {describe(normalized_shape)}."
-            )
-        if not normalized_shape:
-            raise ValueError("For 'LayerNorm', 'normalized_shape' should not be empty.")
-        self.normalized_shape = tuple(normalized_shape)
-        self.begin_norm_axis = begin_norm_axis
-        self.begin_params_axis = begin_params_axis
-        self.epsilon = epsilon
-        self.gamma = Parameter(initializer(gamma_init, self.normalized_shape, dtype), name="gamma")
-        self.beta = Parameter(initializer(beta_init, self.normalized_shape, dtype), name="beta")
-
-    def construct(self, input_x: Tensor) -> Tensor:
-        static = (self.begin_norm_axis, self.begin_params_axis, freeze(float(self.epsilon)))
-        return apply(ops.LAYER_NORM, (input_x, self.gamma, self.beta), static)
-
-    def extend_repr(self) -> str:
-        return (
-            f"normalized_shape={self.normalized_shape}, begin_norm_axis={self.begin_norm_axis}, "
-            f"begin_params_axis={self.begin_params_axis}, gamma{self.gamma}, beta={self.beta}"
-        )
-
-
-class LayerNormExt(Cell):
-    """Normalization over the last axes, with the parameters `weight` and `bias`.
-
-    Args:
-        normalized_shape (int, tuple or list): the shape of the last axes.
-        eps (float): added to the variance. Default: 1e-5.
-        elementwise_affine (bool): whether there are weight and bias. Default: True.
-        bias (bool): whether there is a bias. Default: True.
-        dtype (ms.dtype, optional): of the Parameters. Default: ms.float32.
-    """
-
-    def __init__(
-        self,
-        normalized_shape: int | Sequence[int],
-        eps: float = 1e-5,
-        elementwise_affine: bool = True,
-        bias: bool = True,
-        dtype: Type | None = None,
-    ):
-        super().__init__()
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
-        if not isinstance(shape, (tuple, list)):
-            raise TypeError(
-                f"For 'LayerNormExt', 'normalized_shape' should be an int, tuple or list, but got {describe(normalized_shape)}."
-            )
-        self.normalized_shape = tuple(shape)
-        self.eps = eps
-        self.elementwise_affine = elementwise_affine
-        self.weight = self.bias = None
-        dtype = dtype or mstype.float32
-        if elementwise_affine:
-            self.weight = Parameter(initializer("ones", self.normalized_shape, dtype), name="weight")
-            if bias:
-                self.bias = Parameter(initializer("zeros", self.normalized_shape, dtype), name="bias")
-
-    def construct(self, input: TensorLike) -> Tensor:
-        return ops.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
-
-    def extend_repr(self) -> str:
-        return f"normalized_shape={self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-
-
-class GroupNorm(Cell):
-    """Normalization over groups of channels.
-
-    Args:
-        num_groups (int): how many groups; has to divide `num_channels`.
-        num_channels (int): the channels C.
-        eps (float): added to the variance. Default: 1e-5.
-        affine (bool): whether gamma and beta are trained. Default: True.
-        gamma_init, beta_init: initializers, names, numbers or Tensors (C,).
-        dtype (ms.dtype): of the Parameters. Default: ms.float32.
-
-    Inputs:
-        - **x** (Tensor) - of shape (N, C, ...).
-
-    Outputs:
-        Tensor, of the same shape and dtype.
-
-    Raises:
-        TypeError, ValueError: an argument of a wrong type or value, or an input with other channels.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import nn
-        >>> nn.GroupNorm(2, 4)(ms.ops.ones((1, 4, 3, 3))).shape
-        (1, 4, 3, 3)
-    """
-
-    def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, gamma_init: InitLike = "ones",
-        beta_init: InitLike = "zeros", dtype: Type = mstype.float32,
-    ):  # fmt: skip
-        super().__init__()
-        self.num_groups = check_positive_int(num_groups, "num_groups", "GroupNorm")
-        self.num_channels = check_positive_int(num_channels, "num_channels", "GroupNorm")
-        if num_channels % num_groups:
-            raise ValueError(f"For 'GroupNorm', 'num_groups' should divide 'num_channels', {num_channels}, but got {num_groups}.")
-        check_number(eps, "eps", "GroupNorm")
-        check_bool(affine, "affine", "GroupNorm")
-        self.eps = eps
-        self.gamma = Parameter(initializer(gamma_init, num_channels, dtype), name="gamma", requires_grad=affine)
-        self.beta = Parameter(initializer(beta_init, num_channels, dtype), name="beta", requires_grad=affine)
-
-    def construct(self, x: Tensor) -> Tensor:
-        if x.ndim < 2 or x.shape[1] != self.num_channels:
-            raise ValueError(
-                f"For 'GroupNorm', the input should have {self.num_channels} channels (axis 1), but its shape is {x.shape}."
-            )
-        return ops.group_norm(x, self.num_groups, self.gamma, self.beta, self.eps)
-
-    def extend_repr(self) -> str:
-        return f"num_groups={self.num_groups}, num_channels={self.num_channels}"
-
-
 class _InstanceNorm(_MovingNorm):
     def __init__(
         self, num_features, eps=1e-5, momentum=0.1, affine=True, gamma_init="ones", beta_init="zeros", dtype=mstype.float32,
@@ -393,32 +234,3 @@ class InstanceNorm3d(_InstanceNorm):
     """Instance normalization of inputs (N, C, D, H, W); see `InstanceNorm2d`."""
 
     ndims = (5,)
-
-
-class LRN(Cell):
-    """Local response normalization: x / (bias + alpha * sum of squares over neighbouring channels) ** beta.
-
-    Args:
-        depth_radius (int): how many channels on each side are neighbours. Default: 5.
-        bias, alpha (float): Default: 1.0.
-        beta (float): Default: 0.5.
-        norm_region (str): "ACROSS_CHANNELS".
-
-    Inputs:
-        - **x** (Tensor) - of shape (N, C, H, W).
-    """
-
-    def __init__(
-        self,
-        depth_radius: int = 5,
-        bias: float = 1.0,
-        alpha: float = 1.0,
-        beta: float = 0.5,
-        norm_region: str = "ACROSS_CHANNELS",
-    ):
-        super().__init__()
-        local_response.check_lrn(depth_radius, bias, alpha, beta, norm_region, "LRN")
-        self._arguments = (depth_radius, bias, alpha, beta, norm_region)
-
-    def construct(self, input_x: TensorLike) -> Tensor:
-        return local_response.lrn(input_x, *self._arguments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msjax.checks import check_number, check_one_of
+from msjax.checks import check_number, check_one_of, is_int
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func.pads import pad_constant, pad_mirrored, widths_from_last
@@ -67,7 +67,7 @@ class _Around(Cell):
         if isinstance(padding, bool) or not isinstance(padding, (int, tuple)):
             raise TypeError(f"For '{who}', 'padding' should be an int or a tuple of ints, but got {describe(padding)}.")
         widths = (padding,) * (2 * n) if isinstance(padding, int) else padding
-        if any(isinstance(w, bool) or not isinstance(w, int) for w in widths):
+        if not all(map(is_int, widths)):
             raise TypeError(f"For '{who}', 'padding' should be ints, but got {padding}.")
         if len(widths) % 2 or len(widths) > 2 * n:
             raise ValueError(f"For '{who}', 'padding' should be an int or {2 * n} ints, but got {padding}.")

@@ -18,7 +18,7 @@ from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.container import CellList
 from msjax.nn.layer.dense import Dense
 from msjax.nn.layer.dropout import Dropout
-from msjax.nn.layer.normalization import LayerNorm
+from msjax.nn.layer.layer_norm import LayerNorm
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type

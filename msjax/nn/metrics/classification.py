@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_positive_int
+from msjax.checks import check_bool, check_positive_int, is_number
 from msjax.errors import describe
 from msjax.nn.metrics.metric import MeanMetric, Metric, rearrange_inputs
 
@@ -155,7 +155,7 @@ class Fbeta(_ByClass):
     """
 
     def __init__(self, beta: float):
-        if isinstance(beta, bool) or not isinstance(beta, (int, float)) or beta <= 0:
+        if not is_number(beta) or beta <= 0:
             raise ValueError(f"For '{type(self).__name__}', 'beta' should be greater than 0, but got {describe(beta)}.")
         self.beta = beta
         super().__init__()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool
+from msjax.checks import check_bool, is_int, is_number
 from msjax.errors import describe
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
@@ -26,7 +26,7 @@ class Dice(Metric):
 
     def __init__(self, smooth: float = 1e-5):
         super().__init__()
-        if isinstance(smooth, bool) or not isinstance(smooth, (int, float)) or smooth <= 0:
+        if not is_number(smooth) or smooth <= 0:
             raise ValueError(f"For 'Dice', 'smooth' should be positive, but got {describe(smooth)}.")
         self.smooth = smooth
         self.clear()
@@ -104,7 +104,7 @@ class BleuScore(Metric):
 
     def __init__(self, n_gram: int = 4, smooth: bool = False):
         super().__init__()
-        if isinstance(n_gram, bool) or not isinstance(n_gram, int) or not 1 <= n_gram <= 4:
+        if not is_int(n_gram) or not 1 <= n_gram <= 4:
             raise ValueError(f"For 'BleuScore', 'n_gram' should be an int from 1 to 4, but got {describe(n_gram)}.")
         check_bool(smooth, "smooth", "BleuScore")
         self.n_gram, self.smooth = n_gram, smooth

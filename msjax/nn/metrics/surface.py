@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from msjax.checks import check_bool
+from msjax.checks import check_bool, is_number
 from msjax.errors import describe
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
@@ -49,7 +49,7 @@ class _Surface(Metric):
         who = type(self).__name__
         pred, truth = self._convert_data(inputs[0]), self._convert_data(inputs[1])
         label = inputs[2]
-        if isinstance(label, bool) or not isinstance(label, (int, float)):
+        if not is_number(label):
             raise TypeError(f"For '{who}.update', the label should be a number, but got {describe(label)}.")
         if pred.size == 0 or pred.shape != truth.shape:
             raise ValueError(f"For '{who}.update', both masks should have one shape, but got {pred.shape} and {truth.shape}.")

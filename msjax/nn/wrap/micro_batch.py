@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from msjax.checks import is_int
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
@@ -35,7 +36,7 @@ class MicroBatchInterleaved(Cell):
 
     def __init__(self, network: Cell, interleave_num: int = 2):
         super().__init__(auto_prefix=False)
-        if isinstance(interleave_num, bool) or not isinstance(interleave_num, int):
+        if not is_int(interleave_num):
             raise TypeError(
                 f"For '{type(self).__name__}', the number of parts should be an int, but got {describe(interleave_num)}."
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_one_of, check_str
+from msjax.checks import check_bool, check_one_of, check_str, is_number
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
@@ -168,7 +168,7 @@ class ReduceLROnPlateau(_Watching):
         if not isinstance(factor, float) or not 0 < factor < 1:
             raise ValueError(f"For 'ReduceLROnPlateau', 'factor' should be a float between 0 and 1, but got {describe(factor)}.")
         for name, value in (("cooldown", cooldown), ("min_lr", min_lr)):
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+            if not is_number(value) or value < 0:
                 raise ValueError(
                     f"For 'ReduceLROnPlateau', '{name}' should be a number, not negative, but got {describe(value)}."
                 )

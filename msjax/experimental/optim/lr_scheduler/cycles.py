@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from msjax.checks import check_one_of
+from msjax.checks import check_one_of, is_int
 from msjax.errors import describe
 from msjax.experimental.optim.lr_scheduler.scheduler import LRScheduler, check_optimizer, per_group, set_rates
 
@@ -109,7 +109,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0, last_epoch: int = -1):
         for name, value in (("T_0", T_0), ("T_mult", T_mult)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if not is_int(value) or value < 1:
                 raise ValueError(
                     f"For 'CosineAnnealingWarmRestarts', '{name}' should be a positive int, but got {describe(value)}."
                 )
