@@ -6,8 +6,8 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.checks import is_number
 from msjax.autograd.op import Op, apply
+from msjax.checks import is_number
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
