@@ -4,11 +4,14 @@
 forwarding module under MindSpore's name looks names up in msjax's module.
 """
 
+from __future__ import annotations
+
 import importlib
 import importlib.abc
 import importlib.util
 import sys
 import types
+from typing import Any
 
 from msjax.lazy import missing_name_error
 
@@ -76,7 +79,7 @@ class _Same(importlib.abc.Loader):
         family (str, optional): a package in which names are looked up that MindSpore's module has and this one lacks.
     """
 
-    def __init__(self, real, family=None):
+    def __init__(self, real: Any, family: Any = None):
         self.real = real
         self.family = family
 
@@ -109,7 +112,7 @@ def _passing_on(shown, *modules):
 class _StandIn(importlib.abc.Loader):
     """Loads a module that forwards to the names of another one."""
 
-    def __init__(self, real):
+    def __init__(self, real: Any):
         self.real = real
 
     def create_module(self, spec):

@@ -110,7 +110,7 @@ def check_type(value: Any, types: tuple[Any, ...], name: str, who: str | None = 
     return value
 
 
-def check_ints(value: TensorLike, n: int, name: str, who: str | None = None, *, low: int | None = None) -> tuple:
+def check_ints(value: TensorLike, n: int, name: str, who: str | None = None, *, low: int | None = None) -> tuple[Any, ...]:
     """A tuple of n ints, from one int, which counts for all of them, or from a tuple, list or Tensor of n.
 
     Args:

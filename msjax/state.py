@@ -86,7 +86,7 @@ class swap:
         fields.update(self._values)
         return self
 
-    def __exit__(self, *_exception) -> None:
+    def __exit__(self, *_exception: Any) -> None:
         STATE.__dict__.update(self._before)
 
 

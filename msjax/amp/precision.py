@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _LEVELS = ("O0", "O1", "O2", "O3", "auto")
 
 
-def get_white_list() -> list:
+def get_white_list() -> list[Any]:
     """The classes of cells that level O1 computes in 16 bits."""
     return [
         nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.Conv1dTranspose, nn.Conv2dTranspose, nn.Conv3dTranspose, nn.Dense, nn.LSTMCell,
@@ -27,7 +27,7 @@ def get_white_list() -> list:
     ]  # fmt: skip
 
 
-def get_black_list() -> list:
+def get_black_list() -> list[Any]:
     """The classes of cells that level O2 computes in Float32."""
     return [nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.LayerNorm]
 
@@ -35,7 +35,7 @@ def get_black_list() -> list:
 class _OutputTo32(Cell):
     """A network whose floating outputs become Float32."""
 
-    def __init__(self, backbone):
+    def __init__(self, backbone: Any):
         super().__init__(auto_prefix=False)
         self._backbone = backbone
 

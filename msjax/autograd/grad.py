@@ -248,7 +248,7 @@ class GradOperation:
 class _Gradient:
     """What a GradOperation asks for."""
 
-    def __init__(self, operation, weights, position):
+    def __init__(self, operation: Any, weights: Any, position: Any):
         self.sens_param = operation.sens_param
         self.weights = weights
         self.position = position
@@ -311,7 +311,7 @@ class Weights:
 class _Request:
     """The arguments of `grad` and `value_and_grad`, checked."""
 
-    def __init__(self, who, fn, position, weights, has_aux, return_ids):
+    def __init__(self, who: Any, fn: Any, position: Any, weights: Any, has_aux: Any, return_ids: Any):
         self.who = who
         check_function(fn, who)
         for name, flag in (("has_aux", has_aux), ("return_ids", return_ids)):

@@ -160,11 +160,11 @@ class _Keeper:
 
     __slots__ = ("ref", "node")
 
-    def __init__(self, tensor):
+    def __init__(self, tensor: Any):
         self.ref = weakref.ref(tensor)
         self.node = weakref.ref(tensor._node)
 
-    def __call__(self, grad):
+    def __call__(self, grad: Any) -> Any:
         tensor = self.ref()
         if tensor is not None and tensor._node is self.node():
             add_grad(tensor, grad)

@@ -15,19 +15,19 @@ __all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 class _Recording:
     """A context manager and decorator that sets whether operators are recorded, in this thread."""
 
-    def __init__(self, recording):
+    def __init__(self, recording: Any):
         self._recording = recording
         self._before = []
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self._before.append(STATE.recording)
         STATE.recording = self._recording
         return self
 
-    def __exit__(self, *_exception):
+    def __exit__(self, *_exception: Any) -> None:
         STATE.recording = self._before.pop()
 
-    def __call__(self, fn):
+    def __call__(self, fn: Any) -> Any:
         """`fn` with this setting in force whenever it runs."""
         if not callable(fn):
             raise TypeError(f"{type(self).__name__} decorates a function, but got {fn!r}.")
@@ -72,7 +72,7 @@ class no_grad(_Recording):
         False
     """
 
-    def __new__(cls, fn=None):
+    def __new__(cls, fn: Any = None) -> Any:
         # `@ms.no_grad` without parentheses decorates, too.
         made = super().__new__(cls)
         if fn is None:

@@ -106,12 +106,12 @@ class Op:
 class _Bound:
     """fn with its static values; a class, since jax names programs after it and partials have no name."""
 
-    def __init__(self, fn, static):
+    def __init__(self, fn: Any, static: Any):
         self.fn = fn
         self.static = _thawed(static)
         self.__name__ = getattr(fn, "__name__", "op")
 
-    def __call__(self, *operands):
+    def __call__(self, *operands: Any) -> Any:
         return self.fn(*operands, *self.static)
 
 

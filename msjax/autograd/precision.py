@@ -31,10 +31,10 @@ _FIRST_ONLY = frozenset(("BatchNorm",))
 class _Caster:
     """Converts the floating operands of an operator to one type."""
 
-    def __init__(self, dtype):
+    def __init__(self, dtype: Any):
         self.dtype = mstype.to_jax(dtype)
 
-    def __call__(self, op, operands):
+    def __call__(self, op: Any, operands: Any) -> Any:
         if op.name in _ANY_TYPE:
             return operands
         if op.name in _FIRST_ONLY:

@@ -83,7 +83,7 @@ def call_recomputed(
 class _Region:
     """One call of a block that will be called again."""
 
-    def __init__(self, block, args, kwargs, context):
+    def __init__(self, block: Any, args: Any, kwargs: Any, context: Any):
         self.block = block
         self.context = context
         leaves, self.treedef = jax.tree.flatten((args, kwargs), is_leaf=is_tensor)
@@ -194,7 +194,7 @@ class _Recomputed:
 
     __slots__ = ("region", "i")
 
-    def __init__(self, region, i):
+    def __init__(self, region: Any, i: Any):
         self.region = region
         self.i = i
 
@@ -210,7 +210,7 @@ class _Snapshot:
 
     __slots__ = ("tensor", "value", "node", "oidx")
 
-    def __init__(self, tensor):
+    def __init__(self, tensor: Any):
         self.tensor = tensor
         self.value, self.node, self.oidx = tensor._value, tensor._node, tensor._oidx
 

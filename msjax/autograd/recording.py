@@ -39,7 +39,7 @@ class GradientScope:
         state.recording = True
         return self
 
-    def __exit__(self, *_exception) -> None:
+    def __exit__(self, *_exception: Any) -> None:
         for tensor, leaf, node, oidx in reversed(self._marked):
             self._ends.setdefault(id(tensor), (tensor._node, tensor._oidx))
             # Written to in place: what it holds now came from this run.

@@ -60,7 +60,7 @@ class saved_tensors_hooks:
         self._before.append(swap(saving=self).__enter__())
         return self
 
-    def __exit__(self, *_exception) -> None:
+    def __exit__(self, *_exception: Any) -> None:
         self._before.pop().__exit__()
 
     def save(self, node: OpNode, operands: tuple[Tensor, ...], values: list[JaxArray]) -> None:
@@ -84,7 +84,7 @@ class _Packed:
 
     __slots__ = ("hooks", "kept", "kept_operands")
 
-    def __init__(self, hooks, residuals, operands):
+    def __init__(self, hooks: Any, residuals: Any, operands: Any):
         self.hooks = hooks
         self.kept = [self._pack(v) for v in residuals]
         self.kept_operands = None if operands is None else [self._pack(v) for v in operands]

@@ -29,14 +29,14 @@ class Buffer(Tensor, nnx.BatchStat, metaclass=Kind):
         """Whether it is part of ``state_dict()``."""
         return self._metadata["persistent"]
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return memo.setdefault(id(self), Buffer(wrap(self._value), self.persistent))
 
     def copy(self, *args: Any, **kwargs: Any) -> Tensor:
         """A Tensor of the same value; with arguments, nnx's ``Variable.copy``."""
         return nnx.BatchStat.copy(self, *args, **kwargs) if args or kwargs else wrap(self._value)
 
-    def __copy__(self):
+    def __copy__(self) -> Any:
         return wrap(self._value)
 
     __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = defer_to_tensor

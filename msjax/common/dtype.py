@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import types
-from typing import Any
+from typing import Any, Self
 
 import jax
 import ml_dtypes
@@ -95,13 +95,13 @@ class Type:
     def __repr__(self) -> str:
         return f"mindspore.{self.code}"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _by_code, (self.code,)
 
-    def __copy__(self):
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
 

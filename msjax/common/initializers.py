@@ -176,7 +176,7 @@ class TruncatedNormal(Initializer):
         return truncated_normal(self.sigma, self.mean, self.a, self.b, shape)
 
 
-def fans(shape: tuple[int, ...]) -> tuple:
+def fans(shape: tuple[int, ...]) -> tuple[Any, ...]:
     """(inputs, outputs) that one element of a weight of this shape connects; weights are (out, in, ...)."""
     if len(shape) < 2:
         raise ValueError(f"Fans are defined for weights of two or more axes, but the shape is {shape}.")
@@ -227,7 +227,7 @@ class XavierNormal(Initializer):
 
 
 class _He(Initializer):
-    def __init__(self, negative_slope=0, mode="fan_in", nonlinearity="leaky_relu"):
+    def __init__(self, negative_slope: Any = 0, mode: Any = "fan_in", nonlinearity: Any = "leaky_relu"):
         super().__init__(negative_slope=negative_slope, mode=mode, nonlinearity=nonlinearity)
         check_one_of(mode, ("fan_in", "fan_out"), "mode", type(self).__name__)
         self.negative_slope = negative_slope

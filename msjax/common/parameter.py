@@ -24,7 +24,7 @@ _ANONYMOUS = itertools.count(1)
 class _LazyLeaf:
     """Creates a Parameter's leaf on first access and stores it in the instance, which then hides this descriptor."""
 
-    def __get__(self, parameter, owner):
+    def __get__(self, parameter: Any, owner: Any) -> Any:
         if parameter is None:
             return None
         node = RootLeaf(parameter) if parameter.requires_grad else None
@@ -245,13 +245,13 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
         """The same as ``clone()``; with arguments, nnx's ``Variable.copy``."""
         return nnx.Param.copy(self, *args, **kwargs) if args or kwargs else self.clone()
 
-    def __copy__(self):
+    def __copy__(self) -> Any:
         return self.clone()
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return memo.setdefault(id(self), self._like(wrap(self._value)))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (np.asarray(self._value), self.name, self.requires_grad)
 
     def __str__(self) -> Any:
@@ -292,7 +292,7 @@ class ParameterTuple(tuple):
         ['a', 'b']
     """
 
-    def __new__(cls, iterable):
+    def __new__(cls, iterable: Any) -> Any:
         try:
             data = tuple(iterable)
         except TypeError as error:

@@ -19,7 +19,7 @@ from msjax.common.arrays import as_array, concrete, is_tracer, known_value
 from msjax.common.dtype import Type
 from msjax.common.initializers import initial_array
 from msjax.state import STATE
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray, TensorLike
 
 if TYPE_CHECKING:
     # The methods that other packages attach; written by tests/typing/tensor_methods.py.
@@ -90,7 +90,7 @@ class Tensor(TensorMethods):
     # ---- shape and type
 
     @property
-    def shape(self) -> tuple:
+    def shape(self) -> tuple[int, ...]:
         """The size of each axis, a tuple of ints."""
         return self._value.shape
 
@@ -120,7 +120,7 @@ class Tensor(TensorMethods):
         return self._value.size * self._value.dtype.itemsize
 
     @property
-    def strides(self) -> tuple:
+    def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next along each axis, in C order."""
         steps, step = [], self._value.dtype.itemsize
         for n in reversed(self._value.shape):
@@ -243,7 +243,7 @@ class Tensor(TensorMethods):
             raise ValueError(f"For 'Tensor.item', the Tensor should have one element, but its shape is {self.shape}.")
         return array.item()
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         if self._value.size != 1:
             raise ValueError(
                 f"The truth value of a Tensor of shape {self.shape} is ambiguous; use t.any() or t.all() for one answer."
@@ -255,16 +255,16 @@ class Tensor(TensorMethods):
             raise ValueError(f"Only a Tensor of one element becomes a Python {name}, but got shape {self.shape}.")
         return kind(np.asarray(concrete(self, f"{name}()")).reshape(())[()])
 
-    def __int__(self):
+    def __int__(self) -> int:
         return self._number(int, "int")
 
-    def __float__(self):
+    def __float__(self) -> float:
         return self._number(float, "float")
 
-    def __complex__(self):
+    def __complex__(self) -> complex:
         return self._number(complex, "complex")
 
-    def __index__(self):
+    def __index__(self) -> int:
         if self.dtype.kind not in "iu":
             raise TypeError(f"Only an integer Tensor can be an index, but got dtype {self.dtype}.")
         return self._number(int, "index")
@@ -274,11 +274,11 @@ class Tensor(TensorMethods):
             raise TypeError("A 0-d Tensor has no len().")
         return self._value.shape[0]
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         array = np.asarray(concrete(self, "numpy"))
         return array.astype(dtype) if dtype is not None and array.dtype != dtype else np.array(array)
 
-    def __jax_array__(self):
+    def __jax_array__(self) -> JaxArray:
         return self._escaping()
 
     def _escaping(self):
@@ -289,10 +289,10 @@ class Tensor(TensorMethods):
         # Hooks of compiled programs get numpy arrays, since most of these values never go back to a device.
         return jnp.asarray(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return id(self)
 
-    def __format__(self, spec):
+    def __format__(self, spec: str) -> str:
         return text_of(self, "format", spec) if spec else str(self)
 
     def __str__(self) -> Any:
@@ -303,13 +303,13 @@ class Tensor(TensorMethods):
 
     # ---- copies
 
-    def __copy__(self):
+    def __copy__(self) -> Any:
         return wrap(self._value)
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return memo.setdefault(id(self), wrap(self._value))
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (np.asarray(concrete(self, "pickle")),)
 
     if not TYPE_CHECKING:
@@ -422,6 +422,6 @@ def is_leaf(value: TensorLike) -> bool:
     return value is None or isinstance(value, Tensor)
 
 
-def tensors_in(value: TensorLike) -> list:
+def tensors_in(value: TensorLike) -> list[Any]:
     """The Tensors in nested containers."""
     return [leaf for leaf in jax.tree.leaves(value, is_leaf=is_tensor) if isinstance(leaf, Tensor)]

@@ -171,7 +171,7 @@ class Fallback:
 class _Environment:
     """A survey and the programs that were made for it."""
 
-    def __init__(self, guards, with_args):
+    def __init__(self, guards: Any, with_args: Any):
         self.guards = guards
         self.with_args = with_args
         self.variables = [default_generator.state, *(v for v in guards.variables if v is not default_generator.state)]
@@ -332,7 +332,7 @@ def _build(body, subject, environment, leaves, treedef, name):
 class _Attempt:
     """One try to trace a body with a set of variables."""
 
-    def __init__(self, body, subject, variables, leaves, treedef, inputs, name):
+    def __init__(self, body: Any, subject: Any, variables: Any, leaves: Any, treedef: Any, inputs: Any, name: Any):
         self.body = body
         self.subject = subject
         self.variables = list(variables)

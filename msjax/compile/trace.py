@@ -127,7 +127,7 @@ class Trace(Tracing):
         sys.stdout = _Capture(self, sys.stdout)
         return self
 
-    def __exit__(self, *_exception) -> None:
+    def __exit__(self, *_exception: Any) -> None:
         self.flush_text()
         STATE.scope.open = False
         self._swap.__exit__()
@@ -215,7 +215,7 @@ class Trace(Tracing):
 class _SeenCells(list):
     """The cells whose call is under way; each tells the trace of itself."""
 
-    def __init__(self, trace, cells):
+    def __init__(self, trace: Any, cells: Any):
         super().__init__(cells)
         self.trace = trace
 
@@ -227,7 +227,7 @@ class _SeenCells(list):
 class _Capture:
     """Stands for sys.stdout while a program is compiled; other threads write through."""
 
-    def __init__(self, trace, stream):
+    def __init__(self, trace: Any, stream: Any):
         self._trace = trace
         self._stream = stream
         self._thread = threading.get_ident()
@@ -238,7 +238,7 @@ class _Capture:
             return len(text)
         return self._stream.write(text)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
 

@@ -170,7 +170,7 @@ class _Options(NamedTuple):
     statistic: object
     total: object
     max_steps: object
-    names: tuple = ()  # those that `fn` has, beside those that its program shows
+    names: tuple[Any, ...] = ()  # those that `fn` has, beside those that its program shows
 
     @property
     def patterns(self):

@@ -76,14 +76,14 @@ class _Adapter:
         skip: so many arguments that come first are left out.
     """
 
-    def __init__(self, fn, treedefs, answer, skip=0):
+    def __init__(self, fn: Any, treedefs: Any, answer: Any, skip: Any = 0):
         self.fn = fn
         self.treedefs = treedefs
         self.answer = answer
         self.skip = skip
         self.__wrapped__ = fn
 
-    def __call__(self, *args):
+    def __call__(self, *args: Any) -> Any:
         result = self.fn(*[_joined(a, t) for a, t in zip(args[self.skip :], self.treedefs)])
         if result is None:
             return None

@@ -1,6 +1,9 @@
 """The interpreter of jaxprs: evaluates a planned program, and returns the values of its places beside its results."""
 
+from __future__ import annotations
+
 import contextlib
+from typing import Any
 
 import jax
 import jax.extend.core as jex
@@ -20,7 +23,7 @@ class Interpreter:
         max_steps (int, optional): how many steps of a while_loop are kept.
     """
 
-    def __init__(self, rules, edits, max_steps=None):
+    def __init__(self, rules: Any, edits: Any, max_steps: Any = None):
         self.rules = rules
         self.edits = edits
         self.max_steps = max_steps
@@ -107,7 +110,7 @@ class Program:
         inputs: the arrays among the arguments; other arguments are part of the program.
     """
 
-    def __init__(self, fn, args, kwargs, edits):
+    def __init__(self, fn: Any, args: Any, kwargs: Any, edits: Any):
         leaves, treedef = jax.tree.flatten((args, kwargs))
         at = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
         self.inputs = [leaves[i] for i in at]

@@ -20,7 +20,7 @@ class Patterns:
     Single operations, whose names have an "@", are selected only by patterns with an "@".
     """
 
-    def __init__(self, select, what="select"):
+    def __init__(self, select: Any, what: Any = "select"):
         self.given = select
         if isinstance(select, str):
             select = [select]
@@ -35,7 +35,7 @@ class Patterns:
         self.matched = set()
         self.operations = any(isinstance(p, str) and "@" in p for p in self.patterns)
 
-    def __call__(self, *names):
+    def __call__(self, *names: Any) -> Any:
         """True if one of a place's names counts; it is remembered which patterns have matched."""
         here = {i for i, pattern in enumerate(self.patterns) if any(_matches(pattern, name) for name in names)}
         self.matched |= here
@@ -62,9 +62,9 @@ def _matches(pattern, name):
 class Shape(NamedTuple):
     """Of an array: its shape, dtype, and the axes of a shard_map's mesh over which it varies."""
 
-    shape: tuple
+    shape: tuple[Any, ...]
     dtype: Any
-    varying: frozenset = frozenset()
+    varying: frozenset[Any] = frozenset()
 
     @classmethod
     def of(cls, aval):
@@ -100,12 +100,12 @@ class Found:
     name: str
     kind: str
     tree: Any
-    measures: tuple
-    trees: tuple
-    out: tuple
-    probes: tuple
-    probed: tuple
-    edits: tuple = ()
+    measures: tuple[Any, ...]
+    trees: tuple[Any, ...]
+    out: tuple[Any, ...]
+    probes: tuple[Any, ...]
+    probed: tuple[Any, ...]
+    edits: tuple[Any, ...] = ()
     counted: bool = False
 
     def with_axis(self, size):
@@ -138,8 +138,8 @@ class Block:
     """
 
     closed: Any
-    steps: list = field(default_factory=list)
-    found: list = field(default_factory=list)
+    steps: list[Any] = field(default_factory=list)
+    found: list[Any] = field(default_factory=list)
     indexed: bool = False
 
 
@@ -148,8 +148,8 @@ class Plain:
     """Equations that stay as they are, as one function."""
 
     run: Any
-    invars: list
-    outvars: list
+    invars: list[Any]
+    outvars: list[Any]
 
 
 @dataclass
@@ -173,8 +173,8 @@ class Inside:
 
     eqn: Any
     rule: Any
-    blocks: list
-    found: list
+    blocks: list[Any]
+    found: list[Any]
 
 
 @dataclass
@@ -200,7 +200,9 @@ class Planner:
         operations (bool): True to count single operations as places.
     """
 
-    def __init__(self, rules, select, edits=None, gradients=False, statistic=None, operations=False):
+    def __init__(
+        self, rules: Any, select: Any, edits: Any = None, gradients: Any = False, statistic: Any = None, operations: Any = False
+    ):
         self.rules = rules
         self.select = select
         self.edits = edits

@@ -56,7 +56,7 @@ class HookCall:
     """A call that a callback brings: which hook, with which of the callback's values, under how many vmaps."""
 
     delivery: Delivery
-    at: tuple
+    at: tuple[Any, ...]
     lanes: int = 0
 
     def __call__(self, values: Any) -> None:
@@ -159,7 +159,7 @@ class CallbackBatch:
         self.before, _CALLS.together = _CALLS.together, self
         return self
 
-    def __exit__(self, *_exception) -> None:
+    def __exit__(self, *_exception: Any) -> None:
         _CALLS.together = self.before
 
     def add(self, delivery: Delivery, values: list[JaxArray]) -> bool:

@@ -75,7 +75,7 @@ def _code_returns_none(function, owner, depth) -> bool:
     return all(r is True or _calls_for_nothing(r, function, owner, depth) for r in returns)
 
 
-def _returns(code) -> list:
+def _returns(code) -> list[Any]:
     """For each return: True (gives None), False (gives something else), or what leads to the call whose result it gives."""
     instructions = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
     found = []
@@ -158,7 +158,7 @@ def _attribute(value, name):
 class _Names:
     """What the names in a function stand for at this moment."""
 
-    def __init__(self, function, owner):
+    def __init__(self, function: Any, owner: Any):
         self.globals = function.__globals__
         closure = function.__closure__ or ()
         self.cells = dict(zip(function.__code__.co_freevars, closure))

@@ -48,7 +48,7 @@ class RemovableHandle:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_exception) -> None:
+    def __exit__(self, *_exception: Any) -> None:
         self.remove()
 
 

@@ -264,7 +264,7 @@ def run_checked(
     return check(fn(*args), args[carries])
 
 
-def any_traced(args: tuple) -> bool:
+def any_traced(args: tuple[Any, ...]) -> bool:
     """Whether jax traces one of the arguments of a hook: a Tensor, or one in a tuple."""
     for arg in args:
         for tensor in arg if arg.__class__ is tuple else (arg,):

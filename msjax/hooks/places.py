@@ -4,9 +4,12 @@
 function that nobody captures has none in its program.
 """
 
+from __future__ import annotations
+
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.extend.core
@@ -38,7 +41,7 @@ class Edits:
         rows: pairs (a function that says of a name whether it counts, an edit ``fn(value, index)``).
     """
 
-    rows: tuple = ()
+    rows: tuple[Any, ...] = ()
 
     def of(self, name):
         """The edits of a place."""
@@ -48,17 +51,17 @@ class Edits:
 class Tracing:
     """A context in which `site` names values, and edits them."""
 
-    def __init__(self, edits):
+    def __init__(self, edits: Any):
         self.edits = edits
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.before, _LOCAL.capture = _LOCAL.capture, self
         # Without edits, one capture can use what another one has traced of inner functions.
         self.key = TRACED_FOR(self.edits if self.edits.rows else True)
         self.key.__enter__()
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: Any) -> None:
         _LOCAL.capture = self.before
         self.key.__exit__(*exception)
 
@@ -131,21 +134,21 @@ class LoopIndex:
     when the whole program has been traced, so that it has no length.
     """
 
-    def __init__(self, name, value):
+    def __init__(self, name: Any, value: Any):
         self._name = name
         # The counter depends on the value, so that jax doesn't move it out of the loop.
         self._leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(value) if is_array(leaf)][:1]
 
-    def __getitem__(self, level):
+    def __getitem__(self, level: Any) -> Any:
         return index_p.bind(*self._leaves, level=int(level), name=self._name)
 
-    def __len__(self):
+    def __len__(self) -> int:
         raise TypeError(
             f"How many loops are around the place {self._name!r} is known only when the program has been traced: write index[0] "
             "for the outermost loop, index[-1] for the innermost, and don't unpack the index."
         )
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         self.__len__()
 
 
@@ -235,7 +238,7 @@ class Measure:
     """
 
     statistic: Any
-    axes: tuple = ()
+    axes: tuple[Any, ...] = ()
 
     def batched(self):
         """The same for an array with one more axis in front."""
@@ -251,5 +254,5 @@ class Measure:
             statistic = jax.vmap(statistic)
         return jax.tree.map(jnp.asarray, statistic(x))
 
-    def __call__(self, x):
+    def __call__(self, x: Any) -> Any:
         return jax.tree.leaves(self.tree(x))

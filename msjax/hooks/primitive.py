@@ -1,7 +1,10 @@
 """The jax primitive that hands a program's values to the thread that calls hooks."""
 
+from __future__ import annotations
+
 import copy
 import sys
+from typing import Any
 
 import jax
 import jax.extend.core
@@ -75,7 +78,7 @@ def _for_platform(ctx):
 class _Absent:
     """Stands for the client of a platform that is not there: enough to lower for it, not to run."""
 
-    def __init__(self, platform):
+    def __init__(self, platform: Any):
         self.platform = platform
 
     def make_python_callback_from_host_send_and_recv(self, callback, *_):

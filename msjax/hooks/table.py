@@ -53,20 +53,20 @@ class Hook:
 class HookTable:
     """The hooks of a Cell by kind, each a tuple in the order in which they run."""
 
-    forward_pre: tuple = ()
-    forward: tuple = ()
-    backward_pre: tuple = ()
-    backward: tuple = ()
-    saved_tensors: tuple = ()
-    state_dict_pre: tuple = ()
-    state_dict_post: tuple = ()
-    load_state_dict_pre: tuple = ()
-    load_state_dict_post: tuple = ()
+    forward_pre: tuple[Any, ...] = ()
+    forward: tuple[Any, ...] = ()
+    backward_pre: tuple[Any, ...] = ()
+    backward: tuple[Any, ...] = ()
+    saved_tensors: tuple[Any, ...] = ()
+    state_dict_pre: tuple[Any, ...] = ()
+    state_dict_post: tuple[Any, ...] = ()
+    load_state_dict_pre: tuple[Any, ...] = ()
+    load_state_dict_post: tuple[Any, ...] = ()
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self is not EMPTY
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if not self:
             return EMPTY
         return HookTable(**{kind: copy.deepcopy(getattr(self, kind), memo) for kind in KINDS})

@@ -28,7 +28,7 @@ class HookList:
         self.hooks = {}
         self.after = []
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return bool(self.hooks or self.after)
 
     def add(self, hook: Callable[..., Any]) -> RemovableHandle:
@@ -51,7 +51,7 @@ class HookList:
             function(grad)
         return grad
 
-    def run_each(self, grads: list) -> list:
+    def run_each(self, grads: list[Any]) -> list[Any]:
         """The same for each of several gradients; None stays."""
         return [grad if grad is None else self.run(grad) for grad in grads]
 

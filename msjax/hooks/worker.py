@@ -16,7 +16,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -349,7 +349,7 @@ class _Fence:
     def __init__(self):
         self._programs: dict[str, list[Callable[[], jax.Array]]] = {}
 
-    def __call__(self):
+    def __call__(self) -> Any:
         for platform in tuple(WORKER.platforms):
             programs = self._programs.get(platform)
             if programs is None:

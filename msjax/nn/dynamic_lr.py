@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from msjax.checks import check_bool, check_float, check_positive_int, check_type
 
@@ -13,7 +14,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def piecewise_constant_lr(milestone: Sequence[int], learning_rates: Sequence[float]) -> list:
+def piecewise_constant_lr(milestone: Sequence[int], learning_rates: Sequence[float]) -> list[Any]:
     """A learning rate that stays the same between milestones.
 
     Args:
@@ -65,7 +66,7 @@ def _decayed(who, learning_rate, decay_rate, total_step, step_per_epoch, decay_e
 
 def exponential_decay_lr(
     learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False
-) -> list:
+) -> list[Any]:
     """learning_rate * decay_rate ** (epoch / decay_epoch) for each step.
 
     Args:
@@ -89,7 +90,7 @@ def exponential_decay_lr(
 
 def natural_exp_decay_lr(
     learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False
-) -> list:
+) -> list[Any]:
     """learning_rate * exp(-decay_rate * epoch) for each step; with `is_stair`, of the last multiple of `decay_epoch`.
 
     Args:
@@ -108,7 +109,7 @@ def natural_exp_decay_lr(
 
 def inverse_decay_lr(
     learning_rate: float, decay_rate: float, total_step: int, step_per_epoch: int, decay_epoch: int, is_stair: bool = False
-) -> list:
+) -> list[Any]:
     """learning_rate / (1 + decay_rate * epoch / decay_epoch) for each step.
 
     Args:
@@ -125,7 +126,7 @@ def inverse_decay_lr(
     )  # fmt: skip
 
 
-def cosine_decay_lr(min_lr: float, max_lr: float, total_step: int, step_per_epoch: int, decay_epoch: int) -> list:
+def cosine_decay_lr(min_lr: float, max_lr: float, total_step: int, step_per_epoch: int, decay_epoch: int) -> list[Any]:
     """From `max_lr` down to `min_lr` in `decay_epoch` epochs, along a half wave of the cosine.
 
     Args:
@@ -155,7 +156,7 @@ def polynomial_decay_lr(
     decay_epoch: int,
     power: float,
     update_decay_epoch: bool = False,
-) -> list:
+) -> list[Any]:
     """From `learning_rate` to `end_learning_rate` in `decay_epoch` epochs, along a polynomial.
 
     Args:
@@ -184,7 +185,7 @@ def polynomial_decay_lr(
     return rates
 
 
-def warmup_lr(learning_rate: float, total_step: int, step_per_epoch: int, warmup_epoch: int) -> list:
+def warmup_lr(learning_rate: float, total_step: int, step_per_epoch: int, warmup_epoch: int) -> list[Any]:
     """Up to `learning_rate` in `warmup_epoch` equal steps, an epoch each.
 
     Args:

@@ -88,7 +88,7 @@ def _rate(formula, step, *settings):
 class _Decay(LearningRateSchedule):
     _formula = None
 
-    def __init__(self, learning_rate, decay_rate, decay_steps, is_stair=False):
+    def __init__(self, learning_rate: Any, decay_rate: Any, decay_steps: Any, is_stair: Any = False):
         super().__init__()
         who = type(self).__name__
         self.learning_rate = check_float(learning_rate, "learning_rate", who, above=0)

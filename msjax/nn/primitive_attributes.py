@@ -18,5 +18,5 @@ class PrimitiveAttribute:
     def __init__(self, make: Callable[..., Any]):
         self.make = make
 
-    def __get__(self, cell, owner=None):
+    def __get__(self, cell: Any, owner: Any = None) -> Any:
         return self if cell is None else self.make(cell)

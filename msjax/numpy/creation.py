@@ -224,10 +224,10 @@ def indices(dimensions: Any, dtype: Type = mstype.int32, sparse: bool = False) -
 class _Grid:
     """Indexed with slices, gives coordinates: ``mgrid[0:2, 0:3]``; a step such as ``5j`` is a number of points."""
 
-    def __init__(self, dense):
+    def __init__(self, dense: Any):
         self._dense = dense
 
-    def __getitem__(self, keys):
+    def __getitem__(self, keys: Any) -> Any:
         grid = (np.mgrid if self._dense else np.ogrid)[keys]
 
         def convert(a):

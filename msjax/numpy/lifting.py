@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import typing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
@@ -33,7 +33,7 @@ def _plain(value) -> bool:
     return all(map(_plain, value)) if isinstance(value, (list, tuple)) else isinstance(value, int)
 
 
-def tensors(values: tuple[Tensor, ...]) -> list:
+def tensors(values: tuple[Tensor, ...]) -> list[Any]:
     """Tensors of a tuple or list of array-likes, or of the rows of one."""
     return [tensor(v) for v in values]
 

@@ -168,10 +168,10 @@ def _fits(names, required, args, kwargs):
 class _Signature:
     """A class's signature, built on first use: building hundreds of them would slow the import."""
 
-    def __init__(self, attributes):
+    def __init__(self, attributes: Any):
         self.attributes = attributes
 
-    def __get__(self, operator, owner=None):
+    def __get__(self, operator: Any, owner: Any = None) -> Any:
         if operator is not None:
             # The signature of an instance is that of its __call__.
             raise AttributeError("__signature__")

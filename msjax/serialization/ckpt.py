@@ -67,7 +67,7 @@ def _value(name, data):
         yield part
 
 
-def read(data: memoryview, crc_check: bool = False) -> dict:
+def read(data: memoryview, crc_check: bool = False) -> dict[str, Any]:
     """The entries of a checkpoint: numpy arrays or str by name.
 
     Args:

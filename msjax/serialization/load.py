@@ -85,7 +85,7 @@ def _parameter(name, array):
         raise CorruptCheckpoint(f"no Tensor can be made of {name!r}: {str(error)[:120]}") from error
 
 
-def _prefixes(given, name) -> tuple:
+def _prefixes(given, name) -> tuple[Any, ...]:
     if given is None:
         return ()
     prefixes = (given,) if isinstance(given, str) else given

@@ -42,7 +42,7 @@ def write(file: Any, entries: dict[str, Any], crc_check: bool = False) -> None:
                 np.lib.format.write_array(member, np.ascontiguousarray(data).reshape(data.shape), allow_pickle=False)
 
 
-def read(data: memoryview, crc_check: bool = False) -> dict:
+def read(data: memoryview, crc_check: bool = False) -> dict[str, Any]:
     """The numpy arrays and str of a file, by name.
 
     Args:
@@ -115,7 +115,7 @@ def _array(name, content) -> np.ndarray:
     return np.frombuffer(body, dtype).reshape(shape, order="F" if fortran else "C").astype(dtype.newbyteorder("="))
 
 
-def _special(array) -> dict:
+def _special(array) -> dict[str, Any]:
     if array is None:
         return {}
     try:

@@ -66,7 +66,7 @@ def _crc(entries) -> int:
     return crc
 
 
-def read(data: memoryview, crc_check: bool = False) -> dict:
+def read(data: memoryview, crc_check: bool = False) -> dict[str, Any]:
     """The numpy arrays of a file, by name.
 
     Args:
@@ -103,7 +103,7 @@ def read(data: memoryview, crc_check: bool = False) -> dict:
     return entries
 
 
-def _header(text: bytes) -> dict:
+def _header(text: bytes) -> dict[str, Any]:
     def once(pairs):
         found = dict(pairs)
         if len(found) != len(pairs):

@@ -17,7 +17,7 @@ from msjax.nn.cell.base import Cell
 from msjax.serialization.files import writing
 from msjax.serialization.formats import find, no_encryption
 
-_WRITERS: list = []
+_WRITERS: list[Any] = []
 
 
 def save_checkpoint(
@@ -91,7 +91,7 @@ def _value(tensor):
     return concrete(tensor, "save_checkpoint")
 
 
-def _entries(save_obj) -> dict:
+def _entries(save_obj) -> dict[str, Any]:
     if isinstance(save_obj, Cell):
         return {name: _value(p) for name, p in save_obj.parameters_dict().items()}
     if isinstance(save_obj, dict):
@@ -122,7 +122,7 @@ def _pair(item):
     )
 
 
-def _appended(append_dict) -> dict:
+def _appended(append_dict) -> dict[str, Any]:
     if append_dict is None:
         return {}
     if not isinstance(append_dict, dict):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from msjax.nn.cell.base import Cell
 
 
-def hooks_of(cell: Cell) -> dict:
+def hooks_of(cell: Cell) -> dict[str, Any]:
     """The names of the functions that are registered on a cell, by the kind of hook.
 
     Args:

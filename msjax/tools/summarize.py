@@ -38,7 +38,7 @@ class SummaryRow:
 
     path: str
     cls_name: str
-    outputs: tuple | None
+    outputs: tuple[Any, ...] | None
     calls: int
     trainable: int
     other: int
@@ -65,7 +65,7 @@ class Summary:
         rows (list of SummaryRow): the network, then each cell in it.
     """
 
-    rows: list = field(default_factory=list)
+    rows: list[Any] = field(default_factory=list)
 
     @property
     def trainable(self) -> int:

@@ -209,7 +209,9 @@ class Model:
         if self._eval_network is None:
             raise ValueError(f"For '{who}', the Model should have been made with 'loss_fn' or 'eval_network'.")
 
-    def eval(self, valid_dataset: Any, callbacks: Callback | list[Any] | None = None, dataset_sink_mode: bool = False) -> dict:
+    def eval(
+        self, valid_dataset: Any, callbacks: Callback | list[Any] | None = None, dataset_sink_mode: bool = False
+    ) -> dict[str, Any]:
         """Evaluate the network.
 
         Args:
@@ -321,13 +323,13 @@ def _tensor(value):
 class _entered:
     """Enters callbacks as context managers, and exits them in reverse order."""
 
-    def __init__(self, callbacks):
+    def __init__(self, callbacks: Any):
         self.callbacks = callbacks
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         for callback in self.callbacks:
             callback.__enter__()
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> None:
         for callback in reversed(self.callbacks):
             callback.__exit__(*error)

@@ -41,9 +41,9 @@ class Optimizer(CompiledOptimizer):
     """
 
     # Settings that may not be negative, checked in each group that is added.
-    not_negative: tuple = ()
+    not_negative: tuple[Any, ...] = ()
     # What a group shares beside the state of its Parameters: {name: its first value, or "lr" for the learning rate's}.
-    group_state: dict = {}
+    group_state: dict[str, Any] = {}
 
     def __init__(self, params: list[Parameter], defaults: dict[str, Any]):
         super().__init__()

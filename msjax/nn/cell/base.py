@@ -86,7 +86,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
     _flags = None
     bprop = None
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         # Not inherited in flax: each class has to say that it is no pytree.
         kwargs.setdefault("pytree", False)
         super().__init_subclass__(**kwargs)
@@ -198,7 +198,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
 
     # ---- members
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         programs_changed()
         if isinstance(value, Cell):
             self._check_initialized(name, value)
@@ -234,10 +234,10 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         else:
             object.__setattr__(self, name, value)
 
-    def __getstate__(self):
+    def __getstate__(self) -> Any:
         return self.__dict__
 
-    def __delattr__(self, name):
+    def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
         programs_changed()
         self.__dict__["_order"] = tuple(n for n in self._order if n != name)
@@ -414,7 +414,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
         """The name of the class."""
         return type(self).__name__
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         # nnx copies a module without regard to what else is being copied with it.
         other = memo[id(self)] = blank_like(self)
         for name, value in self.__dict__.items():

@@ -185,29 +185,29 @@ class _Children(MutableMapping):
 
     __slots__ = ("_cell",)
 
-    def __init__(self, cell):
+    def __init__(self, cell: Any):
         self._cell = cell
 
     def _members(self):
         members = self._cell.__dict__
         return {name: value for name, value in members.items() if isinstance(value, TorchNames)}
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Any:
         return self._members()[name]
 
-    def __setitem__(self, name, cell):
+    def __setitem__(self, name: str, cell: Any) -> None:
         self._cell.insert_child_to_cell(name, cell)
 
-    def __delitem__(self, name):
+    def __delitem__(self, name: str) -> None:
         if name not in self._members():
             raise KeyError(name)
         delattr(self._cell, name)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._members())
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._members())
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return repr(self._members())

@@ -59,7 +59,7 @@ class CellTree:
                 found[name] = cell
         return found
 
-    def _children(self) -> list:
+    def _children(self) -> list[Any]:
         """(name, cell) of the child cells; one that stands under two names twice."""
         return [(name, value) for name, value in self._members_in_order() if isinstance(value, CellTree)]
 
@@ -171,7 +171,7 @@ class CellTree:
                 raise ValueError(f"Two Parameters of {type(self).__name__} have the name {parameter.name!r}.")
             names.add(parameter.name)
 
-    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict:
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[str, Any]:
         """The Parameters, each mapped to itself: their data is there from the start."""
         return {p: p for p in self.get_parameters()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msjax.checks import check_positive_int
 from msjax.nn.cell.base import Cell
@@ -19,13 +19,13 @@ __all__ = [
 
 
 class _Adaptive(Cell):
-    def __init__(self, output_size):
+    def __init__(self, output_size: Any):
         super().__init__()
         self.output_size = output_size
 
 
 class _Adaptive1d(_Adaptive):
-    def __init__(self, output_size):
+    def __init__(self, output_size: Any):
         super().__init__(output_size)
         who = type(self).__name__
         check_positive_int(output_size, "output_size", who)
@@ -111,7 +111,7 @@ class AdaptiveMaxPool3d(_Adaptive):
 
 
 class _MaxUnpool(Cell):
-    def __init__(self, kernel_size, stride=None, padding=0):
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0):
         super().__init__()
         self.kernel_size = kernel_size
         self.stride = stride
@@ -149,7 +149,14 @@ class MaxUnpool3d(_MaxUnpool):
 
 
 class _Fractional(Cell):
-    def __init__(self, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None):
+    def __init__(
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: Any = False,
+        _random_samples: Any = None,
+    ):
         super().__init__()
         self.kernel_size = kernel_size
         self.output_size = output_size

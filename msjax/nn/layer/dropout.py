@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msjax import ops
 from msjax.autograd.inplace import rebind
@@ -77,7 +77,7 @@ class Dropout(Cell):
 class _ChannelDropout(Cell):
     """Dropout of whole channels, by the function `drop`."""
 
-    def __init__(self, p=0.5):
+    def __init__(self, p: Any = 0.5):
         super().__init__()
         who = type(self).__name__
         self.p = check_float(p, "p", who, low=0, high=1)

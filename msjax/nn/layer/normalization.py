@@ -67,9 +67,9 @@ class _BatchNorm(_MovingNorm):
     bn_infer = PrimitiveAttribute(lambda cell: nn_ops.BatchNorm(False, cell.eps, data_format=cell.format))
 
     def __init__(
-        self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros",
-        moving_mean_init="zeros", moving_var_init="ones", use_batch_statistics=None, data_format="NCHW",
-        dtype=mstype.float32,
+        self, num_features: Any, eps: Any=1e-5, momentum: Any=0.9, affine: Any=True, gamma_init: Any="ones", beta_init: Any="zeros",
+        moving_mean_init: Any="zeros", moving_var_init: Any="ones", use_batch_statistics: Any=None, data_format: Any="NCHW",
+        dtype: Any=mstype.float32,
     ):  # fmt: skip
         super().__init__()
         who = type(self).__name__
@@ -186,7 +186,7 @@ class SyncBatchNorm(_BatchNorm):
 
 class _InstanceNorm(_MovingNorm):
     def __init__(
-        self, num_features, eps=1e-5, momentum=0.1, affine=True, gamma_init="ones", beta_init="zeros", dtype=mstype.float32,
+        self, num_features: Any, eps: Any=1e-5, momentum: Any=0.1, affine: Any=True, gamma_init: Any="ones", beta_init: Any="zeros", dtype: Any=mstype.float32,
     ):  # fmt: skip
         super().__init__()
         who = type(self).__name__

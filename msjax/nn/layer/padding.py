@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msjax.checks import check_number, check_one_of, is_int
 from msjax.errors import describe
@@ -84,7 +84,7 @@ class _Around(Cell):
 
 
 class _ConstantPad(_Around):
-    def __init__(self, padding, value):
+    def __init__(self, padding: Any, value: Any):
         super().__init__()
         self._setup(padding)
         self.value = check_number(value, "value", type(self).__name__)
@@ -144,7 +144,7 @@ class ZeroPad2d(_ConstantPad):
 
 
 class _ReflectionPad(_Around):
-    def __init__(self, padding):
+    def __init__(self, padding: Any):
         super().__init__()
         self._setup(padding, negative=False)
 
@@ -187,7 +187,7 @@ class ReflectionPad3d(_ReflectionPad):
 
 
 class _ReplicationPad(_Around):
-    def __init__(self, padding):
+    def __init__(self, padding: Any):
         super().__init__()
         self._setup(padding)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msjax.checks import check_bool, check_int
 from msjax.nn.cell.base import Cell
@@ -319,7 +319,7 @@ class _AvgPoolExt(_AvgPool):
     """Average pooling whose stride defaults to the window's size, and whose padding has no mode."""
 
     def __init__(
-        self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None,
+        self, kernel_size: Any, stride: Any=None, padding: Any=0, ceil_mode: Any=False, count_include_pad: Any=True, divisor_override: Any=None,
     ):  # fmt: skip
         super().__init__()
         stride = kernel_size if stride is None else stride
@@ -356,7 +356,7 @@ class AvgPool3dExt(_AvgPoolExt):
 
 
 class _LPPool(Cell):
-    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+    def __init__(self, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: Any = False):
         super().__init__()
         self.norm_type = norm_type
         self.kernel_size = kernel_size

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -154,7 +154,7 @@ def _check_state(state, name, who):
 class _RNNCellBase(Cell):
     """Base of RNNCell, GRUCell and LSTMCell."""
 
-    def __init__(self, kind, input_size, hidden_size, has_bias, dtype):
+    def __init__(self, kind: Any, input_size: Any, hidden_size: Any, has_bias: Any, dtype: Any):
         super().__init__()
         who = type(self).__name__
         self.input_size = check_positive_int(input_size, "input_size", who)

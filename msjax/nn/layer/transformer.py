@@ -50,15 +50,15 @@ class _Layer(Cell):
 
     def __init__(
         self,
-        d_model,
-        nhead,
-        dim_feedforward=2048,
-        dropout=0.1,
-        activation="relu",
-        layer_norm_eps=1e-5,
-        batch_first=False,
-        norm_first=False,
-        dtype=mstype.float32,
+        d_model: Any,
+        nhead: Any,
+        dim_feedforward: Any = 2048,
+        dropout: Any = 0.1,
+        activation: Any = "relu",
+        layer_norm_eps: Any = 1e-5,
+        batch_first: Any = False,
+        norm_first: Any = False,
+        dtype: Any = mstype.float32,
     ):
         super().__init__()
         self.d_model = d_model
@@ -187,7 +187,7 @@ class TransformerDecoderLayer(_Layer):
 class _Stack(Cell):
     """Several copies of a layer, one after the other, and a norm."""
 
-    def __init__(self, layer, num_layers, norm):
+    def __init__(self, layer: Any, num_layers: Any, norm: Any):
         super().__init__()
         if not isinstance(layer, Cell):
             raise TypeError(f"For '{type(self).__name__}', the layer should be a Cell, but got {describe(layer)}.")

@@ -39,7 +39,7 @@ _BY_NAME = {
 }
 
 
-def names() -> list:
+def names() -> list[Any]:
     """The names of metrics."""
     return sorted(_BY_NAME)
 
@@ -64,7 +64,7 @@ def get_metric_fn(name: str, *args: Any, **kwargs: Any) -> MAE | Precision:
     return _BY_NAME[name](*args, **kwargs)
 
 
-def get_metrics(metrics: Any) -> dict:
+def get_metrics(metrics: Any) -> dict[str, Any]:
     """Metrics by name, from what `Model` takes: a dict of metrics or names, or a set or list of names.
 
     Raises:

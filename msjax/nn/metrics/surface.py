@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from msjax.checks import check_bool, is_number
@@ -29,7 +31,7 @@ def _distances(start, end, metric) -> np.ndarray:
 
 
 class _Surface(Metric):
-    def __init__(self, distance_metric):
+    def __init__(self, distance_metric: Any):
         super().__init__()
         if distance_metric not in ("euclidean", "chessboard", "taxicab"):
             raise ValueError(

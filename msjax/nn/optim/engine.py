@@ -43,9 +43,9 @@ class GroupSpec(NamedTuple):
         members: an UpdateSpec for each Parameter.
     """
 
-    settings: tuple
+    settings: tuple[Any, ...]
     rate: int
-    members: tuple
+    members: tuple[Any, ...]
 
 
 class StepInputs(NamedTuple):
@@ -61,10 +61,10 @@ class StepInputs(NamedTuple):
     """
 
     program: object
-    rates: list
-    decays: list
-    states: list
-    shared: list
+    rates: list[Any]
+    decays: list[Any]
+    states: list[Any]
+    shared: list[Any]
     step: Parameter | None
 
 

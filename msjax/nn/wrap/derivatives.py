@@ -16,7 +16,7 @@ __all__ = ["Jvp", "Vjp"]
 
 
 class _Product(Cell):
-    def __init__(self, fn):
+    def __init__(self, fn: Any):
         super().__init__()
         self.fn = fn
 

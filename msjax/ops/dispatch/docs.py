@@ -24,7 +24,7 @@ class DerivedDoc:
     def __init__(self, function: Callable[..., Any], settings: dict[str, Any]):
         self.function, self.settings = function, settings
 
-    def __get__(self, operator, owner=None):
+    def __get__(self, operator: Any, owner: Any = None) -> Any:
         doc = inspect.cleandoc(self.function.__doc__ or "")
         summary = doc.split("\n\n")[0]
         args = _section(doc, "Args")

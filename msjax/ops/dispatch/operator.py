@@ -23,13 +23,13 @@ _PLAIN = (type(None), bool, int, str, Type)
 class _WholeFloat(float):
     """A float such as 1.0 in a cache key: unlike a plain float, it is not equal to the int 1."""
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return type(other) is _WholeFloat and float.__eq__(self, other)
 
-    def __ne__(self, other):
+    def __ne__(self, other: Any) -> bool:
         return not self == other
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((_WholeFloat, float(self)))
 
 

@@ -16,13 +16,13 @@ _TIMES = [f"{name}_{when}" for name in ("epoch", "step") for when in ("begin", "
 class Parameters(dict):
     """What a run is about, as a dict and by attributes: ``params.cur_step_num``."""
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         try:
             return self[name]
         except KeyError:
             raise AttributeError(f"The run has no {name!r}; it has {', '.join(sorted(self))}.") from None
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         self[name] = value
 
 
@@ -70,7 +70,7 @@ class Callback:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error) -> None:
+    def __exit__(self, *error: Any) -> None:
         return None
 
     def begin(self, run_context: RunContext) -> None:

@@ -153,7 +153,7 @@ class ModelCheckpoint(Callback):
         if params.cur_step_num > self._last_step:
             self._save(params)
 
-    def __exit__(self, error, *_) -> None:
+    def __exit__(self, error: Any, *_: Any) -> None:
         if error is not None and self._config.exception_save and self._params is not None:
             self._save(self._params, suffix="_breakpoint")
 

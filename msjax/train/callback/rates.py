@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class _Watching(Callback):
     """Tracks a metric from epoch to epoch."""
 
-    def __init__(self, monitor, min_delta, patience, verbose, mode):
+    def __init__(self, monitor: Any, min_delta: Any, patience: Any, verbose: Any, mode: Any):
         super().__init__()
         who = type(self).__name__
         check_str(monitor, "monitor", who)

@@ -79,7 +79,7 @@ assert_type(dense.trainable_params(), list[ms.Parameter])
 for path, parameter in dense.parameters_and_names():
     assert_type(path, str)
     assert_type(parameter, ms.Parameter)
-for path, cell in dense.cells_and_names():
+for _, cell in dense.cells_and_names():
     assert_type(cell, nn.Cell)
 
 

@@ -56,7 +56,7 @@ class SequentialLR:
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()
 
-    def get_last_lr(self) -> list:
+    def get_last_lr(self) -> list[Any]:
         """The learning rates last set: one Tensor for each parameter group."""
         return self._last_lr
 
@@ -126,6 +126,6 @@ class ReduceLROnPlateau:
             if old - new > self.eps:
                 group["lr"].set_data(Tensor(new, mstype.float32))
 
-    def get_last_lr(self) -> list:
+    def get_last_lr(self) -> list[Any]:
         """The learning rates last set: one Tensor for each parameter group."""
         return self._last_lr

@@ -196,7 +196,7 @@ class MultiStepLR(_ByFactor):
 
 
 class _ByFunction(LRScheduler):
-    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+    def __init__(self, optimizer: Any, lr_lambda: Any, last_epoch: Any = -1):
         who = type(self).__name__
         check_optimizer(optimizer, who)
         self.lr_lambdas = per_group(optimizer, lr_lambda, "lr_lambda", who)

@@ -23,7 +23,7 @@ def check_optimizer(optimizer: Any, who: Any) -> None:
         raise TypeError(f"For '{who}', 'optimizer' should be an optimizer with parameter groups, but got {describe(optimizer)}.")
 
 
-def per_group(optimizer: Any, value: TensorLike, name: str, who: Any) -> list:
+def per_group(optimizer: Any, value: TensorLike, name: str, who: Any) -> list[Any]:
     """A list with one value for each parameter group, from such a list or from one value for all."""
     groups = len(optimizer.param_groups)
     values = list(value) if isinstance(value, (list, tuple)) else [value] * groups
@@ -43,7 +43,7 @@ def set_rates(optimizer: Any, rates: Any) -> None:
         group["lr"].set_data(Tensor(as_float(rate), mstype.float32))
 
 
-def rates_of(optimizer: Any) -> list:
+def rates_of(optimizer: Any) -> list[Any]:
     """The learning rates of the parameter groups, as Tensors."""
     return [group["lr"].value() for group in optimizer.param_groups]
 
@@ -88,7 +88,7 @@ class LRScheduler:
         """The learning rates of the present epoch, one for each parameter group."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'get_lr'.")
 
-    def get_last_lr(self) -> list:
+    def get_last_lr(self) -> list[Any]:
         """The learning rates last set: one Tensor for each parameter group."""
         return self._last_lr
 

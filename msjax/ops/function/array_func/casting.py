@@ -22,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def ints(values: Tensor | int | list[int] | tuple[int, ...]) -> tuple:
+def ints(values: Tensor | int | list[int] | tuple[int, ...]) -> tuple[Any, ...]:
     """Ints of a shape or axes given as ints, a tuple, a list or a Tensor."""
     frozen = freeze(values)
     return frozen if isinstance(frozen, tuple) else (frozen,)
@@ -78,7 +78,7 @@ def _tensor(value, who):
     return value
 
 
-def shape(input_x: TensorLike) -> tuple:
+def shape(input_x: TensorLike) -> tuple[Any, ...]:
     """The size of each axis, a tuple of ints."""
     return _tensor(input_x, "shape").shape
 
@@ -128,10 +128,10 @@ class TensorType:
         """The data type of the elements."""
         return self.element
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any) -> bool:
         return isinstance(other, TensorType) and self.element is other.element
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((TensorType, self.element))
 
     def __str__(self) -> Any:

@@ -36,7 +36,7 @@ class _Index:
         dynamic: True if it picks one block, whose start is an operand. Beside arrays and steps, slices are static.
     """
 
-    def __init__(self, index, shape):
+    def __init__(self, index: Any, shape: Any):
         self.parts, self.starts, self.arrays = [], [], []
         items = list(index) if isinstance(index, tuple) or _is_sequence(index) else [index]
         items = [_normal(i) for i in items]

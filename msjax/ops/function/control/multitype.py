@@ -127,13 +127,13 @@ class _Mapper:
 
     deep = False
 
-    def __init__(self, ops=None, reverse=False):
+    def __init__(self, ops: Any = None, reverse: Any = False):
         if ops is not None:
             check_function(ops, type(self).__name__)
         self.ops = ops
         self.reverse = reverse
 
-    def __call__(self, *args):
+    def __call__(self, *args: Any) -> Any:
         if self.ops is None:
             if not args:
                 raise TypeError(f"'{type(self).__name__}' needs a function and sequences.")
