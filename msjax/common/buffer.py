@@ -18,8 +18,9 @@ class Buffer(Tensor, nnx.BatchStat, metaclass=Kind):
 
     _value = RAW_VALUE
     _metadata = METADATA
-    __setattr__ = object.__setattr__
-    __delattr__ = object.__delattr__
+    if not TYPE_CHECKING:
+        __setattr__ = object.__setattr__
+        __delattr__ = object.__delattr__
 
     def __init__(self, data: TensorLike, persistent: bool = True):
         nnx.BatchStat.__init__(self, as_array(data), persistent=persistent)
@@ -39,11 +40,11 @@ class Buffer(Tensor, nnx.BatchStat, metaclass=Kind):
     def __copy__(self) -> Any:
         return wrap(self._value)
 
-    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = defer_to_tensor
-    __iand__ = __ior__ = __ixor__ = defer_to_tensor
-    __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = __ilshift__ = __irshift__ = defer_to_tensor
-    __repr__ = Tensor.__repr__
-    __str__ = Tensor.__str__
     if not TYPE_CHECKING:
+        __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = defer_to_tensor
+        __iand__ = __ior__ = __ixor__ = defer_to_tensor
+        __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = __ilshift__ = __irshift__ = defer_to_tensor
+        __repr__ = Tensor.__repr__
+        __str__ = Tensor.__str__
         __getattr__ = Tensor.__getattr__
-    __hash__ = Tensor.__hash__
+        __hash__ = Tensor.__hash__

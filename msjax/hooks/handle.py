@@ -35,7 +35,7 @@ class RemovableHandle:
             remove: a function of (owner, id) that takes the hook away if it is there.
             id: the hook's number; a new one by default.
         """
-        self.id = next(_IDS) if id is None else id
+        self.id: int = next(_IDS) if id is None else id
         self._owner = weakref.ref(owner)
         self._remove = remove
 
