@@ -64,7 +64,7 @@ def _in_mindspore(module):
 
 
 class _PlaceholderType(type):
-    def __getattr__(cls, name):
+    def __getattr__(cls, name: str) -> Any:
         raise AttributeError(f"{cls._sentence} So it has no {name!r}.")
 
 
@@ -126,7 +126,7 @@ def module_getattr(package: str, module: str, placeholders: Mapping[str, str] = 
     return __getattr__, __dir__
 
 
-def lazy_names(package: str, names: dict) -> Callable[..., Any]:
+def lazy_names(package: str, names: dict[str, Any]) -> Callable[..., Any]:
     """A package's ``__getattr__`` for names that are imported on first use: {name: module}."""
 
     def __getattr__(name):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any, Self
 
+from msjax.typing import TensorLike
+
 
 class Scope:
     """One run of a gradient function, or the program around all of them.
@@ -113,7 +115,7 @@ class Tracing:
     def needs_node(self) -> None:
         """Called before a node that calls hooks with gradients is left out, since the tape has none of its inputs."""
 
-    def mark(self, tensor, kind: str, spec: str) -> str | None:
+    def mark(self, tensor: TensorLike, kind: str, spec: str) -> str | None:
         """A text that stands for that of a Tensor until the program has run; None if the program fills in no texts."""
         return None
 

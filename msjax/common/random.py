@@ -98,12 +98,12 @@ def get_seed() -> int:
     return _SEED["seed"]
 
 
-def set_data_seed(seed: int):
+def set_data_seed(seed: int) -> None:
     """Seed data pipelines alone; `set_seed` does so, too."""
     _SEED["data"] = seed
 
 
-def data_seed():
+def data_seed() -> Any:
     """The seed of data pipelines; None if none was set."""
     return _SEED["data"]
 

@@ -7,31 +7,35 @@ Nothing here needs more than numpy, except for what decodes, resizes or recolour
 import sys
 from typing import TYPE_CHECKING
 
-from msjax.dataset import config, operations, text, transforms, vision
-from msjax.dataset.callback import DSCallback
-from msjax.dataset.dataset import Dataset
-from msjax.dataset.enums import Shuffle
-from msjax.dataset.iterators import DictIterator, Iterator, TupleIterator
-from msjax.dataset.operations.batch import BatchDataset, BatchInfo
-from msjax.dataset.operations.methods import zip
+from msjax.dataset import config as config, operations as operations, text as text, transforms as transforms, vision as vision
+from msjax.dataset.callback import DSCallback as DSCallback
+from msjax.dataset.dataset import Dataset as Dataset
+from msjax.dataset.enums import Shuffle as Shuffle
+from msjax.dataset.iterators import DictIterator as DictIterator, Iterator as Iterator, TupleIterator as TupleIterator
+from msjax.dataset.operations.batch import BatchDataset as BatchDataset, BatchInfo as BatchInfo
+from msjax.dataset.operations.methods import zip as zip
 from msjax.dataset.samplers import (
-    BuiltinSampler,
-    DistributedSampler,
-    IterSampler,
-    PKSampler,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    SubsetRandomSampler,
-    SubsetSampler,
-    WeightedRandomSampler,
+    BuiltinSampler as BuiltinSampler,
+    DistributedSampler as DistributedSampler,
+    IterSampler as IterSampler,
+    PKSampler as PKSampler,
+    RandomSampler as RandomSampler,
+    Sampler as Sampler,
+    SequentialSampler as SequentialSampler,
+    SubsetRandomSampler as SubsetRandomSampler,
+    SubsetSampler as SubsetSampler,
+    WeightedRandomSampler as WeightedRandomSampler,
 )
-from msjax.dataset.sources.cifar import Cifar10Dataset, Cifar100Dataset
-from msjax.dataset.sources.generator import GeneratorDataset
-from msjax.dataset.sources.image_folder import ImageFolderDataset
-from msjax.dataset.sources.mnist import FashionMnistDataset, KMnistDataset, MnistDataset
-from msjax.dataset.sources.numpy_slices import NumpySlicesDataset
-from msjax.dataset.sources.text_files import CSVDataset, TextFileDataset
+from msjax.dataset.sources.cifar import Cifar10Dataset as Cifar10Dataset, Cifar100Dataset as Cifar100Dataset
+from msjax.dataset.sources.generator import GeneratorDataset as GeneratorDataset
+from msjax.dataset.sources.image_folder import ImageFolderDataset as ImageFolderDataset
+from msjax.dataset.sources.mnist import (
+    FashionMnistDataset as FashionMnistDataset,
+    KMnistDataset as KMnistDataset,
+    MnistDataset as MnistDataset,
+)
+from msjax.dataset.sources.numpy_slices import NumpySlicesDataset as NumpySlicesDataset
+from msjax.dataset.sources.text_files import CSVDataset as CSVDataset, TextFileDataset as TextFileDataset
 from msjax.lazy import NO_MINDRECORD, placeholder_or_error
 
 _NO_SOURCE = "it doesn't read such files. A GeneratorDataset takes any Python object that does."

@@ -1,6 +1,9 @@
 """DSCallback: functions that are called while `map` is read."""
 
+from __future__ import annotations
+
 from types import SimpleNamespace
+from typing import Any
 
 from msjax.checks import check_int
 
@@ -25,23 +28,23 @@ class DSCallback:
         row 2
     """
 
-    def __init__(self, step_size=1):
+    def __init__(self, step_size: int = 1):
         self.step_size = check_int(step_size, "step_size", "DSCallback", low=1)
         self._steps = self._in_epoch = self._epoch = 0
 
-    def ds_begin(self, ds_run_context):
+    def ds_begin(self, ds_run_context: Any) -> None:
         """Called before the first row of all."""
 
-    def ds_epoch_begin(self, ds_run_context):
+    def ds_epoch_begin(self, ds_run_context: Any) -> None:
         """Called before each epoch."""
 
-    def ds_epoch_end(self, ds_run_context):
+    def ds_epoch_end(self, ds_run_context: Any) -> None:
         """Called after each epoch."""
 
-    def ds_step_begin(self, ds_run_context):
+    def ds_step_begin(self, ds_run_context: Any) -> None:
         """Called before a row is handed on."""
 
-    def ds_step_end(self, ds_run_context):
+    def ds_step_end(self, ds_run_context: Any) -> None:
         """Called after a row has been handed on."""
 
     def _context(self):

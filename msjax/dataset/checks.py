@@ -1,15 +1,20 @@
 """Checks of arguments that data pipelines share; the simple ones are in `msjax.checks`."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from msjax.checks import check_bool, check_int, is_int, is_number
 from msjax.dataset import config
 from msjax.errors import describe
+from msjax.typing import TensorLike
 
 LARGEST = 2**31 - 1
 
 
-def check_columns(value, name: str, who: str) -> list:
+def check_columns(value: TensorLike, name: str, who: str) -> list[Any]:
     """A list of different, non-empty names of columns, from a str or a list of them.
 
     Raises:
@@ -26,26 +31,26 @@ def check_columns(value, name: str, who: str) -> list:
     return list(columns)
 
 
-def check_workers(value, who: str) -> int:
+def check_workers(value: TensorLike, who: str) -> int:
     """The number of workers; None is the setting's."""
     return config.default_workers() if value is None else check_int(value, "num_parallel_workers", who, low=1, high=LARGEST)
 
 
-def check_pool(number, processes, who: str) -> tuple:
+def check_pool(number: Any, processes: Any, who: str) -> tuple[Any, ...]:
     """(how many workers, whether they are processes); processes are as many as the setting says where `number` is None."""
     processes = bool(processes) and check_bool(processes, "python_multiprocessing", who)
     workers = config.get_num_parallel_workers() if processes and number is None else check_workers(number, who)
     return workers, processes and workers > 1
 
 
-def check_options(options: dict, allowed: tuple, who: str):
+def check_options(options: dict[str, Any], allowed: tuple[Any, ...], who: str) -> None:
     """TypeError for a keyword that the operation does not know."""
     for key in options:
         if key not in allowed:
             raise TypeError(f"For '{who}', there is no argument {key!r}; it knows {', '.join(allowed)}.")
 
 
-def check_list(value, name: str, who: str, empty=False) -> list:
+def check_list(value: TensorLike, name: str, who: str, empty: bool = False) -> list[Any]:
     """The value, if it is a list that is not empty."""
     if not isinstance(value, list):
         raise TypeError(f"For '{who}', '{name}' should be a list, but got {describe(value)}.")
@@ -54,7 +59,9 @@ def check_list(value, name: str, who: str, empty=False) -> list:
     return value
 
 
-def check_numbers(value, name: str, who: str, n=None, low=None, high=None) -> tuple:
+def check_numbers(
+    value: TensorLike, name: str, who: str, n: int | None = None, low: Any = None, high: Any = None
+) -> tuple[Any, ...]:
     """A tuple of numbers from a list, tuple or array, `n` of them, each from `low` to `high`."""
     values = value.tolist() if isinstance(value, np.ndarray) else value
     if not isinstance(values, (tuple, list)) or not all(is_number(v) for v in values):
@@ -66,7 +73,7 @@ def check_numbers(value, name: str, who: str, n=None, low=None, high=None) -> tu
     return tuple(values)
 
 
-def check_range(value, name: str, who: str, low=None, high=None) -> tuple:
+def check_range(value: TensorLike, name: str, who: str, low: Any = None, high: Any = None) -> tuple[Any, ...]:
     """Two numbers, the first not above the second, each from `low` to `high`."""
     first, second = values = check_numbers(value, name, who, 2, low, high)
     if first > second:
@@ -74,7 +81,7 @@ def check_range(value, name: str, who: str, low=None, high=None) -> tuple:
     return values
 
 
-def check_size(value, name: str, who: str, square=True):
+def check_size(value: TensorLike, name: str, who: str, square: bool = True) -> Any:
     """(height, width), positive, from an int or from a tuple or list of two; with ``square=False`` an int stays one."""
     if is_int(value):
         value = check_int(value, name, who, low=1, high=2**24)
@@ -84,7 +91,7 @@ def check_size(value, name: str, who: str, square=True):
     return tuple(check_int(v, name, who, low=1, high=2**24) for v in value)
 
 
-def check_enum(value, kind, name: str, who: str):
+def check_enum(value: TensorLike, kind: Any, name: str, who: str) -> Any:
     """The value, if it is a member of an enum."""
     if not isinstance(value, kind):
         raise TypeError(f"For '{who}', '{name}' should be a member of {kind.__name__}, but got {describe(value)}.")

@@ -4,6 +4,8 @@ Every setting has a `get_` and a `set_` function; `load` reads several from a JS
 `msjax.set_seed`, which sets it, too.
 """
 
+from __future__ import annotations
+
 import json
 import os
 
@@ -35,7 +37,7 @@ _VALUES = {
 }
 
 
-def set_seed(seed: int):
+def set_seed(seed: int) -> None:
     """Seed the order of shuffled rows and what random transforms draw.
 
     Args:
@@ -68,7 +70,7 @@ def get_seed() -> int:
     return DEFAULT_SEED if seed is None else seed
 
 
-def set_num_parallel_workers(num: int):
+def set_num_parallel_workers(num: int) -> None:
     """Set how many workers an operation has that does not say so itself.
 
     Args:
@@ -168,7 +170,7 @@ _accessors(
 )
 
 
-def load(file: str):
+def load(file: str) -> None:
     """Set what a JSON file says, such as ``{"seed": 5, "prefetch_size": 8}``.
 
     Args:

@@ -1,6 +1,9 @@
 """Dataset: what all datasets have in common. The operations are attached in `msjax.dataset.operations.methods`."""
 
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import numpy as np
 
@@ -28,12 +31,12 @@ class Dataset:
     """
 
     # The datasets that this one reads.
-    _inputs: tuple = ()
+    _inputs: tuple[Any, ...] = ()
     _size = _first = None
 
     # ---- what each kind of dataset defines
 
-    def _columns(self) -> list:
+    def _columns(self) -> list[Any]:
         """The names of the columns; RuntimeError where they don't fit together."""
         return self._inputs[0]._columns()
 
@@ -51,7 +54,7 @@ class Dataset:
 
     # ---- iteration
 
-    def create_dict_iterator(self, num_epochs=-1, output_numpy=False, do_copy=False) -> DictIterator:
+    def create_dict_iterator(self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False) -> DictIterator:
         """An iterator whose rows are dicts, by the names of the columns.
 
         Args:
@@ -70,7 +73,9 @@ class Dataset:
         check_bool(do_copy, "do_copy", "create_dict_iterator")
         return DictIterator(self, num_epochs, output_numpy)
 
-    def create_tuple_iterator(self, columns=None, num_epochs=-1, output_numpy=False, do_copy=False) -> TupleIterator:
+    def create_tuple_iterator(
+        self, columns: str | list[str] | None = None, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
+    ) -> TupleIterator:
         """An iterator whose rows are lists, in the order of the columns; what ``for row in dataset`` uses.
 
         Args:
@@ -85,12 +90,12 @@ class Dataset:
         check_bool(do_copy, "do_copy", "create_tuple_iterator")
         return TupleIterator(self, num_epochs, output_numpy, columns)
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return self.create_tuple_iterator()
 
     # ---- what it is like
 
-    def get_col_names(self) -> list:
+    def get_col_names(self) -> list[Any]:
         """The names of the columns.
 
         Example:
@@ -113,10 +118,10 @@ class Dataset:
             self._size = int(self._count(1) if size == math.inf else size)
         return self._size
 
-    def __len__(self):
+    def __len__(self) -> Any:
         return self.get_dataset_size()
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         # Otherwise `if dataset:` would read it.
         return True
 
@@ -128,15 +133,15 @@ class Dataset:
         """How often the last `repeat` repeats; 1 without one, -1 without end."""
         return self._inputs[0].get_repeat_count() if self._inputs else 1
 
-    def num_classes(self):
+    def num_classes(self) -> Any:
         """The number of classes, where the source tells (`ImageFolderDataset`); else None."""
         return self._inputs[0].num_classes() if self._inputs else None
 
-    def get_class_indexing(self) -> dict:
+    def get_class_indexing(self) -> dict[str, Any]:
         """{name of a class: label}, where the source tells; else empty."""
         return self._inputs[0].get_class_indexing() if self._inputs else {}
 
-    def output_shapes(self, estimate=False) -> list:
+    def output_shapes(self, estimate: bool = False) -> list[Any]:
         """The shape of each column, as lists, from the first row; with ``estimate=True`` from all, None where a size varies.
 
         Example:
@@ -149,7 +154,7 @@ class Dataset:
         shapes = [[shape_and_type(v)[0] for v in row] for row in self._rows(Run.start(draw_seed(), 0))]
         return [_common(column) for column in zip(*shapes)]
 
-    def output_types(self) -> list:
+    def output_types(self) -> list[Any]:
         """The numpy dtype of each column, from the first row.
 
         Example:
@@ -167,14 +172,14 @@ class Dataset:
         return self._first
 
     @property
-    def children(self) -> list:
+    def children(self) -> list[Any]:
         """The datasets that this one reads."""
         return list(self._inputs)
 
-    def reset(self):
+    def reset(self) -> None:
         """Kept for MindSpore's programs, without effect: every iterator starts anew."""
 
-    def close_pool(self):
+    def close_pool(self) -> None:
         """Kept for MindSpore's programs, without effect: workers end with their iterator."""
 
 

@@ -1,10 +1,17 @@
 """Iterators over the rows of a dataset."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from msjax.checks import check_bool, is_int
 from msjax.dataset.checks import check_columns
 from msjax.dataset.run import Run, draw_seed
 from msjax.dataset.values import to_numpy, to_tensor
 from msjax.errors import describe
+
+if TYPE_CHECKING:
+    from msjax.dataset.dataset import Dataset
 
 
 class Iterator:
@@ -28,7 +35,7 @@ class Iterator:
         [[5, 6], [5, 6]]
     """
 
-    def __init__(self, dataset, num_epochs=-1, output_numpy=False, columns=None):
+    def __init__(self, dataset: Dataset, num_epochs: int = -1, output_numpy: bool = False, columns: list[Any] | None = None):
         who = "create_dict_iterator" if isinstance(self, DictIterator) else "create_tuple_iterator"
         if not is_int(num_epochs):
             raise TypeError(f"For '{who}', 'num_epochs' should be an int, but got {describe(num_epochs)}.")
@@ -47,10 +54,10 @@ class Iterator:
         self._dataset, self._num_epochs = dataset, num_epochs
         self._seed, self._epoch, self._rows = draw_seed(), 0, None
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         return self
 
-    def __next__(self):
+    def __next__(self) -> Any:
         if self._rows is None:
             if self._dataset is None:
                 raise RuntimeError("The iterator has been stopped.")
@@ -81,7 +88,7 @@ class Iterator:
     def _row(self, values):
         raise NotImplementedError
 
-    def stop(self):
+    def stop(self) -> None:
         """End the iterator and its workers; asking for another row then is a RuntimeError."""
         # The generators of the pipeline, and with them their workers, end when nothing refers to them any more.
         self._rows = self._dataset = None

@@ -1,5 +1,7 @@
 """Calls of a function in several threads or processes, whose results come in the order of the arguments."""
 
+from __future__ import annotations
+
 import itertools
 import multiprocessing
 import os
@@ -7,8 +9,10 @@ import random
 import threading
 import warnings
 from collections import deque
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +21,7 @@ from msjax.dataset import config
 THREAD_PREFIX = "msjax-dataset"
 
 
-def ordered_map(function, items, workers: int, processes: bool, who: str):
+def ordered_map(function: Callable[..., Any], items: Any, workers: int, processes: bool, who: str) -> Iterator[Any]:
     """Yields ``function(item)`` for each item, in their order; up to `prefetch_size` items are worked on ahead.
 
     Closing the generator ends the workers: what they have begun is waited for, the rest is dropped.

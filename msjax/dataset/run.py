@@ -1,6 +1,9 @@
 """One reading of a pipeline: which epoch it is, and where each operation gets its random numbers from."""
 
+from __future__ import annotations
+
 import threading
+from typing import Any
 
 import numpy as np
 
@@ -16,15 +19,15 @@ class Run:
 
     __slots__ = ("epoch", "key")
 
-    def __init__(self, key: tuple, epoch: int):
+    def __init__(self, key: tuple[Any, ...], epoch: int):
         self.key, self.epoch = key, epoch
 
     @classmethod
-    def start(cls, seed: int, epoch: int) -> "Run":
+    def start(cls, seed: int, epoch: int) -> Run:
         """The run of a whole pipeline."""
         return cls((seed, epoch), epoch)
 
-    def child(self, number: int = 0) -> "Run":
+    def child(self, number: int = 0) -> Run:
         """The run of an input, or of one of several passes over it."""
         return Run((*self.key, number), self.epoch)
 
@@ -57,14 +60,14 @@ class row_draws:
 
     __slots__ = ("before", "key")
 
-    def __init__(self, key: tuple):
+    def __init__(self, key: tuple[Any, ...]):
         self.key = key
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         self.before = _DRAWS.key, _DRAWS.rng
         _DRAWS.key, _DRAWS.rng = self.key, None
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: Any) -> Any:
         _DRAWS.key, _DRAWS.rng = self.before
 
 

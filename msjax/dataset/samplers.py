@@ -1,7 +1,10 @@
 """Samplers: which rows of a source that is read by index come, and in which order."""
 
+from __future__ import annotations
+
 import itertools
 import types
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +12,7 @@ from msjax.checks import check_bool, check_int, is_int, is_number
 from msjax.dataset.checks import LARGEST, check_list
 from msjax.dataset.run import Run
 from msjax.errors import describe
+from msjax.typing import TensorLike
 
 __all__ = [
     "BuiltinSampler", "DistributedSampler", "IterSampler", "PKSampler", "RandomSampler", "Sampler", "SequentialSampler",
@@ -34,27 +38,27 @@ class Sampler:
         [5, 7]
     """
 
-    def __init__(self, num_samples=None):
+    def __init__(self, num_samples: int | None = None):
         self.dataset_size = 0
         self.child_sampler = None
         self.num_samples = _check_num_samples(num_samples, type(self).__name__)
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         raise NotImplementedError(f"{type(self).__name__} should define __iter__, which gives the indices of one epoch.")
 
-    def add_child(self, sampler: "Sampler"):
+    def add_child(self, sampler: Sampler) -> None:
         """Let another sampler choose rows first; this one then chooses among them."""
         self.child_sampler = sampler
 
-    def get_child(self):
+    def get_child(self) -> Any:
         """The sampler that chooses first; None for none."""
         return self.child_sampler
 
-    def get_num_samples(self):
+    def get_num_samples(self) -> Any:
         """At most how many rows come; None for all."""
         return self.num_samples
 
-    def reset(self):
+    def reset(self) -> None:
         """Called before each epoch; to be defined by samplers that keep a state."""
 
     def _positions(self, size, run, labels):
@@ -92,7 +96,7 @@ class SequentialSampler(BuiltinSampler):
         [6, 7]
     """
 
-    def __init__(self, start_index=None, num_samples=None):
+    def __init__(self, start_index: int | None = None, num_samples: int | None = None):
         super().__init__(num_samples)
         self.start_index = 0 if start_index is None else check_int(start_index, "start_index", "SequentialSampler", low=0)
 
@@ -118,7 +122,7 @@ class RandomSampler(BuiltinSampler):
         [5, 6, 7]
     """
 
-    def __init__(self, replacement=False, num_samples=None):
+    def __init__(self, replacement: bool = False, num_samples: int | None = None):
         super().__init__(num_samples)
         self.replacement = check_bool(replacement, "replacement", "RandomSampler")
 
@@ -144,7 +148,7 @@ class SubsetSampler(BuiltinSampler):
         [7, 5]
     """
 
-    def __init__(self, indices, num_samples=None):
+    def __init__(self, indices: int | list[int], num_samples: int | None = None):
         super().__init__(num_samples)
         who = type(self).__name__
         listed = [indices] if is_int(indices) else indices
@@ -158,7 +162,7 @@ class SubsetSampler(BuiltinSampler):
             )
         self.indices = [int(i) for i in listed]
 
-    def get_num_samples(self):
+    def get_num_samples(self) -> Any:
         """How many rows come."""
         return min(self.num_samples or len(self.indices), len(self.indices))
 
@@ -202,7 +206,7 @@ class WeightedRandomSampler(BuiltinSampler):
         [6, 6]
     """
 
-    def __init__(self, weights, num_samples=None, replacement=True):
+    def __init__(self, weights: list[float], num_samples: int | None = None, replacement: bool = True):
         super().__init__(num_samples)
         who = "WeightedRandomSampler"
         weights = weights.tolist() if isinstance(weights, np.ndarray) else weights
@@ -249,7 +253,7 @@ class DistributedSampler(BuiltinSampler):
         [6, 5]
     """
 
-    def __init__(self, num_shards, shard_id, shuffle=True, num_samples=None, offset=-1):
+    def __init__(self, num_shards: int, shard_id: int, shuffle: bool = True, num_samples: int | None = None, offset: int = -1):
         super().__init__(num_samples)
         who = "DistributedSampler"
         self.num_shards, self.shard_id = check_int(num_shards, "num_shards", who), check_int(shard_id, "shard_id", who)
@@ -290,7 +294,14 @@ class PKSampler(BuiltinSampler):
         2
     """
 
-    def __init__(self, num_val, num_class=None, shuffle=False, class_column="label", num_samples=None):
+    def __init__(
+        self,
+        num_val: int,
+        num_class: Any = None,
+        shuffle: bool = False,
+        class_column: str = "label",
+        num_samples: int | None = None,
+    ):
         super().__init__(num_samples)
         if num_class is not None:
             raise NotImplementedError("For 'PKSampler', 'num_class' should be None: rows of all classes are taken.")
@@ -324,11 +335,11 @@ class IterSampler(Sampler):
         [5, 6]
     """
 
-    def __init__(self, sampler, num_samples=None):
+    def __init__(self, sampler: Any, num_samples: int | None = None):
         super().__init__(num_samples)
         self.sampler = sampler
 
-    def __iter__(self):
+    def __iter__(self) -> Any:
         if isinstance(self.sampler, types.GeneratorType):
             raise RuntimeError(
                 "The sampler is a generator, which can be gone through only once; give a list, or an object with __iter__."
@@ -336,7 +347,7 @@ class IterSampler(Sampler):
         return iter(self.sampler)
 
 
-def as_sampler(value, who: str) -> Sampler:
+def as_sampler(value: TensorLike, who: str) -> Sampler:
     """A sampler from a sampler, a list of indices, or an object with ``__iter__``."""
     if isinstance(value, Sampler):
         return value
@@ -349,7 +360,7 @@ def as_sampler(value, who: str) -> Sampler:
     )
 
 
-def indices_of(sampler: Sampler, size: int, run: Run, labels) -> np.ndarray:
+def indices_of(sampler: Sampler, size: int, run: Run, labels: Any) -> np.ndarray:
     """The indices of the rows of one epoch.
 
     Args:

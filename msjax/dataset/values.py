@@ -1,17 +1,21 @@
 """Values of a row: numpy arrays, dicts of them, and what becomes of them when a program gets a row."""
 
+from __future__ import annotations
+
 import sys
+from typing import Any
 
 import numpy as np
 
 from msjax.common.dtype import Type, as_dtype
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
+from msjax.typing import TensorLike
 
 _TEXT = ("U", "S")
 
 
-def as_value(value):
+def as_value(value: TensorLike) -> Any:
     """A value of a row: a numpy array (0-dimensional for a scalar), or a dict of values.
 
     Raises:
@@ -36,14 +40,14 @@ def as_value(value):
     return value
 
 
-def owned(value):
+def owned(value: TensorLike) -> Any:
     """The value in memory of its own, so that what changes a row in place leaves the source as it is."""
     if isinstance(value, dict):
         return {key: owned(inner) for key, inner in value.items()}
     return np.array(value, order="C")
 
 
-def is_text(array) -> bool:
+def is_text(array: TensorLike) -> bool:
     """Whether an array holds text or bytes."""
     return array.dtype.kind in _TEXT
 
@@ -53,34 +57,34 @@ def same_type(a: np.dtype, b: np.dtype) -> bool:
     return a == b or (a.kind == b.kind and a.kind in _TEXT)
 
 
-def to_numpy(value):
+def to_numpy(value: TensorLike) -> Any:
     """What a program gets of a value with ``output_numpy=True``: contiguous and writeable."""
     if isinstance(value, dict):
         return value
     return np.require(value, requirements=("C", "W"))
 
 
-def to_tensor(value):
+def to_tensor(value: TensorLike) -> Any:
     """What a program gets of a value: a Tensor; text, bytes and dicts stay as they are."""
     if isinstance(value, dict) or is_text(value):
         return value
     return Tensor(value)
 
 
-def shape_and_type(value):
+def shape_and_type(value: TensorLike) -> Any:
     """The shape (a list) and the numpy dtype of a value; of text the dtype has no width."""
     if isinstance(value, dict):
         return [], np.dtype(object)
     return list(value.shape), np.dtype(value.dtype.kind) if is_text(value) else value.dtype
 
 
-def is_pil(value) -> bool:
+def is_pil(value: TensorLike) -> bool:
     """Whether the value is an image of Pillow; Pillow is not imported for that."""
     module = sys.modules.get("PIL.Image")
     return module is not None and isinstance(value, module.Image)
 
 
-def numpy_dtype(value, name: str, who: str) -> np.dtype:
+def numpy_dtype(value: TensorLike, name: str, who: str) -> np.dtype:
     """The numpy dtype of a msjax type or a numpy one.
 
     Raises:
@@ -94,7 +98,7 @@ def numpy_dtype(value, name: str, who: str) -> np.dtype:
         raise TypeError(f"For '{who}', '{name}' should be a data type, such as ms.float32, but got {describe(value)}.") from error
 
 
-def pad_to(array, shape, value=None):
+def pad_to(array: TensorLike, shape: tuple[int, ...], value: TensorLike | None = None) -> Any:
     """The array in another shape of as many axes: filled up with the value at the end of each axis, or cut."""
     text = is_text(array)
     if value is None:

@@ -3,6 +3,8 @@
 What jax changes from version to version, the names in an equation's parameters, is read here and nowhere else.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -274,7 +276,7 @@ def _inline(interpreter, step, ins, index, probes):
     return interpreter.run(step.blocks[0], ins, index, probes)
 
 
-def rules(max_steps=None):
+def rules(max_steps: int | None = None) -> Any:
     """{name of a primitive: Rule}.
 
     Args:

@@ -4,15 +4,20 @@ The function is built anew, with the values of its places as further results. Of
 derivative; of the values of the places, and of the results with respect to a place, the function's body does.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
 from msjax.functional.plan import Shape
+from msjax.typing import TensorLike
 
 
-def custom_jvp(interpreter, step, ins, index, probes):
+def custom_jvp(interpreter: Any, step: Any, ins: Any, index: TensorLike, probes: Any) -> Any:
     """Evaluate a custom_jvp_call."""
     block = step.blocks[0]
 
@@ -47,7 +52,7 @@ def custom_jvp(interpreter, step, ins, index, probes):
     return call(list(ins), index, probes)
 
 
-def custom_vjp(interpreter, step, ins, index, probes):
+def custom_vjp(interpreter: Any, step: Any, ins: Any, index: TensorLike, probes: Any) -> Any:
     """Evaluate a custom_vjp_call."""
     block = step.blocks[0]
 

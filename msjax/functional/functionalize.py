@@ -142,7 +142,7 @@ class _Call:
         arrays: the arrays among the arguments.
     """
 
-    def __init__(self, net, args, kwargs, state):
+    def __init__(self, net: Any, args: Any, kwargs: Any, state: Any):
         self.net = net
         self.state = state
         self.leaves, self.treedef = jax.tree.flatten((args, kwargs), is_leaf=is_leaf)
@@ -150,7 +150,7 @@ class _Call:
         self.arrays = [_raw(self.leaves[i]) for i in self.places]
         self.made = None
 
-    def __call__(self, tensors):
+    def __call__(self, tensors: Any) -> Any:
         """(Tensors of the result, Tensors of the state), for `run_taped`."""
         leaves = list(self.leaves)
         for i, tensor in zip(self.places, tensors):

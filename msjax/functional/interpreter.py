@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -12,6 +13,7 @@ from jax.extend import source_info_util
 
 from msjax.functional.plan import Counter, Here, Plain, Planner, plain
 from msjax.hooks.places import Tracing, edited, is_array, tap_p
+from msjax.typing import TensorLike
 
 
 class Interpreter:
@@ -29,7 +31,7 @@ class Interpreter:
         self.max_steps = max_steps
         self.jitted = {}
 
-    def run(self, block, args, index=(), probes=()):
+    def run(self, block: Any, args: Any, index: tuple[Any, ...] = (), probes: tuple[Any, ...] = ()) -> Any:
         """Evaluate a Block.
 
         Args:
@@ -86,14 +88,14 @@ class Interpreter:
             values = tapped
         return values, [leaf for value, measure in zip(values, found.measures) for leaf in measure(value)]
 
-    def bind(self, eqn, ins):
+    def bind(self, eqn: Any, ins: Any) -> Any:
         """The results of one equation as it stands."""
         outvars = [jex.Var(v.aval) for v in eqn.outvars]
         step = plain([eqn.replace(outvars=outvars)], outvars)
         values = {v: x for v, x in zip(eqn.invars, ins) if not isinstance(v, jex.Literal)}
         return list(step.run(*[values[v] for v in step.invars]))
 
-    def traced_again(self, fn, args, index):
+    def traced_again(self, fn: Callable[..., Any], args: Any, index: TensorLike) -> Any:
         """``fn(*args)``, which calls code of the user's; its sites are edited, with `index` for the loops around it."""
         if not self.edits.rows:
             return fn(*args)
@@ -130,7 +132,7 @@ class Program:
         with Tracing(edits):
             self.closed = jax.make_jaxpr(traced)(*self.inputs)
 
-    def result(self, outs):
+    def result(self, outs: Any) -> Any:
         """The function's result, from those of the jaxpr."""
         leaves = list(self._leaves)
         for i, out in zip(self._at, outs):

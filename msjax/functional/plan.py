@@ -1,6 +1,9 @@
 """The plan of a capture: which places a jaxpr has, which of them are selected, and which equations stay as they are."""
 
+from __future__ import annotations
+
 import fnmatch
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -41,11 +44,11 @@ class Patterns:
         self.matched |= here
         return bool(here)
 
-    def match(self, name):
+    def match(self, name: str) -> bool:
         """True if a name counts."""
         return any(_matches(pattern, name) for pattern in self.patterns)
 
-    def unmatched(self):
+    def unmatched(self) -> Any:
         """The patterns that have matched nothing."""
         return [p for i, p in enumerate(self.patterns) if i not in self.matched]
 
@@ -67,11 +70,11 @@ class Shape(NamedTuple):
     varying: frozenset[Any] = frozenset()
 
     @classmethod
-    def of(cls, aval):
+    def of(cls, aval: Any) -> Any:
         """That of an abstract value."""
         return cls(aval.shape, aval.dtype, getattr(getattr(aval, "manual_axis_type", None), "varying", frozenset()))
 
-    def zeros(self):
+    def zeros(self) -> Any:
         """An array of zeros."""
         if self.dtype == jax.dtypes.float0:
             return np.zeros(self.shape, self.dtype)
@@ -108,18 +111,18 @@ class Found:
     edits: tuple[Any, ...] = ()
     counted: bool = False
 
-    def with_axis(self, size):
+    def with_axis(self, size: int | Sequence[int]) -> Any:
         """The same seen from outside of a loop: stacked, with a new first axis."""
         return self._with_shapes(lambda a: a._replace(shape=(size, *a.shape)))
 
-    def from_devices(self, axes, n):
+    def from_devices(self, axes: int | Sequence[int], n: int) -> Any:
         """The same seen from outside of a shard_map over these axes: the values of its `n` devices, stacked."""
         return self._with_shapes(lambda a: Shape((n, *a.shape), a.dtype, a.varying - set(axes)))
 
     def _with_shapes(self, change):
         return replace(self, out=tuple(map(change, self.out)), probes=tuple(map(change, self.probes)))
 
-    def with_count(self):
+    def with_count(self) -> Any:
         """The same, with how often the program came by as the last value."""
         if self.counted:
             return self
@@ -214,7 +217,7 @@ class Planner:
         self.programs = {}
         self.measured = {}
 
-    def block(self, closed, path=(), line=None, barrier=None, hidden=False):
+    def block(self, closed: Any, path: tuple[Any, ...] = (), line: Any = None, barrier: Any = None, hidden: bool = False) -> Any:
         """The Block of a ClosedJaxpr.
 
         Args:
@@ -347,7 +350,7 @@ def _has_edited(eqn):
     return any(_has_edited(e) for jaxpr in jex.jaxprs_in_params(eqn.params) for e in close(jaxpr).jaxpr.eqns)
 
 
-def close(jaxpr):
+def close(jaxpr: Any) -> Any:
     """A ClosedJaxpr; jax keeps jaxprs that close over nothing as they are."""
     return jaxpr if hasattr(jaxpr, "jaxpr") else jex.ClosedJaxpr(jaxpr, ())
 
@@ -366,7 +369,7 @@ def _segments(jaxpr, steps):
     return out[::-1]
 
 
-def plain(eqns, needed):
+def plain(eqns: Any, needed: Any) -> Any:
     """Equations as one function, which returns those of their results that are in `needed`."""
     made = {v for eqn in eqns for v in eqn.outvars}
     used = dict.fromkeys(v for eqn in eqns for v in eqn.invars if not isinstance(v, jex.Literal))

@@ -1,6 +1,9 @@
 """Names of single operations: the primitive and the source line that called it."""
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 import jax
 
@@ -14,7 +17,7 @@ class SourceLines:
     def __init__(self):
         self._of_traceback = {}
 
-    def name(self, eqn, line=None):
+    def name(self, eqn: Any, line: Any = None) -> str:
         """The name of an equation.
 
         Args:
@@ -23,7 +26,7 @@ class SourceLines:
         """
         return f"{eqn.primitive.name}@{line or self._line(eqn)}"
 
-    def of_library(self, eqn, closed):
+    def of_library(self, eqn: Any, closed: Any) -> Any:
         """The line of an equation that calls a function of jax's own; None if it calls one of the user's."""
         info = closed.jaxpr.debug_info
         where = (info.func_src_info or "") if info is not None else ""

@@ -68,7 +68,7 @@ class Installed:
         self.values = values
         self.on_tape = on_tape
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         LOCK.acquire()
         self._held = [v._value for v in self.variables]
         self._places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
@@ -78,7 +78,7 @@ class Installed:
             variable._value = value
         return self
 
-    def __exit__(self, *_exception):
+    def __exit__(self, *_exception: Any) -> Any:
         for variable, value, place in zip(self.variables, self._held, self._places):
             variable._value = value
             for name in ("_node", "_oidx"):
@@ -153,7 +153,7 @@ def run_taped(
 class _Residuals:
     """What the forward rule hands to the backward rule: arrays, and the tape that they belong to."""
 
-    def __init__(self, tape, values):
+    def __init__(self, tape: Any, values: Any):
         self.tape = tape
         self.values = values
 
@@ -171,7 +171,7 @@ class _Tape:
         wanted: the numbers of these inputs.
     """
 
-    def __init__(self, outputs, leaves, weights, wanted):
+    def __init__(self, outputs: Any, leaves: Any, weights: Any, wanted: Any):
         self.ends = [(t._node, t._oidx) for t in outputs]
         self.leaves = leaves
         self.weights = dict.fromkeys(weights)

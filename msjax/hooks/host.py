@@ -49,16 +49,16 @@ def call_on_host(fn: Callable[..., Any], args: Any, what: str, carries: Any, che
 class _HostOnly(Tracing):
     """Where a hook runs within XLA's callback: computing with jax there could wait forever."""
 
-    def __init__(self, what):
+    def __init__(self, what: Any):
         super().__init__()
         self.what = what
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self._swap = swap(trace=self)
         self._swap.__enter__()
         ACTIVITY.add(traces=1)
 
-    def __exit__(self, *_exception):
+    def __exit__(self, *_exception: Any) -> None:
         self._swap.__exit__()
         ACTIVITY.add(traces=-1)
 

@@ -18,6 +18,7 @@ import numpy as np
 from jax.interpreters import ad, batching, mlir
 
 from msjax.errors import describe
+from msjax.typing import TensorLike
 
 # Part of the key of every cache of jax: a function inside of another jax.jit is traced again when it is captured for the
 # first time. Made when msjax is imported, since jax forgets all that it has traced so far when a context is added.
@@ -43,7 +44,7 @@ class Edits:
 
     rows: tuple[Any, ...] = ()
 
-    def of(self, name):
+    def of(self, name: str) -> Any:
         """The edits of a place."""
         return [fn for selects, fn in self.rows if selects(name)]
 
@@ -109,7 +110,7 @@ def is_array(leaf: Any) -> bool:
     return hasattr(leaf, "shape") and hasattr(leaf, "dtype") and leaf.dtype != jax.dtypes.float0
 
 
-def edited(name, value, edits, index):
+def edited(name: str, value: TensorLike, edits: Any, index: TensorLike) -> Any:
     """A value after its edits, each of which returns a new one of the same structure, shapes and dtypes, or None."""
     for fn in edits:
         new = fn(value, index)
@@ -240,11 +241,11 @@ class Measure:
     statistic: Any
     axes: tuple[Any, ...] = ()
 
-    def batched(self):
+    def batched(self) -> Any:
         """The same for an array with one more axis in front."""
         return Measure(self.statistic, (*(a + 1 for a in self.axes), 0))
 
-    def tree(self, x):
+    def tree(self, x: TensorLike) -> Any:
         """The statistic of each example: a pytree, with the axes of vmaps in front, the outermost first."""
         x = jnp.moveaxis(x, self.axes[::-1], range(len(self.axes))) if self.axes else x
         statistic = self.statistic

@@ -58,7 +58,7 @@ def number(value: int) -> int:
     return value.item() if hasattr(value, "item") else value
 
 
-def lifted(operands: int = 1, *, floats: bool = False, **settings) -> KernelDecorator:
+def lifted(operands: int = 1, *, floats: bool = False, **settings: Any) -> KernelDecorator:
     """Decorator: make a kernel of jax arrays a function of array-likes.
 
     Args:
@@ -83,7 +83,7 @@ def lifted(operands: int = 1, *, floats: bool = False, **settings) -> KernelDeco
     return typing.cast(KernelDecorator, decorate)
 
 
-def lifted_pair(name: str, parameters: str, doc: str):
+def lifted_pair(name: str, parameters: str, doc: str) -> Any:
     """The function of jax.numpy called `name`, on two array-likes promoted to one type.
 
     Args:

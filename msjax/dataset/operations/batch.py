@@ -1,7 +1,11 @@
 """batch: rows put together into arrays with one axis more."""
 
+from __future__ import annotations
+
 import inspect
+from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +17,10 @@ from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
 from msjax.dataset.values import as_value, is_text, same_type
 from msjax.errors import describe
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
+
 
 _OPTIONS = ("per_batch_map", "input_columns", "output_columns", "python_multiprocessing", "max_rowsize")
 
@@ -27,7 +35,7 @@ class BatchInfo:
         [[1], [2, 3]]
     """
 
-    def __init__(self, batch_num, epoch_num):
+    def __init__(self, batch_num: Any, epoch_num: Any):
         self._batch, self._epoch = batch_num, epoch_num
 
     def get_batch_num(self) -> int:
@@ -39,7 +47,7 @@ class BatchInfo:
         return self._epoch
 
 
-def check_batch_size(size, who: str) -> int:
+def check_batch_size(size: int | Sequence[int], who: str) -> int:
     """The value, if it is a positive int."""
     if not is_int(size):
         raise TypeError(f"For '{who}', 'batch_size' should be an int, but got {describe(size)}.")
@@ -51,7 +59,9 @@ def check_batch_size(size, who: str) -> int:
 class BatchDataset(Dataset):
     """What `Dataset.batch` gives."""
 
-    def __init__(self, dataset, batch_size, drop_remainder=False, num_parallel_workers=None, **options):
+    def __init__(
+        self, dataset: Any, batch_size: Any, drop_remainder: bool = False, num_parallel_workers: Any = None, **options: Any
+    ):
         who = "batch"
         check_options(options, _OPTIONS, who)
         self._inputs = (dataset,)
@@ -86,7 +96,7 @@ class BatchDataset(Dataset):
             return n
         return n // size if self._drop else -(-n // size)
 
-    def get_batch_size(self):
+    def get_batch_size(self) -> Any:
         return -1 if callable(self._batch_size) else self._batch_size
 
     def _rows(self, run):
@@ -124,10 +134,10 @@ class BatchDataset(Dataset):
 class _Work:
     """per_batch_map on one batch; it goes to the workers."""
 
-    def __init__(self, function, layout, names, key):
+    def __init__(self, function: Any, layout: Any, names: Any, key: Any):
         self.function, self.layout, self.names, self.key = function, layout, names, key
 
-    def __call__(self, group):
+    def __call__(self, group: Any) -> Any:
         rows, info = group
         columns = list(zip(*rows))
         with row_draws((*self.key, info._batch)):
@@ -155,7 +165,7 @@ def _column(values):
     return stack([as_value(v.item() if isinstance(v, np.floating) else v) for v in values], "of per_batch_map")
 
 
-def stack(values, name: str):
+def stack(values: Any, name: str) -> Tensor:
     """One array of the values of several rows.
 
     Raises:
@@ -172,7 +182,7 @@ def stack(values, name: str):
     return as_value(np.array(values)) if is_text(first) else np.array(values)
 
 
-def collate(rows, names, who: str, number: int) -> tuple:
+def collate(rows: Any, names: Any, who: str, number: int) -> tuple[Any, ...]:
     """One row out of several."""
     try:
         return tuple(stack(values, name) for values, name in zip(zip(*rows), names))

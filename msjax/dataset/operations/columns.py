@@ -1,6 +1,9 @@
 """project, rename and filter: which columns and which rows are kept."""
 
+from __future__ import annotations
+
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +34,7 @@ class _OneToOne(Dataset):
 class ProjectDataset(_OneToOne):
     """What `Dataset.project` gives."""
 
-    def __init__(self, dataset, columns):
+    def __init__(self, dataset: Any, columns: Any):
         self._inputs, self._names = (dataset,), check_columns(columns, "columns", "project")
 
     def _columns(self):
@@ -46,7 +49,7 @@ class ProjectDataset(_OneToOne):
 class RenameDataset(_OneToOne):
     """What `Dataset.rename` gives."""
 
-    def __init__(self, dataset, input_columns, output_columns):
+    def __init__(self, dataset: Any, input_columns: Any, output_columns: Any):
         self._inputs = (dataset,)
         self._old = check_columns(input_columns, "input_columns", "rename")
         self._new = check_columns(output_columns, "output_columns", "rename")
@@ -71,7 +74,7 @@ class RenameDataset(_OneToOne):
 class FilterDataset(Dataset):
     """What `Dataset.filter` gives."""
 
-    def __init__(self, dataset, predicate, input_columns=None, num_parallel_workers=None):
+    def __init__(self, dataset: Any, predicate: Any, input_columns: Any = None, num_parallel_workers: Any = None):
         if not callable(predicate):
             raise TypeError(f"For 'filter', 'predicate' should be a function, but got {describe(predicate)}.")
         self._inputs, self._predicate = (dataset,), predicate
@@ -96,10 +99,10 @@ class FilterDataset(Dataset):
 class _Predicate:
     """Whether a row is kept, and the row; it goes to the workers."""
 
-    def __init__(self, predicate, positions, key):
+    def __init__(self, predicate: Any, positions: Any, key: Any):
         self.predicate, self.positions, self.key = predicate, positions, key
 
-    def __call__(self, numbered):
+    def __call__(self, numbered: Any) -> Any:
         number, row = numbered
         with row_draws((*self.key, number)):
             try:

@@ -1,5 +1,10 @@
 """zip, concat and flat_map: several datasets as one."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.shared import operation_name, row_error
 from msjax.dataset.run import Run, draw_seed
@@ -11,7 +16,7 @@ from msjax.errors import describe
 class ZipDataset(Dataset):
     """What `zip` and `Dataset.zip` give."""
 
-    def __init__(self, datasets):
+    def __init__(self, datasets: Any):
         if not isinstance(datasets, tuple):
             raise TypeError(f"For 'zip', 'datasets' should be a tuple of datasets, but got {describe(datasets)}.")
         if len(datasets) < 2:
@@ -39,14 +44,14 @@ class ZipDataset(Dataset):
 class ConcatDataset(Dataset):
     """What `concat` and ``+`` give."""
 
-    def __init__(self, datasets):
+    def __init__(self, datasets: Any):
         for dataset in datasets:
             if not isinstance(dataset, Dataset):
                 raise TypeError(f"For 'concat', 'datasets' should be a dataset or a list of them, but got {describe(dataset)}.")
         self._inputs = tuple(datasets)
         self._sampler = None
 
-    def use_sampler(self, sampler):
+    def use_sampler(self, sampler: Any) -> None:
         """Let a sampler choose among the rows of all, such as a `DistributedSampler`; they come in the order of the datasets.
 
         Example:
@@ -103,7 +108,7 @@ def _check_alike(first, other, names, i):
 class FlatMapDataset(Dataset):
     """What `Dataset.flat_map` gives."""
 
-    def __init__(self, dataset, function):
+    def __init__(self, dataset: Any, function: Callable[..., Any]):
         if not callable(function):
             raise TypeError(f"For 'flat_map', 'func' should be a function, but got {describe(function)}.")
         self._inputs, self._function = (dataset,), function

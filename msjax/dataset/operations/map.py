@@ -1,7 +1,10 @@
 """map: functions and transforms on columns of each row."""
 
+from __future__ import annotations
+
 import inspect
 from functools import cached_property
+from typing import Any
 
 from msjax.checks import check_type
 from msjax.dataset.callback import DSCallback
@@ -19,7 +22,15 @@ _OPTIONS = ("python_multiprocessing", "max_rowsize", "cache", "callbacks", "offl
 class MapDataset(Dataset):
     """What `Dataset.map` gives."""
 
-    def __init__(self, dataset, operations, input_columns=None, output_columns=None, num_parallel_workers=None, **options):
+    def __init__(
+        self,
+        dataset: Any,
+        operations: Any,
+        input_columns: Any = None,
+        output_columns: Any = None,
+        num_parallel_workers: Any = None,
+        **options: Any,
+    ):
         who = "map"
         check_options(options, _OPTIONS, who)
         if options.get("cache") is not None:
@@ -65,10 +76,10 @@ class MapDataset(Dataset):
 class _Work:
     """The operations on one row; it goes to the workers."""
 
-    def __init__(self, operations, layout, key):
+    def __init__(self, operations: Any, layout: Any, key: Any):
         self.operations, self.layout, self.key = operations, layout, key
 
-    def __call__(self, numbered):
+    def __call__(self, numbered: Any) -> Any:
         number, row = numbered
         values = self.layout.pick(row)
         at = -1
@@ -99,7 +110,7 @@ def _observed(rows, callbacks, run):
         callback._end()
 
 
-def check_operations(operations, who: str) -> list:
+def check_operations(operations: Any, who: str) -> list[Any]:
     """A list of things that can be called, from one or a list of them.
 
     Raises:

@@ -1,5 +1,10 @@
 """The operations as methods of `Dataset`, and `zip`."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 from msjax.checks import check_bool
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.batch import BatchDataset
@@ -12,7 +17,7 @@ from msjax.dataset.run import draw_seed
 from msjax.errors import describe
 
 
-def zip(datasets) -> ZipDataset:
+def zip(datasets: tuple[Dataset, ...]) -> ZipDataset:
     """Put the columns of several datasets side by side.
 
     Args:
@@ -31,7 +36,7 @@ def zip(datasets) -> ZipDataset:
     return ZipDataset(datasets)
 
 
-def concat(self, datasets) -> ConcatDataset:
+def concat(self: Any, datasets: Dataset | list[Dataset]) -> ConcatDataset:
     """The rows of this dataset, then those of others; ``a + b`` is short for it.
 
     Args:
@@ -60,7 +65,8 @@ def _zip(self, datasets) -> ZipDataset:
 
 
 def map(
-    self, operations, input_columns=None, output_columns=None, num_parallel_workers=None, python_multiprocessing=False, **options
+    self: Any, operations: Any, input_columns: str | list[str] | None = None, output_columns: str | list[str] | None = None,
+    num_parallel_workers: int | None = None, python_multiprocessing: bool = False, **options: Any,
 ) -> MapDataset:  # fmt: skip
     """Apply functions or transforms to columns of each row.
 
@@ -91,7 +97,13 @@ def map(
     return MapDataset(self, operations, input_columns, output_columns, num_parallel_workers, **options)
 
 
-def batch(self, batch_size, drop_remainder=False, num_parallel_workers=None, **options) -> BatchDataset:
+def batch(
+    self: Any,
+    batch_size: int | Callable[..., Any],
+    drop_remainder: bool = False,
+    num_parallel_workers: int | None = None,
+    **options: Any,
+) -> BatchDataset:
     """Put rows together: each value gets one axis more, in front.
 
     Args:
@@ -118,7 +130,13 @@ def batch(self, batch_size, drop_remainder=False, num_parallel_workers=None, **o
     return BatchDataset(self, batch_size, drop_remainder, num_parallel_workers, **options)
 
 
-def padded_batch(self, batch_size, drop_remainder=False, num_parallel_workers=None, pad_info=None) -> PaddedBatchDataset:
+def padded_batch(
+    self: Any,
+    batch_size: Any,
+    drop_remainder: bool = False,
+    num_parallel_workers: Any = None,
+    pad_info: dict[str, Any] | None = None,
+) -> PaddedBatchDataset:
     """Put rows together whose sizes differ.
 
     Args:
@@ -142,8 +160,9 @@ def padded_batch(self, batch_size, drop_remainder=False, num_parallel_workers=No
 
 
 def bucket_batch_by_length(
-    self, column_names, bucket_boundaries, bucket_batch_sizes, element_length_function=None, pad_info=None,
-    pad_to_bucket_boundary=False, drop_remainder=False,
+    self: Any, column_names: str | list[str], bucket_boundaries: list[int], bucket_batch_sizes: list[int],
+    element_length_function: Callable[..., Any] | None = None, pad_info: dict[str, Any] | None = None,
+    pad_to_bucket_boundary: bool = False, drop_remainder: bool = False,
 ) -> BucketBatchByLengthDataset:  # fmt: skip
     """Put rows of similar lengths together.
 
@@ -174,7 +193,7 @@ def bucket_batch_by_length(
     )  # fmt: skip
 
 
-def shuffle(self, buffer_size) -> ShuffleDataset:
+def shuffle(self: Any, buffer_size: int) -> ShuffleDataset:
     """Mix the rows: each is drawn from a buffer of the next `buffer_size` ones.
 
     Args:
@@ -192,7 +211,7 @@ def shuffle(self, buffer_size) -> ShuffleDataset:
     return ShuffleDataset(self, buffer_size)
 
 
-def repeat(self, count=None) -> RepeatDataset:
+def repeat(self: Any, count: int | None = None) -> RepeatDataset:
     """Go through the rows several times in each epoch.
 
     Args:
@@ -206,7 +225,7 @@ def repeat(self, count=None) -> RepeatDataset:
     return RepeatDataset(self, count)
 
 
-def take(self, count=-1) -> TakeDataset:
+def take(self: Any, count: int = -1) -> TakeDataset:
     """The first rows.
 
     Args:
@@ -220,7 +239,7 @@ def take(self, count=-1) -> TakeDataset:
     return TakeDataset(self, count)
 
 
-def skip(self, count) -> SkipDataset:
+def skip(self: Any, count: int) -> SkipDataset:
     """The rows but the first ones.
 
     Args:
@@ -234,7 +253,12 @@ def skip(self, count) -> SkipDataset:
     return SkipDataset(self, count)
 
 
-def filter(self, predicate, input_columns=None, num_parallel_workers=None) -> FilterDataset:
+def filter(
+    self: Any,
+    predicate: Callable[..., Any],
+    input_columns: str | list[str] | None = None,
+    num_parallel_workers: int | None = None,
+) -> FilterDataset:
     """The rows for which a function returns a true value.
 
     Args:
@@ -250,7 +274,7 @@ def filter(self, predicate, input_columns=None, num_parallel_workers=None) -> Fi
     return FilterDataset(self, predicate, input_columns, num_parallel_workers)
 
 
-def flat_map(self, func) -> FlatMapDataset:
+def flat_map(self: Any, func: Callable[..., Any]) -> FlatMapDataset:
     """Make a dataset of each row, and put these one after the other.
 
     Args:
@@ -265,7 +289,7 @@ def flat_map(self, func) -> FlatMapDataset:
     return FlatMapDataset(self, func)
 
 
-def project(self, columns) -> ProjectDataset:
+def project(self: Any, columns: str | list[str]) -> ProjectDataset:
     """Only some columns, in the given order.
 
     Args:
@@ -279,7 +303,7 @@ def project(self, columns) -> ProjectDataset:
     return ProjectDataset(self, columns)
 
 
-def rename(self, input_columns, output_columns) -> RenameDataset:
+def rename(self: Any, input_columns: str | list[str], output_columns: str | list[str]) -> RenameDataset:
     """Give columns other names.
 
     Args:
@@ -293,7 +317,7 @@ def rename(self, input_columns, output_columns) -> RenameDataset:
     return RenameDataset(self, input_columns, output_columns)
 
 
-def apply(self, apply_func) -> Dataset:
+def apply(self: Any, apply_func: Callable[..., Any]) -> Dataset:
     """Call a function of this dataset that returns another one.
 
     Args:
@@ -312,7 +336,7 @@ def apply(self, apply_func) -> Dataset:
     return result
 
 
-def split(self, sizes, randomize=True) -> tuple:
+def split(self: Any, sizes: Any, randomize: bool = True) -> tuple[Any, ...]:
     """Split into parts that have no row in common.
 
     Args:

@@ -1,6 +1,10 @@
 """shuffle, repeat, take, skip and split: which rows come, and when."""
 
+from __future__ import annotations
+
 import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,12 +13,13 @@ from msjax.dataset.checks import LARGEST
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.run import Run
 from msjax.errors import describe
+from msjax.typing import TensorLike
 
 
 class ShuffleDataset(Dataset):
     """What `Dataset.shuffle` gives: each row is drawn from a buffer of the next ones."""
 
-    def __init__(self, dataset, buffer_size):
+    def __init__(self, dataset: Any, buffer_size: Any):
         self._inputs = (dataset,)
         self._buffer_size = check_int(buffer_size, "buffer_size", "shuffle", low=2, high=LARGEST)
 
@@ -25,7 +30,7 @@ class ShuffleDataset(Dataset):
         return buffered_shuffle(self._inputs[0]._rows(run.child()), self._buffer_size, run.rng())
 
 
-def buffered_shuffle(rows, size, rng):
+def buffered_shuffle(rows: Any, size: int | Sequence[int], rng: Any) -> Iterator[Any]:
     """The rows of an iterator, each drawn from a buffer of the next `size` ones."""
     rows = iter(rows)
     buffer = list(itertools.islice(rows, size))
@@ -40,11 +45,11 @@ def buffered_shuffle(rows, size, rng):
 class RepeatDataset(Dataset):
     """What `Dataset.repeat` gives."""
 
-    def __init__(self, dataset, count=None):
+    def __init__(self, dataset: Any, count: Any = None):
         self._inputs = (dataset,)
         self._times = -1 if count is None else _count_or_all(count, "repeat")
 
-    def get_repeat_count(self):
+    def get_repeat_count(self) -> Any:
         return self._times
 
     def _count(self, endless):
@@ -64,7 +69,7 @@ class RepeatDataset(Dataset):
 class TakeDataset(Dataset):
     """What `Dataset.take` gives."""
 
-    def __init__(self, dataset, count=-1):
+    def __init__(self, dataset: Any, count: int = -1):
         self._inputs = (dataset,)
         self._limit = _count_or_all(count, "take")
 
@@ -79,7 +84,7 @@ class TakeDataset(Dataset):
 class SkipDataset(Dataset):
     """What `Dataset.skip` gives."""
 
-    def __init__(self, dataset, count):
+    def __init__(self, dataset: Any, count: Any):
         self._inputs = (dataset,)
         self._left_out = check_int(count, "count", "skip", low=0, high=LARGEST)
 
@@ -99,7 +104,7 @@ class PartDataset(Dataset):
         run (Run): the reading that the split was made for.
     """
 
-    def __init__(self, dataset, indices, run: Run):
+    def __init__(self, dataset: Dataset, indices: TensorLike, run: Run):
         self._inputs = (dataset,)
         self._indices, self._run = indices, run
 
@@ -118,7 +123,7 @@ class PartDataset(Dataset):
             yield kept[number]
 
 
-def split(dataset, sizes, randomize, seed: int) -> tuple:
+def split(dataset: Any, sizes: Any, randomize: Any, seed: int) -> tuple[Any, ...]:
     """See `Dataset.split`."""
     total = len(dataset)
     counts = _part_sizes(sizes, total)

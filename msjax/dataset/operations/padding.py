@@ -1,6 +1,9 @@
 """padded_batch and bucket_batch_by_length: batches of rows whose sizes differ."""
 
+from __future__ import annotations
+
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +19,9 @@ from msjax.errors import describe
 class PaddedBatchDataset(Dataset):
     """What `Dataset.padded_batch` gives."""
 
-    def __init__(self, dataset, batch_size, drop_remainder=False, num_parallel_workers=None, pad_info=None):
+    def __init__(
+        self, dataset: Any, batch_size: Any, drop_remainder: bool = False, num_parallel_workers: Any = None, pad_info: Any = None
+    ):
         who = "padded_batch"
         self._inputs = (dataset,)
         self._batch_size = batch_size if callable(batch_size) else check_batch_size(batch_size, who)
@@ -28,7 +33,7 @@ class PaddedBatchDataset(Dataset):
         n = self._inputs[0]._count(endless)
         return n if n == float("inf") else n // self._batch_size if self._drop else -(-n // self._batch_size)
 
-    def get_batch_size(self):
+    def get_batch_size(self) -> Any:
         return self._batch_size
 
     def _rows(self, run):
@@ -48,8 +53,9 @@ class BucketBatchByLengthDataset(Dataset):
     """What `Dataset.bucket_batch_by_length` gives."""
 
     def __init__(
-        self, dataset, column_names, bucket_boundaries, bucket_batch_sizes, element_length_function=None, pad_info=None,
-        pad_to_bucket_boundary=False, drop_remainder=False,
+        self, dataset: Any, column_names: Any, bucket_boundaries: Any, bucket_batch_sizes: Any,
+        element_length_function: Any = None, pad_info: Any = None, pad_to_bucket_boundary: bool = False,
+        drop_remainder: bool = False,
     ):  # fmt: skip
         who = "bucket_batch_by_length"
         self._inputs = (dataset,)
@@ -111,7 +117,7 @@ class BucketBatchByLengthDataset(Dataset):
             raise row_error("bucket_batch_by_length", number, error, f"{name}, columns {self._names}") from error
 
 
-def check_pad_info(pad_info, who: str):
+def check_pad_info(pad_info: Any, who: str) -> Any:
     """The value, if it is None or a dict of (shape or None, value)."""
     if pad_info is None:
         return None
@@ -139,7 +145,7 @@ def _by_column(pad_info, names, who):
     return [pad_info.get(name) if pad_info else (None, None) for name in names]
 
 
-def padded(rows, names, pads, who: str, number: int, longest=None) -> tuple:
+def padded(rows: Any, names: Any, pads: Any, who: str, number: int, longest: int | None = None) -> tuple[Any, ...]:
     """One row out of several that are padded to the same shape.
 
     Args:

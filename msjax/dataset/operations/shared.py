@@ -1,9 +1,14 @@
 """What operations on datasets share: picking columns, placing results, errors that name the row."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from msjax.errors import callable_name
+from msjax.typing import TensorLike
 
 
-def positions_of(names: list, columns: list, who: str) -> list:
+def positions_of(names: list[Any], columns: list[Any], who: str) -> list[Any]:
     """The positions of columns among the names; RuntimeError for one that is not there."""
     for column in columns:
         if column not in names:
@@ -11,7 +16,7 @@ def positions_of(names: list, columns: list, who: str) -> list:
     return [names.index(column) for column in columns]
 
 
-def operation_name(operation) -> str:
+def operation_name(operation: Any) -> str:
     """An operation as messages name it: a transform's class, or a function with its file and line."""
     return type(operation).__name__ if getattr(operation, "is_transform", False) else callable_name(operation)
 
@@ -34,7 +39,7 @@ class Layout:
         who (str): the operation, for errors.
     """
 
-    def __init__(self, names, inputs, outputs, who):
+    def __init__(self, names: list[Any], inputs: list[Any], outputs: list[Any], who: str):
         self.inputs = positions_of(names, inputs, who)
         self.outputs, self.who = outputs, who
         rest = [i for i in range(len(names)) if i not in self.inputs]
@@ -48,11 +53,11 @@ class Layout:
         if len(set(self.names)) != len(self.names):
             raise RuntimeError(f"{who}: there would be two columns of the same name among {self.names}.")
 
-    def pick(self, row) -> list:
+    def pick(self, row: TensorLike) -> list[Any]:
         """What the function gets."""
         return [row[i] for i in self.inputs]
 
-    def place(self, row, results) -> tuple:
+    def place(self, row: TensorLike, results: Any) -> tuple[Any, ...]:
         """The row with the results; TypeError where their number is not that of the names."""
         if len(results) != len(self.outputs):
             raise TypeError(f"{len(results)} value(s) came for the {len(self.outputs)} output column(s) {self.outputs}")

@@ -1,7 +1,10 @@
 """Cifar10Dataset and Cifar100Dataset: small colour images in binary files."""
 
+from __future__ import annotations
+
 import glob
 import os
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +15,13 @@ _PIXELS = 3 * 32 * 32
 
 class _Cifar(ArraysDataset):
     # For each usage the pattern of its files; the labels of a record; how many records a file holds, if that is certain.
-    _files: dict = {}
+    _files: dict[str, Any] = {}
     _label_count = 1
     _records = None
 
     def __init__(
-        self, dataset_dir, usage=None, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None, num_shards=None,
-        shard_id=None, cache=None,
+        self, dataset_dir: Any, usage: Any=None, num_samples: Any=None, num_parallel_workers: Any=None, shuffle: Any=None, sampler: Any=None, num_shards: Any=None,
+        shard_id: Any=None, cache: Any=None,
     ):  # fmt: skip
         who = type(self).__name__
         refuse_cache(cache, who)

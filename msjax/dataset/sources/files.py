@@ -1,6 +1,9 @@
 """What sources that read files share."""
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +12,7 @@ from msjax.dataset.values import owned
 from msjax.errors import describe
 
 
-def check_folder(folder, who: str) -> str:
+def check_folder(folder: Any, who: str) -> str:
     """The path of a folder that is there.
 
     Raises:
@@ -23,7 +26,7 @@ def check_folder(folder, who: str) -> str:
     return os.fspath(folder)
 
 
-def check_usage(usage, options, who: str) -> str:
+def check_usage(usage: Any, options: Any, who: str) -> str:
     """Which files to read: one of the options, "all" for None.
 
     Raises:
@@ -38,7 +41,7 @@ def check_usage(usage, options, who: str) -> str:
     return usage
 
 
-def refuse_cache(cache, who: str):
+def refuse_cache(cache: Any, who: str) -> None:
     """NotImplementedError for a cache server."""
     if cache is not None:
         raise NotImplementedError(f"For '{who}', msjax has no cache server; leave 'cache' out.")
@@ -50,10 +53,10 @@ class ArraysDataset(MappableDataset):
     It defines `_load`, which gives the arrays of the columns.
     """
 
-    _names: list = []
+    _names: list[Any] = []
     _arrays = None
 
-    def _load(self) -> tuple:
+    def _load(self) -> tuple[Any, ...]:
         raise NotImplementedError
 
     def _columns(self):

@@ -1,5 +1,9 @@
 """GeneratorDataset: rows from Python objects."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from msjax.checks import check_bool, check_int
@@ -47,8 +51,10 @@ class GeneratorDataset(MappableDataset):
     _conflict = ValueError
 
     def __init__(
-        self, source, column_names=None, column_types=None, schema=None, num_samples=None, num_parallel_workers=None, shuffle=None,
-        sampler=None, num_shards=None, shard_id=None, python_multiprocessing=False, **options,
+        self, source: Any, column_names: str | list[str] | None = None, column_types: list[Any] | None = None,
+        schema: Any = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
+        shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
+        python_multiprocessing: bool = False, **options: Any,
     ):  # fmt: skip
         who = "GeneratorDataset"
         check_options(options, _OPTIONS, who)

@@ -1,7 +1,10 @@
 """ImageFolderDataset: images in folders, one for each class."""
 
+from __future__ import annotations
+
 import os
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -48,8 +51,10 @@ class ImageFolderDataset(MappableDataset):
     """
 
     def __init__(
-        self, dataset_dir, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None, extensions=None,
-        class_indexing=None, decode=False, num_shards=None, shard_id=None, cache=None, decrypt=None,
+        self, dataset_dir: str, num_samples: int | None = None, num_parallel_workers: int | None = None,
+        shuffle: bool | None = None, sampler: Any = None, extensions: list[str] | None = None,
+        class_indexing: dict[str, Any] | None = None, decode: bool = False, num_shards: int | None = None,
+        shard_id: int | None = None, cache: Any = None, decrypt: Any = None,
     ):  # fmt: skip
         who = "ImageFolderDataset"
         refuse_cache(cache, who)
@@ -94,10 +99,10 @@ class ImageFolderDataset(MappableDataset):
             found += [(os.path.join(folder, file), self._classes[name]) for file in files]
         return found
 
-    def num_classes(self):
+    def num_classes(self) -> Any:
         return len(self._classes)
 
-    def get_class_indexing(self):
+    def get_class_indexing(self) -> Any:
         return dict(self._classes)
 
     def _length(self):

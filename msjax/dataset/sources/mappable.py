@@ -1,5 +1,9 @@
 """The base of sources whose rows can be read by index."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from msjax.checks import check_bool, check_int
@@ -37,9 +41,18 @@ class MappableDataset(Dataset):
     """
 
     # The error of arguments that exclude each other.
-    _conflict: type = RuntimeError
+    _conflict: type[Any] = RuntimeError
 
-    def __init__(self, num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers, python_multiprocessing=False):
+    def __init__(
+        self,
+        num_samples: int,
+        shuffle: bool,
+        sampler: Any,
+        num_shards: int,
+        shard_id: int,
+        num_parallel_workers: int,
+        python_multiprocessing: bool = False,
+    ):
         who = type(self).__name__
         self._workers, self._processes = check_pool(num_parallel_workers, python_multiprocessing, who)
         self._sampler = choose_sampler(who, num_samples, shuffle, sampler, num_shards, shard_id, self._conflict)
@@ -47,7 +60,7 @@ class MappableDataset(Dataset):
     def _length(self) -> int:
         raise NotImplementedError
 
-    def _row(self, index: int) -> tuple:
+    def _row(self, index: int) -> tuple[Any, ...]:
         raise NotImplementedError
 
     def _labels(self, column):
@@ -79,7 +92,7 @@ class MappableDataset(Dataset):
         copy.__dict__.update({**self.__dict__, "_sampler": kind([int(i) for i in indices]), "_size": None})
         return copy
 
-    def use_sampler(self, new_sampler):
+    def use_sampler(self, new_sampler: Any) -> None:
         """Let another sampler choose the rows; what was chosen before is forgotten.
 
         Example:
@@ -91,7 +104,7 @@ class MappableDataset(Dataset):
         """
         self._sampler, self._size = as_sampler(new_sampler, "use_sampler"), None
 
-    def add_sampler(self, new_sampler):
+    def add_sampler(self, new_sampler: Any) -> None:
         """Let another sampler choose among the rows that were chosen before."""
         sampler = as_sampler(new_sampler, "add_sampler")
         sampler.add_child(self._sampler)
@@ -114,7 +127,7 @@ class _Sizing:
 _SIZING = _Sizing()
 
 
-def choose_sampler(who, num_samples, shuffle, sampler, num_shards, shard_id, conflict):
+def choose_sampler(who: Any, num_samples: Any, shuffle: Any, sampler: Any, num_shards: Any, shard_id: Any, conflict: Any) -> Any:
     """The sampler that a source's arguments ask for; see `MappableDataset`."""
     if num_samples is not None:
         check_int(num_samples, "num_samples", who, low=0, high=2**63 - 1)
@@ -135,7 +148,7 @@ def choose_sampler(who, num_samples, shuffle, sampler, num_shards, shard_id, con
     return sampler
 
 
-def check_shards(who, num_shards, shard_id, conflict):
+def check_shards(who: Any, num_shards: Any, shard_id: Any, conflict: Any) -> None:
     """Raise unless there are both or neither, and the shard is one of them."""
     if (num_shards is None) != (shard_id is None):
         raise conflict(f"For '{who}', 'num_shards' and 'shard_id' should both be given, but got {num_shards} and {shard_id}.")

@@ -1,6 +1,9 @@
 """MnistDataset and datasets in files of the same kind."""
 
+from __future__ import annotations
+
 import os
+from typing import Any
 
 import numpy as np
 
@@ -44,8 +47,9 @@ class MnistDataset(ArraysDataset):
     _names = ["image", "label"]
 
     def __init__(
-        self, dataset_dir, usage=None, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None, num_shards=None,
-        shard_id=None, cache=None,
+        self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
     ):  # fmt: skip
         who = type(self).__name__
         refuse_cache(cache, who)

@@ -1,5 +1,9 @@
 """NumpySlicesDataset: rows from arrays and lists that are in memory."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from msjax.common.tensor import Tensor
@@ -36,8 +40,9 @@ class NumpySlicesDataset(MappableDataset):
     _conflict = ValueError
 
     def __init__(
-        self, data, column_names=None, num_samples=None, num_parallel_workers=1, shuffle=None, sampler=None, num_shards=None,
-        shard_id=None,
+        self, data: Any, column_names: str | list[str] | None = None, num_samples: int | None = None,
+        num_parallel_workers: int = 1, shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None,
+        shard_id: int | None = None,
     ):  # fmt: skip
         who = "NumpySlicesDataset"
         if not isinstance(data, (list, tuple, dict, np.ndarray, Tensor)):

@@ -1,9 +1,12 @@
 """TextFileDataset and CSVDataset: rows that are lines of text files."""
 
+from __future__ import annotations
+
 import csv
 import glob
 import itertools
 import os
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +29,16 @@ class _LinesDataset(Dataset):
     The files are read in sorted order; with several workers as many are read at the same time, row by row in turn.
     """
 
-    def __init__(self, dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache):
+    def __init__(
+        self,
+        dataset_files: Any,
+        num_samples: Any,
+        num_parallel_workers: Any,
+        shuffle: Any,
+        num_shards: Any,
+        shard_id: Any,
+        cache: Any,
+    ):
         who = type(self).__name__
         refuse_cache(cache, who)
         self._files = _find(dataset_files, who)
@@ -102,8 +114,9 @@ class TextFileDataset(_LinesDataset):
     """
 
     def __init__(
-        self, dataset_files, num_samples=None, num_parallel_workers=None, shuffle=Shuffle.GLOBAL, num_shards=None, shard_id=None,
-        cache=None,
+        self, dataset_files: str | list[str], num_samples: int | None = None, num_parallel_workers: int | None = None,
+        shuffle: bool | Shuffle = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None,
+        cache: Any = None,
     ):  # fmt: skip
         super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
 
@@ -146,8 +159,9 @@ class CSVDataset(_LinesDataset):
     """
 
     def __init__(
-        self, dataset_files, field_delim=",", column_defaults=None, column_names=None, num_samples=None, num_parallel_workers=None,
-        shuffle=Shuffle.GLOBAL, num_shards=None, shard_id=None, cache=None,
+        self, dataset_files: str | list[str], field_delim: str = ",", column_defaults: list[Any] | None = None,
+        column_names: list[str] | None = None, num_samples: Any = None, num_parallel_workers: Any = None,
+        shuffle: Any = Shuffle.GLOBAL, num_shards: Any = None, shard_id: Any = None, cache: Any = None,
     ):  # fmt: skip
         who = "CSVDataset"
         if not isinstance(field_delim, str):

@@ -3,30 +3,30 @@
 from typing import TYPE_CHECKING
 
 from msjax.dataset.text.normalizers import (
-    AddToken,
-    CaseFold,
-    Ngram,
-    NormalizeForm,
-    NormalizeUTF8,
-    RegexReplace,
-    SlidingWindow,
-    Truncate,
-    TruncateSequencePair,
-    to_bytes,
-    to_str,
+    AddToken as AddToken,
+    CaseFold as CaseFold,
+    Ngram as Ngram,
+    NormalizeForm as NormalizeForm,
+    NormalizeUTF8 as NormalizeUTF8,
+    RegexReplace as RegexReplace,
+    SlidingWindow as SlidingWindow,
+    Truncate as Truncate,
+    TruncateSequencePair as TruncateSequencePair,
+    to_bytes as to_bytes,
+    to_str as to_str,
 )
 from msjax.dataset.text.tokenizers import (
-    BasicTokenizer,
-    BertTokenizer,
-    PythonTokenizer,
-    RegexTokenizer,
-    ToNumber,
-    UnicodeCharTokenizer,
-    UnicodeScriptTokenizer,
-    WhitespaceTokenizer,
-    WordpieceTokenizer,
+    BasicTokenizer as BasicTokenizer,
+    BertTokenizer as BertTokenizer,
+    PythonTokenizer as PythonTokenizer,
+    RegexTokenizer as RegexTokenizer,
+    ToNumber as ToNumber,
+    UnicodeCharTokenizer as UnicodeCharTokenizer,
+    UnicodeScriptTokenizer as UnicodeScriptTokenizer,
+    WhitespaceTokenizer as WhitespaceTokenizer,
+    WordpieceTokenizer as WordpieceTokenizer,
 )
-from msjax.dataset.text.vocab import Lookup, Vocab
+from msjax.dataset.text.vocab import Lookup as Lookup, Vocab as Vocab
 from msjax.lazy import class_placeholders
 
 if not TYPE_CHECKING:

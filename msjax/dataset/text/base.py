@@ -1,5 +1,9 @@
 """The base of transforms of text."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from msjax.dataset.transforms.base import Transform
@@ -15,7 +19,7 @@ class TextTransform(Transform):
         RuntimeError: the text can't be transformed.
     """
 
-    def __call__(self, *values):
+    def __call__(self, *values: Any) -> Any:
         arrays = [as_value(value) for value in values]
         for array in arrays:
             if isinstance(array, dict) or array.dtype.kind != "U":

@@ -1,8 +1,11 @@
 """Transforms that change text or lists of tokens."""
 
+from __future__ import annotations
+
 import enum
 import re
 import unicodedata
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +14,7 @@ from msjax.dataset.checks import check_list
 from msjax.dataset.text.base import TextTransform
 from msjax.dataset.transforms.base import Transform
 from msjax.errors import describe
+from msjax.typing import ArrayLike
 
 
 class NormalizeForm(enum.IntEnum):
@@ -74,7 +78,7 @@ class NormalizeUTF8(_EachText):
         'A'
     """
 
-    def __init__(self, normalize_form=NormalizeForm.NFKC):
+    def __init__(self, normalize_form: NormalizeForm = NormalizeForm.NFKC):
         if not isinstance(normalize_form, NormalizeForm):
             raise TypeError(
                 f"For 'NormalizeUTF8', 'normalize_form' should be a NormalizeForm, but got {describe(normalize_form)}."
@@ -99,7 +103,7 @@ class RegexReplace(_EachText):
         'dip tri'
     """
 
-    def __init__(self, pattern, replace, replace_all=True):
+    def __init__(self, pattern: str, replace: str, replace_all: bool = True):
         who = "RegexReplace"
         self.pattern, self.replace = check_str(pattern, "pattern", who), check_str(replace, "replace", who)
         self.replace_all = check_bool(replace_all, "replace_all", who)
@@ -123,7 +127,9 @@ class Ngram(TextTransform):
         ['a b', 'b c']
     """
 
-    def __init__(self, n, left_pad=("", 0), right_pad=("", 0), separator=" "):
+    def __init__(
+        self, n: int | list[int], left_pad: tuple[int, ...] = ("", 0), right_pad: tuple[int, ...] = ("", 0), separator: str = " "
+    ):
         lengths = [n] if is_int(n) else check_list(n, "n", "Ngram")
         self.n = [check_int(length, "n", "Ngram", low=1) for length in lengths]
         for name, pad in (("left_pad", left_pad), ("right_pad", right_pad)):
@@ -158,7 +164,7 @@ class SlidingWindow(Transform):
         [[1, 2], [2, 3]]
     """
 
-    def __init__(self, width, axis=0):
+    def __init__(self, width: int, axis: int = 0):
         self.width = check_int(width, "width", "SlidingWindow", low=1)
         self.axis = check_int(axis, "axis", "SlidingWindow")
 
@@ -184,7 +190,7 @@ class TruncateSequencePair(Transform):
         (array([1, 2]), array([4, 5]))
     """
 
-    def __init__(self, max_length):
+    def __init__(self, max_length: int):
         self.max_length = check_int(max_length, "max_length", "TruncateSequencePair", low=0)
 
     def _apply(self, *arrays):
@@ -211,7 +217,7 @@ class Truncate(TextTransform):
         ['a', 'b']
     """
 
-    def __init__(self, max_seq_len):
+    def __init__(self, max_seq_len: int):
         self.max_seq_len = check_int(max_seq_len, "max_seq_len", "Truncate", low=0)
 
     def _apply(self, array):
@@ -233,7 +239,7 @@ class AddToken(TextTransform):
         ['<s>', 'a', 'b']
     """
 
-    def __init__(self, token, begin=True):
+    def __init__(self, token: str, begin: bool = True):
         self.token, self.begin = check_str(token, "token", "AddToken"), check_bool(begin, "begin", "AddToken")
 
     def _apply(self, array):
@@ -243,7 +249,7 @@ class AddToken(TextTransform):
         return np.concatenate([added, array] if self.begin else [array, added], -1)
 
 
-def to_str(array, encoding="utf8"):
+def to_str(array: ArrayLike, encoding: str = "utf8") -> Any:
     """Text out of bytes.
 
     Args:
@@ -258,7 +264,7 @@ def to_str(array, encoding="utf8"):
     return np.char.decode(np.asarray(array), encoding)
 
 
-def to_bytes(array, encoding="utf8"):
+def to_bytes(array: ArrayLike, encoding: str = "utf8") -> Any:
     """Bytes out of text.
 
     Args:

@@ -1,7 +1,11 @@
 """Transforms that split text into tokens."""
 
+from __future__ import annotations
+
 import re
 import unicodedata
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +30,7 @@ class WhitespaceTokenizer(Tokenizer):
         ['Be', 'happy']
     """
 
-    def __init__(self, with_offsets=False):
+    def __init__(self, with_offsets: bool = False):
         self.with_offsets = check_bool(with_offsets, "with_offsets", "WhitespaceTokenizer")
 
     def _spans(self, text):
@@ -45,7 +49,7 @@ class UnicodeCharTokenizer(Tokenizer):
         ['a', ' ', 'b']
     """
 
-    def __init__(self, with_offsets=False):
+    def __init__(self, with_offsets: bool = False):
         self.with_offsets = check_bool(with_offsets, "with_offsets", "UnicodeCharTokenizer")
 
     def _spans(self, text):
@@ -65,7 +69,7 @@ class UnicodeScriptTokenizer(Tokenizer):
         ['deep', '\u6df1\u5ea6', '.']
     """
 
-    def __init__(self, keep_whitespace=False, with_offsets=False):
+    def __init__(self, keep_whitespace: bool = False, with_offsets: bool = False):
         self.keep_whitespace = check_bool(keep_whitespace, "keep_whitespace", "UnicodeScriptTokenizer")
         self.with_offsets = check_bool(with_offsets, "with_offsets", "UnicodeScriptTokenizer")
 
@@ -102,7 +106,7 @@ class RegexTokenizer(Tokenizer):
         ['a', 'b', ';', 'c']
     """
 
-    def __init__(self, delim_pattern, keep_delim_pattern="", with_offsets=False):
+    def __init__(self, delim_pattern: str, keep_delim_pattern: str = "", with_offsets: bool = False):
         who = "RegexTokenizer"
         self.delim_pattern = check_str(delim_pattern, "delim_pattern", who)
         self.keep_delim_pattern = check_str(keep_delim_pattern, "keep_delim_pattern", who)
@@ -132,7 +136,7 @@ class PythonTokenizer(TextTransform):
         ['a', 'b']
     """
 
-    def __init__(self, tokenizer):
+    def __init__(self, tokenizer: Callable[..., Any]):
         if not callable(tokenizer):
             raise TypeError(f"For 'PythonTokenizer', 'tokenizer' should be a function, but got {describe(tokenizer)}.")
         self.tokenizer = tokenizer
@@ -158,8 +162,9 @@ class BasicTokenizer(TextTransform):
     """
 
     def __init__(
-        self, lower_case=False, keep_whitespace=False, normalization_form=NormalizeForm.NONE, preserve_unused_token=True,
-        with_offsets=False,
+        self, lower_case: bool = False, keep_whitespace: bool = False,
+        normalization_form: NormalizeForm = NormalizeForm.NONE, preserve_unused_token: bool = True,
+        with_offsets: bool = False,
     ):  # fmt: skip
         who = type(self).__name__
         self.lower_case = check_bool(lower_case, "lower_case", who)
@@ -211,7 +216,14 @@ class WordpieceTokenizer(TextTransform):
         ['play', '##ing', '[UNK]']
     """
 
-    def __init__(self, vocab, suffix_indicator="##", max_bytes_per_token=100, unknown_token="[UNK]", with_offsets=False):
+    def __init__(
+        self,
+        vocab: Vocab,
+        suffix_indicator: str = "##",
+        max_bytes_per_token: int = 100,
+        unknown_token: str = "[UNK]",
+        with_offsets: bool = False,
+    ):
         who = "WordpieceTokenizer"
         if not isinstance(vocab, Vocab):
             raise TypeError(f"For '{who}', 'vocab' should be a Vocab, but got {describe(vocab)}.")
@@ -257,8 +269,9 @@ class BertTokenizer(BasicTokenizer):
     """
 
     def __init__(
-        self, vocab, suffix_indicator="##", max_bytes_per_token=100, unknown_token="[UNK]", lower_case=False, keep_whitespace=False,
-        normalization_form=NormalizeForm.NONE, preserve_unused_token=True, with_offsets=False,
+        self, vocab: Any, suffix_indicator: str = "##", max_bytes_per_token: int = 100, unknown_token: str = "[UNK]",
+        lower_case: bool = False, keep_whitespace: bool = False, normalization_form: Any = NormalizeForm.NONE,
+        preserve_unused_token: bool = True, with_offsets: bool = False,
     ):  # fmt: skip
         super().__init__(lower_case, keep_whitespace, normalization_form, preserve_unused_token, with_offsets)
         self._wordpiece = WordpieceTokenizer(vocab, suffix_indicator, max_bytes_per_token, unknown_token)
@@ -285,7 +298,7 @@ class ToNumber(TextTransform):
         array([ 1, -7], dtype=int32)
     """
 
-    def __init__(self, data_type=int32):
+    def __init__(self, data_type: Any = int32):
         self.data_type = numpy_dtype(data_type, "data_type", "ToNumber")
         if self.data_type.kind not in "iuf":
             raise TypeError(f"For 'ToNumber', 'data_type' should be a type of numbers, but got {describe(data_type)}.")

@@ -1,6 +1,9 @@
 """Vocab, the numbers of tokens, and Lookup, which puts them in the place of tokens."""
 
+from __future__ import annotations
+
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +49,7 @@ class Vocab:
         return cls._of({token: number for number, token in enumerate(tokens)})
 
     @classmethod
-    def from_list(cls, word_list, special_tokens=None, special_first=True) -> "Vocab":
+    def from_list(cls, word_list: list[str], special_tokens: list[str] | None = None, special_first: bool = True) -> Vocab:
         """Number the words of a list.
 
         Args:
@@ -60,7 +63,7 @@ class Vocab:
         return cls._numbered(_texts(word_list, "word_list", "from_list", empty=True), special_tokens, special_first, "from_list")
 
     @classmethod
-    def from_dict(cls, word_dict) -> "Vocab":
+    def from_dict(cls, word_dict: dict[str, Any]) -> Vocab:
         """Take the numbers of a dict.
 
         Args:
@@ -77,7 +80,14 @@ class Vocab:
         return cls._of(word_dict)
 
     @classmethod
-    def from_file(cls, file_path, delimiter="", vocab_size=None, special_tokens=None, special_first=True) -> "Vocab":
+    def from_file(
+        cls,
+        file_path: str,
+        delimiter: str = "",
+        vocab_size: int | None = None,
+        special_tokens: Any = None,
+        special_first: bool = True,
+    ) -> Vocab:
         """Number the words of a file, one a line.
 
         Args:
@@ -105,8 +115,9 @@ class Vocab:
 
     @classmethod
     def from_dataset(
-        cls, dataset, columns=None, freq_range=None, top_k=None, special_tokens=None, special_first=True
-    ) -> "Vocab":  # fmt: skip
+        cls, dataset: Dataset, columns: str | list[str] | None = None, freq_range: tuple[int, ...] | None = None,
+        top_k: int | None = None, special_tokens: Any = None, special_first: bool = True,
+    ) -> Vocab:  # fmt: skip
         """Number the tokens of a dataset: frequent ones first, equally frequent ones by the alphabet.
 
         Args:
@@ -137,11 +148,11 @@ class Vocab:
         words.sort(key=lambda word: (-counts[word], word))
         return cls._numbered(words[:top_k], special_tokens, special_first, who)
 
-    def vocab(self) -> dict:
+    def vocab(self) -> dict[str, Any]:
         """{token: number}."""
         return dict(self._ids)
 
-    def tokens_to_ids(self, tokens):
+    def tokens_to_ids(self, tokens: str | list[str]) -> Any:
         """The number of a token, or a list of those of several; -1 for one that is not there.
 
         Args:
@@ -153,7 +164,7 @@ class Vocab:
         found = [self._ids.get(token, -1) for token in _texts(listed, "tokens", "tokens_to_ids", different=False)]
         return found[0] if len(found) == 1 else found
 
-    def ids_to_tokens(self, ids):
+    def ids_to_tokens(self, ids: int | list[int]) -> Any:
         """The token of a number, or a list of those of several; "" for one that is not there.
 
         Args:
@@ -187,7 +198,7 @@ class Lookup(TextTransform):
         array([1, 2], dtype=int32)
     """
 
-    def __init__(self, vocab, unknown_token=None, data_type=int32):
+    def __init__(self, vocab: Vocab, unknown_token: str | None = None, data_type: Any = int32):
         if not isinstance(vocab, Vocab):
             raise TypeError(f"For 'Lookup', 'vocab' should be a Vocab, but got {describe(vocab)}.")
         self._vocab = vocab

@@ -3,18 +3,23 @@
 from typing import TYPE_CHECKING
 
 from msjax.dataset.transforms.general import (
-    Concatenate,
-    Duplicate,
-    Fill,
-    Mask,
-    OneHot,
-    PadEnd,
-    Relational,
-    Slice,
-    TypeCast,
-    Unique,
+    Concatenate as Concatenate,
+    Duplicate as Duplicate,
+    Fill as Fill,
+    Mask as Mask,
+    OneHot as OneHot,
+    PadEnd as PadEnd,
+    Relational as Relational,
+    Slice as Slice,
+    TypeCast as TypeCast,
+    Unique as Unique,
 )
-from msjax.dataset.transforms.groups import Compose, RandomApply, RandomChoice, RandomOrder
+from msjax.dataset.transforms.groups import (
+    Compose as Compose,
+    RandomApply as RandomApply,
+    RandomChoice as RandomChoice,
+    RandomOrder as RandomOrder,
+)
 from msjax.lazy import class_placeholders
 
 if not TYPE_CHECKING:

@@ -1,5 +1,9 @@
 """The base of transforms, and lists of them that are called one after the other."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from msjax.dataset.checks import check_list
 from msjax.dataset.values import as_value
 from msjax.errors import describe
@@ -13,7 +17,7 @@ class Transform:
 
     is_transform = True
 
-    def __call__(self, *values):
+    def __call__(self, *values: Any) -> Any:
         if not values:
             raise RuntimeError(f"{type(self).__name__} should be called with a value, but got none.")
         return self._apply(*map(as_value, values))
@@ -21,12 +25,12 @@ class Transform:
     def _apply(self, *arrays):
         raise NotImplementedError
 
-    def __repr__(self):
+    def __repr__(self) -> Any:
         settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if not name.startswith("_"))
         return f"{type(self).__name__}({settings})"
 
 
-def check_transforms(transforms, who: str) -> list:
+def check_transforms(transforms: Any, who: str) -> list[Any]:
     """The value, if it is a list, not empty, of transforms and functions."""
     for transform in check_list(transforms, "transforms", who):
         if not callable(transform) or (isinstance(transform, type) and issubclass(transform, Transform)):
@@ -34,7 +38,7 @@ def check_transforms(transforms, who: str) -> list:
     return list(transforms)
 
 
-def call_in_turn(transforms, values):
+def call_in_turn(transforms: Any, values: Any) -> Any:
     """What the last one returns of transforms that are each given what the one before returned."""
     for transform in transforms:
         result = transform(*values)

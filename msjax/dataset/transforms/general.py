@@ -1,7 +1,10 @@
 """Transforms of any arrays."""
 
+from __future__ import annotations
+
 import enum
 import operator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +13,10 @@ from msjax.common.dtype import bool_
 from msjax.dataset.transforms.base import Transform
 from msjax.dataset.values import as_value, is_text, numpy_dtype, pad_to, same_type
 from msjax.errors import describe
+from msjax.typing import ArrayLike, Number
+
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
 
 
 class Relational(enum.IntEnum):
@@ -45,7 +52,7 @@ class TypeCast(Transform):
         array([ 1, -1], dtype=int32)
     """
 
-    def __init__(self, data_type):
+    def __init__(self, data_type: Any):
         self.data_type = numpy_dtype(data_type, "data_type", type(self).__name__)
 
     def _apply(self, array):
@@ -75,7 +82,7 @@ class OneHot(Transform):
                [1, 0, 0]], dtype=int32)
     """
 
-    def __init__(self, num_classes, smoothing_rate=0.0):
+    def __init__(self, num_classes: int, smoothing_rate: float = 0.0):
         self.num_classes = check_int(num_classes, "num_classes", "OneHot", low=1)
         self.smoothing_rate = check_number(smoothing_rate, "smoothing_rate", "OneHot", low=0, high=1)
 
@@ -102,7 +109,7 @@ class Fill(Transform):
         array([9, 9])
     """
 
-    def __init__(self, fill_value):
+    def __init__(self, fill_value: Any):
         if not isinstance(fill_value, (int, float, str, bytes, np.generic)):
             raise TypeError(f"For 'Fill', 'fill_value' should be a number, str or bytes, but got {describe(fill_value)}.")
         self.fill_value = fill_value
@@ -130,7 +137,7 @@ class PadEnd(Transform):
         array([ 1,  2, -1, -1])
     """
 
-    def __init__(self, pad_shape, pad_value=None):
+    def __init__(self, pad_shape: list[int], pad_value: Any = None):
         if not isinstance(pad_shape, (list, tuple)) or not all(size is None or is_int(size) for size in pad_shape):
             raise TypeError(f"For 'PadEnd', 'pad_shape' should be a list of int or None, but got {describe(pad_shape)}.")
         self.pad_shape = [size if size is None else check_int(size, "pad_shape", "PadEnd", low=1) for size in pad_shape]
@@ -162,7 +169,7 @@ class Concatenate(Transform):
         array([1, 2, 3, 9])
     """
 
-    def __init__(self, axis=0, prepend=None, append=None):
+    def __init__(self, axis: int = 0, prepend: ArrayLike | None = None, append: ArrayLike | None = None):
         self.axis = check_int(axis, "axis", "Concatenate")
         self.prepend = None if prepend is None else as_value(prepend)
         self.append = None if append is None else as_value(append)
@@ -206,7 +213,7 @@ class Mask(Transform):
         array([False,  True,  True])
     """
 
-    def __init__(self, operator, constant, dtype=bool_):
+    def __init__(self, operator: Relational, constant: Number | str, dtype: Type | None = bool_):
         if not isinstance(operator, Relational):
             raise TypeError(f"For 'Mask', 'operator' should be a member of Relational, but got {describe(operator)}.")
         if not isinstance(constant, (int, float, str, bytes, np.generic)):
@@ -235,7 +242,7 @@ class Slice(Transform):
         (array([2, 3]), array([2]))
     """
 
-    def __init__(self, *slices):
+    def __init__(self, *slices: Any):
         for one in slices:
             fine = one is None or one is Ellipsis or one is True or isinstance(one, slice) or is_int(one)
             if not fine and not (isinstance(one, list) and all(map(is_int, one))):

@@ -1,15 +1,19 @@
 """Transforms made of others: all of them in turn, one by chance, or in an order by chance."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from msjax.checks import check_number
 from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import Transform, call_in_turn, check_transforms
 
 
 class _Group(Transform):
-    def __init__(self, transforms):
+    def __init__(self, transforms: Any):
         self.transforms = check_transforms(transforms, type(self).__name__)
 
-    def __call__(self, *values):
+    def __call__(self, *values: Any) -> Any:
         if not values:
             raise RuntimeError(f"{type(self).__name__} should be called with a value, but got none.")
         return call_in_turn(self._chosen(), values)
@@ -55,7 +59,7 @@ class RandomApply(_Group):
         np.int64(2)
     """
 
-    def __init__(self, transforms, prob=0.5):
+    def __init__(self, transforms: list[Any], prob: float = 0.5):
         super().__init__(transforms)
         self.prob = check_number(prob, "prob", "RandomApply", low=0, high=1)
 

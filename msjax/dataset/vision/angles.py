@@ -1,6 +1,10 @@
 """Transforms of an image's direction: mirrored, turned, skewed. Turning and skewing need Pillow."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +68,7 @@ class RandomHorizontalFlip(HorizontalFlip):
         array([[2, 1]])
     """
 
-    def __init__(self, prob=0.5):
+    def __init__(self, prob: float = 0.5):
         self.prob = check_number(prob, "prob", type(self).__name__, low=0, high=1)
 
     def _apply(self, image):
@@ -109,7 +113,14 @@ class Rotate(ImageTransform):
                [1]], dtype=uint8)
     """
 
-    def __init__(self, degrees, resample=Inter.NEAREST, expand=False, center=None, fill_value=0):
+    def __init__(
+        self,
+        degrees: float,
+        resample: Inter = Inter.NEAREST,
+        expand: bool = False,
+        center: Sequence[int] | None = None,
+        fill_value: int | tuple[int, ...] = 0,
+    ):
         self._check_settings(resample, expand, center, fill_value)
         self.degrees = check_number(degrees, "degrees", "Rotate")
 
@@ -132,12 +143,12 @@ class Rotate(ImageTransform):
         return through_pil(turn, image, type(self).__name__)
 
 
-def rotating(interpolation):
+def rotating(interpolation: Any) -> Any:
     """Pillow's filter for turning, which knows three."""
     return resampling(interpolation if interpolation in (Inter.NEAREST, Inter.BICUBIC, Inter.PILCUBIC) else Inter.BILINEAR)
 
 
-def fill_for(pil, fill):
+def fill_for(pil: Any, fill: Any) -> Any:
     """A colour that fits the image's mode."""
     bands = len(pil.getbands())
     if bands == 1:
@@ -159,7 +170,14 @@ class RandomRotation(Rotate):
         (5, 4, 3)
     """
 
-    def __init__(self, degrees, resample=Inter.NEAREST, expand=False, center=None, fill_value=0):
+    def __init__(
+        self,
+        degrees: float | Sequence[int],
+        resample: Any = Inter.NEAREST,
+        expand: bool = False,
+        center: Any = None,
+        fill_value: int = 0,
+    ):
         self._check_settings(resample, expand, center, fill_value)
         self.degrees = check_degrees(degrees, "RandomRotation")
 
@@ -167,7 +185,7 @@ class RandomRotation(Rotate):
         return float(row_rng().uniform(*self.degrees))
 
 
-def check_degrees(degrees, who):
+def check_degrees(degrees: Any, who: Any) -> Any:
     """(least, largest) angle; a number x, not negative, is (-x, x)."""
     if is_number(degrees):
         x = check_number(degrees, "degrees", who, low=0)
@@ -193,7 +211,15 @@ class Affine(ImageTransform):
         array([[0, 1]], dtype=uint8)
     """
 
-    def __init__(self, degrees, translate, scale, shear, resample=Inter.NEAREST, fill_value=0):
+    def __init__(
+        self,
+        degrees: float,
+        translate: Sequence[int],
+        scale: float,
+        shear: float | Sequence[int],
+        resample: Inter = Inter.NEAREST,
+        fill_value: int | tuple[int, ...] = 0,
+    ):
         who = "Affine"
         self.degrees = check_number(degrees, "degrees", who)
         self.translate = check_numbers(translate, "translate", who, 2, -1, 1)
@@ -224,7 +250,15 @@ class RandomAffine(ImageTransform):
         (5, 4, 3)
     """
 
-    def __init__(self, degrees, translate=None, scale=None, shear=None, resample=Inter.NEAREST, fill_value=0):
+    def __init__(
+        self,
+        degrees: float | Sequence[int],
+        translate: Any = None,
+        scale: Sequence[int] | None = None,
+        shear: Any = None,
+        resample: Any = Inter.NEAREST,
+        fill_value: int = 0,
+    ):
         who = "RandomAffine"
         self.degrees = check_degrees(degrees, who)
         self.translate = self._ranges(translate, "translate", low=-1, high=1)
@@ -250,7 +284,7 @@ class RandomAffine(ImageTransform):
         return affine(image, degrees, translate, scale, shear, self.resample, self.fill_value, "RandomAffine")
 
 
-def affine(image, degrees, translate, scale, shear, interpolation, fill, who):
+def affine(image: Any, degrees: Any, translate: Any, scale: Any, shear: Any, interpolation: Any, fill: Any, who: Any) -> Any:
     """The image turned, scaled and skewed around its middle, then moved."""
     height, width = size_of(image)
     turn, skew_x, skew_y = math.radians(degrees), math.radians(shear[0]), math.radians(shear[1])

@@ -1,5 +1,10 @@
 """Transforms of an image's colours by chance, and parts of images erased or mixed."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from msjax.checks import check_bool, check_int, check_number, is_number
@@ -32,7 +37,13 @@ class RandomColorAdjust(ImageTransform):
         array([[[50, 50, 50]]], dtype=uint8)
     """
 
-    def __init__(self, brightness=(1, 1), contrast=(1, 1), saturation=(1, 1), hue=(0, 0)):
+    def __init__(
+        self,
+        brightness: float | Sequence[int] = (1, 1),
+        contrast: float | Sequence[int] = (1, 1),
+        saturation: float | Sequence[int] = (1, 1),
+        hue: float | Sequence[int] = (0, 0),
+    ):
         who = "RandomColorAdjust"
         self.brightness = self._factors(brightness, "brightness")
         self.contrast = self._factors(contrast, "contrast")
@@ -77,7 +88,7 @@ class RandomColor(ImageTransform):
 
     _kind = "Color"
 
-    def __init__(self, degrees=(0.1, 1.9)):
+    def __init__(self, degrees: Sequence[int] = (0.1, 1.9)):
         self.degrees = check_range(degrees, "degrees", type(self).__name__, low=0)
 
     def _apply(self, image):
@@ -103,9 +114,9 @@ class RandomSharpness(RandomColor):
 class _Sometimes(ImageTransform):
     """Another transform, by chance."""
 
-    _other: type
+    _other: type[Any]
 
-    def __init__(self, prob=0.5, *settings):
+    def __init__(self, prob: Any = 0.5, *settings: Any):
         self.prob = check_number(prob, "prob", type(self).__name__, low=0, high=1)
         self._transform = self._other(*settings)
 
@@ -161,7 +172,7 @@ class RandomAutoContrast(_Sometimes):
 
     _other = AutoContrast
 
-    def __init__(self, cutoff=0.0, ignore=None, prob=0.5):
+    def __init__(self, cutoff: float = 0.0, ignore: Any = None, prob: float = 0.5):
         super().__init__(prob, cutoff, ignore)
 
 
@@ -180,7 +191,7 @@ class RandomGrayscale(ImageTransform):
 
     _takes = ("pil",)
 
-    def __init__(self, prob=0.1):
+    def __init__(self, prob: float = 0.1):
         self.prob = check_number(prob, "prob", "RandomGrayscale", low=0, high=1)
 
     def _apply(self, image):
@@ -200,7 +211,7 @@ class RandomPosterize(ImageTransform):
         array([[128]], dtype=uint8)
     """
 
-    def __init__(self, bits=(8, 8)):
+    def __init__(self, bits: int | Sequence[int] = (8, 8)):
         self.bits = check_range((bits, bits) if is_number(bits) else bits, "bits", "RandomPosterize", 1, 8)
 
     def _apply(self, image):
@@ -221,7 +232,7 @@ class RandomSolarize(ImageTransform):
         array([[245,  20]], dtype=uint8)
     """
 
-    def __init__(self, threshold=(0, 255)):
+    def __init__(self, threshold: Sequence[int] = (0, 255)):
         self.threshold = check_range(threshold, "threshold", "RandomSolarize", 0, 255)
 
     def _apply(self, image):
@@ -249,7 +260,15 @@ class RandomErasing(ImageTransform):
 
     _takes = ("array",)
 
-    def __init__(self, prob=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False, max_attempts=10):
+    def __init__(
+        self,
+        prob: float = 0.5,
+        scale: Sequence[int] = (0.02, 0.33),
+        ratio: Sequence[int] = (0.3, 3.3),
+        value: int | tuple[int, ...] | str = 0,
+        inplace: bool = False,
+        max_attempts: int = 10,
+    ):
         who = "RandomErasing"
         self.prob = check_number(prob, "prob", who, low=0, high=1)
         self.scale, self.ratio = check_range(scale, "scale", who, low=0), check_range(ratio, "ratio", who, low=0)
@@ -296,7 +315,7 @@ class CutOut(ImageTransform):
 
     _takes = ("array",)
 
-    def __init__(self, length, num_patches=1, is_hwc=True):
+    def __init__(self, length: int, num_patches: int = 1, is_hwc: bool = True):
         self.length = check_int(length, "length", "CutOut", low=1)
         self.num_patches = check_int(num_patches, "num_patches", "CutOut", low=1)
         self.is_hwc = check_bool(is_hwc, "is_hwc", "CutOut")
@@ -343,7 +362,7 @@ class MixUpBatch(_MixedBatch):
         ((2, 3, 3, 1), array([1., 1.], dtype=float32))
     """
 
-    def __init__(self, alpha=1.0):
+    def __init__(self, alpha: float = 1.0):
         self.alpha = check_number(alpha, "alpha", "MixUpBatch", above=0)
 
     def _apply(self, images, labels):
@@ -371,7 +390,7 @@ class CutMixBatch(_MixedBatch):
         ((2, 3, 3, 1), (2, 2))
     """
 
-    def __init__(self, image_batch_format, alpha=1.0, prob=1.0):
+    def __init__(self, image_batch_format: ImageBatchFormat, alpha: float = 1.0, prob: float = 1.0):
         self.image_batch_format = check_enum(image_batch_format, ImageBatchFormat, "image_batch_format", "CutMixBatch")
         self.alpha = check_number(alpha, "alpha", "CutMixBatch", above=0)
         self.prob = check_number(prob, "prob", "CutMixBatch", low=0, high=1)

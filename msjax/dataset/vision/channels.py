@@ -1,5 +1,7 @@
 """Transforms of an image's channels: grey, other orders, hue and saturation."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from msjax.checks import check_bool, check_int
@@ -27,7 +29,7 @@ class Grayscale(ImageTransform):
 
     _takes = ("pil",)
 
-    def __init__(self, num_output_channels=1):
+    def __init__(self, num_output_channels: int = 1):
         self.num_output_channels = check_int(num_output_channels, "num_output_channels", "Grayscale")
         if num_output_channels not in (1, 3):
             raise ValueError(f"For 'Grayscale', 'num_output_channels' should be 1 or 3, but got {num_output_channels}.")
@@ -56,7 +58,7 @@ class ConvertColor(ImageTransform):
 
     _takes = ("array",)
 
-    def __init__(self, convert_mode):
+    def __init__(self, convert_mode: ConvertMode):
         self.convert_mode = check_enum(convert_mode, ConvertMode, "convert_mode", "ConvertColor")
 
     def _apply(self, image):
@@ -101,7 +103,7 @@ class HsvToRgb(ImageTransform):
 
     _takes = ("array",)
 
-    def __init__(self, is_hwc=False):
+    def __init__(self, is_hwc: bool = False):
         self.is_hwc = check_bool(is_hwc, "is_hwc", type(self).__name__)
 
     def _check_array(self, array):

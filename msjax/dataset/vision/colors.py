@@ -1,5 +1,10 @@
 """Transforms of an image's colours by given amounts. Those of brightness, contrast, hue and the like need Pillow."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
 from msjax.checks import check_int, check_number, is_number
@@ -9,7 +14,7 @@ from msjax.dataset.vision.image import ImageTransform, pillow, through_pil
 from msjax.errors import describe
 
 
-def adjust(image, kind: str, factor: float, who: str):
+def adjust(image: Any, kind: str, factor: float, who: str) -> Any:
     """The image with one of Pillow's enhancements: "Brightness", "Contrast", "Color" (saturation) or "Sharpness"."""
     pillow()
     from PIL import ImageEnhance
@@ -17,7 +22,7 @@ def adjust(image, kind: str, factor: float, who: str):
     return through_pil(lambda pil: getattr(ImageEnhance, kind)(pil).enhance(factor), image, who)
 
 
-def shift_hue(image, amount: float, who: str):
+def shift_hue(image: Any, amount: float, who: str) -> Any:
     """The image with hues moved by a share of the circle of colours."""
 
     def shift(pil):
@@ -35,7 +40,7 @@ class _Adjust(ImageTransform):
 
     _kind = _name = ""
 
-    def __init__(self, factor):
+    def __init__(self, factor: Any):
         setattr(self, self._name, check_number(factor, self._name, type(self).__name__, low=0))
 
     def _apply(self, image):
@@ -57,7 +62,7 @@ class AdjustBrightness(_Adjust):
 
     _kind, _name = "Brightness", "brightness_factor"
 
-    def __init__(self, brightness_factor):
+    def __init__(self, brightness_factor: float):
         super().__init__(brightness_factor)
 
 
@@ -76,7 +81,7 @@ class AdjustContrast(_Adjust):
 
     _kind, _name = "Contrast", "contrast_factor"
 
-    def __init__(self, contrast_factor):
+    def __init__(self, contrast_factor: float):
         super().__init__(contrast_factor)
 
 
@@ -95,7 +100,7 @@ class AdjustSaturation(_Adjust):
 
     _kind, _name = "Color", "saturation_factor"
 
-    def __init__(self, saturation_factor):
+    def __init__(self, saturation_factor: float):
         super().__init__(saturation_factor)
 
 
@@ -114,7 +119,7 @@ class AdjustSharpness(_Adjust):
 
     _kind, _name = "Sharpness", "sharpness_factor"
 
-    def __init__(self, sharpness_factor):
+    def __init__(self, sharpness_factor: float):
         super().__init__(sharpness_factor)
 
 
@@ -131,7 +136,7 @@ class AdjustHue(ImageTransform):
         array([[[255,   0,   0]]], dtype=uint8)
     """
 
-    def __init__(self, hue_factor):
+    def __init__(self, hue_factor: float):
         self.hue_factor = check_number(hue_factor, "hue_factor", "AdjustHue", low=-0.5, high=0.5)
 
     def _apply(self, image):
@@ -152,7 +157,7 @@ class AdjustGamma(ImageTransform):
         array([[[10, 10, 10]]], dtype=uint8)
     """
 
-    def __init__(self, gamma, gain=1):
+    def __init__(self, gamma: float, gain: float = 1):
         self.gamma = check_number(gamma, "gamma", "AdjustGamma", low=0)
         self.gain = check_number(gain, "gain", "AdjustGamma")
 
@@ -164,7 +169,7 @@ class AdjustGamma(ImageTransform):
         return on_array(curve, image)
 
 
-def on_array(function, image):
+def on_array(function: Callable[..., Any], image: Any) -> Any:
     """A function of arrays, on one, or on a Pillow image, which it stays."""
     return pillow().fromarray(function(np.array(image))) if is_pil(image) else function(image)
 
@@ -196,7 +201,7 @@ class Solarize(ImageTransform):
         array([[[ 50, 155,  55]]], dtype=uint8)
     """
 
-    def __init__(self, threshold):
+    def __init__(self, threshold: float | Sequence[int]):
         bounds = (threshold, 255) if is_number(threshold) else threshold
         self.threshold = check_numbers(bounds, "threshold", "Solarize", 2, 0, 255)
         if self.threshold[0] > self.threshold[1]:
@@ -220,7 +225,7 @@ class Posterize(ImageTransform):
         array([[[  0, 128, 128]]], dtype=uint8)
     """
 
-    def __init__(self, bits):
+    def __init__(self, bits: int):
         self.bits = check_int(bits, "bits", "Posterize", low=0, high=8)
 
     def _apply(self, image):
@@ -242,7 +247,7 @@ class AutoContrast(ImageTransform):
         array([[  0, 255]], dtype=uint8)
     """
 
-    def __init__(self, cutoff=0.0, ignore=None):
+    def __init__(self, cutoff: float = 0.0, ignore: int | list[int] | None = None):
         self.cutoff = check_number(cutoff, "cutoff", "AutoContrast", low=0, below=50)
         self.ignore = ignore
 
@@ -285,7 +290,7 @@ class GaussianBlur(ImageTransform):
         array([9, 9, 9], dtype=uint8)
     """
 
-    def __init__(self, kernel_size, sigma=None):
+    def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[int] | None = None):
         sizes = (kernel_size, kernel_size) if isinstance(kernel_size, int) else kernel_size
         self.kernel_size = tuple(check_int(size, "kernel_size", "GaussianBlur", low=1) for size in sizes)
         if any(size % 2 == 0 for size in self.kernel_size) or len(self.kernel_size) != 2:

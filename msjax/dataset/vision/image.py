@@ -1,6 +1,10 @@
 """What transforms of images share: arrays and Pillow images, and operations that both know."""
 
+from __future__ import annotations
+
 import io
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +15,7 @@ from msjax.dataset.values import is_pil
 from msjax.dataset.vision.enums import Border, Inter
 from msjax.dataset.vision.resample import resize_array
 from msjax.errors import describe
+from msjax.typing import TensorLike
 
 
 class ImageTransform(Transform):
@@ -22,7 +27,7 @@ class ImageTransform(Transform):
     # The kinds of images it takes: "array", "pil" or both.
     _takes = ("array", "pil")
 
-    def __call__(self, *images):
+    def __call__(self, *images: Any) -> Any:
         if not images:
             raise RuntimeError(f"{type(self).__name__} should be called with an image, but got none.")
         images = [image.asnumpy() if isinstance(image, Tensor) else image for image in images]
@@ -55,7 +60,7 @@ class ImageTransform(Transform):
             )
 
 
-def pillow():
+def pillow() -> Any:
     """Pillow's module Image.
 
     Raises:
@@ -70,7 +75,7 @@ def pillow():
     return Image
 
 
-def decode_image(content, to_pil=False):
+def decode_image(content: Any, to_pil: bool = False) -> Any:
     """An RGB image from the bytes of a file: an array of height x width x 3, uint8, or a Pillow image.
 
     Raises:
@@ -83,7 +88,7 @@ def decode_image(content, to_pil=False):
     return image if to_pil else np.array(image)
 
 
-def as_pil(array, who: str):
+def as_pil(array: TensorLike, who: str) -> Any:
     """A Pillow image of an array: uint8 with 1, 3 or 4 channels or none, or a float plane."""
     squeezed = array[:, :, 0] if array.ndim == 3 and array.shape[2] == 1 else array
     try:
@@ -92,7 +97,7 @@ def as_pil(array, who: str):
         raise RuntimeError(f"{who}: no PIL image can be made of {describe(array)}: {error}") from error
 
 
-def through_pil(function, image, who: str):
+def through_pil(function: Callable[..., Any], image: Any, who: str) -> Any:
     """A function of Pillow images, on one, or on an array, of which the type and the axes stay."""
     if is_pil(image):
         return function(image)
@@ -107,33 +112,33 @@ def through_pil(function, image, who: str):
     return result.astype(image.dtype)
 
 
-def size_of(image) -> tuple:
+def size_of(image: Any) -> tuple[Any, ...]:
     """(height, width)."""
     return image.size[::-1] if is_pil(image) else image.shape[:2]
 
 
-def crop(image, top: int, left: int, height: int, width: int):
+def crop(image: Any, top: int, left: int, height: int, width: int) -> Any:
     """A window of an image."""
     if is_pil(image):
         return image.crop((left, top, left + width, top + height))
     return np.ascontiguousarray(image[top : top + height, left : left + width])
 
 
-def resize(image, height: int, width: int, interpolation: Inter, who: str):
+def resize(image: Any, height: int, width: int, interpolation: Inter, who: str) -> Any:
     """An image in another size: by Pillow for its images and filters, otherwise as OpenCV does."""
     if interpolation in (Inter.ANTIALIAS, Inter.PILCUBIC) or is_pil(image):
         return through_pil(lambda pil: pil.resize((width, height), resampling(interpolation)), image, who)
     return resize_array(image, height, width, interpolation)
 
 
-def resampling(interpolation: Inter):
+def resampling(interpolation: Inter) -> Any:
     """Pillow's filter for a way to interpolate."""
     kinds = pillow().Resampling
     names = {Inter.NEAREST: "NEAREST", Inter.ANTIALIAS: "LANCZOS", Inter.BILINEAR: "BILINEAR", Inter.AREA: "BOX"}
     return kinds[names.get(interpolation, "BICUBIC")]
 
 
-def pad(image, left: int, top: int, right: int, bottom: int, fill, mode: Border):
+def pad(image: Any, left: int, top: int, right: int, bottom: int, fill: int | tuple[int, ...], mode: Border) -> Tensor:
     """An image with a margin.
 
     Args:
@@ -156,7 +161,7 @@ def pad(image, left: int, top: int, right: int, bottom: int, fill, mode: Border)
     return result
 
 
-def flip(image, horizontally: bool):
+def flip(image: Any, horizontally: bool) -> Tensor:
     """An image mirrored from left to right, or from top to bottom."""
     if is_pil(image):
         kinds = pillow().Transpose

@@ -1,6 +1,9 @@
 """MindSpore 1's transforms of Pillow images; where they differ from `msjax.dataset.vision`, the defaults are others."""
 
-from typing import TYPE_CHECKING
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from msjax.dataset import vision
 from msjax.dataset.vision import *
@@ -34,7 +37,7 @@ class Normalize(vision.Normalize):
         False
     """
 
-    def __init__(self, mean, std):
+    def __init__(self, mean: Sequence[Any], std: Sequence[Any]):
         super().__init__(mean, std, is_hwc=False)
 
 
@@ -50,5 +53,5 @@ class Cutout(vision.CutOut):
         False
     """
 
-    def __init__(self, length, num_patches=1):
+    def __init__(self, length: int, num_patches: int = 1):
         super().__init__(length, num_patches, is_hwc=False)

@@ -1,16 +1,20 @@
 """Resizing of arrays the way OpenCV does it, in numpy: no antialiasing, centres of pixels at halves, edges repeated."""
 
+from __future__ import annotations
+
 import functools
+from typing import Any
 
 import numpy as np
 
 from msjax.dataset.vision.enums import Inter
+from msjax.typing import TensorLike
 
 # OpenCV weighs bytes with whole numbers of this scale.
 _BITS = 11
 
 
-def resize_array(array, height: int, width: int, interpolation: Inter):
+def resize_array(array: TensorLike, height: int, width: int, interpolation: Inter) -> Any:
     """An image (height x width, or with channels) in another size.
 
     Args:

@@ -1,6 +1,10 @@
 """Transforms of an image's size: resizing, cropping, padding."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,9 +14,10 @@ from msjax.dataset.run import row_rng
 from msjax.dataset.vision.enums import Border, Inter
 from msjax.dataset.vision.image import ImageTransform, crop, decode_image, pad, resize, size_of
 from msjax.errors import describe
+from msjax.typing import TensorLike
 
 
-def check_padding(padding, who: str) -> tuple:
+def check_padding(padding: Any, who: str) -> tuple[Any, ...]:
     """(left, top, right, bottom) from an int, from (left and right, top and bottom), or from all four."""
     if is_int(padding):
         padding = (padding,) * 4
@@ -27,7 +32,7 @@ def check_padding(padding, who: str) -> tuple:
     return tuple(check_int(side, "padding", who, low=0) for side in (padding if len(padding) == 4 else tuple(padding) * 2))
 
 
-def check_fill(value, who: str):
+def check_fill(value: TensorLike, who: str) -> Any:
     """The value, if it is an int from 0 to 255, or a tuple of them, one for each channel."""
     for one in value if isinstance(value, tuple) else (value,):
         check_int(one, "fill_value", who, low=0, high=255)
@@ -53,7 +58,7 @@ class Resize(ImageTransform):
         (4, 6, 3)
     """
 
-    def __init__(self, size, interpolation=Inter.LINEAR):
+    def __init__(self, size: int | Sequence[int], interpolation: Inter = Inter.LINEAR):
         who = type(self).__name__
         self.size = check_size(size, "size", who, square=False)
         self.interpolation = check_enum(interpolation, Inter, "interpolation", who)
@@ -62,7 +67,7 @@ class Resize(ImageTransform):
         return resize(image, *target_size(self.size, image), self.interpolation, type(self).__name__)
 
 
-def target_size(size, image) -> tuple:
+def target_size(size: int | Sequence[int], image: Any) -> tuple[Any, ...]:
     """(height, width) from both, or from the shorter side and the image's proportions."""
     if not is_int(size):
         return size
@@ -85,7 +90,7 @@ class RandomResize(Resize):
         (4, 6, 3)
     """
 
-    def __init__(self, size):
+    def __init__(self, size: int | Sequence[int]):
         super().__init__(size)
 
     def _apply(self, image):
@@ -108,7 +113,7 @@ class CenterCrop(ImageTransform):
                [ 9, 10]])
     """
 
-    def __init__(self, size):
+    def __init__(self, size: int | Sequence[int]):
         self.size = check_size(size, "size", "CenterCrop")
 
     def _apply(self, image):
@@ -139,7 +144,7 @@ class Crop(ImageTransform):
                [4, 5]])
     """
 
-    def __init__(self, coordinates, size):
+    def __init__(self, coordinates: Sequence[Any], size: int | Sequence[int]):
         if not isinstance(coordinates, (tuple, list)) or len(coordinates) != 2:
             raise TypeError(f"For 'Crop', 'coordinates' should be a tuple or list of two ints, but got {describe(coordinates)}.")
         self.coordinates = tuple(check_int(c, "coordinates", "Crop", low=0) for c in coordinates)
@@ -175,7 +180,14 @@ class RandomCrop(ImageTransform):
         (2, 3, 3)
     """
 
-    def __init__(self, size, padding=None, pad_if_needed=False, fill_value=0, padding_mode=Border.CONSTANT):
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        padding: Any = None,
+        pad_if_needed: bool = False,
+        fill_value: int | tuple[int, ...] = 0,
+        padding_mode: Border = Border.CONSTANT,
+    ):
         who = type(self).__name__
         self.size = check_size(size, "size", who)
         self.padding = None if padding is None else check_padding(padding, who)
@@ -215,7 +227,14 @@ class RandomResizedCrop(ImageTransform):
         (5, 5, 3)
     """
 
-    def __init__(self, size, scale=(0.08, 1.0), ratio=(3 / 4, 4 / 3), interpolation=Inter.BILINEAR, max_attempts=10):
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        scale: Sequence[int] = (0.08, 1.0),
+        ratio: Sequence[int] = (3 / 4, 4 / 3),
+        interpolation: Inter = Inter.BILINEAR,
+        max_attempts: int = 10,
+    ):
         who = type(self).__name__
         self.size = check_size(size, "size", who)
         self.scale = check_range(scale, "scale", who, low=0)
@@ -230,7 +249,7 @@ class RandomResizedCrop(ImageTransform):
         return resize(crop(image, *window), *self.size, self.interpolation, type(self).__name__)
 
 
-def random_window(height, width, scale, ratio, attempts) -> tuple:
+def random_window(height: Any, width: Any, scale: Any, ratio: Any, attempts: Any) -> tuple[Any, ...]:
     """(top, left, height, width) of a window with a share of the area and proportions by chance."""
     rng = row_rng()
     for _ in range(attempts):
@@ -287,7 +306,7 @@ class Pad(ImageTransform):
         array([[9, 1, 2, 9]])
     """
 
-    def __init__(self, padding, fill_value=0, padding_mode=Border.CONSTANT):
+    def __init__(self, padding: Any, fill_value: int | tuple[int, ...] = 0, padding_mode: Border = Border.CONSTANT):
         self.padding = check_padding(padding, "Pad")
         self.fill_value = check_fill(fill_value, "Pad")
         self.padding_mode = check_enum(padding_mode, Border, "padding_mode", "Pad")
@@ -311,7 +330,13 @@ class PadToSize(ImageTransform):
         array([[0, 1, 2, 0]])
     """
 
-    def __init__(self, size, offset=None, fill_value=0, padding_mode=Border.CONSTANT):
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        offset: int | Sequence[int] | None = None,
+        fill_value: int = 0,
+        padding_mode: Any = Border.CONSTANT,
+    ):
         who = "PadToSize"
         self.size = check_size(size, "size", who)
         offset = (offset, offset) if is_int(offset) else offset
@@ -345,7 +370,9 @@ class ResizedCrop(ImageTransform):
         (4, 5, 3)
     """
 
-    def __init__(self, top, left, height, width, size, interpolation=Inter.BILINEAR):
+    def __init__(
+        self, top: int, left: int, height: int, width: int, size: int | Sequence[int], interpolation: Inter = Inter.BILINEAR
+    ):
         who = "ResizedCrop"
         self.window = (
             check_int(top, "top", who, low=0), check_int(left, "left", who, low=0),

@@ -1,5 +1,10 @@
 """Transforms of an image's values, type and layout, and decoding."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from msjax.checks import check_bool, check_number
@@ -31,7 +36,7 @@ class Decode(ImageTransform):
         (2, 3, 3)
     """
 
-    def __init__(self, to_pil=False):
+    def __init__(self, to_pil: bool = False):
         self.to_pil = check_bool(to_pil, "to_pil", "Decode")
 
     def _check(self, image):
@@ -64,7 +69,7 @@ class Rescale(ImageTransform):
 
     _takes = ("array",)
 
-    def __init__(self, rescale, shift):
+    def __init__(self, rescale: float, shift: float):
         self.rescale = check_number(rescale, "rescale", "Rescale")
         self.shift = check_number(shift, "shift", "Rescale")
 
@@ -99,7 +104,7 @@ class Normalize(ImageTransform):
 
     _takes = ("array",)
 
-    def __init__(self, mean, std, is_hwc=True):
+    def __init__(self, mean: Sequence[Any], std: Sequence[Any], is_hwc: bool = True):
         who = type(self).__name__
         self.mean = check_numbers(mean, "mean", who, low=0, high=255)
         self.std = check_numbers(std, "std", who, low=0, high=255)
@@ -139,7 +144,7 @@ class NormalizePad(Normalize):
         array([[[1., 1., 0.]]], dtype=float32)
     """
 
-    def __init__(self, mean, std, dtype="float32", is_hwc=True):
+    def __init__(self, mean: Any, std: Any, dtype: str = "float32", is_hwc: bool = True):
         super().__init__(mean, std, is_hwc)
         if dtype not in ("float32", "float16"):
             raise ValueError(f"For 'NormalizePad', 'dtype' should be 'float32' or 'float16', but got {describe(dtype)}.")
@@ -184,7 +189,7 @@ class ToTensor(ImageTransform):
         (3, 5, 4)
     """
 
-    def __init__(self, output_type=np.float32):
+    def __init__(self, output_type: Any = np.float32):
         self.output_type = numpy_dtype(output_type, "output_type", "ToTensor")
 
     def _apply(self, image):
