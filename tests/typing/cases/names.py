@@ -17,7 +17,7 @@ ms.hooks.no_such  # pyright: ignore[reportAttributeAccessIssue]
 nn.ReLU().no_such  # pyright: ignore[reportAttributeAccessIssue]
 nn.Dense(2, 3).wieght  # pyright: ignore[reportAttributeAccessIssue]
 
-x * "1"  # pyright: ignore[reportOperatorIssue]
+x / "1"  # pyright: ignore[reportOperatorIssue]
 x @ [1]  # pyright: ignore[reportOperatorIssue]
 ops.add(x, "1")  # pyright: ignore[reportArgumentType]
 ops.add(x)  # pyright: ignore[reportCallIssue]
