@@ -9,6 +9,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 import msjax as ms
 
+WEIGHTS = jnp.arange(1.0, 9.0).reshape(2, 4)
 X = jnp.array([[0.1, 0.5, -0.3, 0.7], [0.2, -0.4, 0.9, 0.3]])
 
 
@@ -108,7 +109,7 @@ def function(case, inner=step):
     f = lambda x: inner(x, lambda v: ms.hooks.site("y", v))  # noqa: E731
     for form in reversed(case.split()):
         f = FORMS[form][0](f)
-    return lambda x: (f(x) * jnp.arange(1.0, 9.0).reshape(2, 4)).sum()
+    return lambda x: (f(x) * WEIGHTS).sum()
 
 
 def written_out(case, x=X, edit=lambda v, number: v):
@@ -124,10 +125,23 @@ def written_out(case, x=X, edit=lambda v, number: v):
 
         for _ in range(times):
             x = step(x, name)
-        return (x * jnp.arange(1.0, 9.0).reshape(2, 4)).sum(), values
+        return (x * WEIGHTS).sum(), values
 
     (out, values), grads = jax.value_and_grad(run, 1, has_aux=True)(x, [jnp.zeros_like(x)] * times)
     return out, np.array(values), np.array(grads)
+
+
+def by_hand(case, x, edit=lambda v: v):
+    """(result, values of the place), differentiable."""
+    values = []
+
+    def name(v):
+        values.append(edit(v))
+        return values[-1]
+
+    for _ in range(int(np.prod([FORMS[form][2] for form in case.split()]))):
+        x = step(x, name)
+    return (x * WEIGHTS).sum(), values
 
 
 def arranged(case, found):
@@ -151,33 +165,24 @@ def close(a, b):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_values(case):
+def test_values_and_gradients(case):
     f = function(case)
-    out, values, _ = written_out(case)
-    for run in (ms.hooks.capture(f), jax.jit(ms.hooks.capture(f, "y"))):
-        result, found = run(X)
-        close(result, out)
-        close(found.activations["y"], arranged(case, values))
-        assert list(found.activations) == ["y"] and not found.gradients
-        assert bool(found.counts) == any(form in case for form in ("cond", "switch", "while"))
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_gradients(case):
-    f = function(case)
+    out, values, grads = written_out(case)
     if "while" in case:
         with pytest.raises(ValueError, match="'y' is inside of a while_loop, which has no gradient"):
             ms.hooks.capture(f, gradients=True)(X)
-        return
-    out, values, grads = written_out(case)
-    for transform in (lambda f: f, jax.jit):
-        result, found = transform(ms.hooks.capture(f, gradients=True))(X)
+    run = ms.hooks.capture(f, "y", gradients="while" not in case)
+    for transform in (lambda f: f, jax.jit) if case in FORMS else (jax.jit,):
+        result, found = transform(run)(X)
         close(result, out)
+        assert list(found.activations) == ["y"]
         close(found.activations["y"], arranged(case, values))
-        close(found.gradients["y"], arranged(case, grads))
+        assert bool(found.counts) == any(form in case for form in ("cond", "switch", "while"))
+        if "while" not in case:
+            close(found.gradients["y"], arranged(case, grads))
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [*FORMS, *NESTED[::2]])
 def test_statistic(case):
     lanes = case.count("vmap")
     # Under vmap, a statistic sees the value of one example.
@@ -203,24 +208,14 @@ def test_edit(case):
 
     f = function(case)
     out, values, grads = written_out(case, edit=lambda v, number: v * 3 - 1)
-    run = ms.hooks.capture(f, "y", edit={"y": edit}, gradients="while" not in case)
-    for transform in (lambda f: f, jax.jit):
-        result, found = transform(run)(X)
-        close(result, out)
-        close(found.activations["y"], arranged(case, values))
-        if found.gradients:
-            # With respect to the value after the edit.
-            close(found.gradients["y"] * 3, arranged(case, grads))
-    if "while" not in case:
+    result, found = jax.jit(ms.hooks.capture(f, "y", edit={"y": edit}, gradients="while" not in case))(X)
+    close(result, out)
+    close(found.activations["y"], arranged(case, values))
+    if found.gradients:
+        # With respect to the value after the edit.
+        close(found.gradients["y"] * 3, arranged(case, grads))
         only = ms.hooks.capture(f, [], edit={"y": edit})
-        close(jax.jit(jax.grad(lambda x: only(x)[0]))(X), jax.grad(lambda x: outs_of(case, x))(X))
-
-
-def outs_of(case, x):
-    times = int(np.prod([FORMS[form][2] for form in case.split()]))
-    for _ in range(times):
-        x = step(x, lambda v: v * 3 - 1)
-    return (x * jnp.arange(1.0, 9.0).reshape(2, 4)).sum()
+        close(jax.jit(jax.grad(lambda x: only(x)[0]))(X), jax.grad(lambda x: by_hand(case, x, lambda v: v * 3 - 1)[0])(X))
 
 
 @pytest.mark.parametrize("case", ["scan", "reversed", "fori", "while", "scan scan", "scan while", "vmap scan", "checkpoint scan"])
@@ -252,7 +247,7 @@ def test_under_transformations(case):
         return out + (found.activations["y"] ** 2).sum()
 
     def reference(x):
-        out, values, _ = run_written_out(case, x)
+        out, values = by_hand(case, x)
         return out + sum((v**2).sum() for v in values)
 
     close(jax.jit(jax.grad(penalized))(X), jax.grad(reference)(X))
@@ -263,16 +258,3 @@ def test_under_transformations(case):
             _, expected, slopes = written_out(case, row)
             close(values, arranged(case, expected))
             close(grads, arranged(case, slopes))
-
-
-def run_written_out(case, x):
-    times = int(np.prod([FORMS[form][2] for form in case.split()]))
-    values = []
-
-    def name(v):
-        values.append(v)
-        return v
-
-    for _ in range(times):
-        x = step(x, name)
-    return (x * jnp.arange(1.0, 9.0).reshape(2, 4)).sum(), values, None
