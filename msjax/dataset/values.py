@@ -47,6 +47,31 @@ def owned(value: TensorLike) -> Any:
     return np.array(value, order="C")
 
 
+class _Scalar(np.ndarray):
+    """A 0-dimensional array that widens beside a Python number, as in numpy 1: int32 times 10 is int64.
+
+    MindSpore's programs run with numpy 1; numpy 2 would keep int32, and the types of their columns would differ.
+    """
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        inputs = [x.view(np.ndarray) if isinstance(x, _Scalar) else x for x in inputs]
+        if all(isinstance(x, (int, float)) or getattr(x, "ndim", 1) == 0 for x in inputs):
+            inputs = [np.asarray(x) if type(x) in (int, float) else x for x in inputs]
+        return getattr(ufunc, method)(*inputs, **options)
+
+
+# Programs that print the type of what they get should see numpy's.
+_Scalar.__name__ = _Scalar.__qualname__ = "ndarray"
+_Scalar.__module__ = "numpy"
+
+
+def for_function(value: Any) -> Any:
+    """A value as a function of the user's gets it; see `_Scalar`."""
+    if type(value) is np.ndarray and not value.ndim and value.dtype.kind in "iuf" and value.itemsize < 8:
+        return value.view(_Scalar)
+    return value
+
+
 def is_text(array: TensorLike) -> bool:
     """Whether an array holds text or bytes."""
     return array.dtype.kind in _TEXT

@@ -15,7 +15,7 @@ from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.shared import Layout, operation_name
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
-from msjax.dataset.values import as_value, is_text, same_type
+from msjax.dataset.values import as_value, for_function, is_text, same_type
 from msjax.errors import describe
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class _Work:
         columns = list(zip(*rows))
         with row_draws((*self.key, info._batch)):
             try:
-                results = self.function(*(list(columns[i]) for i in self.layout.inputs), info)
+                results = self.function(*([for_function(v) for v in columns[i]] for i in self.layout.inputs), info)
                 if isinstance(results, list) and len(self.layout.outputs) == 1:
                     results = (results,)
                 if not isinstance(results, tuple):
@@ -161,8 +161,7 @@ def _column(values):
     """One column of a batch from what per_batch_map returned for it: an array, or a list with a value for each row."""
     if isinstance(values, np.ndarray):
         return as_value(values)
-    # A numpy scalar counts as the Python number that it stands for, as in MindSpore: float32 becomes float64.
-    return stack([as_value(v.item() if isinstance(v, np.floating) else v) for v in values], "of per_batch_map")
+    return stack([as_value(v) for v in values], "of per_batch_map")
 
 
 def stack(values: Any, name: str) -> Tensor:

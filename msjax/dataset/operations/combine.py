@@ -129,5 +129,5 @@ class FlatMapDataset(Dataset):
             except Exception as error:
                 raise row_error("flat_map", number, error, f", function {operation_name(self._function)}") from error
             if not isinstance(dataset, Dataset):
-                raise TypeError(f"For 'flat_map', 'func' should return a dataset, but returned {describe(dataset)}.")
+                raise RuntimeError(f"flat_map: row {number}: 'func' should return a dataset, but returned {describe(dataset)}.")
             yield dataset

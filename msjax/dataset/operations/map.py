@@ -10,10 +10,10 @@ from msjax.checks import check_type
 from msjax.dataset.callback import DSCallback
 from msjax.dataset.checks import check_columns, check_options, check_pool
 from msjax.dataset.dataset import Dataset
-from msjax.dataset.operations.shared import Layout, operation_name, row_error
+from msjax.dataset.operations.shared import Layout, is_transform, operation_name, row_error
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
-from msjax.dataset.values import as_value
+from msjax.dataset.values import as_value, for_function
 from msjax.errors import describe
 
 _OPTIONS = ("python_multiprocessing", "max_rowsize", "cache", "callbacks", "offload")
@@ -86,7 +86,7 @@ class _Work:
         with row_draws((*self.key, number)):
             try:
                 for at, operation in enumerate(self.operations):  # noqa: B007
-                    result = operation(*values)
+                    result = operation(*(values if is_transform(operation) else map(for_function, values)))
                     values = result if type(result) is tuple else (result,)
                 at = -1
                 return self.layout.place(row, [as_value(value) for value in values])
@@ -120,7 +120,7 @@ def check_operations(operations: Any, who: str) -> list[Any]:
     if not listed:
         raise ValueError(f"For '{who}', 'operations' should not be empty.")
     for operation in listed:
-        if isinstance(operation, type) and getattr(operation, "is_transform", False):
+        if isinstance(operation, type) and is_transform(operation):
             raise ValueError(
                 f"For '{who}', 'operations' should hold transforms, but got the class {operation.__name__}; call it."
             )
@@ -131,7 +131,7 @@ def check_operations(operations: Any, who: str) -> list[Any]:
 
 def _arity(operation) -> int:
     """How many columns an operation takes from the front where none are named: what a function requires, at least one."""
-    if getattr(operation, "is_transform", False):
+    if is_transform(operation):
         return 1
     try:
         parameters = inspect.signature(operation).parameters.values()

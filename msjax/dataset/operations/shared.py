@@ -16,9 +16,14 @@ def positions_of(names: list[Any], columns: list[Any], who: str) -> list[Any]:
     return [names.index(column) for column in columns]
 
 
+def is_transform(operation: Any) -> bool:
+    """Whether it is a transform of msjax, or the class of one."""
+    return getattr(operation, "is_transform", False)
+
+
 def operation_name(operation: Any) -> str:
     """An operation as messages name it: a transform's class, or a function with its file and line."""
-    return type(operation).__name__ if getattr(operation, "is_transform", False) else callable_name(operation)
+    return type(operation).__name__ if is_transform(operation) else callable_name(operation)
 
 
 def row_error(who: str, row: int, error: Exception, what: str = "") -> RuntimeError:

@@ -1,0 +1,103 @@
+"""Programs that train on a pipeline, run unchanged in both modes."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.dataset.files import digits, idx
+
+PROGRAM = """
+import mindspore as ms
+from mindspore import nn
+from mindspore.dataset import MnistDataset, transforms, vision
+from mindspore.train import Accuracy, LossMonitor, Model
+
+ms.set_context(mode=ms.{mode})
+ms.set_seed(1)
+
+
+def datapipe(usage, batch_size):
+    image_transforms = [
+        vision.Resize((32, 32)), vision.Rescale(1.0 / 255.0, 0), vision.Normalize(mean=(0.1307,), std=(0.3081,)), vision.HWC2CHW(),
+    ]
+    dataset = MnistDataset("digits", usage)
+    dataset = dataset.map(image_transforms, "image", num_parallel_workers=2)
+    dataset = dataset.map(transforms.TypeCast(ms.int32), "label")
+    return dataset.batch(batch_size, drop_remainder=True)
+
+
+class LeNet5(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 6, 5, pad_mode="valid")
+        self.conv2 = nn.Conv2d(6, 16, 5, pad_mode="valid")
+        self.relu = nn.ReLU()
+        self.max_pool2d = nn.MaxPool2d(kernel_size=2, stride=2)
+        self.flatten = nn.Flatten()
+        self.fc1 = nn.Dense(16 * 5 * 5, 120)
+        self.fc2 = nn.Dense(120, 84)
+        self.fc3 = nn.Dense(84, 10)
+
+    def construct(self, x):
+        x = self.max_pool2d(self.relu(self.conv1(x)))
+        x = self.max_pool2d(self.relu(self.conv2(x)))
+        x = self.flatten(x)
+        return self.fc3(self.relu(self.fc2(self.relu(self.fc1(x)))))
+
+
+train_dataset, test_dataset = datapipe("train", 20), datapipe("test", 10)
+net = LeNet5()
+loss_fn = nn.CrossEntropyLoss()
+optimizer = nn.Momentum(net.trainable_params(), 0.02, 0.9)
+
+# The loop of one's own, as in MindSpore's quick start.
+def forward_fn(data, label):
+    logits = net(data)
+    return loss_fn(logits, label), logits
+
+grad_fn = ms.value_and_grad(forward_fn, None, optimizer.parameters, has_aux=True)
+net.set_train()
+for epoch in range(2):
+    for batch, (data, label) in enumerate(train_dataset.create_tuple_iterator()):
+        (loss, _), grads = grad_fn(data, label)
+        optimizer(grads)
+        print("loss %.4f of batch %d of %d" % (float(loss.asnumpy()), batch, train_dataset.get_dataset_size()))
+
+# The same with Model.
+model = Model(net, loss_fn, optimizer, metrics={{"accuracy": Accuracy()}})
+model.train(6, train_dataset, callbacks=[LossMonitor(per_print_times=30)])
+print("accuracy", float(model.eval(test_dataset)["accuracy"]))
+"""
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("training")
+    (folder / "digits").mkdir()
+    idx(folder / "digits", "train", *digits(120, 0))
+    idx(folder / "digits", "t10k", *digits(20, 1))
+    texts = {}
+    for mode in ("PYNATIVE_MODE", "GRAPH_MODE"):
+        script = folder / f"{mode}.py"
+        script.write_text(PROGRAM.format(mode=mode))
+        done = subprocess.run(
+            [sys.executable, "-m", "msjax", "run", script.name], cwd=folder, capture_output=True, text=True, timeout=500
+        )
+        assert done.returncode == 0, done.stderr
+        texts[mode] = done.stdout.splitlines()
+    return texts
+
+
+def test_lenet_learns_in_both_modes(printed):
+    for lines in printed.values():
+        name, accuracy = lines[-1].split()
+        assert name == "accuracy" and float(accuracy) == 1.0
+        assert len(lines) == 14
+
+
+def test_both_modes_see_the_same_batches(printed):
+    losses = [[float(line.split()[1]) for line in lines if line.startswith("loss")] for lines in printed.values()]
+    assert len(losses[0]) == 12
+    np.testing.assert_allclose(*losses, atol=2e-3)
