@@ -113,7 +113,7 @@ def test_mnist(tmp_path):
 
 def test_damaged_mnist(tmp_path):
     with pytest.raises(
-        ValueError, match="^For 'MnistDataset', 'dataset_dir' should be a folder, but there is none at '.*nowhere'"
+        ValueError, match=r"^For 'MnistDataset', 'dataset_dir' should be a folder, but there is none at '.*nowhere'"
     ):
         ds.MnistDataset(tmp_path / "nowhere")
     data = ds.MnistDataset(tmp_path)
