@@ -64,6 +64,7 @@ def _run(options) -> int:
         context.set_context(hook_dialect=options.dialect)
     if options.mode:
         context.force_mode(_MODES[options.mode])
+    _prepare_children(options)
     sys.argv = [script, *options.args]
     # As python does: what can be imported starts with the script's folder, or for a module with the working folder.
     sys.path.insert(0, os.getcwd() if options.module else os.path.dirname(os.path.abspath(script)))
@@ -80,6 +81,18 @@ def _run(options) -> int:
         sys.excepthook(type(error), error.with_traceback(inner), inner)
         return 1
     return 0
+
+
+def _prepare_children(options):
+    """Let processes that the script starts (multiprocessing, subprocess) import mindspore with the same settings."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "alias_path")
+    # multiprocessing hands its children this path, subprocess the environment.
+    sys.path.append(folder)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
+    if options.dialect:
+        os.environ["MSJAX_HOOK_DIALECT"] = options.dialect
+    if options.mode:
+        os.environ["MSJAX_FORCED_MODE"] = options.mode
 
 
 def _inner(traceback):

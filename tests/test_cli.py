@@ -214,3 +214,23 @@ def test_wrong_command_lines(arguments, message, capsys):
 def test_a_module_that_is_not_there(tmp_path):
     result = run("run", "-m", "no_such_module", cwd=tmp_path)
     assert (result.returncode, result.stderr) == (2, "msjax run: error: No module named no_such_module\n")
+
+
+POOL = """
+import multiprocessing, subprocess, sys
+import mindspore as ms
+
+def work(x):
+    return ms.get_context("mode"), ms.get_context("hook_dialect"), float((ms.Tensor(x) * 2).asnumpy())
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.apply_async(work, (3.0,)).get(timeout=120))
+    code = "import mindspore.nn as nn, mindspore, msjax; print(mindspore is msjax, nn.Cell is msjax.nn.Cell, mindspore.Tensor(3).dtype)"
+    print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120).stdout)
+"""
+
+
+def test_fault_18_children_of_a_script_import_mindspore(write, tmp_path):
+    done = run("run", "--dialect", "mindspore-1", "--mode", "graph", write("pool.py", POOL), cwd=tmp_path)
+    assert done.stdout.splitlines()[:2] == ["(0, 'mindspore-1', 6.0)", "True True Int64"], done.stderr

@@ -1,5 +1,6 @@
 """Checkpoints: MindSpore's own files, round trips, damaged and forged files, saves that fail."""
 
+import copy
 import io
 import json
 import os
@@ -332,6 +333,47 @@ def test_a_checksum_that_is_missing(format, tmp_path):
     ms.save_checkpoint({"w": Tensor([1.0])}, path, format=format)
     with pytest.raises(ValueError, match="no checksum"):
         ms.load_checkpoint(path, format=format, crc_check=True)
+
+
+def test_fault_20_overlapping_entries(tmp_path):
+    """Two entries of the directory that share one compressed body."""
+    path = tmp_path / "overlap.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        buffer = io.BytesIO()
+        np.save(buffer, np.zeros(1000, "float32"))
+        archive.writestr("a.npy", buffer.getvalue())
+        twin = copy.copy(archive.getinfo("a.npy"))
+        twin.filename = "b.npy"
+        archive.filelist.append(twin)
+        archive.NameToInfo["b.npy"] = twin
+    with pytest.raises(ValueError, match=r"'a\.npy' and 'b\.npy' overlap"):
+        ms.load_checkpoint(str(path), format="npz")
+
+
+def test_fault_20_names_with_nul(tmp_path):
+    with pytest.raises(ValueError, match=r"NUL"):
+        ms.save_checkpoint({"a\0b": ms.Tensor(1.0)}, str(tmp_path / "nul.npz"), format="npz")
+
+
+def test_fault_20_a_link_stays_and_its_file_is_written(tmp_path):
+    (tmp_path / "real").mkdir()
+    target, link = tmp_path / "real" / "net.ckpt", tmp_path / "link.ckpt"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    ms.save_checkpoint({"w": ms.Tensor(3.0)}, str(link))
+    assert link.is_symlink() and float(ms.load_checkpoint(str(target))["w"]) == 3.0
+    assert [entry.name for entry in (tmp_path / "real").iterdir()] == ["net.ckpt"]
+
+
+def test_fault_20_permissions_follow_the_umask_without_changing_it(tmp_path, monkeypatch):
+    before = os.umask(0o027)
+    try:
+        monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the umask belongs to the whole process"))
+        ms.save_checkpoint({"w": ms.Tensor(3.0)}, str(tmp_path / "net.ckpt"))
+    finally:
+        monkeypatch.undo()
+        os.umask(before)
+    assert (tmp_path / "net.ckpt").stat().st_mode & 0o777 == 0o640
 
 
 def test_a_zip_directory_that_lies(tmp_path):

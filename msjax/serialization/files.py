@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,28 +39,24 @@ def writing(path: str) -> Iterator[Any]:
 
     Whatever goes wrong before that leaves the old file as it was.
     """
-    folder = os.path.dirname(os.path.realpath(path))
+    # Through a symbolic link, the file that it names is written, and the link stays.
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
     if os.path.isdir(path):
         raise IsADirectoryError(f"For 'save_checkpoint', {path} is a directory; give the name of a file.")
-    handle, aside = tempfile.mkstemp(prefix="." + os.path.basename(path)[:100] + ".", suffix=".tmp", dir=folder)
+    aside = os.path.join(folder, f".{os.path.basename(target)[:100]}.{secrets.token_hex(8)}.tmp")
     try:
-        with open(handle, "wb") as file:
+        # Mode "x" takes the permissions that the process's umask allows, and refuses a file that is there.
+        with open(aside, "xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(aside, 0o666 & ~_umask())
-        os.replace(aside, path)
+        os.replace(aside, target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(aside)
         raise
     _sync_folder(folder)
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _sync_folder(folder):

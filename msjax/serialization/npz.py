@@ -24,6 +24,8 @@ def write(file: Any, entries: dict[str, Any], crc_check: bool = False) -> None:
     special = {}
     arrays = {}
     for name, data in entries.items():
+        if "\0" in name:
+            raise ValueError(f"For 'save_checkpoint', a name in an npz file can't contain a NUL character, but got {name!r}.")
         if isinstance(data, str):
             special[name] = "str"
             arrays[name] = np.frombuffer(data.encode(), np.uint8)
@@ -49,7 +51,7 @@ def read(data: memoryview, crc_check: bool = False) -> dict[str, Any]:
         data (memoryview): the file.
 
     Raises:
-        Damaged: it is no npz file, or an array doesn't fit.
+        CorruptCheckpoint: it is no npz file, or an array doesn't fit.
     """
     arrays = {}
     try:
@@ -57,6 +59,7 @@ def read(data: memoryview, crc_check: bool = False) -> dict[str, Any]:
             # zipfile does not notice when a damaged directory hides some entries.
             if _counted(data) not in (len(archive.infolist()), 0xFFFF):
                 raise CorruptCheckpoint("its directory has another number of entries than it says")
+            _check_overlap(archive.infolist())
             for info in archive.infolist():
                 name = info.filename.removesuffix(".npy")
                 if name in arrays:
@@ -88,6 +91,16 @@ def read(data: memoryview, crc_check: bool = False) -> dict[str, Any]:
             raise CorruptCheckpoint(f"the entry {name!r} is of type {own.dtype}")
         arrays[name] = _text(own) if kind == "str" else own.view(ml_dtypes.bfloat16)
     return arrays
+
+
+def _check_overlap(entries):
+    """Raise if two entries share bytes: a small file could claim any amount of data that way."""
+    end, before = 0, None
+    for info in sorted(entries, key=lambda info: info.header_offset):
+        if info.header_offset < end:
+            raise CorruptCheckpoint(f"the entries {before!r} and {info.filename!r} overlap")
+        # A local header has 30 bytes, and the name.
+        end, before = info.header_offset + 30 + len(info.filename) + info.compress_size, info.filename
 
 
 def _counted(data) -> int:
