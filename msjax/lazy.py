@@ -168,7 +168,8 @@ def gather(package: str, modules: str | None = None, family: str | None = None) 
         if name == "__all__":
             # Kept in the package, where `from package import *` looks for one name after the other.
             own.update((offer, getattr(module, offer)) for offer, module in offered().items())
-            return sorted(offered())
+            own["__all__"] = sorted(offered())
+            return own["__all__"]
         if not name.startswith("_"):
             if importlib.util.find_spec(f"{package}.{name}") is not None:
                 return importlib.import_module(f"{package}.{name}")
