@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -14,6 +16,7 @@ from jax.interpreters import batching
 
 from msjax.common.arrays import is_tracer
 from msjax.common.tensor import Tensor, is_leaf, wrap
+from msjax.hooks import primitive
 from msjax.hooks.primitive import hook_p
 from msjax.hooks.returns import check_observer_result
 from msjax.state import STATE
@@ -21,15 +24,14 @@ from msjax.typing import JaxArray
 
 if TYPE_CHECKING:
     from msjax.hooks.returns import HookLabel
-    from msjax.nn.cell.base import Cell
 
 
 class Delivery:
-    """One hook site: rebuilds the hook's arguments from the values that arrive, and calls it.
+    """One hook site: rebuilds the hook's arguments from the values that arrive, and calls the hook.
 
     Attributes:
-        fn, what: the hook, and what it is, for messages.
-        slots: for each leaf of the arguments, the number of a value or, wrapped in a tuple, the leaf itself.
+        fn, what: the hook, and its label for messages.
+        slots: for each leaf of the arguments, the number of a value or, in a tuple of its own, the leaf itself.
     """
 
     def __init__(self, fn: Callable[..., Any], what: HookLabel, slots: list[Any], treedef: Any):
@@ -38,12 +40,12 @@ class Delivery:
         self.slots = slots
         self.treedef = treedef
 
-    def __call__(self, values: Any) -> None:
+    def __call__(self, values: Sequence[Any]) -> None:
         leaves = [s[0] if isinstance(s, tuple) else wrap(values[s]) for s in self.slots]
         check_observer_result(self.fn(*jax.tree.unflatten(self.treedef, leaves)), self.what)
 
-    def all_lanes(self, values: Any, lanes: Any) -> None:
-        """Call the hook once for each example of a vmap (nested `lanes` times), as the code within sees them."""
+    def all_lanes(self, values: Sequence[Any], lanes: int) -> None:
+        """Call the hook once for each example of `lanes` nested vmaps, with that example's values."""
         if not lanes:
             self(values)
             return
@@ -53,28 +55,37 @@ class Delivery:
 
 @dataclass(frozen=True)
 class HookCall:
-    """A call that a callback brings: which hook, with which of the callback's values, under how many vmaps."""
+    """One of the calls of a callback.
+
+    Attributes:
+        at: which of the callback's values the hook gets.
+        lanes: how many vmaps are around the call.
+    """
 
     delivery: Delivery
-    at: tuple[Any, ...]
+    at: tuple
     lanes: int = 0
 
     def __call__(self, values: Any) -> None:
         self.delivery.all_lanes([values[i] for i in self.at], self.lanes)
 
+    def renumbered(self, numbers: Sequence[int]) -> HookCall:
+        """The call as part of a callback that has value number i at ``numbers[i]``."""
+        return HookCall(self.delivery, tuple(numbers[i] for i in self.at), self.lanes)
 
-def _batched(values, axes, *, calls):
+
+def _batched(values, axes, *, calls, kept):
     size = next(v.shape[a] for v, a in zip(values, axes) if a is not None)
     values = [v if a is None else jnp.moveaxis(v, a, 0) for v, a in zip(values, axes)]
-    alike = {}  # values without the new axis, as a call needs them whose others have it
+    broadcast = {}  # number of a value without the new axis: that of its copy for calls whose other values have the axis
 
     def with_axis(i):
         if axes[i] is not None:
             return i
-        if i not in alike:
-            alike[i] = len(values)
+        if i not in broadcast:
+            broadcast[i] = len(values)
             values.append(jnp.broadcast_to(values[i], (size, *values[i].shape)))
-        return alike[i]
+        return broadcast[i]
 
     calls = tuple(
         HookCall(call.delivery, tuple(map(with_axis, call.at)), call.lanes + 1)
@@ -82,22 +93,47 @@ def _batched(values, axes, *, calls):
         else call
         for call in calls
     )
-    return hook_p.bind(*values, calls=calls), None
+    return hook_p.bind(*values, calls=calls, kept=kept), None
 
 
 batching.primitive_batchers[hook_p] = _batched
 
 
-def observe_traced(fn: Callable[..., Any], args: tuple[Cell, tuple[Tensor], Tensor], what: HookLabel, carries: int) -> Tensor:
+class _Calls(threading.local):
+    """What this thread knows of the hook calls of the program that it traces.
+
+    Attributes:
+        last: a weak reference to the result of the latest call. The tracer itself belongs to its trace: the operations that
+            use it keep it, and it goes when they do.
+        batch: the CallbackBatch under way.
+        untied: while `tie_calls_to` runs, the results of calls that nothing depends on yet.
+    """
+
+    def __init__(self):
+        self.last: weakref.ref[JaxArray] | None = None
+        self.batch: CallbackBatch | None = None
+        self.untied: list[JaxArray] | None = None
+
+
+_CALLS = _Calls()
+
+
+def observe_traced(fn: Callable[..., Any], args: Sequence[Any], what: HookLabel, carries: int) -> Any:
     """Call an observer with the values that its arguments get when the program runs.
 
+    Args:
+        fn: the hook, which returns None.
+        args: its arguments, pytrees with Tensors.
+        what: its label, for messages.
+        carries: the number of the argument whose Tensors go on through the network.
+
     Returns:
-        The argument number `carries`, tied to the call: a program that uses it makes the call, too.
+        The argument number `carries`. Its Tensors depend on the call: a program that uses them makes it.
     """
     leaves, treedef = jax.tree.flatten(tuple(args), is_leaf=is_leaf)
     slots, values = [], []
     for leaf in leaves:
-        if isinstance(leaf, Tensor) and is_tracer(leaf._value):
+        if _is_traced(leaf):
             slots.append(len(values))
             values.append(jax.lax.stop_gradient(leaf._value))
         else:
@@ -105,48 +141,54 @@ def observe_traced(fn: Callable[..., Any], args: tuple[Cell, tuple[Tensor], Tens
     delivery = Delivery(fn, what, slots, treedef)
     if STATE.trace is not None:
         STATE.trace.uses_callbacks = True
-    together = _CALLS.together
-    if together is not None and together.add(delivery, values):
+    batch = _CALLS.batch
+    if batch is not None and batch.add(delivery, values):
         return args[carries]
-    before = _before(values, together.done if together is not None else None)
+    tied = any(map(_is_traced, jax.tree.leaves(args[carries], is_leaf=is_leaf)))
+    # jax drops what no result depends on, unless it has an effect; but programs with effects start more slowly.
+    kept = not tied and _CALLS.untied is None
     call = HookCall(delivery, tuple(range(len(values))))
-    done = hook_p.bind(*values, *before, calls=(call,))
-    _CALLS.last = done if is_tracer(done) else None
-    carried = jax.tree.leaves(args[carries], is_leaf=is_leaf)
-    if not any(isinstance(leaf, Tensor) and is_tracer(leaf._value) for leaf in carried):
+    done = _bind(values, (call,), None if batch is None else batch.done, kept)
+    if tied:
+        return _depend(args[carries], done)
+    if _CALLS.untied is not None:
         _CALLS.untied.append(done)
-        return args[carries]
-    return jax.tree.map(lambda leaf: _with_dependency(leaf, done), args[carries], is_leaf=is_leaf)
+    elif batch is not None:
+        batch.kept = done
+    return args[carries]
 
 
-def _before(values, done):
-    """What a call with these values has to wait for: nothing else says that forward comes before backward.
+def _bind(values, calls, done, kept=False):
+    """Put a callback into the program, after earlier ones: nothing else says that forward comes before backward.
 
     Args:
-        done: the result of an earlier call that this one may use, or None.
+        done: the result of an earlier callback that this one may use, or None.
+
+    Returns:
+        The callback's result: False, as an array that the compiler does not know.
     """
     before = [] if done is None else [done]
-    last = _CALLS.last
+    last = None if _CALLS.last is None else _CALLS.last()
     if last is not None and last is not done and any(getattr(v, "_trace", None) is last._trace for v in values):
         before.append(last)
-    return before
-
-
-# Calls whose values are larger than this, in bytes, aren't put together with later ones: a program keeps them until then.
-_LARGE = 1 << 24
+    made = hook_p.bind(*values, *before, calls=calls, kept=kept)
+    _CALLS.last = weakref.ref(made) if is_tracer(made) else None
+    return made
 
 
 class CallbackBatch:
-    """The calls of a stretch of a program in as few callbacks as may be: each costs more than what it carries.
+    """A context manager that puts the hook calls made within it into as few callbacks as possible: a callback costs more
+    than the values that it carries.
 
-    A call that belongs to a loop or a transformation within the stretch gets a callback of its own, after those before it.
+    A call in a loop or a transformation within the region gets a callback of its own, after those of the calls before it.
     """
 
     def __init__(self):
         self.world = jax.extend.core.get_opaque_trace_state()
         with jax.extend.core.take_current_trace() as trace:
             self.trace = trace
-        self.done = None
+        self.done: JaxArray | None = None
+        self.kept: JaxArray | None = None  # keeps the latest result that nothing depends on, so that calls come after it
         self._clear()
 
     def _clear(self):
@@ -156,19 +198,19 @@ class CallbackBatch:
         self.bytes = 0
 
     def __enter__(self) -> Self:
-        self.before, _CALLS.together = _CALLS.together, self
+        self.around, _CALLS.batch = _CALLS.batch, self
         return self
 
-    def __exit__(self, *_exception: Any) -> None:
-        _CALLS.together = self.before
+    def __exit__(self, *_exception) -> None:
+        _CALLS.batch = self.around
 
     def add(self, delivery: Delivery, values: list[JaxArray]) -> bool:
-        """Take a call, or bring those that were taken to an end and return False."""
+        """Take a call. False if it belongs to another trace than the batch; the calls taken so far then have their callback."""
         if jax.extend.core.get_opaque_trace_state() != self.world:
             self.flush()
             return False
         self.calls.append(HookCall(delivery, tuple(map(self._number, values))))
-        if self.bytes > _LARGE:
+        if self.bytes > primitive.LARGE:
             self.flush()
         return True
 
@@ -184,45 +226,43 @@ class CallbackBatch:
         """Put the callback of the calls that were taken into the program."""
         if not self.calls:
             return
-        before = _before(self.values, self.done)
         with jax.extend.core.set_current_trace(self.trace):
-            self.done = hook_p.bind(*self.values, *before, calls=tuple(self.calls))
-        _CALLS.last = self.done if is_tracer(self.done) else None
+            self.done = _bind(self.values, tuple(self.calls), self.done)
         self._clear()
 
-    def add_dependency(self, value: Tensor) -> Tensor:
-        """Nested containers whose Tensors need the calls."""
+    def add_dependency(self, value: Any) -> Any:
+        """Nested containers whose Tensors depend on the calls."""
         self.flush()
-        if self.done is None:
-            return value
-        return jax.tree.map(lambda leaf: _with_dependency(leaf, self.done), value, is_leaf=is_leaf)
+        return value if self.done is None else _depend(value, self.done)
 
 
-class _Calls(threading.local):
-    """The calls that this thread put into programs: the last one, those that nothing depends on yet, the stretch under way."""
-
-    def __init__(self):
-        self.last = None
-        self.untied = []
-        self.together = None
-
-
-_CALLS = _Calls()
-
-
-def add_pending_dependencies(tensors: Sequence[Tensor]) -> Any:
-    """Tie calls that nothing depends on yet to Tensors (or None) that go on; returns those."""
-    calls, _CALLS.untied = _CALLS.untied, []
-    for done in calls:
-        tensors = [_with_dependency(t, done) for t in tensors]
-    return tensors
+@contextlib.contextmanager
+def tie_calls_to(tensors: list[Tensor | None]) -> Iterator[None]:
+    """Make Tensors depend on the calls within that no result depends on: their places in the list get new Tensors."""
+    outer = _CALLS.untied
+    untied = _CALLS.untied = [] if any(map(_is_traced, tensors)) else None
+    try:
+        yield
+    finally:
+        _CALLS.untied = outer
+    for done in untied or ():
+        tensors[:] = _depend(tensors, done)
 
 
-def _with_dependency(leaf, done):
-    if not isinstance(leaf, Tensor) or not is_tracer(leaf._value):
-        return leaf
-    value = leaf._value
-    # `done` is always False, which the compiler can't know: neither the value nor its gradient is there without the call.
-    made = wrap(jax.lax.select(jnp.broadcast_to(done, value.shape), jnp.zeros_like(value), value))
-    made._node, made._oidx = leaf._node, leaf._oidx
-    return made
+def _is_traced(leaf):
+    return isinstance(leaf, Tensor) and is_tracer(leaf._value)
+
+
+def _depend(value, done):
+    """Nested containers whose traced Tensors are there, as are their gradients, only when the callback has returned."""
+
+    def depend(leaf):
+        if not _is_traced(leaf):
+            return leaf
+        value = leaf._value
+        # `done` is always False, which the compiler does not know.
+        made = wrap(jax.lax.select(jnp.broadcast_to(done, value.shape), jnp.zeros_like(value), value))
+        made._node, made._oidx = leaf._node, leaf._oidx
+        return made
+
+    return jax.tree.map(depend, value, is_leaf=is_leaf)

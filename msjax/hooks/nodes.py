@@ -12,7 +12,7 @@ from msjax.common.arrays import CONCRETE, is_tracer
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_tensor, wrap
-from msjax.hooks.batching import add_pending_dependencies
+from msjax.hooks.batching import tie_calls_to
 from msjax.hooks.delivery import run_traced_hook
 from msjax.hooks.dialect import dialect
 from msjax.hooks.returns import gradients_result
@@ -216,8 +216,9 @@ class BackwardHooks:
         self._keep(grads)
         if not self.flags or True not in self.flags:
             # No input carries a gradient: jax never reaches the node on the inputs, so the hooks run here.
-            self._call_hooks([None] * self.n_inputs)
-            return add_pending_dependencies(grads)
+            grads = list(grads)
+            with tie_calls_to(grads):
+                self._call_hooks([None] * self.n_inputs)
         return grads
 
     def _call_hooks(self, grads):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import functools
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.extend.core
@@ -14,19 +15,31 @@ from jax.interpreters import ad, mlir
 
 from msjax.hooks.worker import IN_HOOK, WORKER
 
+if TYPE_CHECKING:
+    from msjax.hooks.batching import HookCall
+
+# A program keeps the values of calls that share a callback until the last of them is there: so many bytes at most.
+LARGE = 1 << 24
+
 hook_p = jax.extend.core.Primitive("msjax_hook")
 
 
 @hook_p.def_impl
-def _now(*values, calls):
+def _now(*values, calls, kept):
     for call in calls:
         call(values)
     return jnp.zeros((), bool)
 
 
-@hook_p.def_abstract_eval
-def _abstract(*avals, calls):
-    return jax.core.ShapedArray((), np.dtype(bool))
+@hook_p.def_effectful_abstract_eval
+def _abstract(*avals, calls, kept):
+    return jax.core.ShapedArray((), np.dtype(bool)), _debug_effects() if kept else jax.extend.core.no_effects
+
+
+@functools.cache
+def _debug_effects():
+    """The effects of jax.debug.callback, which keep jax from dropping it where no result depends on it."""
+    return frozenset(jax.make_jaxpr(lambda: jax.debug.callback(lambda: None))().effects)
 
 
 def _jvp(primals, tangents, **params):
@@ -37,10 +50,18 @@ def _jvp(primals, tangents, **params):
 ad.primitive_jvps[hook_p] = _jvp
 
 
-def _lower(ctx, *operands, calls):
+def _lower(ctx, *operands, calls, kept):
     from_hook = IN_HOOK.value
     WORKER.nested = WORKER.nested or from_hook
     WORKER.look_for_other_threads()
+    ctx, there = _for_platform(ctx)
+    module = ctx.module_context
+    sharding = _sharding(module.axis_context)
+    earlier = _take_over(module, operands, ctx.avals_in) if module.platforms[0] != "tpu" else None
+    if earlier is not None:
+        operands, avals, calls = earlier.with_calls(operands, ctx.avals_in, calls)
+    else:
+        avals = ctx.avals_in
 
     def on_host(*values):
         try:
@@ -49,36 +70,136 @@ def _lower(ctx, *operands, calls):
             WORKER.interrupted_in_callback(sys._getframe(1))
         return (_DONE,)
 
-    axes = ctx.module_context.axis_context
-    if getattr(axes, "num_devices", 1) > 1 or hasattr(axes, "manual_axes"):
-        # On several devices, jax's own callback knows where to run: once, on the whole value; under shard_map once a device.
+    if sharding is not None and module.platforms[0] == "tpu":
+        # There, a callback is several operations, to which only jax can give a sharding.
         def through_jax(*values):
-            return [jax.pure_callback(lambda *v: on_host(*v)[0], jax.ShapeDtypeStruct((), bool), *values)]
+            return [jax.pure_callback(lambda *v: on_host(*map(np.asarray, v))[0], jax.ShapeDtypeStruct((), bool), *values)]
 
         return mlir.lower_fun(through_jax, multiple_results=True)(ctx, *operands)
-    results, _, _ = mlir.emit_python_callback(
-        _for_platform(ctx), on_host, None, list(operands), ctx.avals_in, ctx.avals_out, has_side_effect=True, returns_token=False
+    if there:
+        WORKER.platforms.add(module.platforms[0])
+    emitting = ctx.replace(avals_in=avals)
+    (call,), _, _ = mlir.emit_python_callback(
+        emitting, on_host, None, list(operands), avals, ctx.avals_out, has_side_effect=True, returns_token=False
     )
-    return results
+    if sharding is not None:
+        name, text = sharding
+        call.owner.attributes[name] = mlir.ir.Attribute.parse(text)
+    # The callback may move to a later place; its result, which later operations use, is an operation of its own.
+    done = mlir.lower_fun(lambda d: [jax.lax.bitwise_not(jax.lax.bitwise_not(d))], multiple_results=True)(
+        ctx.replace(avals_in=ctx.avals_out), call
+    )
+    if module.platforms[0] != "tpu":
+        results = [done[0], *(earlier.results if earlier is not None else ())]
+        latest, block = module.cached_primitive_lowerings.get(_EMITTED), _block()
+        alone = latest is None or (latest.alone and latest.block == block)
+        module.cached_primitive_lowerings[_EMITTED] = _Emitted(call, results, list(operands), list(avals), calls, block, alone)
+    return done
+
+
+# Where the latest callback of a module is noted; the note lives as long as the lowering.
+_EMITTED = "msjax hook callback"
+
+
+class _Emitted(NamedTuple):
+    """The latest callback of a module that is being lowered.
+
+    Attributes:
+        call: what the callback returns.
+        results: what stands for that in the program, and for what the callbacks returned that it took over.
+        operands, avals, calls: what it hands over, and which hooks get it.
+        block: the block of operations that it is in.
+        alone: whether all callbacks of the module are in that block. Otherwise a function with callbacks may be called
+            anywhere.
+    """
+
+    call: Any
+    results: list[Any]
+    operands: list[Any]
+    avals: list[Any]
+    calls: tuple[HookCall, ...]
+    block: Any
+    alone: bool
+
+    def with_calls(self, operands, avals, calls):
+        """(operands, avals, calls) of a callback that makes these calls after its own."""
+        operands_, avals_, numbers = list(self.operands), list(self.avals), []
+        for operand, aval in zip(operands, avals):
+            if any(operand == result for result in self.results):
+                numbers.append(-1)  # a dependency on a callback that is part of this one
+                continue
+            if operand not in operands_:
+                operands_.append(operand)
+                avals_.append(aval)
+            numbers.append(operands_.index(operand))
+        return operands_, avals_, (*self.calls, *[call.renumbered(numbers) for call in calls])
+
+
+def _take_over(module, operands, avals):
+    """The module's latest callback, removed from it, if a callback with these operands can make its calls as well.
+
+    That is so if nothing but Tensors depends on it: then only callbacks could come between the two, and this one comes next.
+    """
+    emitted = module.cached_primitive_lowerings.get(_EMITTED)
+    if emitted is None or not emitted.alone or emitted.block != _block():
+        return None
+    if not any(o == emitted.results[0] for o in operands):
+        return None
+    if sum(a.size * a.dtype.itemsize for a in (*emitted.avals, *avals)) > LARGE:
+        return None
+    if any(use.owner.operation.name not in _TIES for use in emitted.results[0].uses):
+        return None
+    operation = emitted.call.owner.operation
+    with mlir.ir.InsertionPoint(operation):
+        emitted.call.replace_all_uses_with(mlir.ir_constant(_DONE))
+    operation.erase()
+    return emitted
+
+
+# The operations by which a Tensor depends on a callback: see msjax.hooks.batching.
+_TIES = ("stablehlo.broadcast_in_dim", "stablehlo.select")
+
+
+def _block():
+    return mlir.ir.InsertionPoint.current.block
+
+
+def _sharding(axes):
+    """(attribute, its text) that say where a callback runs in a program for several devices; None in one for a single device."""
+    shardy = jax.config.jax_use_shardy_partitioner
+    manual = getattr(axes, "manual_axes", None)
+    if manual is not None:
+        if set(manual) != set(axes.mesh.axis_names):
+            raise NotImplementedError(
+                f"Hooks under jax.shard_map need all axes of the mesh to be manual: {tuple(axes.mesh.axis_names)}, "
+                f"but only {tuple(manual)} are."
+            )
+        # Each device calls, with its own part.
+        return ("sdy.sharding", "#sdy.sharding_per_value<[<mesh<[]>, []>]>") if shardy else ("mhlo.sharding", '"{manual}"')
+    if getattr(axes, "num_devices", 1) == 1:
+        return None
+    # The first device calls, once, with whole values.
+    if shardy:
+        return "sdy.sharding", "#sdy.sharding_per_value<[<mesh<[], device_ids=[0]>, []>]>"
+    return "mhlo.sharding", '"{maximal device=0}"'
 
 
 def _for_platform(ctx):
-    """The context, also where a program is lowered for a platform that this machine lacks, to be looked at or exported."""
+    """(context, whether this machine has the platform): one that it lacks is lowered for to be looked at or exported."""
     module = ctx.module_context
     try:
         module.get_backend()
-        WORKER.platforms.add(module.platforms[0])
     except (ValueError, RuntimeError):
         module = copy.copy(module)
-        module.backend = _Absent(module.platforms[0])
-        return ctx.replace(module_context=module)
-    return ctx
+        module.backend = _AbsentBackend(module.platforms[0])
+        return ctx.replace(module_context=module), False
+    return ctx, True
 
 
-class _Absent:
-    """Stands for the client of a platform that is not there: enough to lower for it, not to run."""
+class _AbsentBackend:
+    """Takes the place of the client of a platform that is not there: enough to lower for it, not to run."""
 
-    def __init__(self, platform: Any):
+    def __init__(self, platform):
         self.platform = platform
 
     def make_python_callback_from_host_send_and_recv(self, callback, *_):
