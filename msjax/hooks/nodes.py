@@ -57,18 +57,21 @@ def through_custom_vjp(tensors: list[Tensor], function: Callable[..., Any], flag
     if not at:
         return list(tensors)
 
+    # The rules stay with the compiled program: they must not keep what was traced.
+    count = len(tensors)
+
     @jax.custom_vjp
     def identity(*values):
         return values
 
     def forward(*values):
-        flags[:] = [False] * len(tensors)
+        flags[:] = [False] * count
         for i, value in zip(at, values):
             flags[i] = value.perturbed
         return tuple(value.value for value in values), None
 
     def backward(_, cts):
-        grads = [None] * len(tensors)
+        grads = [None] * count
         for i, ct in zip(at, cts):
             if flags[i] and not isinstance(ct, jax.custom_derivatives.SymbolicZero):
                 grads[i] = wrap(ct)

@@ -65,7 +65,7 @@ def _lower(ctx, *operands, calls, kept):
 
     def on_host(*values):
         try:
-            WORKER.put(calls, values, from_hook)
+            WORKER.put(calls, values, from_hook, sharding is not None)
         except KeyboardInterrupt:
             WORKER.interrupted_in_callback(sys._getframe(1))
         return (_DONE,)
@@ -77,6 +77,7 @@ def _lower(ctx, *operands, calls, kept):
 
         return mlir.lower_fun(through_jax, multiple_results=True)(ctx, *operands)
     if there:
+        WORKER.sharded = WORKER.sharded or sharding is not None
         WORKER.platforms.add(module.platforms[0])
     emitting = ctx.replace(avals_in=avals)
     (call,), _, _ = mlir.emit_python_callback(

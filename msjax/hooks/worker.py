@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from msjax.context import SETTINGS
@@ -64,6 +65,7 @@ class _Worker:
 
     def __init__(self):
         self.platforms: set[str] = set()  # for which programs with hooks were lowered
+        self.sharded = False  # whether one of them runs on several devices
         self.nested = False  # whether a hook has run a program with hooks
         self._items: collections.deque[_Item] = collections.deque()
         self._room = threading.Condition(threading.Lock())  # guards the counters below
@@ -81,12 +83,13 @@ class _Worker:
 
     # ---- arrivals
 
-    def put(self, calls: Sequence[HookCall], values: Sequence[np.ndarray], from_hook: bool) -> None:
+    def put(self, calls: Sequence[HookCall], values: Sequence[np.ndarray], from_hook: bool, sharded: bool) -> None:
         """Queue calls of hooks; wait first while the queue holds too much.
 
         Args:
             values: arrays in XLA's own memory, which is gone when the callback returns.
             from_hook: whether a hook runs the program.
+            sharded: whether the program runs on several devices.
         """
         size = sum(v.nbytes for v in values)
         from_hook = from_hook or STATE.hooks_run
@@ -94,7 +97,7 @@ class _Worker:
             if self._thread is None:
                 self._start()
             if not from_hook and self._bytes and self._bytes + size > SETTINGS.hook_queue_bytes:
-                self._wait_for_room(size)
+                self._wait_for_room(size, sharded)
             if self._failures.stopped:
                 return
             self._bytes += size
@@ -110,14 +113,16 @@ class _Worker:
             self._items.append(_Item(self._root if from_hook and self._root else self._count, calls, values, size))
         self._arrived.set()
 
-    def _wait_for_room(self, size):
+    def _wait_for_room(self, size, sharded):
         self._arrived.set()
+        end = time.monotonic() + _STUCK
 
         def has_room():
             return self._bytes == 0 or self._bytes + size <= SETTINGS.hook_queue_bytes
 
         while not has_room() and not self._unlimited and not self._failures.stopped:
-            if not self._room.wait(_STUCK):
+            # A device that waits for one that is in a callback gives up after 40 seconds, and ends the process.
+            if not self._room.wait(_STUCK) or (sharded and time.monotonic() > end):
                 return
 
     @contextlib.contextmanager
@@ -343,26 +348,40 @@ WORKER = _Worker()
 class _Fence:
     """Waits for all programs that this thread has started: a device runs the programs of a thread one after the other.
 
-    It runs an empty program on each device, and waits for that.
+    It runs an empty program on each device, and waits for that. Programs in which devices communicate have an order of their
+    own: where there may be such, an empty one of those runs, too.
     """
 
     def __init__(self):
-        self._programs: dict[str, list[Callable[[], jax.Array]]] = {}
+        self._programs: dict[tuple[str, bool], list[Callable[[], jax.Array]]] = {}
 
     def __call__(self) -> Any:
         for platform in tuple(WORKER.platforms):
-            programs = self._programs.get(platform)
+            key = platform, WORKER.sharded
+            programs = self._programs.get(key)
             if programs is None:
-                programs = self._programs[platform] = [_empty_program(device) for device in jax.local_devices(backend=platform)]
+                programs = self._programs[key] = _empty_programs(*key)
             for result in [program() for program in programs]:
                 result.block_until_ready()
 
 
-def _empty_program(device):
+def _empty_programs(platform, communicating):
+    devices = jax.local_devices(backend=platform)
     with jax.ensure_compile_time_eval():
-        value = jax.device_put(np.zeros((), bool), device)
-        compiled = jax.jit(jax.numpy.logical_not).lower(value).compile()
-    return lambda: compiled(value)
+        programs = [_compiled(jnp.logical_not, np.zeros((), bool), device) for device in devices]
+        if communicating and len(devices) > 1:
+            mesh = jax.sharding.Mesh(np.array(devices), ("devices",))
+            split = jax.sharding.PartitionSpec("devices")
+            total = jax.shard_map(lambda x: jax.lax.psum(x, "devices"), mesh=mesh, in_specs=split, out_specs=split)
+            value = np.zeros(len(devices), np.int32)
+            programs.append(_compiled(total, value, jax.sharding.NamedSharding(mesh, split)))
+    return programs
+
+
+def _compiled(fn, value, place):
+    array = jax.device_put(value, place)
+    compiled = jax.jit(fn).lower(array).compile()
+    return lambda: compiled(array)
 
 
 _FENCE = _Fence()
