@@ -63,7 +63,7 @@ class HookCall:
     """
 
     delivery: Delivery
-    at: tuple
+    at: tuple[Any, ...]
     lanes: int = 0
 
     def __call__(self, values: Any) -> None:
@@ -201,7 +201,7 @@ class CallbackBatch:
         self.around, _CALLS.batch = _CALLS.batch, self
         return self
 
-    def __exit__(self, *_exception) -> None:
+    def __exit__(self, *_exception: Any) -> None:
         _CALLS.batch = self.around
 
     def add(self, delivery: Delivery, values: list[JaxArray]) -> bool:

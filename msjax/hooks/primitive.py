@@ -200,7 +200,7 @@ def _for_platform(ctx):
 class _AbsentBackend:
     """Takes the place of the client of a platform that is not there: enough to lower for it, not to run."""
 
-    def __init__(self, platform):
+    def __init__(self, platform: str):
         self.platform = platform
 
     def make_python_callback_from_host_send_and_recv(self, callback, *_):
