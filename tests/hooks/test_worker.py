@@ -1,0 +1,282 @@
+"""The queue of hook calls. Issue 12, fault 16: hooks slower than the program, hooks that fail; fault 17: Ctrl-C."""
+
+import subprocess
+import sys
+import textwrap
+import time
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax import nn
+from msjax.hooks.worker import WORKER
+
+
+def hooked(hook):
+    """A function under jax.jit whose hook is called with each output."""
+    net = nn.SequentialCell(nn.ReLU())
+    net[0].register_forward_hook(lambda cell, inputs, output: hook(output.asnumpy()), observe=True)
+    apply, params, buffers = ms.functionalize(net)
+    return jax.jit(lambda x: apply(params, buffers, x)[0])
+
+
+@pytest.fixture
+def small_queue():
+    before = ms.get_context("hook_queue_bytes")
+    ms.set_context(hook_queue_bytes=10_000)
+    yield 10_000
+    ms.set_context(hook_queue_bytes=before)
+
+
+def test_a_program_waits_while_the_queue_holds_too_much(small_queue):
+    log, most = [], []
+
+    def hook(value):
+        most.append(WORKER._bytes)
+        time.sleep(0.005)
+        log.append(float(value[0]))
+
+    f = hooked(hook)
+    for i in range(100):
+        f(jnp.full(250, float(i), jnp.float32))
+        most.append(WORKER._bytes)
+    ms.hooks.barrier()
+    assert log == [float(i) for i in range(100)]
+    assert max(most) <= small_queue and WORKER._bytes == 0
+
+
+def test_a_value_larger_than_the_queue_goes_through(small_queue):
+    log = []
+    f = hooked(lambda value: log.append(value.nbytes))
+    for _ in range(3):
+        f(jnp.ones(10_000, jnp.float32))
+    ms.hooks.barrier()
+    assert log == [40_000] * 3
+
+
+def test_a_hook_that_runs_programs_with_hooks_is_no_deadlock_in_a_full_queue(small_queue):
+    inner_log, log = [], []
+    inner = hooked(lambda value: inner_log.append(float(value[0])))
+
+    def hook(value):
+        log.append(float(inner(jnp.asarray(value) * 2)[0]))
+
+    inner(jnp.ones(1250, jnp.float32))  # also known outside of hooks
+    f = hooked(hook)
+    started = time.monotonic()
+    for i in range(20):
+        f(jnp.full(1250, float(i), jnp.float32))
+    ms.hooks.barrier()
+    assert log == [2.0 * i for i in range(20)] and inner_log == [1.0, *log]
+    assert time.monotonic() - started < 60
+
+
+@pytest.mark.parametrize(("value", "error"), [(0, ValueError), (-1, ValueError), ("1", TypeError), (True, TypeError)])
+def test_hook_queue_bytes_is_a_positive_int(value, error):
+    with pytest.raises(error, match="hook_queue_bytes"):
+        ms.set_context(hook_queue_bytes=value)
+
+
+def wait_for_calls():
+    """Until the thread has called what was queued, without a call of msjax's own."""
+    end = time.monotonic() + 30
+    while (WORKER._items or WORKER._root) and time.monotonic() < end:
+        time.sleep(0.001)
+
+
+def test_a_hook_that_fails_is_reported_at_once_raised_later_and_keeps_little(capfd):
+    seen = []
+
+    def bad(value):
+        seen.append(weakref.ref(value))
+        raise ZeroDivisionError("mine")
+
+    f = hooked(bad)
+    for i in range(50):
+        f(jnp.full(1000, float(i)))
+    wait_for_calls()
+    reported = [line for line in capfd.readouterr().err.splitlines() if line.startswith("msjax:")]
+    assert len(reported) == 1
+    assert "forward hook" in reported[0] and "SequentialCell.0" in reported[0] and "ZeroDivisionError: mine" in reported[0]
+    assert sum(ref() is not None for ref in seen) <= 1, "only the first failure keeps its traceback"
+    with pytest.raises(ZeroDivisionError, match="mine") as caught:
+        ms.hooks.barrier()
+    assert len(seen) == 50
+    notes = "\n".join(caught.value.__notes__)
+    assert "SequentialCell.0" in notes and "50 calls of hooks failed" in notes and "50 times" in notes
+    ms.hooks.barrier()
+
+
+def test_a_hook_that_raises_keyboardinterrupt_stops_the_queue():
+    log = []
+
+    def hook(value):
+        log.append(float(value[0]))
+        if len(log) == 3:
+            raise KeyboardInterrupt
+
+    f = hooked(hook)
+    for i in range(40):
+        f(jnp.full(2, float(i)))
+    with pytest.raises(KeyboardInterrupt):
+        ms.hooks.barrier()
+    assert log == [0.0, 1.0, 2.0]
+    f(jnp.full(2, 7.0))
+    ms.hooks.barrier()
+    assert log == [0.0, 1.0, 2.0, 7.0]
+
+
+def run(script, **options):
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(SETUP) + textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        **options,
+    )
+
+
+SETUP = """
+    import os, signal, sys, threading, time
+    import jax, jax.numpy as jnp
+    import msjax as ms
+    from msjax import nn
+
+    log = []
+
+    def slow(cell, inputs, output):
+        log.append(1)
+        time.sleep(0.2)
+
+    def make(hook):
+        net = nn.ReLU()
+        net.register_forward_hook(hook, observe=True)
+        apply, params, buffers = ms.functionalize(net)
+        return jax.jit(lambda x: apply(params, buffers, x)[0])
+
+    def ctrl_c(seconds):
+        timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.daemon = True
+        timer.start()
+
+    f = make(slow)
+    f(jnp.ones(2))
+    ms.hooks.barrier()
+    log.clear()
+"""
+
+
+def test_ctrl_c_in_the_barrier_stops_the_queue():
+    done = run(
+        """
+        for _ in range(40):
+            f(jnp.ones(2))
+        ctrl_c(0.5)
+        started = time.monotonic()
+        try:
+            ms.hooks.barrier()
+        except KeyboardInterrupt:
+            print("interrupted", time.monotonic() - started < 2, len(log) < 20)
+        ms.hooks.barrier()
+        print(time.monotonic() - started < 3)
+        """
+    )
+    assert done.stdout.split() == ["interrupted", "True", "True", "True"], done
+
+
+def test_ctrl_c_elsewhere_ends_the_script_without_the_hooks_that_wait():
+    done = run(
+        """
+        for _ in range(40):
+            f(jnp.ones(2))
+        import atexit
+        started = time.monotonic()
+        ctrl_c(0.5)
+        atexit.register(lambda: print("hooks", len(log) < 20, time.monotonic() - started < 3))
+        time.sleep(60)
+        """
+    )
+    assert done.returncode != 0 and "KeyboardInterrupt" in done.stderr and done.stdout.split() == ["hooks", "True", "True"], done
+
+
+def test_ctrl_c_reaches_a_loop_whose_programs_wait_for_hooks():
+    done = run(
+        """
+        ms.set_context(hook_queue_bytes=10)
+        ctrl_c(1)
+        started = time.monotonic()
+        try:
+            while time.monotonic() - started < 60:
+                f(jnp.ones(2))
+        except KeyboardInterrupt:
+            print("interrupted", time.monotonic() - started < 10)
+        """
+    )
+    assert done.stdout.split() == ["interrupted", "True"], done
+
+
+@pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
+def test_the_debugger_in_a_hook_has_a_prompt(stop):
+    script = f"""
+        def hook(cell, inputs, output):
+            value = float(output.asnumpy()[0]) * 3
+            {stop}
+            print("went on with", value)
+
+        g = make(hook)
+        g(jnp.full(2, 5.0))
+        ms.hooks.barrier()
+        print("end")
+        """
+    done = run(script, input="p value\nvalue = 7\nc\n")
+    assert "15.0" in done.stdout and "went on with 7" in done.stdout and done.stdout.endswith("end\n"), done
+
+
+def test_leaving_the_debugger_stops_the_queue():
+    done = run(
+        """
+        def hook(cell, inputs, output):
+            log.append(1)
+            breakpoint()
+            print("went on")
+
+        g = make(hook)
+        for _ in range(10):
+            g(jnp.ones(2))
+        try:
+            ms.hooks.barrier()
+        except BaseException as error:
+            print(type(error).__name__, len(log))
+        """,
+        input="q\n",
+    )
+    assert "BdbQuit 1" in done.stdout and "went on" not in done.stdout, done
+
+
+def test_ten_thousand_steps_call_each_hook_once_in_order_and_leave_nothing(small_queue):
+    import gc
+    import resource
+
+    calls, wrong = [0], []
+
+    def hook(value):
+        if value[0] != calls[0] % 10_000:
+            wrong.append((calls[0], float(value[0])))
+        calls[0] += 1
+
+    f = hooked(hook)
+    for i in range(10_000):
+        f(np.full(250, i, np.float32))
+        if i == 1000:
+            ms.hooks.barrier()
+            gc.collect()
+            objects, memory = len(gc.get_objects()), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ms.hooks.barrier()
+    assert calls == [10_000] and wrong == []
+    gc.collect()
+    assert len(gc.get_objects()) - objects < 1000 and WORKER._bytes == 0 and not WORKER._items
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory < 20_000, "KiB"
