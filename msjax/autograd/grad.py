@@ -233,7 +233,7 @@ class GradOperation:
             if not is_cell(fn):
                 raise ValueError("For 'GradOperation', get_by_list=True needs 'weights' unless the function is a Cell.")
             weights = fn.trainable_params()
-        weights = Weights(weights, "GradOperation") if self.get_by_list else None
+        weights = Weights(weights, "GradOperation") if self.get_by_list else None  # pyright: ignore[reportAssignmentType]
         position = None if self.get_by_list and not self.get_all else ("all" if self.get_all else 0)
 
         request = _Gradient(self, weights, position)
@@ -375,7 +375,7 @@ def _run(request, fn, args, kwargs):
     if SETTINGS.mode == GRAPH_MODE or is_compiled(fn):
         weights = request.weights
         key, parameters = (None, ()) if weights is None else (weights.key, weights.parameters)
-        done, result = COMPILER.whole(fn, (*request.salt, key), request.run, args, kwargs, parameters)
+        done, result = COMPILER.whole(fn, (*request.salt, key), request.run, args, kwargs, parameters)  # pyright: ignore[reportOptionalCall]
         if done:
             return result
     return request.run(fn, args, kwargs)

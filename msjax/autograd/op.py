@@ -270,12 +270,12 @@ class OpNode(Node):
         order = self.op.accumulation_order
         if order is None:
             return None
-        slots = self.way_back.slots
+        slots = self.way_back.slots  # pyright: ignore[reportOptionalMemberAccess]
         return [slots.index(i) for i in order if i in slots]
 
     def pull(self, cts: list[JaxArray], need: tuple[bool, ...]) -> list[Any | None]:
         if self.residuals is None:
-            return self.way_back(cts, need)
+            return self.way_back(cts, need)  # pyright: ignore[reportOptionalCall]
         spec = self.residuals.spec
         if self.nout == 1:
             compiled = spec.backward((True,), need)
@@ -293,13 +293,13 @@ class OpNode(Node):
     def _residuals(self, spec):
         if self.saved is not None:
             return self.saved.residuals(self)
-        kept = self.residuals.leaves
+        kept = self.residuals.leaves  # pyright: ignore[reportOptionalMemberAccess]
         return gather(spec, kept, self.values, self.out) if spec.needs_values else kept
 
     def _inputs(self):
         """The operands as they were, those on the tape as Tensors."""
         inputs = list(self.values if self.saved is None else self.saved.operands(self))
-        for slot, (node, i) in zip(self.way_back.slots, self.edges):
+        for slot, (node, i) in zip(self.way_back.slots, self.edges):  # pyright: ignore[reportOptionalMemberAccess]
             tensor = inputs[slot] = wrap(inputs[slot])
             tensor._node, tensor._oidx = node, i
         return inputs
@@ -311,7 +311,7 @@ class OpNode(Node):
         if self.needs_operands:
             # The way back depends on the inputs, which an outer scope may differentiate: do it again from them.
             inputs = self._inputs()
-            n, slots, fn, int_grad = len(inputs), self.way_back.slots, self.op.bind(self.static), self.op.int_grad
+            n, slots, fn, int_grad = len(inputs), self.way_back.slots, self.op.bind(self.static), self.op.int_grad  # pyright: ignore[reportOptionalMemberAccess]
 
             def needs_operands(*args):
                 rest = iter(args[n:])
@@ -334,7 +334,7 @@ class OpNode(Node):
 
             def back(*cts):
                 rest = iter(cts)
-                grads = way_back([next(rest) if there else None for there in given], need)
+                grads = way_back([next(rest) if there else None for there in given], need)  # pyright: ignore[reportOptionalCall]
                 return tuple(g for g in grads if g is not None)
 
             grads = apply(Op("gradient of " + self.op.name, back, int_grad=True), cts)

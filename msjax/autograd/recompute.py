@@ -139,7 +139,7 @@ class _Region:
                     f"For 'recompute', {callable_name(self.block)} did something else in its second run: operator "
                     f"{node.op.name!r} came where the first run had {expected}."
                 )
-            self.store.append((gather(residuals.spec, residuals.leaves, node.values, node.out), values))
+            self.store.append((gather(residuals.spec, residuals.leaves, node.values, node.out), values))  # pyright: ignore[reportOptionalMemberAccess]
         node.values = node.out = None
         node.residuals = residuals.emptied()
 
@@ -185,7 +185,7 @@ class _Region:
         """(residuals, operands) of an operator; they are handed over, and computed once more for another backward."""
         if self.store is None or self.store[i] is None:
             self._run_again()
-        taken, self.store[i] = self.store[i], None
+        taken, self.store[i] = self.store[i], None  # pyright: ignore[reportOptionalSubscript]
         return taken
 
 
@@ -238,4 +238,4 @@ def _buffers(block):
         block = getattr(block, "__self__", None)
         if not is_cell(block):
             return []
-    return [*block.untrainable_params(), *block.buffers()]
+    return [*block.untrainable_params(), *block.buffers()]  # pyright: ignore[reportOptionalMemberAccess]

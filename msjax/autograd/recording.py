@@ -46,7 +46,7 @@ class GradientScope:
             if tensor._node is not leaf and not (tensor._node is not None and tensor._node.base is self.scope):
                 continue
             tensor._node, tensor._oidx = node, oidx
-        self.scope.open = False
+        self.scope.open = False  # pyright: ignore[reportOptionalMemberAccess]
         STATE.scope, STATE.recording = self._before
 
     def inputs(
@@ -60,7 +60,7 @@ class GradientScope:
             its own.
         """
         positions = tuple(positions)
-        args, names, n = [*args, *kwargs.values()], list(kwargs), len(args)
+        args, names, n = [*args, *kwargs.values()], list(kwargs), len(args)  # pyright: ignore[reportAssignmentType]
         seen = set()
 
         def mark(tensor, requested):
@@ -121,7 +121,7 @@ class GradientScope:
             keep: True leaves the graph for another sweep.
         """
         # The way back is itself on the tape if an outer scope differentiates the run, or the gradients it starts from.
-        recorded = STATE.recording and (self.scope.nested or place_on_tape(cts)[1] is not None)
+        recorded = STATE.recording and (self.scope.nested or place_on_tape(cts)[1] is not None)  # pyright: ignore[reportOptionalMemberAccess]
         roots = []
         for out, ct in zip(outputs, cts):
             node, i = self.place(out)

@@ -50,7 +50,7 @@ def vjp(
     """
     check_function(fn, "vjp")
     _check_tensors(inputs, "vjp")
-    weights = None if weights is None else Weights(weights, "vjp")
+    weights = None if weights is None else Weights(weights, "vjp")  # pyright: ignore[reportAssignmentType]
     with GradientScope() as recording:
         args, _, places = recording.inputs(inputs, {}, range(len(inputs)))
         leaves = [] if weights is None else recording.weights(weights.parameters)

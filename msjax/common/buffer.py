@@ -13,7 +13,7 @@ from msjax.flax_slots import METADATA, RAW_VALUE
 from msjax.typing import TensorLike
 
 
-class Buffer(Tensor, nnx.BatchStat, metaclass=Kind):
+class Buffer(Tensor, nnx.BatchStat[Any], metaclass=Kind):
     """A Tensor that a cell keeps with `Cell.register_buffer`; for flax, a BatchStat variable."""
 
     _value = RAW_VALUE
@@ -33,7 +33,7 @@ class Buffer(Tensor, nnx.BatchStat, metaclass=Kind):
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return memo.setdefault(id(self), Buffer(wrap(self._value), self.persistent))
 
-    def copy(self, *args: Any, **kwargs: Any) -> Tensor:
+    def copy(self, *args: Any, **kwargs: Any) -> Any:
         """A Tensor of the same value; with arguments, nnx's ``Variable.copy``."""
         return nnx.BatchStat.copy(self, *args, **kwargs) if args or kwargs else wrap(self._value)
 

@@ -221,7 +221,7 @@ def dtype_to_nptype(type_: Type) -> Any:
         >>> ms.dtype_to_nptype(ms.int32).__name__
         'int32'
     """
-    return as_dtype(type_).np.type
+    return as_dtype(type_).np.type  # pyright: ignore[reportOptionalMemberAccess]
 
 
 def dtype_to_pytype(type_: Type) -> Any:
@@ -264,4 +264,4 @@ def get_py_obj_dtype(obj: Any) -> Type:
 
 def type_size_in_bytes(type_: Type) -> int:
     """Bytes of one element of the type."""
-    return as_dtype(type_).np.itemsize
+    return as_dtype(type_).np.itemsize  # pyright: ignore[reportOptionalMemberAccess]

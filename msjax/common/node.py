@@ -88,7 +88,7 @@ class Leaf(Node):
     def __init__(self, tensor: Any, scope: Scope, requested: bool):
         outer = tensor._node
         alive = outer is not None and outer.live()
-        super().__init__(outer.base if alive else scope, [(outer, tensor._oidx)] if alive else [])
+        super().__init__(outer.base if alive else scope, [(outer, tensor._oidx)] if alive else [])  # pyright: ignore[reportOptionalMemberAccess]
         self.tensor = tensor
         self.requested = requested
         if self.base is not scope:
@@ -164,15 +164,15 @@ class FunctionNode(Node):
 
     def pull(self, cts: list[JaxArray], need: tuple[bool, ...]) -> tuple[Any | None] | list[Any | None]:
         if len(cts) == 1:
-            grads = self.function([None if cts[0] is None else wrap(cts[0])])
+            grads = self.function([None if cts[0] is None else wrap(cts[0])])  # pyright: ignore[reportOptionalCall]
         else:
-            grads = self.function([None if c is None else wrap(c) for c in cts])
+            grads = self.function([None if c is None else wrap(c) for c in cts])  # pyright: ignore[reportOptionalCall]
         if len(grads) == 1:
             return (None if grads[0] is None else grads[0]._value,)
         return [None if g is None else g._value for g in grads]
 
     def pull_recorded(self, cts: Any, need: Any) -> Any:
-        return self.function(list(cts))
+        return self.function(list(cts))  # pyright: ignore[reportOptionalCall]
 
     def release(self) -> None:
         if self.keeps or self.base is not ROOT:

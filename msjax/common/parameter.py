@@ -35,7 +35,8 @@ class _LazyLeaf:
 class Kind(type(nnx.Param)):
     """Metaclass that bypasses nnx's slow `__instancecheck__`."""
 
-    __instancecheck__ = type.__instancecheck__
+    if not TYPE_CHECKING:
+        __instancecheck__ = type.__instancecheck__
 
 
 class SharedData(Tensor):
@@ -67,7 +68,7 @@ jax.tree_util.register_pytree_with_keys(
 )
 
 
-class Parameter(Tensor, nnx.Param, metaclass=Kind):
+class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
     """A Tensor that a Cell owns and an optimizer updates.
 
     It is a Tensor for operators and an ``nnx.Param`` for flax, so that nnx.state, nnx.Optimizer or orbax find it.
@@ -95,8 +96,9 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
     _metadata = METADATA
     _node = _LazyLeaf()
     # nnx restricts attributes; a Parameter accepts any, like a Tensor.
-    __setattr__ = object.__setattr__
-    __delattr__ = object.__delattr__
+    if not TYPE_CHECKING:
+        __setattr__ = object.__setattr__
+        __delattr__ = object.__delattr__
 
     def __init__(
         self,
@@ -241,7 +243,7 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
         other._metadata["named"] = self.is_named or name is not None
         return other
 
-    def copy(self, *args: Any, **kwargs: Any) -> Parameter:
+    def copy(self, *args: Any, **kwargs: Any) -> Any:
         """The same as ``clone()``; with arguments, nnx's ``Variable.copy``."""
         return nnx.Param.copy(self, *args, **kwargs) if args or kwargs else self.clone()
 
@@ -258,12 +260,13 @@ class Parameter(Tensor, nnx.Param, metaclass=Kind):
         return f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad})"
 
     __repr__ = __str__
-    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = defer_to_tensor
-    __iand__ = __ior__ = __ixor__ = defer_to_tensor
-    __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = __ilshift__ = __irshift__ = defer_to_tensor
+    if not TYPE_CHECKING:
+        __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = defer_to_tensor
+        __iand__ = __ior__ = __ixor__ = defer_to_tensor
+        __lshift__ = __rshift__ = __rlshift__ = __rrshift__ = __ilshift__ = __irshift__ = defer_to_tensor
     if not TYPE_CHECKING:
         __getattr__ = Tensor.__getattr__
-    __hash__ = Tensor.__hash__
+        __hash__ = Tensor.__hash__
 
 
 def _rebuild(array, name, requires_grad):

@@ -26,7 +26,7 @@ class Generator:
         self._state = None
 
     @property
-    def state(self) -> Buffer:
+    def state(self) -> Tensor:
         """The state: a Tensor of the data of a jax key."""
         if self._state is None:
             # Created on first use, so that importing msjax initializes no jax backend.
@@ -62,7 +62,7 @@ def _split(data):
 class _DefaultGenerator(Generator):
     """The generator of the whole program, whose seed also seeds the initializers."""
 
-    def manual_seed(self, seed):
+    def manual_seed(self, seed: int) -> Any:
         seed_numpy_generator(seed)
         return super().manual_seed(seed)
 

@@ -128,7 +128,7 @@ class Tensor(TensorMethods):
             step *= n
         return tuple(reversed(steps))
 
-    def stride(self, dim: int | None = None) -> tuple[Any, ...]:
+    def stride(self, dim: int | None = None) -> Any:
         """Elements from one to the next along each axis, or along axis `dim`."""
         steps = tuple(s // self.itemsize for s in self.strides)
         return steps if dim is None else steps[dim]

@@ -61,14 +61,12 @@ def jit_class(cls: Any) -> Any:
     return cls
 
 
-def lazy_inline(
-    fn: Callable[..., Any] | None = None, attrs: Any = None, policy: Any = None
-) -> Callable[..., Any] | Callable[..., ...]:
+def lazy_inline(fn: Callable[..., Any] | None = None, attrs: Any = None, policy: Any = None) -> Any:
     """A decorator of a cell's ``__init__``, by which MindSpore compiles equal cells once; without effect."""
     return fn if fn is not None else lazy_inline
 
 
-def no_inline(fn: Callable[..., Any] | None = None) -> Callable[..., Any] | Callable[..., ...]:
+def no_inline(fn: Callable[..., Any] | None = None) -> Any:
     """A decorator that keeps MindSpore's compiler from inlining a function; without effect."""
     return fn if fn is not None else no_inline
 

@@ -87,7 +87,7 @@ class Compiled:
         """(program, leaves of the arguments) of a call."""
         environment = self._environment(args, kwargs)
         key, leaves, treedef = _signature(args, kwargs)
-        program = environment.programs.get(key)
+        program = environment.programs.get(key)  # pyright: ignore[reportOptionalMemberAccess]
         if program is None:
             program = self._make(environment, key, leaves, treedef)
         return program, leaves
@@ -103,13 +103,13 @@ class Compiled:
 
     def forget(self, program: Any) -> None:
         """Drop a program: a variable has another shape or dtype than when it was made."""
-        programs = self._now.programs
+        programs = self._now.programs  # pyright: ignore[reportOptionalMemberAccess]
         for key in [key for key, kept in programs.items() if kept is program]:
             del programs[key]
 
     def _environment(self, args, kwargs):
         now = self._now
-        if self._version == VERSION.n and now.guards.hold() and not now.with_args:
+        if self._version == VERSION.n and now.guards.hold() and not now.with_args:  # pyright: ignore[reportOptionalMemberAccess]
             return now
         version = VERSION.n
         extra = [v for v in (*args, *kwargs.values()) if not isinstance(v, (Tensor, *_STATIC))]
@@ -348,7 +348,7 @@ class _Attempt:
         with LOCK:
             before = [v._value for v in self.variables]
             places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
-            values = [*before, *[_raw(self.leaves[i]) for i in self.inputs]]
+            values = [*before, *[_raw(self.leaves[i]) for i in self.inputs]]  # pyright: ignore[reportOptionalSubscript]
             try:
                 self.jaxpr = jax.make_jaxpr(self._pure)(*values)
             except Exception:

@@ -130,7 +130,7 @@ class Trace(Tracing):
     def __exit__(self, *_exception: Any) -> None:
         self.flush_text()
         STATE.scope.open = False
-        self._swap.__exit__()
+        self._swap.__exit__()  # pyright: ignore[reportOptionalMemberAccess]
         sys.stdout = self._stdout
         ACTIVITY.add(traces=-1)
         LOCK.release()

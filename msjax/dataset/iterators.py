@@ -67,7 +67,7 @@ class Iterator:
                 )
         try:
             if self._rows is None:
-                self._rows = iter(self._dataset._rows(Run.start(self._seed, self._epoch)))
+                self._rows = iter(self._dataset._rows(Run.start(self._seed, self._epoch)))  # pyright: ignore[reportOptionalMemberAccess]
             row = next(self._rows)
         except StopIteration:
             self._end_epoch()

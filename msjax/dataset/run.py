@@ -71,7 +71,7 @@ class row_draws:
         _DRAWS.key, _DRAWS.rng = self.before
 
 
-def row_rng() -> np.random.Generator:
+def row_rng() -> Any:
     """The generator of the row that is being worked on.
 
     Outside of a pipeline a seed that was set gives the same numbers at each call, as in MindSpore; without one they differ.

@@ -109,7 +109,7 @@ def is_pil(value: TensorLike) -> bool:
     return module is not None and isinstance(value, module.Image)
 
 
-def numpy_dtype(value: TensorLike, name: str, who: str) -> np.dtype:
+def numpy_dtype(value: TensorLike, name: str, who: str) -> Any:
     """The numpy dtype of a msjax type or a numpy one.
 
     Raises:
@@ -127,7 +127,7 @@ def pad_to(array: TensorLike, shape: tuple[int, ...], value: TensorLike | None =
     """The array in another shape of as many axes: filled up with the value at the end of each axis, or cut."""
     text = is_text(array)
     if value is None:
-        value = ("" if array.dtype.kind == "U" else b"") if text else 0
+        value = ("" if array.dtype.kind == "U" else b"") if text else 0  # pyright: ignore[reportAssignmentType]
     value = np.asarray(as_value(value))
     if text != is_text(value):
         raise TypeError(f"the value {value.tolist()!r} doesn't fit the type {array.dtype}.")

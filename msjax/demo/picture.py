@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,7 @@ LAYERS = ("conv1", "conv2", "fc1", "fc2", "fc3")
 _ROWS = {"image": 1, "conv1": 1, "conv2": 2, "fc1": 4, "fc2": 3, "fc3": 1}
 
 
-def capture(net: LeNet5, image: Tensor, digit: int) -> Callable[..., Any]:
+def capture(net: LeNet5, image: Tensor, digit: int) -> Any:
     """Activations and gradients of one image, caught by a forward and a backward pre hook on each layer.
 
     Args:

@@ -184,8 +184,8 @@ class _Tape:
         taken = []
         for node in self.nodes:
             if isinstance(node, OpNode) and node.residuals is None:
-                leaves, treedef = jax.tree.flatten(node.way_back.vjp)
-                node.way_back.out = None
+                leaves, treedef = jax.tree.flatten(node.way_back.vjp)  # pyright: ignore[reportOptionalMemberAccess]
+                node.way_back.out = None  # pyright: ignore[reportOptionalMemberAccess]
             elif isinstance(node, FunctionNode) and node.keeps:
                 leaves, treedef = [t._value for t in node.keeps], None
             else:

@@ -7,7 +7,6 @@ function that nobody captures has none in its program.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -149,7 +148,7 @@ class LoopIndex:
             "for the outermost loop, index[-1] for the innermost, and don't unpack the index."
         )
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Any:
         self.__len__()
 
 

@@ -45,22 +45,22 @@ def call_with_hooks(function: Callable[..., Any], args: Any, kwargs: Any, subjec
             table = table_of(subject)
         backward = BackwardHooks(subject, table_of) if table.backward or table.backward_pre else None
         pending = list(table.forward)
-        inputs = backward.on_inputs(args) if table.backward else args
+        inputs = backward.on_inputs(args) if table.backward else args  # pyright: ignore[reportOptionalMemberAccess]
         if rules.nodes_around_forward_hooks:
             args = inputs
         out = function(*inputs, **kwargs)
         if table.backward and not rules.nodes_around_forward_hooks:
-            out = backward.on_outputs(out)
+            out = backward.on_outputs(out)  # pyright: ignore[reportOptionalMemberAccess]
         while pending:
             out = _run_forward_hook(pending.pop(0), named, args, kwargs, out, traced)
         if table.backward and rules.nodes_around_forward_hooks:
-            out = backward.on_outputs(out)
+            out = backward.on_outputs(out)  # pyright: ignore[reportOptionalMemberAccess]
     except Exception:
         for hook in table_of(subject).forward if pending is None else pending:
             if hook.always_call:
                 _run_after_failure(hook, named, args, kwargs, out)
         raise
-    return backward.pre_on_outputs(out) if table.backward_pre else out
+    return backward.pre_on_outputs(out) if table.backward_pre else out  # pyright: ignore[reportOptionalMemberAccess]
 
 
 def any_traced_value(args: Any, kwargs: Any) -> bool:

@@ -108,7 +108,7 @@ class GlobalHooks:
     def _set_hooks(self, table):
         self.table = table
         programs_changed()
-        self.changed(table)
+        self.changed(table)  # pyright: ignore[reportOptionalCall]
 
 
 GLOBAL = GlobalHooks()

@@ -323,9 +323,9 @@ class _Failures:
         error, count, lines = self.first, self._count, self._lines
         self.first, self._count, self._lines, self.stopped = None, 0, {}, False
         if count > 1:
-            error.add_note(f"{count} calls of hooks failed:")
+            error.add_note(f"{count} calls of hooks failed:")  # pyright: ignore[reportOptionalMemberAccess]
             for line, times in lines.items():
-                error.add_note(f"  {times} times: {line}" if times > 1 else f"  {line}")
+                error.add_note(f"  {times} times: {line}" if times > 1 else f"  {line}")  # pyright: ignore[reportOptionalMemberAccess]
         raise error
 
 

@@ -12,7 +12,7 @@ from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.arrange import shape_of
 from msjax.ops.function.array_func.scattering import index_combine, scatter_along
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import TensorLike
 
 __all__ = [
     "cat", "chunk", "clone", "concat", "diag", "diff", "flatten", "gather", "index_add",
@@ -74,12 +74,12 @@ def permute(input: TensorLike, *axes: Any, dims: int | Sequence[int] | None = No
     return ops.permute(input, shape_of(axes) if dims is None else dims)
 
 
-def flatten(input: TensorLike, start_dim: int = 0, end_dim: int = -1) -> JaxArray:
+def flatten(input: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Any:
     """The axes from `start_dim` to `end_dim` as one, all by default."""
     return ops.flatten(input, start_dim=start_dim, end_dim=end_dim)
 
 
-def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> JaxArray:
+def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Any:
     """Without axes of size 1: all of them, or those named; one of another size stays.
 
     Args:
@@ -102,7 +102,7 @@ def _diag(input, diagonal):
     return jnp.diag(input, diagonal)
 
 
-def diag(input: TensorLike, diagonal: int = 0) -> JaxArray:
+def diag(input: TensorLike, diagonal: int = 0) -> Any:
     """A matrix with a vector on its diagonal number `diagonal`, or that diagonal of a matrix."""
     return _diag(input, diagonal)
 

@@ -88,7 +88,7 @@ class SGD(Optimizer):
     @staticmethod
     def update(
         c: Any, value: TensorLike, grad: TensorLike, slots: tuple[JaxArray, ...], rate: TensorLike, decay: float, step: Any
-    ) -> tuple[JaxArray, tuple[JaxArray, JaxArray]]:
+    ) -> Any:
         if not c.momentum:
             return value - rate * grad, *slots
         return formulas.sgd(value, *slots, grad, rate, c.momentum, c.dampening, c.nesterov, first=step == 1)

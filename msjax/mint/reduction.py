@@ -12,7 +12,7 @@ from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func.sorting import argsort_as, sort_with_indices, top_along
-from msjax.typing import JaxArray, Number, TensorLike
+from msjax.typing import Number, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
@@ -37,27 +37,27 @@ def _typed(input, dtype):
 # ---- values
 
 
-def mean(input: TensorLike, dim: int | None = None, keepdim: bool = False, *, dtype: Type | None = None) -> JaxArray:
+def mean(input: TensorLike, dim: int | None = None, keepdim: bool = False, *, dtype: Type | None = None) -> Any:
     """The mean over axes; the arguments are those of `sum`."""
     return ops.mean(_typed(input, dtype), dim, keepdim)
 
 
-def prod(input: TensorLike, dim: int | None = None, keepdim: bool = False, *, dtype: Type | None = None) -> JaxArray:
+def prod(input: TensorLike, dim: int | None = None, keepdim: bool = False, *, dtype: Type | None = None) -> Any:
     """The product over an axis, or of all elements; the arguments are those of `sum`."""
     return ops.prod(input, dim, keepdim, dtype)
 
 
-def nansum(input: TensorLike, dim: int | None = None, keepdim: bool = False, *, dtype: Type | None = None) -> JaxArray:
+def nansum(input: TensorLike, dim: int | None = None, keepdim: bool = False, *, dtype: Type | None = None) -> Any:
     """The sum over axes, NaN left out; the arguments are those of `sum`."""
     return ops.nansum(input, dim, keepdim, dtype=dtype)
 
 
-def all(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> JaxArray:
+def all(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
     """True where all elements over axes are true."""
     return ops.all(input, dim, keepdim)
 
 
-def any(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> JaxArray:
+def any(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
     """True where any element over axes is true."""
     return ops.any(input, dim, keepdim)
 
@@ -72,7 +72,7 @@ def amin(input: TensorLike, dim: tuple[Any, ...] = (), keepdim: bool = False) ->
     return ops.amin(input, dim, keepdim)
 
 
-def count_nonzero(input: TensorLike, dim: int | None = None) -> JaxArray:
+def count_nonzero(input: TensorLike, dim: int | None = None) -> Any:
     """How many elements over axes are not zero, as Int64."""
     return ops.count_nonzero(input, () if dim is None else dim, dtype=mstype.int64)
 
@@ -82,7 +82,7 @@ def logsumexp(input: TensorLike, dim: int, keepdim: bool = False) -> Tensor:
     return ops.logsumexp(input, dim, keepdim)
 
 
-def softmax(input: TensorLike, dim: int, *, dtype: Type | None = None) -> JaxArray:
+def softmax(input: TensorLike, dim: int, *, dtype: Type | None = None) -> Any:
     """exp(input) / sum(exp(input)) along an axis."""
     return ops.softmax(input, dim, dtype=dtype)
 
@@ -125,7 +125,7 @@ def norm(
     keepdim: bool = False,
     *,
     dtype: Type | None = None,
-) -> JaxArray:
+) -> Any:
     """The p-norm of all elements, or over axes.
 
     Args:
@@ -171,12 +171,12 @@ min.__doc__ = (
 )
 
 
-def argmin(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> JaxArray:
+def argmin(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
     """The index of the smallest value along an axis, of the flattened Tensor by default, as Int64."""
     return ops.cast(ops.argmin(input, dim, keepdim), mstype.int64)
 
 
-def median(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+def median(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median of all elements; with an axis, those along it and their Int64 indices."""
     if dim is None:
         flat = ops.ravel(input)
@@ -184,7 +184,7 @@ def median(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> 
     return kthvalue(input, (input.shape[dim] + 1) // 2, dim, keepdim)
 
 
-def kthvalue(input: TensorLike, k: int, dim: int = -1, keepdim: bool = False) -> tuple[JaxArray, JaxArray]:
+def kthvalue(input: TensorLike, k: int, dim: int = -1, keepdim: bool = False) -> Any:
     """The k-th smallest element along an axis, and its Int64 index.
 
     Raises:
@@ -223,7 +223,7 @@ def topk(input: TensorLike, k: int, dim: int = -1, largest: bool = True, sorted:
 
 def unique(
     input: TensorLike, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Tensor | tuple[Tensor, Tensor]:
+) -> Any:
     """The distinct elements; with the place of each element among them and their counts, where asked for."""
     return input.unique(sorted, return_inverse, return_counts, dim)
 
@@ -231,25 +231,25 @@ def unique(
 # ---- along an axis
 
 
-def cumsum(input: TensorLike, dim: int, dtype: Type | None = None) -> JaxArray:
+def cumsum(input: TensorLike, dim: int, dtype: Type | None = None) -> Any:
     """The cumulative sum along an axis; of Bools and integers as Int64."""
     if dtype is None and input.dtype.kind in "biu":
         dtype = mstype.int64
     return ops.cumsum(_typed(input, dtype), dim)
 
 
-def cumprod(input: TensorLike, dim: int, dtype: Type | None = None) -> JaxArray:
+def cumprod(input: TensorLike, dim: int, dtype: Type | None = None) -> Any:
     """The cumulative product along an axis; of Bools and integers as Int64."""
     if dtype is None and input.dtype.kind in "biu":
         dtype = mstype.int64
     return ops.cumprod(_typed(input, dtype), dim)
 
 
-def cummax(input: TensorLike, dim: int) -> tuple[JaxArray, JaxArray]:
+def cummax(input: TensorLike, dim: int) -> Any:
     """The cumulative maximum along an axis, and Int64 indices."""
     return _int64(ops.cummax(input, dim))
 
 
-def cummin(input: TensorLike, dim: int) -> tuple[JaxArray, JaxArray]:
+def cummin(input: TensorLike, dim: int) -> Any:
     """The cumulative minimum along an axis, and Int64 indices."""
     return _int64(ops.cummin(input, dim))

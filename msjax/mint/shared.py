@@ -11,7 +11,7 @@ from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func.arithmetic import sub_method
 from msjax.ops.function.math_func.tables import renamed
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import TensorLike
 
 __all__ = [
     "add", "addcdiv", "addcmul", "addr", "allclose", "baddbmm", "cdist", "clip", "constexpr", "equal", "fix", "item", "sub",
@@ -61,22 +61,22 @@ def add(input: TensorLike, other: TensorLike, *, alpha: int = 1) -> Tensor:
     return ops.add(input, other if alpha == 1 else ops.mul(other, alpha))
 
 
-def sub(input: TensorLike, other: TensorLike, *, alpha: int = 1) -> JaxArray:
+def sub(input: TensorLike, other: TensorLike, *, alpha: int = 1) -> Any:
     """input - alpha * other, elementwise with broadcasting."""
     return sub_method(input, other if alpha == 1 else ops.mul(other, alpha))
 
 
-def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> JaxArray:
+def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Any:
     """input + value * tensor1 * tensor2, elementwise with broadcasting."""
     return input + tensor1 * tensor2 * value
 
 
-def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> JaxArray:
+def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Any:
     """input + value * tensor1 / tensor2, elementwise with broadcasting."""
     return input + tensor1 / tensor2 * value
 
 
-def addr(input: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: int = 1, alpha: int = 1) -> JaxArray:
+def addr(input: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: int = 1, alpha: int = 1) -> Any:
     """beta * input + alpha * the products of all elements of two vectors."""
     return input * beta + ops.outer(vec1, vec2) * alpha
 
@@ -114,7 +114,7 @@ def item(input: TensorLike) -> Any:
     return input.item()
 
 
-def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> JaxArray:
+def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Any:
     """The p-norm distance of each row of one Tensor to each of the other; `compute_mode` is without effect."""
     return ops.cdist(x1, x2, p)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msjax import ops
 from msjax.lazy import module_placeholders
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
@@ -22,7 +22,7 @@ round = ops.round
 sinc = ops.sinc
 
 
-def log_softmax(input: TensorLike, dim: int | None = None, *, dtype: Type | None = None) -> JaxArray:
+def log_softmax(input: TensorLike, dim: int | None = None, *, dtype: Type | None = None) -> Any:
     """log(softmax(input)) along an axis; the last by default."""
     return ops.log_softmax(input if dtype is None else ops.cast(input, dtype), -1 if dim is None else dim)
 

@@ -49,7 +49,7 @@ def expand_dims(a: ArrayLike, axis: int) -> JaxArray:
     return jnp.expand_dims(a, axis)
 
 
-def squeeze(a: ArrayLike, axis: tuple[int, ...] | None = None) -> JaxArray:
+def squeeze(a: ArrayLike, axis: tuple[int, ...] | None = None) -> Any:
     """Without axes of size 1: all of them, or those named."""
     return ops.squeeze(tensor(a), freeze(axis))
 
@@ -60,12 +60,12 @@ def transpose(a: ArrayLike, axes: int | Sequence[int] | None = None) -> Tensor:
     return ops.transpose(a, tuple(range(a.ndim))[::-1] if axes is None else axes)
 
 
-def swapaxes(x: ArrayLike, axis1: int, axis2: Any) -> JaxArray:
+def swapaxes(x: ArrayLike, axis1: int, axis2: Any) -> Any:
     """Two axes exchanged."""
     return ops.swapaxes(tensor(x), axis1, axis2)
 
 
-def moveaxis(a: ArrayLike, source: int, destination: int) -> JaxArray:
+def moveaxis(a: ArrayLike, source: int, destination: int) -> Any:
     """Axes moved to other positions, the others in their order."""
     return ops.moveaxis(tensor(a), freeze(source), freeze(destination))
 
@@ -99,7 +99,7 @@ def broadcast_to(array: ArrayLike, shape: tuple[int, ...]) -> Tensor:
 
 def broadcast_arrays(*args: Any) -> list[Tensor]:
     """Arrays repeated to the shape that all of them fit, as a list."""
-    args = tensors(args)
+    args = tensors(args)  # pyright: ignore[reportAssignmentType]
     shape = np.broadcast_shapes(*(a.shape for a in args))
     return [ops.broadcast_to(a, shape) for a in args]
 
@@ -161,7 +161,7 @@ def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> tuple[Tens
 
 def ix_(*args: Any) -> tuple[Tensor, ...]:
     """Vectors shaped so that together they index the grid of their elements."""
-    args = tensors(args)
+    args = tensors(args)  # pyright: ignore[reportAssignmentType]
     return tuple(ops.reshape(a, (1,) * i + (-1,) + (1,) * (len(args) - 1 - i)) for i, a in enumerate(args))
 
 

@@ -14,7 +14,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.numpy.lifting import as_type, floating, number, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
-from msjax.typing import ArrayLike, JaxArray
+from msjax.typing import ArrayLike
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
@@ -176,7 +176,7 @@ def linspace(
     retstep: bool = False,
     dtype: Type | None = None,
     axis: int = 0,
-) -> Tensor:
+) -> Any:
     """`num` numbers at equal distances.
 
     Args:
@@ -267,7 +267,7 @@ def _vander(x, N, increasing):
     return jnp.vander(x, N, increasing)
 
 
-def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> JaxArray:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Any:
     """A matrix whose columns are powers of a vector, the highest first."""
     return _vander(tensor(x), N, increasing)
 

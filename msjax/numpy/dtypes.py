@@ -61,7 +61,7 @@ def promote_types(type1: Type, type2: Type) -> Type:
     return mstype.from_np(jnp.promote_types(dtype_of(type1).np, dtype_of(type2).np))
 
 
-def result_type(*arrays_and_dtypes: Any) -> Type:
+def result_type(*arrays_and_dtypes: Any) -> Any:
     """The data type that arrays, numbers and data types are computed in together.
 
     Example:

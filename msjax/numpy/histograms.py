@@ -105,7 +105,7 @@ def histogramdd(
     range: tuple[Any, ...] | None = None,
     weights: ArrayLike | None = None,
     density: bool = False,
-) -> tuple[Tensor, Tensor]:
+) -> Any:
     """How many points of several coordinates fall into each cell of a grid.
 
     Args:
@@ -122,7 +122,7 @@ def histogramdd(
         sample = ops.stack([tensor(s) for s in sample], -1)
     points = np.asarray(concrete(floating(sample), "numpy.histogramdd"))
     known = None if weights is None else np.asarray(concrete(floating(weights), "numpy.histogramdd"))
-    bins = [_bins(b) for b in bins] if isinstance(bins, (list, tuple)) else _bins(bins)
+    bins = [_bins(b) for b in bins] if isinstance(bins, (list, tuple)) else _bins(bins)  # pyright: ignore[reportAssignmentType]
     if isinstance(bins, np.ndarray):
         bins = [bins] * points.shape[1]
     counts, edges = np.histogramdd(points, bins, range, density=density, weights=known)
@@ -131,9 +131,9 @@ def histogramdd(
 
 def histogram2d(
     x: ArrayLike, y: ArrayLike, bins: int = 10, range: Any = None, weights: ArrayLike | None = None, density: bool = False
-) -> tuple[Tensor, Tensor]:
+) -> Any:
     """How many points (x, y) fall into each cell of a grid: (counts as Float32, edges of x, edges of y)."""
     if isinstance(bins, (Tensor, np.ndarray)):
-        bins = [bins, bins]
+        bins = [bins, bins]  # pyright: ignore[reportAssignmentType]
     counts, edges = histogramdd([x, y], bins, range, weights, density)
     return counts, *edges

@@ -29,7 +29,7 @@ def concatenate(arrays: tuple[Tensor, ...], axis: int = 0) -> Tensor:
         >>> print(mnp.concatenate((ms.Tensor([1, 2]), ms.Tensor([3]))))
         [1 2 3]
     """
-    arrays = tensors(arrays)
+    arrays = tensors(arrays)  # pyright: ignore[reportAssignmentType]
     return ops.concat([ops.ravel(a) for a in arrays] if axis is None else arrays, 0 if axis is None else axis)
 
 

@@ -44,7 +44,7 @@ def floating(value: ArrayLike) -> Tensor:
     return value if value.dtype.kind in "fc" else cast(value, mstype.float32)
 
 
-def as_type(value: ArrayLike, dtype: Type) -> Tensor:
+def as_type(value: ArrayLike, dtype: Type) -> Any:
     """The Tensor, or each of a tuple, in a data type, if one is asked for."""
     if dtype is None:
         return value

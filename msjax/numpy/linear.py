@@ -104,12 +104,12 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: 
     return _trace(as_type(a, dtype), offset, axis1, axis2)
 
 
-def tril(m: Any, k: int = 0) -> JaxArray:
+def tril(m: Any, k: int = 0) -> Any:
     """The lower triangle of matrices, zeros elsewhere."""
     return ops.tril(tensor(m), k)
 
 
-def triu(m: Any, k: int = 0) -> JaxArray:
+def triu(m: Any, k: int = 0) -> Any:
     """The upper triangle of matrices, zeros elsewhere."""
     return ops.triu(tensor(m), k)
 

@@ -116,11 +116,11 @@ def where(condition: ArrayLike, x: float | None = None, y: float | None = None) 
     condition = tensor(condition)
     if x is None and y is None:
         return ops.nonzero(condition, as_tuple=True)
-    x, y = tensor(x) if not isinstance(y, Tensor) else x, y if isinstance(y, (Tensor, bool, int, float)) else tensor(y)
+    x, y = tensor(x) if not isinstance(y, Tensor) else x, y if isinstance(y, (Tensor, bool, int, float)) else tensor(y)  # pyright: ignore[reportAssignmentType]
     return ops.where(condition, x, y)
 
 
-def select(condlist: Any, choicelist: Any, default: int = 0) -> Tensor:
+def select(condlist: Any, choicelist: Any, default: int = 0) -> Any:
     """For each place the element of the first choice whose condition holds, `default` where none does."""
     conditions, choices = tensors(condlist), tensors(choicelist)
     if len(conditions) != len(choices):
@@ -185,7 +185,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> bool:
 # ---- sets
 
 
-def unique(x: ArrayLike, return_inverse: bool = False) -> Tensor:
+def unique(x: ArrayLike, return_inverse: bool = False) -> Any:
     """The distinct elements, ascending; with `return_inverse`, also the place of each element among them.
 
     Example:
@@ -212,7 +212,7 @@ def in1d(ar1: ArrayLike, ar2: ArrayLike, invert: bool = False) -> bool:
     return isin(ops.ravel(tensor(ar1)), ar2, invert)
 
 
-def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False) -> Tensor:
+def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """The elements that two arrays have in common, ascending; with `return_indices`, also where they come first."""
     out = np.intersect1d(_known(ar1, "intersect1d"), _known(ar2, "intersect1d"), assume_unique, return_indices)
     if not return_indices:

@@ -130,7 +130,7 @@ def sum(
     return as_type(out if initial is None else out + initial, dtype)
 
 
-def mean(a: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, dtype: Type | None = None) -> JaxArray:
+def mean(a: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, dtype: Type | None = None) -> Any:
     """The mean over axes; of integers an integer, rounded towards zero, unless `dtype` says otherwise.
 
     Args:
@@ -154,12 +154,12 @@ def _moment(name):
     return kernel
 
 
-def std(x: ArrayLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> JaxArray:
+def std(x: ArrayLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> Any:
     """The standard deviation over axes, with the divisor N - ddof."""
     return _moment("std")(floating(x), _axes(axis), ddof, keepdims)
 
 
-def var(x: ArrayLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> JaxArray:
+def var(x: ArrayLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> Any:
     """The variance over axes, with the divisor N - ddof."""
     return _moment("var")(floating(x), _axes(axis), ddof, keepdims)
 

@@ -24,7 +24,7 @@ from msjax.typing import TensorLike
 SLICE_BYTES = 512 * 1024 * 1024
 _CRC_MARK = b"crc_num"
 _CRC_BYTES = 10
-_TYPES = {t.name: t.np.newbyteorder("<") for t in mstype.all_types}
+_TYPES = {t.name: t.np.newbyteorder("<") for t in mstype.all_types}  # pyright: ignore[reportOptionalMemberAccess]
 _MAX_AXES = 32
 
 

@@ -169,7 +169,7 @@ class Model:
                 self._train_network.set_train()
                 callbacks("on_train_epoch_begin", context)
                 self._epoch(source, params, callbacks, context)
-                if valid_dataset is not None and valid_due(number):
+                if valid_dataset is not None and valid_due(number):  # pyright: ignore[reportOptionalCall]
                     self._evaluate_between(valid_dataset, callbacks, params)
                 callbacks("on_train_epoch_end", context)
                 if context.get_stop_requested():
@@ -236,7 +236,7 @@ class Model:
             batch_num=_batches(dataset), list_callback=callbacks.callbacks, dataset_sink_mode=False, cur_epoch_num=1,
         )  # fmt: skip
         context = RunContext(params)
-        self._eval_network.set_train(False)
+        self._eval_network.set_train(False)  # pyright: ignore[reportOptionalMemberAccess]
         losses = []
         callbacks("on_eval_begin", context)
         callbacks("on_eval_epoch_begin", context)
@@ -244,7 +244,7 @@ class Model:
             params.cur_step_num += 1
             params.eval_dataset_element = batch
             callbacks("on_eval_step_begin", context)
-            params.net_outputs = outputs = self._eval_network(*batch)
+            params.net_outputs = outputs = self._eval_network(*batch)  # pyright: ignore[reportOptionalCall]
             callbacks("on_eval_step_end", context)
             self._count(outputs if isinstance(outputs, tuple) else (outputs,))
             if self._eval_indexes is not None:

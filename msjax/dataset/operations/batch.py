@@ -19,7 +19,7 @@ from msjax.dataset.values import as_value, for_function, is_text, same_type
 from msjax.errors import describe
 
 if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
+    pass
 
 
 _OPTIONS = ("per_batch_map", "input_columns", "output_columns", "python_multiprocessing", "max_rowsize")
@@ -164,7 +164,7 @@ def _column(values):
     return stack([as_value(v) for v in values], "of per_batch_map")
 
 
-def stack(values: Any, name: str) -> Tensor:
+def stack(values: Any, name: str) -> Any:
     """One array of the values of several rows.
 
     Raises:

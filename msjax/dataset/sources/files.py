@@ -73,10 +73,10 @@ class ArraysDataset(MappableDataset):
         return len(self._arrays[0])
 
     def _row(self, index):
-        return tuple(owned(array[index]) for array in self._arrays)
+        return tuple(owned(array[index]) for array in self._arrays)  # pyright: ignore[reportOptionalIterable]
 
     def _labels(self, column):
         self._length()
         if column not in self._names:
             raise RuntimeError(f"{type(self).__name__}: PKSampler asks for column {column!r}; the columns are {self._names}.")
-        return np.asarray(self._arrays[self._names.index(column)])
+        return np.asarray(self._arrays[self._names.index(column)])  # pyright: ignore[reportOptionalSubscript]

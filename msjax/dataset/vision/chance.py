@@ -50,7 +50,7 @@ class RandomColorAdjust(ImageTransform):
         self.saturation = self._factors(saturation, "saturation")
         if is_number(hue):
             hue = check_number(hue, "hue", who, low=0, high=0.5)
-            hue = (-hue, hue)
+            hue = (-hue, hue)  # pyright: ignore[reportAssignmentType]
         self.hue = check_range(hue, "hue", who, -0.5, 0.5)
 
     @staticmethod

@@ -30,7 +30,7 @@ class ImageTransform(Transform):
     def __call__(self, *images: Any) -> Any:
         if not images:
             raise RuntimeError(f"{type(self).__name__} should be called with an image, but got none.")
-        images = [image.asnumpy() if isinstance(image, Tensor) else image for image in images]
+        images = [image.asnumpy() if isinstance(image, Tensor) else image for image in images]  # pyright: ignore[reportAssignmentType]
         for image in images:
             self._check(image)
         if len(images) == 1:
@@ -138,7 +138,7 @@ def resampling(interpolation: Inter) -> Any:
     return kinds[names.get(interpolation, "BICUBIC")]
 
 
-def pad(image: Any, left: int, top: int, right: int, bottom: int, fill: int | tuple[int, ...], mode: Border) -> Tensor:
+def pad(image: Any, left: int, top: int, right: int, bottom: int, fill: int | tuple[int, ...], mode: Border) -> Any:
     """An image with a margin.
 
     Args:
@@ -161,7 +161,7 @@ def pad(image: Any, left: int, top: int, right: int, bottom: int, fill: int | tu
     return result
 
 
-def flip(image: Any, horizontally: bool) -> Tensor:
+def flip(image: Any, horizontally: bool) -> Any:
     """An image mirrored from left to right, or from top to bottom."""
     if is_pil(image):
         kinds = pillow().Transpose

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.dataset import vision
-from msjax.dataset.vision import *
+from msjax.dataset.vision import *  # pyright: ignore[reportAssignmentType]
 
 if not TYPE_CHECKING:
     pass

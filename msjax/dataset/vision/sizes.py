@@ -67,7 +67,7 @@ class Resize(ImageTransform):
         return resize(image, *target_size(self.size, image), self.interpolation, type(self).__name__)
 
 
-def target_size(size: int | Sequence[int], image: Any) -> tuple[Any, ...]:
+def target_size(size: int | Sequence[int], image: Any) -> Any:
     """(height, width) from both, or from the shorter side and the image's proportions."""
     if not is_int(size):
         return size
@@ -339,7 +339,7 @@ class PadToSize(ImageTransform):
     ):
         who = "PadToSize"
         self.size = check_size(size, "size", who)
-        offset = (offset, offset) if is_int(offset) else offset
+        offset = (offset, offset) if is_int(offset) else offset  # pyright: ignore[reportAssignmentType]
         self.offset = None if offset is None or not len(offset) else tuple(check_int(o, "offset", who, low=0) for o in offset)
         self.fill_value = check_fill(fill_value, who)
         self.padding_mode = check_enum(padding_mode, Border, "padding_mode", who)

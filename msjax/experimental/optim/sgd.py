@@ -61,7 +61,7 @@ class SGD(Optimizer):
     @staticmethod
     def update(
         c: Any, value: TensorLike, grad: TensorLike, slots: tuple[JaxArray, ...], rate: TensorLike, decay: Any, context: Any
-    ) -> tuple[JaxArray, tuple[JaxArray, JaxArray]]:
+    ) -> Any:
         if not c.momentum:
             return value - rate * grad, *slots
         accum, first = slots

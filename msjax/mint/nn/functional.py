@@ -66,33 +66,33 @@ def silu(input: TensorLike, inplace: bool = False) -> Tensor:
     return _put(input, ops.silu(input), inplace)
 
 
-def elu(input: TensorLike, alpha: float = 1.0, inplace: bool = False) -> JaxArray:
+def elu(input: TensorLike, alpha: float = 1.0, inplace: bool = False) -> Any:
     """input, or alpha * (exp(input) - 1) where that is negative; with `inplace`, written to the input."""
     value = ops.where(input > 0, input, (ops.exp(ops.minimum(input, ops.zeros_like(input))) - 1) * alpha)
     return _put(input, value, inplace)
 
 
-def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> JaxArray:
+def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
     """Values limited to [min_val, max_val]; with `inplace`, written to the input."""
     return _put(input, ops.hardtanh(input, min_val, max_val), inplace)
 
 
-def leaky_relu(input: TensorLike, negative_slope: float = 0.01) -> JaxArray:
+def leaky_relu(input: TensorLike, negative_slope: float = 0.01) -> Any:
     """input, or negative_slope * input where that is negative."""
     return ops.leaky_relu(input, negative_slope)
 
 
-def threshold(input: TensorLike, threshold: TensorLike, value: TensorLike, inplace: bool = False) -> JaxArray:
+def threshold(input: TensorLike, threshold: TensorLike, value: TensorLike, inplace: bool = False) -> Any:
     """input where it exceeds a threshold, `value` elsewhere; with `inplace`, written to the input."""
     return _put(input, ops.threshold(input, threshold, value), inplace)
 
 
-def glu(input: TensorLike, dim: int = -1) -> JaxArray:
+def glu(input: TensorLike, dim: int = -1) -> Any:
     """The first half along an axis times the sigmoid of the second."""
     return ops.glu(input, dim)
 
 
-def softmax(input: TensorLike, dim: int | None = None, dtype: Type | None = None) -> JaxArray:
+def softmax(input: TensorLike, dim: int | None = None, dtype: Type | None = None) -> Any:
     """exp(input) / sum(exp(input)) along an axis; the last by default."""
     return ops.softmax(input, -1 if dim is None else dim, dtype=dtype)
 
@@ -290,10 +290,10 @@ def batch_norm(
             count = input.size // input.shape[1]
             unbiased = var * (count / max(count - 1, 1))
             for running, now in ((running_mean, mean), (running_var, unbiased)):
-                ops.assign(running, ops.stop_gradient(running * (1 - momentum) + now * momentum))
+                ops.assign(running, ops.stop_gradient(running * (1 - momentum) + now * momentum))  # pyright: ignore[reportOptionalOperand]
     else:
         mean, var = running_mean, running_var
-    scale = ops.rsqrt(var + eps)
+    scale = ops.rsqrt(var + eps)  # pyright: ignore[reportOptionalOperand]
     if weight is not None:
         scale = scale * weight
     out = (input - ops.reshape(mean, shape)) * ops.reshape(scale, shape)
@@ -305,7 +305,7 @@ def dropout(input: TensorLike, p: float = 0.5, training: bool = True, inplace: b
     return _put(input, ops.dropout(input, p, training), inplace)
 
 
-def dropout2d(input: TensorLike, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout2d(input: TensorLike, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
     """Channels set to zero with probability `p`, the others scaled by 1 / (1 - p)."""
     return _put(input, ops.dropout2d(input, p, training) if training else input, inplace)
 

@@ -123,7 +123,7 @@ class _Conv(Cell):
             widths = [w for size in reversed(padding) for w in (size, size)]
             input, padding = _pad(input, tuple(widths), _PADDING_MODES[self.padding_mode]), 0
         function = (None, F.conv1d, F.conv2d, F.conv3d)[self.axes]
-        return function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)  # pyright: ignore[reportOptionalCall]
 
     def extend_repr(self):
         return (
@@ -257,7 +257,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    __doc__ = _BatchNorm.__doc__ + "        process_group: kept for MindSpore's programs: jax's programs see the whole batch.\n"
+    __doc__ = _BatchNorm.__doc__ + "        process_group: kept for MindSpore's programs: jax's programs see the whole batch.\n"  # pyright: ignore[reportOptionalOperand]
     ndims = (2, 3, 4, 5)
 
     def __init__(

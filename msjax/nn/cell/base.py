@@ -111,7 +111,7 @@ class Cell(CellBase, CompiledCacheSlot, CellTree, CellState, CellHooks, TorchNam
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if SETTINGS.mode == GRAPH_MODE:
-            done, result = COMPILER.call_cell(self, args, kwargs)
+            done, result = COMPILER.call_cell(self, args, kwargs)  # pyright: ignore[reportOptionalCall]
             if done:
                 return result
         if self._special:

@@ -35,9 +35,7 @@ class TorchNames:
 
     # ---- cells
 
-    def named_modules(
-        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
-    ) -> Iterator[tuple[str, Cell]]:
+    def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Any:
         """(path, cell) of this cell and all in it; PyTorch's name of `cells_and_names`.
 
         Args:

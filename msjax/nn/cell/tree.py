@@ -74,7 +74,7 @@ class CellTree:
         """The child cells."""
         return self.name_cells().values()
 
-    def cells_and_names(self, cells: set[Cell] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
+    def cells_and_names(self, cells: set[Cell] | None = None, name_prefix: str = "") -> Any:
         """(path, cell) of this cell, whose path is empty, and of all in it, parents first.
 
         Args:
@@ -94,7 +94,7 @@ class CellTree:
         for name, cell in self.name_cells().items():
             yield from cell.cells_and_names(seen, f"{name_prefix}.{name}" if name_prefix else name)
 
-    def get_sub_cell(self, target: str) -> Cell:
+    def get_sub_cell(self, target: str) -> Any:
         """The cell at a path such as "block.0.conv"; the empty path is this cell.
 
         Raises:
@@ -171,7 +171,7 @@ class CellTree:
                 raise ValueError(f"Two Parameters of {type(self).__name__} have the name {parameter.name!r}.")
             names.add(parameter.name)
 
-    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[str, Any]:
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> Any:
         """The Parameters, each mapped to itself: their data is there from the start."""
         return {p: p for p in self.get_parameters()}
 

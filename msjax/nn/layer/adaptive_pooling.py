@@ -106,7 +106,7 @@ class AdaptiveMaxPool3d(_Adaptive):
         super().__init__(output_size)
         self.return_indices = return_indices
 
-    def construct(self, input: TensorLike) -> Tensor:
+    def construct(self, input: TensorLike) -> Any:
         return ops.adaptive_max_pool3d(input, self.output_size, self.return_indices)
 
 

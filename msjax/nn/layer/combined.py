@@ -37,7 +37,7 @@ class _BnAct(Cell):
     def _followed(self, x):
         if self.has_bn:
             x = self.batchnorm(x)
-        return self.activation(x) if self.has_act else x
+        return self.activation(x) if self.has_act else x  # pyright: ignore[reportOptionalCall]
 
 
 class Conv2dBnAct(_BnAct):

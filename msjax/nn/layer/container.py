@@ -144,7 +144,7 @@ class SequentialCell(_Numbered):
     def __init__(self, *args: Any):
         super().__init__()
         if len(args) == 1 and isinstance(args[0], (list, tuple)):
-            args = args[0]
+            args = args[0]  # pyright: ignore[reportAssignmentType]
         if len(args) == 1 and isinstance(args[0], dict):
             for name, cell in args[0].items():
                 setattr(self, name, _check_cell(cell, "SequentialCell"))

@@ -88,7 +88,7 @@ class Dense(Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         x = apply(layers.dense.op, (x, self.weight, self.bias))
-        return self.activation(x) if self.activation_flag else x
+        return self.activation(x) if self.activation_flag else x  # pyright: ignore[reportOptionalCall]
 
     def extend_repr(self) -> Any:
         text = f"input_channels={self.in_channels}, output_channels={self.out_channels}"

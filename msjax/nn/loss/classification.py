@@ -257,8 +257,8 @@ class FocalLoss(LossBase):
 
     def __init__(self, weight: Tensor | None = None, gamma: float = 2.0, reduction: str = "mean"):
         super().__init__(reduction)
-        if _check_weight(weight, "FocalLoss") is not None and weight.ndim != 1:
-            raise ValueError(f"For 'FocalLoss', 'weight' should have one axis, but its shape is {weight.shape}.")
+        if _check_weight(weight, "FocalLoss") is not None and weight.ndim != 1:  # pyright: ignore[reportOptionalMemberAccess]
+            raise ValueError(f"For 'FocalLoss', 'weight' should have one axis, but its shape is {weight.shape}.")  # pyright: ignore[reportOptionalMemberAccess]
         self.weight = weight
         self.gamma = check_type(gamma, float, "gamma", "FocalLoss")
         self.logsoftmax = LogSoftmax(1)
@@ -333,7 +333,7 @@ class MultiClassDiceLoss(LossBase):
             activation = Softmax(axis=1)
         self.activation = get_activation(activation) if isinstance(activation, str) else activation
 
-    def construct(self, logits: Tensor, label: Tensor) -> Tensor:
+    def construct(self, logits: Tensor, label: Tensor) -> Any:
         if logits.shape != label.shape or logits.ndim < 2:
             raise ValueError(
                 f"For 'MultiClassDiceLoss', both inputs should have one shape, of two axes or more, but they have {logits.shape} "

@@ -26,8 +26,8 @@ def _distances(start, end, metric) -> np.ndarray:
     if not end.any():
         return np.full(int(start.sum()), np.inf)
     if metric == "euclidean":
-        return ndimage.distance_transform_edt(~end)[start]
-    return ndimage.distance_transform_cdt(~end, metric=metric)[start]
+        return ndimage.distance_transform_edt(~end)[start]  # pyright: ignore[reportOptionalSubscript]
+    return ndimage.distance_transform_cdt(~end, metric=metric)[start]  # pyright: ignore[reportOptionalSubscript]
 
 
 class _Surface(Metric):

@@ -146,7 +146,7 @@ class CompiledOptimizer(Cell):
     def _prepare(self) -> StepInputs:
         raise NotImplementedError
 
-    def construct(self, gradients: Sequence[Tensor]) -> Tensor:
+    def construct(self, gradients: Sequence[Tensor]) -> Any:
         """One step.
 
         Args:

@@ -79,7 +79,7 @@ class SGD(Optimizer):
         rate: TensorLike,
         decay: float,
         momentum: TensorLike,
-    ) -> tuple[JaxArray, tuple[JaxArray, JaxArray]]:
+    ) -> Any:
         if c._plain:
             return value - rate * grad, *slots
         accum, first = slots

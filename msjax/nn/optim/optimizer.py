@@ -215,7 +215,7 @@ class Optimizer(CompiledOptimizer):
 
     # ---- for optimizers that define `construct`
 
-    def get_lr(self) -> Parameter:
+    def get_lr(self) -> Any:
         """The learning rate of the next step: a Tensor, or a tuple of one for each Parameter if groups have their own."""
         if not self.is_group_lr:
             return self._lr(self._rates[0])

@@ -77,7 +77,7 @@ def changes(rate: float) -> bool:
     return isinstance(rate, LearningRateSchedule) or np.ndim(rate) == 1
 
 
-def keep(rate: float, name: str, as_schedule: bool = False) -> Parameter:
+def keep(rate: float, name: str, as_schedule: bool = False) -> Any:
     """A rate as a member of an optimizer: a Parameter called `name`, or a schedule."""
     if isinstance(rate, LearningRateSchedule):
         return rate

@@ -12,7 +12,6 @@ from msjax.nn.optim.optimizer import Optimizer
 from msjax.typing import JaxArray, TensorLike
 
 if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
     from msjax.nn.cell.base import Cell
 
 
@@ -50,7 +49,7 @@ class ASGD(Optimizer):
         self.add_state("eta", start=lambda x: jnp.zeros((), jnp.float32), form="{}_{}")
         self.add_state("ax_", attribute="ax")
 
-    def construct(self, gradients: Any) -> Tensor:
+    def construct(self, gradients: Any) -> Any:
         super().construct(gradients)
         return True
 
@@ -106,7 +105,7 @@ class Rprop(Optimizer):
             raise ValueError(f"For 'Rprop', the smallest of 'step_sizes' should come first, but got {step_sizes}.")
         self.add_state("prev", "step_size")
 
-    def construct(self, gradients: Any) -> Tensor:
+    def construct(self, gradients: Any) -> Any:
         super().construct(gradients)
         return True
 
@@ -118,6 +117,6 @@ class Rprop(Optimizer):
 def signed(c: Any, value: TensorLike, grad: TensorLike, before: Any, size: int | Sequence[int]) -> Any:
     """(new value, gradient without the elements that changed their sign, new sizes of the step) of Rprop."""
     agrees = grad * before
-    size = jnp.clip(jnp.where(agrees > 0, size * c.etas[1], jnp.where(agrees < 0, size * c.etas[0], size)), *c.step_sizes)
+    size = jnp.clip(jnp.where(agrees > 0, size * c.etas[1], jnp.where(agrees < 0, size * c.etas[0], size)), *c.step_sizes)  # pyright: ignore[reportAssignmentType]
     grad = jnp.where(agrees < 0, 0, grad)
     return value - jnp.sign(grad) * size, grad, size

@@ -227,7 +227,7 @@ class TrainOneStepCell(Cell):
         self.grad_reducer = Identity()
         self.hyper_map = map_tuples
 
-    def construct(self, *inputs: Any) -> Tensor:
+    def construct(self, *inputs: Any) -> Any:
         loss, grads = gradients_of(self.network, self.weights, self.sens)(*inputs)
         grads = self.grad_reducer(grads)
         self.optimizer(grads)
@@ -319,7 +319,7 @@ class ParameterUpdate(Cell):
             raise TypeError(f"For 'ParameterUpdate', 'param' should be a Parameter, but got {describe(param)}.")
         self._param = param
 
-    def construct(self, x: TensorLike) -> Tensor:
+    def construct(self, x: TensorLike) -> Any:
         if x.shape != self._param.shape:
             raise ValueError(f"For 'ParameterUpdate', the shape should be {self._param.shape}, but it is {x.shape}.")
         self._param.set_data(x)

@@ -45,7 +45,7 @@ class MicroBatchInterleaved(Cell):
         self.network = network
         self.interleave_num = interleave_num
 
-    def construct(self, *inputs: Any) -> Tensor:
+    def construct(self, *inputs: Any) -> Any:
         total = None
         for piece in _pieces(inputs, self.interleave_num, type(self).__name__):
             out = self.network(*piece)

@@ -36,7 +36,7 @@ def number_kind(value: Any) -> str:
     return "c" if isinstance(value, complex) else kind_of(value.dtype)
 
 
-def with_number(dtype: TensorLike, kind: str) -> np.generic:
+def with_number(dtype: TensorLike, kind: str) -> Any:
     """The dtype of a tensor of `dtype` combined with a Python number of a kind: the number counts only if its kind is higher."""
     own = kind_of(dtype)
     if _RANK[kind] <= _RANK[own]:
@@ -48,7 +48,7 @@ def with_number(dtype: TensorLike, kind: str) -> np.generic:
     return mstype.to_jax(mstype.complex128 if dtype == jnp.float64 else mstype.complex64)
 
 
-def result_dtype(x: TensorLike, y: Any, scalar_tensors_yield: bool = False) -> np.generic:
+def result_dtype(x: TensorLike, y: Any, scalar_tensors_yield: bool = False) -> Any:
     """The dtype that two operands are computed in.
 
     Args:

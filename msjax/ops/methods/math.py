@@ -158,7 +158,7 @@ def _moment(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return function(self, axis, ddof, keep)
 
     method.__name__ = name
-    method.__doc__ = f"""{function.__doc__.strip()}
+    method.__doc__ = f"""{function.__doc__.strip()}  # pyright: ignore[reportOptionalMemberAccess]
 
     Args:
         axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
@@ -181,7 +181,7 @@ def _with_value(function: Callable[..., Any]) -> Callable[..., Any]:
     def method(self: Tensor, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
         return function(self, axis, keep_dims)
 
-    method.__doc__ = f"{function.__doc__.splitlines()[0]}\n\n    Returns:\n        (values, indices).\n    "
+    method.__doc__ = f"{function.__doc__.splitlines()[0]}\n\n    Returns:\n        (values, indices).\n    "  # pyright: ignore[reportOptionalMemberAccess]
     return method
 
 
@@ -253,14 +253,14 @@ def _addition(function: Callable[..., Any], first: str, second: str) -> Callable
     return method
 
 
-def _qr(self: Tensor, some: bool = True) -> Tensor:
+def _qr(self: Tensor, some: bool = True) -> Any:
     """The QR decomposition; q is square unless `some`."""
     return decompositions.qr(self, "reduced" if some else "complete")
 
 
 def _triangular_solve(
     self: Tensor, A: TensorLike, upper: bool = True, transpose: bool = False, unitriangular: bool = False
-) -> tuple[Tensor, ...]:
+) -> Any:
     """The solution X of A X = self for a triangular A, and A itself."""
     return solvers.triangular_solve(A, self, not upper, False, transpose, unitriangular), A
 

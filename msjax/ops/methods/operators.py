@@ -32,7 +32,7 @@ def _refused(function: Callable[..., Any], other: TensorLike) -> Tensor:
     return NotImplemented
 
 
-def _binary(function: Callable[..., Any], operands: Any) -> Tensor:
+def _binary(function: Callable[..., Any], operands: Any) -> Any:
     """A method for an operator of two Tensors, quick where nothing is recorded."""
     op = getattr(function, "op", None)
     jit = None if op is None else op.compiled(())
@@ -55,7 +55,7 @@ def _binary(function: Callable[..., Any], operands: Any) -> Tensor:
     return method
 
 
-def _reflected(function: Callable[..., Any], operands: Any) -> Tensor:
+def _reflected(function: Callable[..., Any], operands: Any) -> Any:
     def method(self, other):
         return function(other, self) if isinstance(other, operands) else _refused(function, other)
 

@@ -56,7 +56,7 @@ def _index_add(
 ) -> Tensor:
     """Slices added along an axis: ``index_add(indices, y, axis)`` or ``index_add(dim, index, source, alpha=1)``."""
     if args and isinstance(args[0], Tensor):
-        indices, y, axis = (*args, y, axis)[:3] if len(args) < 3 else args[:3]
+        indices, y, axis = (*args, y, axis)[:3] if len(args) < 3 else args[:3]  # pyright: ignore[reportAssignmentType]
     else:
         given = list(args)
         axis = given.pop(0) if given and dim is None and axis is None else dim if axis is None else axis

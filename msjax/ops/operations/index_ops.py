@@ -175,7 +175,7 @@ def IndexPut(self: Any, x1: TensorLike, x2: TensorLike, indices: TensorLike) -> 
 def Bincount(self: Any, array: TensorLike, size: int | Sequence[int], weights: TensorLike) -> Tensor:
     """How often each integer from 0 up to a size occurs: ``Bincount()(x, size, weights)``."""
     size = freeze(size)
-    weights = weights if isinstance(weights, Tensor) and weights.size else None
+    weights = weights if isinstance(weights, Tensor) and weights.size else None  # pyright: ignore[reportAssignmentType]
     return searching.bincount(array, weights, size)[:size]
 
 

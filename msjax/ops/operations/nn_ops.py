@@ -187,7 +187,7 @@ def MaxPoolWithArgmax(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
         data_format (str): "NCHW".
     """
     out, index = _largest(self, 2, x, indices=True)
-    c, h, w = x.shape[1:]
+    c, h, w = x.shape[1:]  # pyright: ignore[reportAssignmentType]
     return out, (index + Tensor(np.arange(c).reshape(1, c, 1, 1) * (h * w))).int()
 
 

@@ -38,7 +38,7 @@ ReduceAny = _over_axes(reduction.any, "Whether any element is true,")
 
 
 @operator_class(keep_dims=False, skip_mode=False)
-def ReduceSum(self: Any, x: TensorLike, axis: tuple[Any, ...] = ()) -> Tensor:
+def ReduceSum(self: Any, x: TensorLike, axis: tuple[Any, ...] = ()) -> Any:
     """The sum over axes (all by default): ``ops.ReduceSum()(x, axis)``.
 
     Args:

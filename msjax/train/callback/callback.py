@@ -161,5 +161,5 @@ def loss_of(outputs: Tensor) -> float:
     if isinstance(outputs, (tuple, list)):
         outputs = outputs[0]
     if isinstance(outputs, Tensor):
-        outputs = outputs.asnumpy()
+        outputs = outputs.asnumpy()  # pyright: ignore[reportAssignmentType]
     return float(np.mean(outputs))

@@ -63,7 +63,7 @@ class CyclicLR(LRScheduler):
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         share = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
-        height = self._scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        height = self._scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)  # pyright: ignore[reportOptionalCall]
         return [base + (high - base) * share * height for base, high in zip(self._bases(), self.max_lrs)]
 
 

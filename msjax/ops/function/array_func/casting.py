@@ -141,7 +141,7 @@ class TensorType:
         return f"mindspore.tensor[{self.element.code}]"
 
 
-def typeof(x: TensorLike) -> TensorType:
+def typeof(x: TensorLike) -> Any:
     """The type of a Tensor, with that of its elements, or the msjax type of another Python object."""
     return TensorType(x.dtype) if isinstance(x, Tensor) else mstype.pytype_to_dtype(type(x))
 
@@ -178,14 +178,14 @@ def _identity(x):
     return jnp.asarray(x)
 
 
-def identity(x: TensorLike) -> Tensor:
+def identity(x: TensorLike) -> Any:
     """The same value; a new Tensor for a Tensor, each of them in a tuple or list."""
     if isinstance(x, (tuple, list)):
         return tuple(identity(v) for v in x)
     return _identity(x)
 
 
-def deepcopy(input_x: TensorLike) -> Tensor:
+def deepcopy(input_x: TensorLike) -> Any:
     """A Tensor of the same data, differentiable like the Tensor itself."""
     return _identity(_tensor(input_x, "deepcopy")) if isinstance(input_x, Tensor) else copy.deepcopy(input_x)
 

@@ -21,9 +21,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def tensors_of(
-    values: list[Tensor] | tuple[Tensor, ...], who: str
-) -> list[Tensor] | tuple[Tensor, Tensor, Tensor] | tuple[Tensor, Tensor]:
+def tensors_of(values: list[Tensor] | tuple[Tensor, ...], who: str) -> Any:
     """The values, if they are a tuple or list of Tensors; TypeError otherwise, ValueError if it is empty."""
     if isinstance(values, Tensor) or not isinstance(values, (tuple, list)) or not values:
         kind = ValueError if isinstance(values, (tuple, list)) else TypeError
@@ -163,7 +161,7 @@ def meshgrid(*inputs: Tensor, indexing: str = "xy") -> tuple[Tensor, Tensor]:
     if indexing not in ("xy", "ij"):
         raise ValueError(f"For 'meshgrid', 'indexing' should be 'xy' or 'ij', but got {indexing!r}.")
     if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)):
-        inputs = inputs[0]
+        inputs = inputs[0]  # pyright: ignore[reportAssignmentType]
     for x in inputs:
         if not isinstance(x, Tensor):
             raise TypeError(f"For 'meshgrid', the inputs should be Tensors, but got {describe(x)}.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -148,7 +150,7 @@ def _int64(array):
     return wrap(as_array(array, mstype.int64))
 
 
-def nonzero(input: Tensor, *, as_tuple: bool = False) -> Tensor:
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of elements other than zero.
 
     Args:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["argsort", "intopk", "msort", "sort", "top_k", "topk", "unique", "unique_consecutive", "unique_with_pad"]
 
 
-def checked(value: TensorLike, who: str, name: str = "input") -> Tensor:
+def checked(value: TensorLike, who: str, name: str = "input") -> Any:
     """The value, if it is a Tensor; TypeError otherwise."""
     require_tensors(who, **{name: value})
     return value
@@ -238,7 +238,7 @@ def unique(input: Tensor) -> tuple[Tensor, Tensor]:
 
 def distinct(
     input: TensorLike, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
-) -> Tensor:
+) -> Any:
     """The distinct elements or slices; with the place of each element in the result and their counts, where asked for."""
     array = known_array(input, "unique")
     if dim is None and not sorted:

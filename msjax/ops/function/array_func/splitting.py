@@ -159,7 +159,7 @@ def _unstack(input, axis):
     return tuple(jax.lax.index_in_dim(input, i, axis, keepdims=False) for i in builtins.range(input.shape[axis]))
 
 
-def unstack(input_x: TensorLike, axis: int = 0) -> tuple[Tensor, Tensor]:
+def unstack(input_x: TensorLike, axis: int = 0) -> Any:
     """The slices along an axis, without it, as a tuple.
 
     Example:

@@ -159,7 +159,7 @@ class ForiLoop(Primitive):
 
     def __call__(self, lower: int, upper: int, loop_func: Callable[..., Any], init_val: Tensor, unroll: bool = True) -> Tensor:
         check_function(loop_func, "ForiLoop")
-        lower, upper = _int(lower, "ForiLoop"), _int(upper, "ForiLoop")
+        lower, upper = _int(lower, "ForiLoop"), _int(upper, "ForiLoop")  # pyright: ignore[reportAssignmentType]
         if not isinstance(lower, Tensor) and not isinstance(upper, Tensor):
             value = init_val
             for i in range(lower, upper):

@@ -18,7 +18,7 @@ from msjax.ops.primitive import Primitive
 from msjax.typing import TensorLike
 
 
-def stop_gradient(value: TensorLike) -> Tensor:
+def stop_gradient(value: TensorLike) -> Any:
     """The same value, through which no gradient flows.
 
     Args:
@@ -79,7 +79,7 @@ class HookBackward(Primitive):
         self.cell_id = cell_id
         self._hook = Hook(new_hook_id(), hook_fn, observe=observe, traced=traced)
 
-    def __call__(self, *inputs: Any) -> Tensor:
+    def __call__(self, *inputs: Any) -> Any:
         for value in inputs:
             if not isinstance(value, Tensor):
                 raise TypeError(f"For 'HookBackward'{where()}, every input should be a Tensor, but got {describe(value)}.")

@@ -45,7 +45,7 @@ def gather_points(x: TensorLike, places: list[JaxArray]) -> JaxArray:
     for size, at in zip(sizes, places):
         inside &= (at >= 0) & (at < size)
         flat = flat * size + jnp.clip(at, 0, size - 1)
-    n, c = x.shape[:2]
+    n, c = x.shape[:2]  # pyright: ignore[reportAssignmentType]
     index = jnp.broadcast_to(flat.reshape(n, 1, -1), (n, c, flat[0].size))
     values = jnp.take_along_axis(x.reshape(n, c, -1), index, 2, mode="promise_in_bounds")
     values = values.reshape(n, c, *flat.shape[1:])

@@ -317,9 +317,7 @@ def _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
     return tuple(parts)
 
 
-def lu_unpack(
-    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
-) -> tuple[Tensor, Tensor, Tensor]:
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """The permutation matrix and the factors of an LU decomposition.
 
     Args:

@@ -232,7 +232,7 @@ def tensor_dot(x1: Tensor, x2: Tensor, axes: int | Sequence[int]) -> Tensor:
     if isinstance(axes, tuple) and len(axes) != 2:
         raise ValueError(f"For 'tensor_dot', 'axes' should be an int or hold two entries, but got {axes}.")
     if isinstance(axes, tuple):
-        axes = tuple((a,) if isinstance(a, int) else a for a in axes)
+        axes = tuple((a,) if isinstance(a, int) else a for a in axes)  # pyright: ignore[reportAssignmentType]
     return _tensor_dot(x1, x2, axes)
 
 

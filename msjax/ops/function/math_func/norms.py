@@ -289,9 +289,7 @@ def _total_norm(tensors, p):
     return norm(stack([vector_norm(t, p) for t in tensors]), p)
 
 
-def clip_by_norm(
-    x: Tensor | Sequence[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
-) -> Tensor:
+def clip_by_norm(x: Tensor | Sequence[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
     """Tensors scaled down where the norm of all of them together is above `max_norm`.
 
     Args:
@@ -329,7 +327,7 @@ def _scaled_global(x, total, clip_norm):
     return x * (clip_norm / jnp.maximum(total, clip_norm)).astype(x.dtype)
 
 
-def clip_by_global_norm(x: Sequence[Tensor], clip_norm: float = 1.0, use_norm: Any = None) -> tuple[Tensor, Tensor]:
+def clip_by_global_norm(x: Sequence[Tensor], clip_norm: float = 1.0, use_norm: Any = None) -> Any:
     """Tensors scaled by clip_norm / max(global norm, clip_norm), the global norm being that of all of them together.
 
     Args:

@@ -41,7 +41,7 @@ def conv_pads(
     stride: int | tuple[int, ...],
     dilation: int | tuple[int, ...],
     who: str,
-) -> tuple[int, ...]:
+) -> Any:
     """The padding pairs of MindSpore's `pad_mode` and `padding`, a number for all sides or one for each axis.
 
     Raises:
@@ -263,7 +263,7 @@ def transposed_layout(
     dilation: int | tuple[int, ...],
     output_padding: int | tuple[int, ...],
     who: str,
-) -> tuple[int, ...]:
+) -> Any:
     """The padding pairs and output sizes of a transposed convolution in one of MindSpore's pad modes."""
     pads = conv_pads(pad_mode, padding, sizes, kernel, stride, dilation, who)
     mode = pad_mode.lower()

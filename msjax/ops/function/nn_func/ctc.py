@@ -179,7 +179,7 @@ def ctc_loss_of_logits(
     x: TensorLike, labels_indices: TensorLike, labels_values: TensorLike, sequence_length: TensorLike
 ) -> tuple[JaxArray, JaxArray]:
     """The losses (N,) of logits (T, N, C), the last class being blank, and the gradient of their sum."""
-    batch, classes = x.shape[1:]
+    batch, classes = x.shape[1:]  # pyright: ignore[reportAssignmentType]
     # Room for all labels in each row: shapes may not depend on the number of labels of a sequence.
     targets = jnp.zeros((batch, labels_values.size), labels_values.dtype)
     targets = targets.at[labels_indices[:, 0], labels_indices[:, 1]].set(labels_values).astype(jnp.int32)

@@ -42,7 +42,7 @@ def pad_mirrored(x: TensorLike, widths: Any, mode: str) -> JaxArray:
     return jnp.pad(x, widths, mode=_MODES[mode])
 
 
-def widths_from_last(padding: int | tuple[int, ...], rank: int, who: str = "pad") -> tuple[int, ...]:
+def widths_from_last(padding: int | tuple[int, ...], rank: int, who: str = "pad") -> Any:
     """A pair for each of `rank` axes, from numbers that begin with the last axis: (left, right, top, bottom, ...)."""
     padding = ints(padding)
     if not all(map(is_int, padding)):

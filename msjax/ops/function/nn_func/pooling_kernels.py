@@ -120,18 +120,18 @@ def _max_and_index(x, windows, n):
     """The maximum of each window and where it is, counted in C order over the last n axes of x."""
     index, weight = None, 1
     for axis, pieces, positions in windows:
-        size = x.shape[axis]
-        values = pieces(x, _lowest(x.dtype))
+        size = x.shape[axis]  # pyright: ignore[reportOptionalMemberAccess]
+        values = pieces(x, _lowest(x.dtype))  # pyright: ignore[reportOptionalMemberAccess]
         below = [None] * len(values) if index is None else pieces(index, 0)
         best = found = None
         for value, under, position in zip(values, below, positions):
-            place = jnp.asarray(position * weight, jnp.int32).reshape((-1,) + (1,) * (x.ndim - 1 - axis))
+            place = jnp.asarray(position * weight, jnp.int32).reshape((-1,) + (1,) * (x.ndim - 1 - axis))  # pyright: ignore[reportOptionalMemberAccess]
             place = place + (jnp.zeros(value.shape, jnp.int32) if under is None else under)
             if best is None:
                 best, found = value, place
             else:
                 larger = value > best
-                if jnp.issubdtype(x.dtype, jnp.floating):
+                if jnp.issubdtype(x.dtype, jnp.floating):  # pyright: ignore[reportOptionalMemberAccess]
                     larger |= jnp.isnan(value)
                 best, found = jnp.where(larger, value, best), jnp.where(larger, place, found)
         x, index, weight = best, found, weight * size
@@ -160,10 +160,10 @@ def _with_index(windows_of):
         @pool.defjvp
         def pool_jvp(primals, tangents):
             out, index = pool(primals[0])
-            return (out, index), (pick(tangents[0], index, n), np.zeros(index.shape, jax.dtypes.float0))
+            return (out, index), (pick(tangents[0], index, n), np.zeros(index.shape, jax.dtypes.float0))  # pyright: ignore[reportOptionalMemberAccess]
 
         out, index = pool(x)
-        return out, index.astype(mstype.to_jax(mstype.int64))
+        return out, index.astype(mstype.to_jax(mstype.int64))  # pyright: ignore[reportOptionalMemberAccess]
 
     return fn
 
@@ -207,7 +207,7 @@ def _sum_pool(x, kernel, stride, pads):
         lead = (1,) * (x.ndim - len(kernel))
         return jax.lax.reduce_window(x, jnp.zeros((), x.dtype), jax.lax.add, lead + kernel, lead + stride, "VALID")
     for axis, k, s in _axes(x.ndim, kernel, stride):
-        if k == x.shape[axis]:
+        if k == x.shape[axis]:  # pyright: ignore[reportOptionalMemberAccess]
             x = jnp.sum(x, axis, keepdims=True)
         else:
             total = None
@@ -233,8 +233,8 @@ def _avg_pool(x, kernel, stride, pads, counted, divisor):
     if divisor is not None:
         return total / divisor
     if counted == pads:
-        return total / math.prod(kernel)
-    return total / jnp.asarray(_counts(x.shape[x.ndim - len(kernel) :], kernel, stride, pads, counted), x.dtype)
+        return total / math.prod(kernel)  # pyright: ignore[reportOptionalOperand]
+    return total / jnp.asarray(_counts(x.shape[x.ndim - len(kernel) :], kernel, stride, pads, counted), x.dtype)  # pyright: ignore[reportOptionalOperand]
 
 
 # Static: kernel, stride, padding pairs, those of the pads that count in the mean, divisor or None.

@@ -31,7 +31,7 @@ def same_padding(size: int, kernel: int, stride: int | tuple[int, ...], dilation
 
 def same_pads(
     sizes: tuple[int, ...], kernel: tuple[int, ...], stride: int | tuple[int, ...], dilation: int | tuple[int, ...] | None = None
-) -> tuple[int, ...]:
+) -> Any:
     """`same_padding` of each axis."""
     dilation = dilation or (1,) * len(kernel)
     return tuple([same_padding(*each) for each in zip(sizes, kernel, stride, dilation)])
