@@ -83,11 +83,11 @@ class Type:
     __slots__ = ("name", "code", "np", "kind")
 
     def __init__(self, name: str, code: str, np_dtype: Any = None):
-        self.name = name
-        self.code = code
-        self.np = None if np_dtype is None else np.dtype(np_dtype)
+        self.name: str = name
+        self.code: str = code
+        self.np: np.dtype[Any] | None = None if np_dtype is None else np.dtype(np_dtype)
         # numpy gives bfloat16 the kind 'V'; here it counts as a float.
-        self.kind = None if self.np is None else ("f" if self.np == ml_dtypes.bfloat16 else self.np.kind)
+        self.kind: str | None = None if self.np is None else ("f" if self.np == ml_dtypes.bfloat16 else self.np.kind)
 
     def __str__(self) -> str:
         return self.name
@@ -105,35 +105,35 @@ class Type:
         return self
 
 
-bool_ = Type("Bool", "bool", np.bool_)
-int8 = Type("Int8", "int8", np.int8)
-int16 = Type("Int16", "int16", np.int16)
-int32 = Type("Int32", "int32", np.int32)
-int64 = Type("Int64", "int64", np.int64)
-uint8 = Type("UInt8", "uint8", np.uint8)
-uint16 = Type("UInt16", "uint16", np.uint16)
-uint32 = Type("UInt32", "uint32", np.uint32)
-uint64 = Type("UInt64", "uint64", np.uint64)
-float16 = Type("Float16", "float16", np.float16)
-float32 = Type("Float32", "float32", np.float32)
-float64 = Type("Float64", "float64", np.float64)
-bfloat16 = Type("BFloat16", "bfloat16", ml_dtypes.bfloat16)
-complex64 = Type("Complex64", "complex64", np.complex64)
-complex128 = Type("Complex128", "complex128", np.complex128)
+bool_: Type = Type("Bool", "bool", np.bool_)
+int8: Type = Type("Int8", "int8", np.int8)
+int16: Type = Type("Int16", "int16", np.int16)
+int32: Type = Type("Int32", "int32", np.int32)
+int64: Type = Type("Int64", "int64", np.int64)
+uint8: Type = Type("UInt8", "uint8", np.uint8)
+uint16: Type = Type("UInt16", "uint16", np.uint16)
+uint32: Type = Type("UInt32", "uint32", np.uint32)
+uint64: Type = Type("UInt64", "uint64", np.uint64)
+float16: Type = Type("Float16", "float16", np.float16)
+float32: Type = Type("Float32", "float32", np.float32)
+float64: Type = Type("Float64", "float64", np.float64)
+bfloat16: Type = Type("BFloat16", "bfloat16", ml_dtypes.bfloat16)
+complex64: Type = Type("Complex64", "complex64", np.complex64)
+complex128: Type = Type("Complex128", "complex128", np.complex128)
 
 byte, short, intc, intp, long = int8, int16, int32, int64, int64
 ubyte, ushort, uintc, uintp = uint8, uint16, uint32, uint64
 half, single, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
 
-int_ = Type("Int", "int_")
-uint = Type("UInt", "uint")
-float_ = Type("Float", "float_")
-number = Type("Number", "number")
-string = Type("String", "string_")
-list_ = Type("List", "list_")
-tuple_ = Type("Tuple", "tuple_")
-tensor_type = Type("Tensor", "tensor")
-type_none = Type("None", "type_none")
+int_: Type = Type("Int", "int_")
+uint: Type = Type("UInt", "uint")
+float_: Type = Type("Float", "float_")
+number: Type = Type("Number", "number")
+string: Type = Type("String", "string_")
+list_: Type = Type("List", "list_")
+tuple_: Type = Type("Tuple", "tuple_")
+tensor_type: Type = Type("Tensor", "tensor")
+type_none: Type = Type("None", "type_none")
 
 int_type = (int8, int16, int32, int64)
 uint_type = (uint8, uint16, uint32, uint64)

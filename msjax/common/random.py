@@ -67,7 +67,7 @@ class _DefaultGenerator(Generator):
         return super().manual_seed(seed)
 
 
-default_generator = _DefaultGenerator()
+default_generator: Generator = _DefaultGenerator()
 _SEED = {"seed": None, "data": None}
 
 
