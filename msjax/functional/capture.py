@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -46,6 +45,7 @@ def capture(
     loss: Callable[[Any], jax.Array] | None = None,
     edit: dict[str, Callable[[Any, Any], Any]] | None = None,
     max_steps: int | None = None,
+    stop_after: str | None = None,
 ) -> Callable[..., tuple[Any, Captured]]:
     """A function that returns the values of chosen places, and gradients with respect to them, beside the result.
 
@@ -67,6 +67,8 @@ def capture(
             ``index[0]`` of the outermost, ``index[-1]`` of the innermost. Activations are those after the edit.
         max_steps (int, optional): of places in a while_loop, the values of so many first steps, stacked. Default: the last
             step's value.
+        stop_after (str, optional): the name of a place after which nothing is computed any more: the result is None, and places
+            behind it are not there. A loop is computed as a whole.
 
     Returns:
         A function. Of a function or an nnx module `fn`: ``run(*args, **kwargs)`` returns (result, Captured); the module's state
@@ -77,7 +79,7 @@ def capture(
     Raises:
         TypeError: `fn` is neither, or `select` or `edit` is of another type, or an edit returned another structure.
         ValueError: no place has a selected name (the message lists those there are), a place can't be reached, or an edit returned
-            another shape or dtype.
+            another shape or dtype; both `gradients` and `stop_after` are given.
 
     Example:
         >>> import jax
@@ -85,82 +87,26 @@ def capture(
         >>> import msjax as ms
         >>> def f(x):
         ...     def layer(x, w):
-        ...         return ms.hooks.site("layer", jnp.tanh(x * w)), None
+        ...         return ms.hooks.site("layer", x * w), None
         ...     return jax.lax.scan(layer, x, jnp.array([1.0, 2.0]))[0]
         >>> out, found = jax.jit(ms.hooks.capture(f, "layer"))(0.5)
         >>> print(found.activations["layer"])
-        [0.46211717 0.7278618 ]
+        [0.5 1. ]
         >>> skip = {"layer": lambda value, index: jnp.where(index[0] == 0, 0, value)}
         >>> out, _ = ms.hooks.capture(f, [], edit=skip)(0.5)
         >>> print(out)
         0.0
     """
     check_callable(fn, "capture")
-    options = _Options(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps)
+    options = _Options(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps, _stop(stop_after))
+    if gradients and stop_after is not None:
+        raise ValueError(
+            "For 'capture', there are no gradients with 'stop_after': nothing is computed from which they could come."
+        )
     if is_cell(fn):
         return _capture_cell(fn, options)
     module = module_and_method(fn)
     return _capturing(fn, options) if module is None else _capture_nnx(*module, options)
-
-
-class Operation(NamedTuple):
-    """A single operation of a program.
-
-    Attributes:
-        name: the primitive and the source line, such as "dot_general@model.py:42"; with "#1" and so on if it is not the first
-            of the name. It is a place of `capture`.
-        shape, dtype: of its result; None if it has several.
-        path: the forms of control flow around it, such as "jit(step)/scan".
-    """
-
-    name: str
-    shape: tuple[int, ...] | None
-    dtype: Any
-    path: str
-
-
-def ops(fn: Any) -> Callable[..., list[Operation]]:
-    """The single operations of what a function computes, in program order; nothing is computed.
-
-    Args:
-        fn: a function of jax arrays, a Cell, or an nnx module, as for `capture`.
-
-    Returns:
-        A function, to be called like `fn` (of a Cell: with its params, buffers and arguments), that returns a list of
-        `Operation`. The lines are those outside of jax's own code. An operation is captured or edited by its name, or by a pattern
-        such as ``"div@attention.py:*"``.
-
-    Example:
-        >>> import jax.numpy as jnp
-        >>> import msjax as ms
-        >>> def f(x):
-        ...     return jnp.exp(x).sum()
-        >>> for operation in ms.hooks.ops(f)(jnp.ones(3)):
-        ...     print(operation.name.split("@")[0], operation.shape, operation.dtype)
-        exp (3,) float32
-        reduce_sum () float32
-        >>> out, found = ms.hooks.capture(f, "exp@*", gradients=True)(jnp.zeros(2))
-        >>> print(*found.activations.values(), *found.gradients.values())
-        [1. 1.] [1. 1.]
-    """
-    check_callable(fn, "ops")
-    module = module_and_method(fn)
-    if is_cell(fn):
-        fn = functionalize(fn)[0]
-    elif module is not None:
-        call, state = pure_call(*module, lambda path: False)
-        fn = functools.partial(_unpacked, call, state)
-
-    def run(*args, **kwargs):
-        planner = Planner(rules(), lambda *names: False, operations=True)
-        planner.block(Program(fn, args, kwargs, Edits()).closed)
-        return [Operation(o.name, o.shape, o.dtype, o.path) for o in planner.listed if o.kind == "operation"]
-
-    return run
-
-
-def _unpacked(call, state, *args, **kwargs):
-    return call(state, args, kwargs)
 
 
 class _Options(NamedTuple):
@@ -170,11 +116,20 @@ class _Options(NamedTuple):
     statistic: object
     total: object
     max_steps: object
+    stop: Patterns | None = None
     names: tuple[Any, ...] = ()  # those that `fn` has, beside those that its program shows
 
     @property
     def patterns(self):
-        return [self.select, *(pattern for pattern, _ in self.edits.rows)]
+        return [self.select, *(pattern for pattern, _ in self.edits.rows), *([] if self.stop is None else [self.stop])]
+
+
+def _stop(name):
+    if name is None:
+        return None
+    if not isinstance(name, str):
+        raise TypeError(f"For 'capture', 'stop_after' should be the name of a place, but got {describe(name)}.")
+    return Patterns([name])
 
 
 def _edits(edit):
@@ -211,7 +166,10 @@ def _capture_nnx(module, method, options):
         call, state = pure_call(module, method, lambda path: any(pattern.match(path) for pattern in options.patterns))
         total = options.total
         own = options._replace(names=tuple(paths(module)), total=lambda result: total(result[0]))
-        (out, new), found = _capturing(call, own)(state, args, kwargs)
+        result, found = _capturing(call, own)(state, args, kwargs)
+        if result is None:
+            return None, found
+        out, new = result
         nnx.update(module, new)
         return out, found
 
@@ -243,6 +201,11 @@ def _capturing(fn, options):
         block = planner.block(program.closed)
         _check_selected(options, planner)
         interpreter = Interpreter(table, options.edits, options.max_steps)
+        if options.stop is not None:
+            # What the wanted values don't need, jax.jit leaves out.
+            before = [i for i, found in enumerate(block.found) if found.name in _until(options.stop, planner.listed)]
+            first = jax.jit(lambda inputs: [interpreter.run(block, inputs)[1][i] for i in before])
+            return None, _captured([block.found[i] for i in before], first(program.inputs))
         if not options.gradients:
             outs, got = interpreter.run(block, program.inputs)
             return program.result(outs), _captured(block.found, got)
@@ -259,9 +222,21 @@ def _capturing(fn, options):
     return run
 
 
+def _until(stop, listed):
+    """The names of the places up to the one to stop after."""
+    names = []
+    for place in listed:
+        names.append(place.name)
+        if stop.match(place.name):
+            break
+    return set(names)
+
+
 def _check_selected(options, planner):
     wanted = [(options.select, "no place was selected by")] if options.select.patterns or not options.edits.rows else []
     wanted += [(pattern, "no place was found for the edit of") for pattern, _ in options.edits.rows]
+    if options.stop is not None and options.stop(*(place.name for place in planner.listed)) is False:
+        wanted.append((options.stop, "no place was found to stop after"))
     for patterns, what in wanted:
         unmatched = patterns.unmatched()
         if unmatched or not patterns.patterns:

@@ -52,7 +52,7 @@ def functionalize(
         >>> from msjax import nn
         >>> net = nn.Dense(2, 1, weight_init="ones", bias_init="zeros")
         >>> apply, params, buffers = ms.functionalize(net)
-        >>> out, buffers = jax.jit(apply)(params, buffers, jnp.array([[1.0, 2.0]], "float32"))
+        >>> out, buffers = jax.jit(apply)(params, buffers, jax.numpy.array([[1.0, 2.0]], "float32"))
         >>> print(out)
         [[3.]]
     """

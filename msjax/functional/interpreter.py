@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax.extend import source_info_util
 
 from msjax.functional.plan import Counter, Here, Plain, Planner, plain
-from msjax.hooks.places import Tracing, edited, is_array, tap_p
+from msjax.hooks.places import Tracing, edited, is_array, is_tracing, place_p, tap_p
 from msjax.typing import TensorLike
 
 
@@ -86,6 +86,9 @@ class Interpreter:
                 mine = [] if dtypes is None else [next(probes) for _ in dtypes]
                 tapped.append(tap_p.bind(value, *mine, measure=measure) if mine else value)
             values = tapped
+        if found.kind == "site" and is_tracing():
+            # A captured function calls this one: it finds the place, too.
+            values = place_p.bind(*values, **eqn.params)
         return values, [leaf for value, measure in zip(values, found.measures) for leaf in measure(value)]
 
     def bind(self, eqn: Any, ins: Any) -> Any:

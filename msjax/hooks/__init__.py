@@ -13,7 +13,8 @@ from msjax.lazy import lazy_names
 _LATER = {
     "barrier": "msjax.hooks.worker",
     "capture": "msjax.functional.capture",
-    "ops": "msjax.functional.capture",
+    "ops": "msjax.functional.operations",
+    "run_with_cache": "msjax.functional.run_with_cache",
     "Captured": "msjax.functional.capture",
     "hook_gradient": "msjax.functional.functions",
     "with_hooks": "msjax.functional.functions",
@@ -22,8 +23,10 @@ _LATER = {
 
 __all__ = ["RemovableHandle", "site", *_LATER]
 if TYPE_CHECKING:
-    from msjax.functional.capture import Captured, capture, ops
+    from msjax.functional.capture import Captured, capture
     from msjax.functional.functions import hook_gradient, probe, with_hooks
+    from msjax.functional.operations import ops
+    from msjax.functional.run_with_cache import run_with_cache
     from msjax.hooks.worker import barrier
 else:
     __getattr__ = lazy_names(__name__, _LATER)

@@ -56,6 +56,9 @@ class Tracing:
 
     def __enter__(self) -> Self:
         self.before, _LOCAL.capture = _LOCAL.capture, self
+        if self.before is not None:
+            # A captured function that calls another one edits its sites, too.
+            self.edits = Edits((*self.edits.rows, *(r for r in self.before.edits.rows if r not in self.edits.rows)))
         # Without edits, one capture can use what another one has traced of inner functions.
         self.key = TRACED_FOR(self.edits if self.edits.rows else True)
         self.key.__enter__()
@@ -64,6 +67,11 @@ class Tracing:
     def __exit__(self, *exception: Any) -> None:
         _LOCAL.capture = self.before
         self.key.__exit__(*exception)
+
+
+def is_tracing() -> bool:
+    """Whether a capture traces a function in this thread."""
+    return _LOCAL.capture is not None
 
 
 def site(name: str, value: Any) -> Any:

@@ -375,3 +375,53 @@ def test_a_cell_inside_of_a_scan():
     with jax.checking_leaks():
         _, found = ms.hooks.capture(f, gradients=True)(x)
     assert found.activations["cell"].shape == (2, 1, 3) == found.gradients["cell"].shape
+
+
+def test_a_captured_function_that_captures():
+    def inner(x):
+        return site("b", site("a", x + 1) * 2)
+
+    def outer(x):
+        out, found = ms.hooks.capture(inner, "b")(x)
+        return site("c", out + found.activations["b"])
+
+    out, found = jax.jit(ms.hooks.capture(outer, edit={"a": lambda v, i: v * 10}))(1.0)
+    assert float(out) == 80 and list(found.activations) == ["a", "b", "c"]
+    assert [float(v) for v in found.activations.values()] == [20, 40, 80]
+
+
+def test_stop_after_a_place():
+    def f(x):
+        x = site("a", x * 2)
+        x = site("b", jnp.sin(x))
+        jax.debug.callback(lambda: ran.append(1))
+        return site("c", jnp.exp(x))
+
+    ran = []
+    out, found = ms.hooks.capture(f, stop_after="b")(X)
+    assert out is None and list(found.activations) == ["a", "b"]
+    np.testing.assert_allclose(found.activations["b"], np.sin(2 * X), rtol=1e-6)
+    compiled = jax.jit(ms.hooks.capture(lambda x: site("c", jnp.exp(site("b", jnp.sin(x)))), stop_after="b"))
+    text = compiled.lower(X).compile().as_text()
+    assert "sine" in text and "exponential" not in text
+    with pytest.raises(ValueError, match="no place was found to stop after 'z'; there are 'a', 'b', 'c'"):
+        ms.hooks.capture(f, stop_after="z")(X)
+    with pytest.raises(ValueError, match="no gradients with 'stop_after'"):
+        ms.hooks.capture(f, stop_after="b", gradients=True)
+    with pytest.raises(TypeError, match="'stop_after' should be the name"):
+        ms.hooks.capture(f, stop_after=["b"])
+
+
+def test_run_with_cache_of_a_cell_and_a_function():
+    net = nn.SequentialCell(nn.Dense(3, 2, weight_init="ones", bias_init="zeros"), nn.BatchNorm1d(2), nn.ReLU())
+    net.set_train()
+    other = nn.SequentialCell(nn.Dense(3, 2, weight_init="ones", bias_init="zeros"), nn.BatchNorm1d(2), nn.ReLU())
+    other.set_train()
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    out, cache = ms.hooks.run_with_cache(net, jnp.asarray(x), where=["0", "2"])
+    np.testing.assert_allclose(out, other(ms.Tensor(x)).asnumpy(), rtol=1e-5)
+    assert list(cache) == ["0", "2"]
+    np.testing.assert_allclose(net[1].moving_mean.asnumpy(), other[1].moving_mean.asnumpy(), rtol=1e-6)
+    out, cache = ms.hooks.run_with_cache(lambda x, factor: site("a", x * factor), X, factor=3, edit={"a": lambda v, i: v + 1})
+    np.testing.assert_array_equal(out, X * 3 + 1)
+    np.testing.assert_array_equal(cache["a"], out)

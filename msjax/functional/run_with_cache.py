@@ -1,0 +1,59 @@
+"""run_with_cache: a network's result, and what its modules put out, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msjax.common.bases import is_cell
+from msjax.functional.capture import capture
+from msjax.functional.functionalize import functionalize, write_back
+
+
+def run_with_cache(
+    model: Any,
+    *args: Any,
+    where: str | Iterable[str] | Callable[[str], bool] = "*",
+    edit: dict[str, Callable[[Any, Any], Any]] | None = None,
+    stop_after: str | None = None,
+    **kwargs: Any,
+) -> tuple[Any, dict[str, Any]]:
+    """Call a model, and keep the values of its places.
+
+    Args:
+        model: an nnx module, a Cell, or a function of jax arrays.
+        args, kwargs: what it is called with; jax arrays, also of a Cell.
+        where (str, list of str, or callable): which places, as `capture` selects them. Default: all but single operations.
+        edit (dict, optional): {pattern: ``fn(value, index)``}, as for `capture`.
+        stop_after (str, optional): the name of the last place that is computed.
+
+    Returns:
+        (out, cache): what the model returns, as jax arrays (None with `stop_after`), and {name: value} in program order. The
+        model's state (statistics of BatchNorm, random keys) changes as by a plain call; with `stop_after` it stays.
+
+    Raises:
+        TypeError, ValueError: as `capture`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> net = nn.SequentialCell(nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), nn.ReLU())
+        >>> out, cache = ms.hooks.run_with_cache(net, jnp.array([[1.0, -3.0]], "float32"))
+        >>> print({name: value.tolist() for name, value in cache.items()})
+        {'0': [[-2.0]], '1': [[0.0]], '': [[0.0]]}
+        >>> out, cache = ms.hooks.run_with_cache(net, jnp.array([[1.0, -3.0]], "float32"), stop_after="0")
+        >>> print(out, list(cache))
+        None ['0']
+    """
+    run = capture(model, where, edit=edit, stop_after=stop_after)
+    if not is_cell(model):
+        out, found = run(*args, **kwargs)
+        return out, found.activations
+    _, params, buffers = functionalize(model)
+    result, found = run(params, buffers, *args, **kwargs)
+    if result is None:
+        return None, found.activations
+    out, buffers = result
+    write_back(model, buffers=buffers)
+    return out, found.activations
