@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -59,3 +61,29 @@ def check_callable(fn: Any, who: str) -> None:
     """TypeError unless `fn` can be called."""
     if not callable(fn):
         raise TypeError(f"For '{who}', the hook function must be callable, but got {describe(fn)}.")
+
+
+def check_hook(fn: Any, who: str, observe: bool | None = None, traced: bool | None = None) -> None:
+    """Check a hook and what its user says of it.
+
+    Raises:
+        TypeError: `fn` can't be called, a call of it would not run it (a coroutine or generator function), or `observe` or
+            `traced` is neither a bool nor None.
+        ValueError: `observe` and `traced` contradict each other.
+    """
+    check_callable(fn, who)
+    code = inspect.unwrap(fn.func if isinstance(fn, functools.partial) else fn)
+    for function in (code, inspect.getattr_static(type(code), "__call__", None)):
+        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
+            raise TypeError(
+                f"For '{who}', the hook {callable_name(fn)} is a coroutine or generator function: calling it runs nothing of it. "
+                "Give a plain function (def without yield); it may hand work to an event loop or a queue."
+            )
+    for name, value in (("observe", observe), ("traced", traced)):
+        if value is not None and not isinstance(value, bool):
+            raise TypeError(f"For '{who}', '{name}' should be True, False or None, but got {describe(value)}.")
+    if observe is not None and observe is traced:
+        raise ValueError(
+            f"For '{who}', observe={observe} and traced={traced} contradict each other: a hook either observes (it is called after "
+            "each run of a compiled program) or is traced as part of the program. Give one of them."
+        )

@@ -16,7 +16,7 @@ from msjax.autograd.tensor_api import register_hook_list
 from msjax.common.arrays import is_tracer
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import check_callable, describe
+from msjax.errors import check_hook, describe
 from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.tensor_hooks import HookList
 from msjax.state import ROOT, STATE
@@ -203,7 +203,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], An
         >>> (x * x).backward()
         grad: 6.0
     """
-    check_callable(hook, "register_post_accumulate_grad_hook")
+    check_hook(hook, "register_post_accumulate_grad_hook")
     if not self.requires_grad or not _is_leaf(self):
         raise RuntimeError(
             "register_post_accumulate_grad_hook is for leaves that require a gradient; for others, use register_hook."

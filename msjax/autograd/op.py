@@ -362,15 +362,24 @@ def _wait(out, op):
 
 def raise_op_error(error: Any, op: Any, operands: Any) -> None:
     """Raise what went wrong in an operator again, with the operator, the cell and the operands named."""
-    if isinstance(error, (TracedValueError, IndexError, NotImplementedError, OpError)) or not isinstance(error, _EXPECTED):
+    if isinstance(error, (TracedValueError, IndexError, NotImplementedError, OpError)):
         raise error
     bad = [o for o in operands if not (o is None or isinstance(o, (Tensor, bool, int, float, complex)) or hasattr(o, "dtype"))]
+    if isinstance(error, AttributeError) and not bad:
+        bad = [o for o in operands if o is None]
+    elif not isinstance(error, (*_EXPECTED, AttributeError)):
+        raise error
+    if bad and (isinstance(error, AttributeError) or not _raised_here(error)):
+        message = f"For '{op.name}'{where()}, an operand should be a Tensor, an array or a number, but got {describe(bad[0])}."
+        raise _error_class(TypeError)(message) from error
+    if not isinstance(error, _EXPECTED):
+        raise error
     if _raised_here(error):
         kind = next(k for k in _EXPECTED if isinstance(error, k))
     elif isinstance(error, TypeError) and "accept dtype" in str(error):
         kind = TypeError
     else:
-        kind = TypeError if bad else op.shape_error if isinstance(error, (TypeError, ValueError)) else RuntimeError
+        kind = op.shape_error if isinstance(error, (TypeError, ValueError)) else RuntimeError
     came = ", ".join(describe(o) for o in operands)
     made = _error_class(kind)(f"For '{op.name}'{where()}: {_first_lines(error)}\n  The operands were: {came}")
     raise made from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.errors import check_callable, where
+from msjax.errors import check_hook, where
 from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.nodes import through_custom_vjp, under_jax_transform
 from msjax.hooks.tensor_hooks import HookList
@@ -39,7 +39,7 @@ def register_hook(self: Tensor, hook: TensorHook) -> RemovableHandle:
         grad of y: 12.0
         24.0
     """
-    check_callable(hook, "register_hook")
+    check_hook(hook, "register_hook")
     if self._stopped:
         raise RuntimeError(
             f"register_hook was called on the result of ops.stop_gradient (shape {self.shape}, dtype {self.dtype}){where()}, "

@@ -13,7 +13,7 @@ import jax.extend.core
 import jax.numpy as jnp
 
 from msjax.common.tensor import wrap
-from msjax.errors import check_callable, describe
+from msjax.errors import check_callable, check_hook, describe
 from msjax.hooks.delivery import observes, run_traced_hook
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.nodes import BackwardHooks, any_traced, run_checked, through_custom_vjp
@@ -44,7 +44,7 @@ def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced
         >>> print(jax.jit(jax.grad(lambda x: halve(x) ** 2))(3.0))
         3.0
     """
-    check_callable(fn, "hook_gradient")
+    check_hook(fn, "hook_gradient", observe, traced)
     seen = observes(fn, observe, traced)
 
     def identity(value):
@@ -143,7 +143,7 @@ def with_hooks(
     check_callable(fn, "with_hooks")
     for hook in (pre, post, backward_pre, backward):
         if hook is not None:
-            check_callable(hook, "with_hooks")
+            check_hook(hook, "with_hooks")
 
     @functools.wraps(fn, updated=())
     def hooked(*args, **kwargs):

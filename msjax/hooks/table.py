@@ -10,7 +10,7 @@ import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from msjax.errors import callable_name
+from msjax.errors import callable_name, check_hook
 from msjax.hooks.handle import RemovableHandle, new_hook_id
 from msjax.state import programs_changed
 
@@ -125,7 +125,14 @@ def hooks_of(owner: Any) -> HookTable:
 
 
 def register(owner: Any, kind: str, fn: Any, prepend: bool = False, **options: Any) -> RemovableHandle:
-    """Add a hook to `owner._hooks` and return its handle."""
+    """Add a hook to `owner._hooks` and return its handle.
+
+    Raises:
+        TypeError, ValueError: see `check_hook`.
+    """
+    who = f"register_{'cell_' if owner is GLOBAL else ''}{kind}_hook"
+    for each in fn if kind == "saved_tensors" else (fn,):
+        check_hook(each, who, options.get("observe"), options.get("traced"))
     hook = Hook(new_hook_id(), fn, **options)
     owner._set_hooks(owner._hooks.add(kind, hook, prepend))
     return RemovableHandle(owner, _remove, hook.id)

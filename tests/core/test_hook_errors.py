@@ -1,5 +1,6 @@
 """What happens when hooks return the wrong thing or raise: the errors, and the passes after them."""
 
+import functools
 import re
 import traceback
 
@@ -315,3 +316,72 @@ def test_generator_exit_and_system_exit_pass():
     net.one.register_backward_hook(leave)
     with pytest.raises(SystemExit):
         ms.grad(net)(X)
+
+
+async def waits(*_args):
+    """A coroutine function: calling it runs nothing."""
+
+
+def yields(*_args):
+    yield
+
+
+class Waits:
+    async def __call__(self, *_args):
+        """A call gives a coroutine."""
+
+
+REGISTER = {
+    "forward_pre": lambda hook, **options: nn.ReLU().register_forward_pre_hook(hook, **options),
+    "forward": lambda hook, **options: nn.ReLU().register_forward_hook(hook, **options),
+    "backward_pre": lambda hook, **options: nn.ReLU().register_backward_pre_hook(hook, **options),
+    "backward": lambda hook, **options: nn.ReLU().register_backward_hook(hook, **options),
+    "HookBackward": lambda hook, **options: ops.HookBackward(hook, **options),
+    "hook_gradient": lambda hook, **options: ms.hooks.hook_gradient(hook, **options),
+}
+PLAIN = {
+    "cell": lambda hook: nn.register_cell_forward_hook(hook),
+    "tensor": lambda hook: ms.Tensor(1.0).register_hook(hook),
+    "saved": lambda hook: nn.ReLU().register_saved_tensors_hooks(hook, hook),
+    "state_dict": lambda hook: nn.ReLU().register_state_dict_pre_hook(hook),
+}
+
+
+@pytest.mark.parametrize(
+    "hook", [waits, yields, Waits(), functools.partial(waits, 1)], ids=["async", "generator", "object", "partial"]
+)
+@pytest.mark.parametrize("register", [*REGISTER, *PLAIN])
+def test_fault_21_hooks_whose_call_runs_nothing_are_refused(register, hook):
+    with pytest.raises(TypeError, match=r"coroutine or generator function"):
+        (REGISTER | PLAIN)[register](hook)
+
+
+@pytest.mark.parametrize("register", REGISTER)
+def test_fault_21_contradicting_options_are_refused(register):
+    for value in (True, False):
+        with pytest.raises(ValueError, match=r"observe=.* and traced=.* contradict"):
+            REGISTER[register](print, observe=value, traced=value)
+    with pytest.raises(TypeError, match=r"'observe' should be True, False or None, but got str 'yes'"):
+        REGISTER[register](print, observe="yes")
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: nn.Dense(None, 3), r"'in_channels' should be an int, but got NoneType"),
+        (lambda: nn.Dense(2, 3)(None), r"'Dense' in cell Dense, an operand should be .* but got NoneType"),
+        (lambda: nn.Dense(2, 3)("x"), r"'Dense' in cell Dense, an operand should be .* but got str 'x'"),
+        (lambda: ops.add(ms.Tensor(1.0), "a"), r"For 'Add', an operand should be .* but got str 'a'"),
+        (lambda: ops.softmax("abc"), r"For 'softmax', an operand should be .* but got str 'abc'"),
+        (lambda: dictionary_between(), r"'ReLU' in cell SequentialCell\.1 \(ReLU\), an operand should be .* but got dict"),
+    ],
+)
+def test_fault_21_what_is_no_operand_is_named(call, words):
+    with pytest.raises(TypeError, match=words):
+        call()
+
+
+def dictionary_between():
+    first = nn.ReLU()
+    first.register_forward_hook(lambda cell, args, output: {"output": output})
+    return nn.SequentialCell(first, nn.ReLU())(ms.Tensor(1.0))

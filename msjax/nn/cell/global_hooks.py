@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msjax.errors import check_callable
 from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.table import GLOBAL, register
 
@@ -41,7 +40,6 @@ def register_cell_forward_pre_hook(
         ReLU
         Tanh
     """
-    check_callable(hook_fn, "register_cell_forward_pre_hook")
     return register(GLOBAL, "forward_pre", hook_fn, prepend, with_kwargs=bool(with_kwargs))
 
 
@@ -69,7 +67,6 @@ def register_cell_forward_hook(
         ...     _ = nn.ReLU()(ms.Tensor(-1.0))
         ReLU 0.0
     """
-    check_callable(hook_fn, "register_cell_forward_hook")
     return register(GLOBAL, "forward", hook_fn, prepend, with_kwargs=bool(with_kwargs), always_call=bool(always_call))
 
 
@@ -93,7 +90,6 @@ def register_cell_backward_pre_hook(hook_fn: Callable[..., Any], *, prepend: boo
         ...     _ = ms.grad(nn.ReLU())(ms.Tensor(2.0))
         ReLU 1.0
     """
-    check_callable(hook_fn, "register_cell_backward_pre_hook")
     return register(GLOBAL, "backward_pre", hook_fn, prepend)
 
 
@@ -117,5 +113,4 @@ def register_cell_backward_hook(hook_fn: Callable[..., Any], *, prepend: bool = 
         ...     _ = ms.grad(nn.ReLU())(ms.Tensor(-2.0))
         ReLU 0.0
     """
-    check_callable(hook_fn, "register_cell_backward_hook")
     return register(GLOBAL, "backward", hook_fn, prepend)

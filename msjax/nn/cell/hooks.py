@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msjax.errors import check_callable
 from msjax.hooks import table as hook_table
 from msjax.hooks.handle import RemovableHandle
 from msjax.typing import (
@@ -57,7 +56,6 @@ class CellHooks:
             >>> print(relu(ms.Tensor(2.0)))
             20.0
         """
-        check_callable(hook_fn, "register_forward_pre_hook")
         return hook_table.register(
             self, "forward_pre", hook_fn, prepend, with_kwargs=bool(with_kwargs), observe=observe, traced=traced
         )
@@ -100,7 +98,6 @@ class CellHooks:
             >>> _ = relu(ms.Tensor([-1.0, 2.0]))
             output: [0. 2.]
         """
-        check_callable(hook_fn, "register_forward_hook")
         return hook_table.register(
             self,
             "forward",
@@ -141,7 +138,6 @@ class CellHooks:
             >>> print(ms.grad(relu)(ms.Tensor(2.0)))
             10.0
         """
-        check_callable(hook_fn, "register_backward_pre_hook")
         return hook_table.register(self, "backward_pre", hook_fn, prepend, observe=observe, traced=traced)
 
     def register_backward_hook(
@@ -174,7 +170,6 @@ class CellHooks:
             >>> _ = ms.grad(lambda x: relu(x) * 3)(ms.Tensor([-1.0, 2.0]))
             [0. 3.] [3. 3.]
         """
-        check_callable(hook_fn, "register_backward_hook")
         return hook_table.register(self, "backward", hook_fn, prepend, observe=observe, traced=traced)
 
     def register_saved_tensors_hooks(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> RemovableHandle:
@@ -200,6 +195,4 @@ class CellHooks:
             >>> print(ms.grad(net)(ms.Tensor(0.0)))
             1.0
         """
-        check_callable(pack_hook, "register_saved_tensors_hooks")
-        check_callable(unpack_hook, "register_saved_tensors_hooks")
         return hook_table.register(self, "saved_tensors", (pack_hook, unpack_hook))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msjax.common.tensor import Tensor
-from msjax.errors import check_callable, describe
+from msjax.errors import describe
 from msjax.hooks import table as hook_table
 from msjax.hooks.handle import RemovableHandle
 
@@ -144,20 +144,16 @@ class CellState:
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register ``hook(cell, prefix, keep_vars)``, called before the cell adds its state in `state_dict`."""
-        check_callable(hook, "register_state_dict_pre_hook")
         return hook_table.register(self, "state_dict_pre", hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register ``hook(cell, state_dict, prefix, local_metadata)``, called after; it may change the dict."""
-        check_callable(hook, "register_state_dict_post_hook")
         return hook_table.register(self, "state_dict_post", hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register ``hook(cell, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``."""
-        check_callable(hook, "register_load_state_dict_pre_hook")
         return hook_table.register(self, "load_state_dict_pre", hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register ``hook(cell, incompatible_keys)``, called at the end; it may change the lists of keys."""
-        check_callable(hook, "register_load_state_dict_post_hook")
         return hook_table.register(self, "load_state_dict_post", hook)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import check_callable, describe, where
+from msjax.errors import check_hook, describe, where
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.nodes import hook_gradients, run_checked, run_hook
 from msjax.hooks.returns import gradients_result
@@ -74,7 +74,7 @@ class HookBackward(Primitive):
         self, hook_fn: Callable[..., Any], cell_id: str = "", *, observe: bool | None = None, traced: bool | None = None
     ):
         super().__init__("HookBackward")
-        check_callable(hook_fn, "HookBackward")
+        check_hook(hook_fn, "HookBackward", observe, traced)
         self.hook_fn = hook_fn
         self.cell_id = cell_id
         self._hook = Hook(new_hook_id(), hook_fn, observe=observe, traced=traced)
@@ -124,7 +124,7 @@ class InsertGradientOf(Primitive):
         return hook_gradients([x], self._run, "InsertGradientOf")[0]
 
     def _run(self, grads):
-        check_callable(self.f, "InsertGradientOf")
+        check_hook(self.f, "InsertGradientOf")
 
         def check(result, grad):
             return gradients_result(self.f, "InsertGradientOf function", result, (grad,))[0]
