@@ -47,7 +47,7 @@ class JitConfig:
         for name, value in chosen.items():
             if value not in _LEVELS[name]:
                 raise ValueError(f"For 'JitConfig', '{name}' should be one of {_LEVELS[name]}, but got {value!r}.")
-        self.jit_config_dict = {**chosen, "debug_level": debug_level, "infer_boost": infer_boost, **kwargs}
+        self.jit_config_dict: dict[str, Any] = {**chosen, "debug_level": debug_level, "infer_boost": infer_boost, **kwargs}
 
 
 def jit_class(cls: Any) -> Any:

@@ -29,8 +29,8 @@ class Primitive:
     _arguments = ()
 
     def __init__(self, name: str | None = None):
-        self.name = name or type(self).__name__
-        self.attrs = {}
+        self.name: str = name or type(self).__name__
+        self.attrs: dict[str, Any] = {}
 
     def add_prim_attr(self, name: str, value: TensorLike) -> Self:
         """Sets an attribute; returns the operator itself."""
