@@ -68,7 +68,7 @@ class _Settings:
         self.device_target = None
         self.device_id = 0  # the index of the device among those of the target
         self.pynative_synchronize = False
-        self.hook_dialect = os.environ.get("MSJAX_HOOK_DIALECT", "tutorial")
+        self.hook_dialect: str = os.environ.get("MSJAX_HOOK_DIALECT", "tutorial")
         if self.hook_dialect not in DIALECTS:
             raise ValueError(
                 f"The environment variable MSJAX_HOOK_DIALECT should be one of {', '.join(DIALECTS)}, "

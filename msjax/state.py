@@ -26,9 +26,9 @@ class Scope:
     def __init__(self, parent: Scope | None):
         self.parent = parent
         self.root = self if parent is None or parent is ROOT else parent.root
-        self.depth = 0 if parent is None else parent.depth + 1
-        self.open = True
-        self.nested = False
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.open: bool = True
+        self.nested: bool = False
 
 
 ROOT = Scope(None)
@@ -146,11 +146,11 @@ class Activity:
         self._update()
 
     def set_synchronize(self, value: bool) -> None:
-        self.synchronize = value
+        self.synchronize: bool = value
         self._update()
 
     def _update(self):
-        self.slow_dispatch = self.traces > 0 or self.casts > 0 or self.synchronize
+        self.slow_dispatch: bool = self.traces > 0 or self.casts > 0 or self.synchronize
 
 
 ACTIVITY = Activity()
@@ -165,7 +165,7 @@ class Version:
     __slots__ = ("n",)
 
     def __init__(self):
-        self.n = 0
+        self.n: int = 0
 
 
 VERSION = Version()

@@ -82,7 +82,7 @@ class DynamicLossScaleManager(LossScaleManager):
         self.scale_factor = scale_factor
         self.scale_window = scale_window
         self.increase_ratio = scale_factor
-        self.decrease_ratio = 1 / scale_factor
+        self.decrease_ratio: float = 1 / scale_factor
         self.cur_iter = 1
         self.last_overflow_iter = 0
 
@@ -92,7 +92,7 @@ class DynamicLossScaleManager(LossScaleManager):
     def update_loss_scale(self, overflow: bool) -> None:
         if overflow:
             self.loss_scale = max(self.loss_scale * self.decrease_ratio, 1)
-            self.last_overflow_iter = self.cur_iter
+            self.last_overflow_iter: int = self.cur_iter
         elif (self.cur_iter - self.last_overflow_iter) % self.scale_window == 0:
             self.loss_scale *= self.increase_ratio
         self.cur_iter += 1

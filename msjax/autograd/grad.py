@@ -289,7 +289,7 @@ class Weights:
     """The Parameters that a gradient is asked for, and the form in which the gradients go back."""
 
     def __init__(self, weights: ParameterTuple, who: str):
-        self.single = isinstance(weights, Parameter)
+        self.single: bool = isinstance(weights, Parameter)
         if not self.single and not isinstance(weights, (list, tuple)):
             raise TypeError(
                 f"For '{who}', 'weights' should be a Parameter, or a list, tuple or ParameterTuple of Parameters, but got {describe(weights)}."

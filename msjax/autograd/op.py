@@ -63,10 +63,10 @@ class Op:
         differentiable: bool = True,
         shape_error: Any = ValueError,
     ):
-        self.name = name
+        self.name: str = name
         self.fn = fn
-        self.int_grad = int_grad
-        self.differentiable = differentiable
+        self.int_grad: bool = int_grad
+        self.differentiable: bool = differentiable
         self.shape_error = shape_error
         self.accumulation_order = None
         self._plain = {}
@@ -249,17 +249,17 @@ class OpNode(Node):
 
     def __init__(self, base: Scope, edges: Any, op: Op, static: Any, way_back: TracedVJP, residuals: Residuals):
         # As Node.__init__ does; a call less for every operator.
-        self.seq = next(SEQUENCE)
+        self.seq: int = next(SEQUENCE)
         self.base = base
         self.edges = edges
-        self.nout = len(way_back.carries)
+        self.nout: int = len(way_back.carries)
         self.hooks = self.also_run = None
         self.op = op
         self.static = static
         self.way_back = way_back
         self.residuals = residuals
         self.values = self.out = self.saved = None
-        self.needs_operands = False
+        self.needs_operands: bool = False
 
     @property
     def name(self) -> str:

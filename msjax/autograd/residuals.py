@@ -53,7 +53,7 @@ class TracedVJP:
 
         inputs = [_shadow(values[i]) if jnp.issubdtype(d, jnp.integer) else values[i] for i, d in keep]
         out, self.vjp = jax.vjp(along, *inputs)
-        self.single = not isinstance(out, (tuple, list))
+        self.single: bool = not isinstance(out, (tuple, list))
         shadow_out = (out,) if self.single else tuple(out)
         self.shadow = [(o.shape, o.dtype) for o in shadow_out]
         if shadowed:
@@ -120,7 +120,7 @@ class ResidualSpec:
         self.pull = pull
         self.treedef = treedef
         self.sources = sources
-        self.needs_values = any(kind != "kept" for kind, _ in sources)
+        self.needs_values: bool = any(kind != "kept" for kind, _ in sources)
         self._backwards = {}
 
     def backward(self, given: tuple[bool, ...], need: tuple[bool, ...]) -> Any:

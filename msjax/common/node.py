@@ -47,10 +47,10 @@ class Node:
     accumulation_order = None  # the order in which `backward()` passes gradients to the edges, if not their own
 
     def __init__(self, base: Scope, edges: Any, nout: int = 1):
-        self.seq = next(SEQUENCE)
+        self.seq: int = next(SEQUENCE)
         self.base = base
         self.edges = edges
-        self.nout = nout
+        self.nout: int = nout
         self.hooks = None
         self.also_run = None
 
@@ -90,7 +90,7 @@ class Leaf(Node):
         alive = outer is not None and outer.live()
         super().__init__(outer.base if alive else scope, [(outer, tensor._oidx)] if alive else [])  # pyright: ignore[reportOptionalMemberAccess]
         self.tensor = tensor
-        self.requested = requested
+        self.requested: bool = requested
         if self.base is not scope:
             scope.nested = True
 
@@ -149,13 +149,13 @@ class FunctionNode(Node):
 
     def __init__(self, base: Scope, edges: Any, nout: int, function: Callable[..., Any], label: str, keeps: Sequence[Any] = ()):
         # Inlined Node.__init__: hooks create these nodes at every call of a cell.
-        self.seq = next(SEQUENCE)
+        self.seq: int = next(SEQUENCE)
         self.base = base
         self.edges = edges
         self.nout = nout
         self.hooks = self.also_run = None
         self.function = function
-        self.label = label
+        self.label: str = label
         self.keeps = keeps
 
     @property

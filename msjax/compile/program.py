@@ -268,7 +268,7 @@ class Program:
         self.donated = donated
         self.sources = sources
         self.callbacks = callbacks
-        self.trains = any(isinstance(v, Parameter) and v.requires_grad for v, _ in writes)
+        self.trains: bool = any(isinstance(v, Parameter) and v.requires_grad for v, _ in writes)
 
     def run(self, leaves: tuple[Tensor, ...]) -> Tensor:
         """Run it on the leaves of its arguments, with the present values of its variables; returns its result."""

@@ -51,7 +51,7 @@ class Call:
     def __init__(self, fn: Callable[..., Any], args: Any, what: str, trace: Any):
         self.fn = fn
         self.args = trace.keep(tuple(args))
-        self.what = what
+        self.what: str = what
 
 
 class Text:
@@ -78,8 +78,8 @@ class OutputRef:
     __slots__ = ("kind", "value")
 
     def __init__(self, kind: str, value: int):
-        self.kind = kind
-        self.value = value
+        self.kind: str = kind
+        self.value: int = value
 
 
 class Trace(Tracing):

@@ -29,7 +29,7 @@ class DSCallback:
     """
 
     def __init__(self, step_size: int = 1):
-        self.step_size = check_int(step_size, "step_size", "DSCallback", low=1)
+        self.step_size: int = check_int(step_size, "step_size", "DSCallback", low=1)
         self._steps = self._in_epoch = self._epoch = 0
 
     def ds_begin(self, ds_run_context: Any) -> None:

@@ -98,7 +98,7 @@ class SequentialSampler(BuiltinSampler):
 
     def __init__(self, start_index: int | None = None, num_samples: int | None = None):
         super().__init__(num_samples)
-        self.start_index = 0 if start_index is None else check_int(start_index, "start_index", "SequentialSampler", low=0)
+        self.start_index: int = 0 if start_index is None else check_int(start_index, "start_index", "SequentialSampler", low=0)
 
     def _positions(self, size, run, labels):
         if self.start_index > size:
@@ -124,7 +124,7 @@ class RandomSampler(BuiltinSampler):
 
     def __init__(self, replacement: bool = False, num_samples: int | None = None):
         super().__init__(num_samples)
-        self.replacement = check_bool(replacement, "replacement", "RandomSampler")
+        self.replacement: bool = check_bool(replacement, "replacement", "RandomSampler")
 
     def _positions(self, size, run, labels):
         rng = run.rng()
@@ -214,7 +214,7 @@ class WeightedRandomSampler(BuiltinSampler):
             if not is_number(weight) and not isinstance(weight, np.number):
                 raise TypeError(f"For '{who}', 'weights' should be a list of numbers, but got {describe(weight)} in it.")
         self.weights = [float(w) for w in weights]
-        self.replacement = check_bool(replacement, "replacement", who)
+        self.replacement: bool = check_bool(replacement, "replacement", who)
 
     def _positions(self, size, run, labels):
         weights = np.array(self.weights)
@@ -257,8 +257,8 @@ class DistributedSampler(BuiltinSampler):
         super().__init__(num_samples)
         who = "DistributedSampler"
         self.num_shards, self.shard_id = check_int(num_shards, "num_shards", who), check_int(shard_id, "shard_id", who)
-        self.shuffle = check_bool(shuffle, "shuffle", who)
-        self.offset = check_int(offset, "offset", who)
+        self.shuffle: bool = check_bool(shuffle, "shuffle", who)
+        self.offset: int = check_int(offset, "offset", who)
 
     def _positions(self, size, run, labels):
         shards, shard = self.num_shards, self.shard_id
@@ -305,8 +305,8 @@ class PKSampler(BuiltinSampler):
         super().__init__(num_samples)
         if num_class is not None:
             raise NotImplementedError("For 'PKSampler', 'num_class' should be None: rows of all classes are taken.")
-        self.num_val = check_int(num_val, "num_val", "PKSampler", low=1, high=LARGEST)
-        self.shuffle = check_bool(shuffle, "shuffle", "PKSampler")
+        self.num_val: int = check_int(num_val, "num_val", "PKSampler", low=1, high=LARGEST)
+        self.shuffle: bool = check_bool(shuffle, "shuffle", "PKSampler")
         self.class_column = class_column
 
     def _positions(self, size, run, labels):

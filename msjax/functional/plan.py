@@ -36,7 +36,7 @@ class Patterns:
                 f"For 'capture', '{what}' should be a pattern, a list of patterns or a function, but got {describe(select)}."
             )
         self.matched = set()
-        self.operations = any(isinstance(p, str) and "@" in p for p in self.patterns)
+        self.operations: bool = any(isinstance(p, str) and "@" in p for p in self.patterns)
 
     def __call__(self, *names: Any) -> Any:
         """True if one of a place's names counts; it is remembered which patterns have matched."""

@@ -37,7 +37,7 @@ class HostNeeded(Exception):
     """
 
     def __init__(self, what: str, error: Any):
-        self.why = f"{what} returns a value, for which it needs concrete values ({str(error).splitlines()[0]})"
+        self.why: str = f"{what} returns a value, for which it needs concrete values ({str(error).splitlines()[0]})"
         super().__init__(self.why)
 
 

@@ -135,7 +135,7 @@ class BackwardHooks:
                 return args
         leaves, treedef, at = _find_tensors(args)
         tensors = [leaves[i] for i in at]
-        self.n_inputs = len(tensors)
+        self.n_inputs: int = len(tensors)
         edges, base = place_on_tape(tensors)
         self.inputs = FunctionNode(base or STATE.scope, edges, len(tensors), self._call_hooks, self)
         if base is None:
@@ -183,7 +183,7 @@ class BackwardHooks:
         tensors = [leaves[i] for i in at]
         edges, base = place_on_tape(tensors)
         if also_run:
-            self.n_outputs = len(tensors)
+            self.n_outputs: int = len(tensors)
         if base is None:
             if not under_jax_transform(tensors):
                 return out

@@ -79,9 +79,9 @@ class HookLabel:
     __slots__ = ("kind", "name", "path")
 
     def __init__(self, kind: str, fn: Callable[..., Any], cells: Any = None):
-        self.kind = kind
-        self.name = callable_name(fn)
-        self.path = cell_path(cells)
+        self.kind: str = kind
+        self.name: str = callable_name(fn)
+        self.path: str = cell_path(cells)
 
     def __str__(self) -> Any:
         return f"the {self.kind} {self.name}" + (f" of cell {self.path}" if self.path else "")

@@ -11,7 +11,7 @@ from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func.arithmetic import sub_method
 from msjax.ops.function.math_func.tables import renamed
-from msjax.typing import TensorLike
+from msjax.typing import TensorLike, UnaryOperator
 
 __all__ = [
     "add", "addcdiv", "addcmul", "addr", "allclose", "baddbmm", "cdist", "clip", "constexpr", "equal", "fix", "item", "sub",
@@ -32,7 +32,7 @@ for _name in _SAME:
     globals()[_name] = getattr(ops, _name)
 __all__ += _SAME
 
-bitwise_not = ops.bitwise_not
+bitwise_not: UnaryOperator = ops.bitwise_not
 bmm = renamed(ops.bmm, "bmm", input="input_x")
 frac = renamed(ops.frac, "frac", input="x")
 sqrt = renamed(ops.sqrt, "sqrt", input="x")
@@ -40,7 +40,7 @@ mv = renamed(ops.mv, "mv", input="mat")
 constexpr = ops.constexpr
 clip = ops.clamp
 baddbmm = ops.baddbmm_ext
-fix = ops.trunc
+fix: UnaryOperator = ops.trunc
 __all__.append("bitwise_not")
 
 

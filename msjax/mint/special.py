@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msjax import ops
 from msjax.lazy import module_placeholders
-from msjax.typing import TensorLike
+from msjax.typing import TensorLike, UnaryOperator
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["erfc", "exp2", "expm1", "log1p", "log_softmax", "round", "sinc"]
 
-erfc = ops.erfc
-exp2 = ops.exp2
-expm1 = ops.expm1
-log1p = ops.log1p
+erfc: UnaryOperator = ops.erfc
+exp2: UnaryOperator = ops.exp2
+expm1: UnaryOperator = ops.expm1
+log1p: UnaryOperator = ops.log1p
 round = ops.round
-sinc = ops.sinc
+sinc: UnaryOperator = ops.sinc
 
 
 def log_softmax(input: TensorLike, dim: int | None = None, *, dtype: Type | None = None) -> Any:

@@ -91,10 +91,10 @@ class _Decay(LearningRateSchedule):
     def __init__(self, learning_rate: Any, decay_rate: Any, decay_steps: Any, is_stair: Any = False):
         super().__init__()
         who = type(self).__name__
-        self.learning_rate = check_float(learning_rate, "learning_rate", who, above=0)
-        self.decay_rate = check_float(decay_rate, "decay_rate", who, above=0)
-        self.decay_steps = check_positive_int(decay_steps, "decay_steps", who)
-        self.is_stair = check_bool(is_stair, "is_stair", who)
+        self.learning_rate: float = check_float(learning_rate, "learning_rate", who, above=0)
+        self.decay_rate: float = check_float(decay_rate, "decay_rate", who, above=0)
+        self.decay_steps: int = check_positive_int(decay_steps, "decay_steps", who)
+        self.is_stair: bool = check_bool(is_stair, "is_stair", who)
 
     def construct(self, global_step):
         return _rate(type(self)._formula, global_step, self.learning_rate, self.decay_rate, self.decay_steps, self.is_stair)
@@ -174,9 +174,9 @@ class CosineDecayLR(LearningRateSchedule):
 
     def __init__(self, min_lr: float, max_lr: float, decay_steps: int):
         super().__init__()
-        self.min_lr = check_float(min_lr, "min_lr", "CosineDecayLR", low=0)
-        self.max_lr = check_float(max_lr, "max_lr", "CosineDecayLR", above=0)
-        self.decay_steps = check_positive_int(decay_steps, "decay_steps", "CosineDecayLR")
+        self.min_lr: float = check_float(min_lr, "min_lr", "CosineDecayLR", low=0)
+        self.max_lr: float = check_float(max_lr, "max_lr", "CosineDecayLR", above=0)
+        self.decay_steps: int = check_positive_int(decay_steps, "decay_steps", "CosineDecayLR")
         if min_lr >= max_lr:
             raise ValueError(f"For 'CosineDecayLR', 'max_lr' should be greater than 'min_lr', but got {max_lr} and {min_lr}.")
 
@@ -206,11 +206,11 @@ class PolynomialDecayLR(LearningRateSchedule):
         self, learning_rate: float, end_learning_rate: float, decay_steps: int, power: float, update_decay_steps: bool = False
     ):
         super().__init__()
-        self.learning_rate = check_float(learning_rate, "learning_rate", "PolynomialDecayLR", above=0)
-        self.end_learning_rate = check_float(end_learning_rate, "end_learning_rate", "PolynomialDecayLR", low=0)
-        self.decay_steps = check_positive_int(decay_steps, "decay_steps", "PolynomialDecayLR")
-        self.power = check_float(power, "power", "PolynomialDecayLR", above=0)
-        self.update_decay_steps = check_bool(update_decay_steps, "update_decay_steps", "PolynomialDecayLR")
+        self.learning_rate: float = check_float(learning_rate, "learning_rate", "PolynomialDecayLR", above=0)
+        self.end_learning_rate: float = check_float(end_learning_rate, "end_learning_rate", "PolynomialDecayLR", low=0)
+        self.decay_steps: int = check_positive_int(decay_steps, "decay_steps", "PolynomialDecayLR")
+        self.power: float = check_float(power, "power", "PolynomialDecayLR", above=0)
+        self.update_decay_steps: bool = check_bool(update_decay_steps, "update_decay_steps", "PolynomialDecayLR")
 
     def construct(self, global_step: Tensor) -> Tensor:
         settings = self.learning_rate, self.end_learning_rate, self.decay_steps, self.power, self.update_decay_steps
@@ -233,8 +233,8 @@ class WarmUpLR(LearningRateSchedule):
 
     def __init__(self, learning_rate: float, warmup_steps: int):
         super().__init__()
-        self.learning_rate = check_float(learning_rate, "learning_rate", "WarmUpLR", low=0)
-        self.warmup_steps = check_positive_int(warmup_steps, "warmup_steps", "WarmUpLR")
+        self.learning_rate: float = check_float(learning_rate, "learning_rate", "WarmUpLR", low=0)
+        self.warmup_steps: int = check_positive_int(warmup_steps, "warmup_steps", "WarmUpLR")
 
     def construct(self, global_step: Tensor) -> Tensor:
         return _rate(_warm_up, global_step, self.learning_rate, self.warmup_steps)

@@ -61,8 +61,8 @@ class SparseTensorDenseMatmul(Cell):
 
     def __init__(self, adjoint_st: bool = False, adjoint_dt: bool = False):
         super().__init__()
-        self.adj_st = check_bool(adjoint_st, "adjoint_st", "SparseTensorDenseMatmul")
-        self.adj_dt = check_bool(adjoint_dt, "adjoint_dt", "SparseTensorDenseMatmul")
+        self.adj_st: bool = check_bool(adjoint_st, "adjoint_st", "SparseTensorDenseMatmul")
+        self.adj_dt: bool = check_bool(adjoint_dt, "adjoint_dt", "SparseTensorDenseMatmul")
 
     def construct(self, indices: Tensor, values: Tensor, sparse_shape: tuple[int, ...], dense: Tensor) -> Tensor:
         who = "SparseTensorDenseMatmul"

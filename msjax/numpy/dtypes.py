@@ -19,9 +19,9 @@ __all__ = ["float_", "inf", "int_", "isscalar", "nan", "pi", "promote_types", "r
 int_ = mstype.int32
 uint = mstype.uint32
 float_ = mstype.float32
-pi = 3.141592653589793
-inf = builtins.float("inf")
-nan = builtins.float("nan")
+pi: float = 3.141592653589793
+inf: float = builtins.float("inf")
+nan: float = builtins.float("nan")
 
 _SHORT = {"b1": "bool", "?": "bool"} | {
     f"{kind}{size}": f"{name}{size * 8}"

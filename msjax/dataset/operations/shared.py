@@ -48,7 +48,7 @@ class Layout:
         self.inputs = positions_of(names, inputs, who)
         self.outputs, self.who = outputs, who
         rest = [i for i in range(len(names)) if i not in self.inputs]
-        self.in_place = len(inputs) == len(outputs)
+        self.in_place: bool = len(inputs) == len(outputs)
         if self.in_place:
             self.names = list(names)
             for position, name in zip(self.inputs, outputs):

@@ -106,7 +106,7 @@ class RegexReplace(_EachText):
     def __init__(self, pattern: str, replace: str, replace_all: bool = True):
         who = "RegexReplace"
         self.pattern, self.replace = check_str(pattern, "pattern", who), check_str(replace, "replace", who)
-        self.replace_all = check_bool(replace_all, "replace_all", who)
+        self.replace_all: bool = check_bool(replace_all, "replace_all", who)
         self._compiled = re.compile(pattern)
 
     def _change(self, text):
@@ -137,7 +137,7 @@ class Ngram(TextTransform):
                 raise TypeError(f"For 'Ngram', '{name}' should be (str, int), but got {describe(pad)}.")
             check_int(pad[1], name, "Ngram", low=0)
         self.left_pad, self.right_pad = left_pad, right_pad
-        self.separator = check_str(separator, "separator", "Ngram")
+        self.separator: str = check_str(separator, "separator", "Ngram")
 
     def _apply(self, array):
         if array.ndim != 1:
@@ -165,8 +165,8 @@ class SlidingWindow(Transform):
     """
 
     def __init__(self, width: int, axis: int = 0):
-        self.width = check_int(width, "width", "SlidingWindow", low=1)
-        self.axis = check_int(axis, "axis", "SlidingWindow")
+        self.width: int = check_int(width, "width", "SlidingWindow", low=1)
+        self.axis: int = check_int(axis, "axis", "SlidingWindow")
 
     def _apply(self, array):
         if array.ndim != 1 or self.axis not in (0, -1):
@@ -191,7 +191,7 @@ class TruncateSequencePair(Transform):
     """
 
     def __init__(self, max_length: int):
-        self.max_length = check_int(max_length, "max_length", "TruncateSequencePair", low=0)
+        self.max_length: int = check_int(max_length, "max_length", "TruncateSequencePair", low=0)
 
     def _apply(self, *arrays):
         if len(arrays) != 2 or any(array.ndim != 1 for array in arrays):
@@ -218,7 +218,7 @@ class Truncate(TextTransform):
     """
 
     def __init__(self, max_seq_len: int):
-        self.max_seq_len = check_int(max_seq_len, "max_seq_len", "Truncate", low=0)
+        self.max_seq_len: int = check_int(max_seq_len, "max_seq_len", "Truncate", low=0)
 
     def _apply(self, array):
         if array.ndim not in (1, 2):

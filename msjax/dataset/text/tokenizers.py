@@ -31,7 +31,7 @@ class WhitespaceTokenizer(Tokenizer):
     """
 
     def __init__(self, with_offsets: bool = False):
-        self.with_offsets = check_bool(with_offsets, "with_offsets", "WhitespaceTokenizer")
+        self.with_offsets: bool = check_bool(with_offsets, "with_offsets", "WhitespaceTokenizer")
 
     def _spans(self, text):
         return [match.span() for match in re.finditer(r"\S+", text)]
@@ -50,7 +50,7 @@ class UnicodeCharTokenizer(Tokenizer):
     """
 
     def __init__(self, with_offsets: bool = False):
-        self.with_offsets = check_bool(with_offsets, "with_offsets", "UnicodeCharTokenizer")
+        self.with_offsets: bool = check_bool(with_offsets, "with_offsets", "UnicodeCharTokenizer")
 
     def _spans(self, text):
         return [(i, i + 1) for i in range(len(text))]
@@ -70,8 +70,8 @@ class UnicodeScriptTokenizer(Tokenizer):
     """
 
     def __init__(self, keep_whitespace: bool = False, with_offsets: bool = False):
-        self.keep_whitespace = check_bool(keep_whitespace, "keep_whitespace", "UnicodeScriptTokenizer")
-        self.with_offsets = check_bool(with_offsets, "with_offsets", "UnicodeScriptTokenizer")
+        self.keep_whitespace: bool = check_bool(keep_whitespace, "keep_whitespace", "UnicodeScriptTokenizer")
+        self.with_offsets: bool = check_bool(with_offsets, "with_offsets", "UnicodeScriptTokenizer")
 
     def _spans(self, text):
         spans, start = [], 0
@@ -108,9 +108,9 @@ class RegexTokenizer(Tokenizer):
 
     def __init__(self, delim_pattern: str, keep_delim_pattern: str = "", with_offsets: bool = False):
         who = "RegexTokenizer"
-        self.delim_pattern = check_str(delim_pattern, "delim_pattern", who)
-        self.keep_delim_pattern = check_str(keep_delim_pattern, "keep_delim_pattern", who)
-        self.with_offsets = check_bool(with_offsets, "with_offsets", who)
+        self.delim_pattern: str = check_str(delim_pattern, "delim_pattern", who)
+        self.keep_delim_pattern: str = check_str(keep_delim_pattern, "keep_delim_pattern", who)
+        self.with_offsets: bool = check_bool(with_offsets, "with_offsets", who)
         self._delim, self._keep = re.compile(delim_pattern), re.compile(keep_delim_pattern)
 
     def _spans(self, text):
@@ -167,9 +167,9 @@ class BasicTokenizer(TextTransform):
         with_offsets: bool = False,
     ):  # fmt: skip
         who = type(self).__name__
-        self.lower_case = check_bool(lower_case, "lower_case", who)
-        self.keep_whitespace = check_bool(keep_whitespace, "keep_whitespace", who)
-        self.preserve_unused_token = check_bool(preserve_unused_token, "preserve_unused_token", who)
+        self.lower_case: bool = check_bool(lower_case, "lower_case", who)
+        self.keep_whitespace: bool = check_bool(keep_whitespace, "keep_whitespace", who)
+        self.preserve_unused_token: bool = check_bool(preserve_unused_token, "preserve_unused_token", who)
         if not isinstance(normalization_form, NormalizeForm):
             raise TypeError(
                 f"For '{who}', 'normalization_form' should be a NormalizeForm, but got {describe(normalization_form)}."
@@ -230,9 +230,9 @@ class WordpieceTokenizer(TextTransform):
         if check_bool(with_offsets, "with_offsets", who):
             raise NotImplementedError(f"For '{who}', msjax has no 'with_offsets'.")
         self._vocab = vocab
-        self.suffix_indicator = check_str(suffix_indicator, "suffix_indicator", who)
-        self.max_bytes_per_token = check_int(max_bytes_per_token, "max_bytes_per_token", who, low=0)
-        self.unknown_token = check_str(unknown_token, "unknown_token", who)
+        self.suffix_indicator: str = check_str(suffix_indicator, "suffix_indicator", who)
+        self.max_bytes_per_token: int = check_int(max_bytes_per_token, "max_bytes_per_token", who, low=0)
+        self.unknown_token: str = check_str(unknown_token, "unknown_token", who)
 
     def _apply(self, array):
         return np.array([piece for word in array.ravel().tolist() for piece in self._pieces(word)] or [""])

@@ -83,7 +83,7 @@ class OneHot(Transform):
     """
 
     def __init__(self, num_classes: int, smoothing_rate: float = 0.0):
-        self.num_classes = check_int(num_classes, "num_classes", "OneHot", low=1)
+        self.num_classes: int = check_int(num_classes, "num_classes", "OneHot", low=1)
         self.smoothing_rate = check_number(smoothing_rate, "smoothing_rate", "OneHot", low=0, high=1)
 
     def _apply(self, labels):
@@ -170,7 +170,7 @@ class Concatenate(Transform):
     """
 
     def __init__(self, axis: int = 0, prepend: ArrayLike | None = None, append: ArrayLike | None = None):
-        self.axis = check_int(axis, "axis", "Concatenate")
+        self.axis: int = check_int(axis, "axis", "Concatenate")
         self.prepend = None if prepend is None else as_value(prepend)
         self.append = None if append is None else as_value(append)
 

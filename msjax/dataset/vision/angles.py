@@ -127,7 +127,7 @@ class Rotate(ImageTransform):
     def _check_settings(self, resample, expand, center, fill_value):
         who = type(self).__name__
         self.resample = check_enum(resample, Inter, "resample", who)
-        self.expand = check_bool(expand, "expand", who)
+        self.expand: bool = check_bool(expand, "expand", who)
         self.center = None if center is None else check_numbers(center, "center", who, 2)
         self.fill_value = check_fill(fill_value, who)
 

@@ -275,8 +275,8 @@ class RandomErasing(ImageTransform):
         if value != "random":
             value = check_numbers((value,) if is_number(value) else value, "value", who, low=0, high=255)
         self.value = value
-        self.inplace = check_bool(inplace, "inplace", who)
-        self.max_attempts = check_int(max_attempts, "max_attempts", who, low=1)
+        self.inplace: bool = check_bool(inplace, "inplace", who)
+        self.max_attempts: int = check_int(max_attempts, "max_attempts", who, low=1)
 
     def _check_array(self, array):
         if array.ndim != 3:
@@ -316,9 +316,9 @@ class CutOut(ImageTransform):
     _takes = ("array",)
 
     def __init__(self, length: int, num_patches: int = 1, is_hwc: bool = True):
-        self.length = check_int(length, "length", "CutOut", low=1)
-        self.num_patches = check_int(num_patches, "num_patches", "CutOut", low=1)
-        self.is_hwc = check_bool(is_hwc, "is_hwc", "CutOut")
+        self.length: int = check_int(length, "length", "CutOut", low=1)
+        self.num_patches: int = check_int(num_patches, "num_patches", "CutOut", low=1)
+        self.is_hwc: bool = check_bool(is_hwc, "is_hwc", "CutOut")
 
     def _apply(self, image):
         rng, result, half = row_rng(), image.copy(), self.length // 2

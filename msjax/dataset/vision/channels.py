@@ -30,7 +30,7 @@ class Grayscale(ImageTransform):
     _takes = ("pil",)
 
     def __init__(self, num_output_channels: int = 1):
-        self.num_output_channels = check_int(num_output_channels, "num_output_channels", "Grayscale")
+        self.num_output_channels: int = check_int(num_output_channels, "num_output_channels", "Grayscale")
         if num_output_channels not in (1, 3):
             raise ValueError(f"For 'Grayscale', 'num_output_channels' should be 1 or 3, but got {num_output_channels}.")
 
@@ -104,7 +104,7 @@ class HsvToRgb(ImageTransform):
     _takes = ("array",)
 
     def __init__(self, is_hwc: bool = False):
-        self.is_hwc = check_bool(is_hwc, "is_hwc", type(self).__name__)
+        self.is_hwc: bool = check_bool(is_hwc, "is_hwc", type(self).__name__)
 
     def _check_array(self, array):
         axis = -1 if self.is_hwc else -3

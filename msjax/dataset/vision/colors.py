@@ -226,7 +226,7 @@ class Posterize(ImageTransform):
     """
 
     def __init__(self, bits: int):
-        self.bits = check_int(bits, "bits", "Posterize", low=0, high=8)
+        self.bits: int = check_int(bits, "bits", "Posterize", low=0, high=8)
 
     def _apply(self, image):
         mask = 256 - 2 ** (8 - self.bits)

@@ -191,7 +191,7 @@ class RandomCrop(ImageTransform):
         who = type(self).__name__
         self.size = check_size(size, "size", who)
         self.padding = None if padding is None else check_padding(padding, who)
-        self.pad_if_needed = check_bool(pad_if_needed, "pad_if_needed", who)
+        self.pad_if_needed: bool = check_bool(pad_if_needed, "pad_if_needed", who)
         self.fill_value = check_fill(fill_value, who)
         self.padding_mode = check_enum(padding_mode, Border, "padding_mode", who)
 
@@ -242,7 +242,7 @@ class RandomResizedCrop(ImageTransform):
         if not self.scale[1] or not self.ratio[0]:
             raise ValueError(f"For '{who}', 'scale' and 'ratio' should be positive, but got {self.scale} and {self.ratio}.")
         self.interpolation = check_enum(interpolation, Inter, "interpolation", who)
-        self.max_attempts = check_int(max_attempts, "max_attempts", who, low=1)
+        self.max_attempts: int = check_int(max_attempts, "max_attempts", who, low=1)
 
     def _apply(self, image):
         window = random_window(*size_of(image), self.scale, self.ratio, self.max_attempts)

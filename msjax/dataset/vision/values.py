@@ -37,7 +37,7 @@ class Decode(ImageTransform):
     """
 
     def __init__(self, to_pil: bool = False):
-        self.to_pil = check_bool(to_pil, "to_pil", "Decode")
+        self.to_pil: bool = check_bool(to_pil, "to_pil", "Decode")
 
     def _check(self, image):
         if isinstance(image, bytes) and self.to_pil:
@@ -112,7 +112,7 @@ class Normalize(ImageTransform):
             raise ValueError(
                 f"For '{who}', 'mean' and 'std' should be equally many, and 'std' not 0, but got mean={self.mean}, std={self.std}."
             )
-        self.is_hwc = check_bool(is_hwc, "is_hwc", who)
+        self.is_hwc: bool = check_bool(is_hwc, "is_hwc", who)
         self._mean = np.array(self.mean, np.float32)
         self._scale = (1 / np.array(self.std, np.float64)).astype(np.float32)
 

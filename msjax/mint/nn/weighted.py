@@ -65,9 +65,9 @@ class Linear(Cell):
         dtype: Type | None = None,
     ):
         super().__init__()
-        self.in_features = check_positive_int(in_features, "in_features", "Linear")
-        self.out_features = check_positive_int(out_features, "out_features", "Linear")
-        self.has_bias = check_bool(bias, "bias", "Linear")
+        self.in_features: int = check_positive_int(in_features, "in_features", "Linear")
+        self.out_features: int = check_positive_int(out_features, "out_features", "Linear")
+        self.has_bias: bool = check_bool(bias, "bias", "Linear")
         self.weight = _weight((out_features, in_features), _type(dtype), weight_init)
         self.bias = _bias((out_features,), in_features, _type(dtype), bias_init) if bias else None
 
@@ -100,9 +100,9 @@ class _Conv(Cell):
     ):  # fmt: skip
         super().__init__()
         who, n = type(self).__name__, self.axes
-        self.in_channels = check_positive_int(in_channels, "in_channels", who)
-        self.out_channels = check_positive_int(out_channels, "out_channels", who)
-        self.groups = check_positive_int(groups, "groups", who)
+        self.in_channels: int = check_positive_int(in_channels, "in_channels", who)
+        self.out_channels: int = check_positive_int(out_channels, "out_channels", who)
+        self.groups: int = check_positive_int(groups, "groups", who)
         if in_channels % groups or out_channels % groups:
             raise ValueError(
                 f"For '{who}', the channels {in_channels} and {out_channels} should be multiples of 'groups', {groups}."
@@ -112,7 +112,7 @@ class _Conv(Cell):
         self.stride = _sizes(stride, n, "stride", who)
         self.padding = padding if isinstance(padding, str) else _sizes(padding, n, "padding", who)
         self.dilation = _sizes(dilation, n, "dilation", who)
-        self.padding_mode = padding_mode
+        self.padding_mode: str = padding_mode
         pair = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
         self.weight = _weight((*pair, *self.kernel_size), _type(dtype))
         self.bias = _bias((out_channels,), pair[1] * math.prod(self.kernel_size), _type(dtype)) if bias else None
@@ -209,7 +209,7 @@ class _BatchNorm(Cell):
 
     def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, dtype=None):
         super().__init__()
-        self.num_features = check_positive_int(num_features, "num_features", type(self).__name__)
+        self.num_features: int = check_positive_int(num_features, "num_features", type(self).__name__)
         self.eps, self.momentum = eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         shape, kind = (num_features,), _type(dtype)
@@ -285,8 +285,8 @@ class GroupNorm(Cell):
 
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-05, affine: bool = True, dtype: Type | None = None):
         super().__init__()
-        self.num_groups = check_positive_int(num_groups, "num_groups", "GroupNorm")
-        self.num_channels = check_positive_int(num_channels, "num_channels", "GroupNorm")
+        self.num_groups: int = check_positive_int(num_groups, "num_groups", "GroupNorm")
+        self.num_channels: int = check_positive_int(num_channels, "num_channels", "GroupNorm")
         if num_channels % num_groups:
             raise ValueError(f"For 'GroupNorm', {num_channels} channels can't be split into {num_groups} groups.")
         self.eps, self.affine = eps, affine
@@ -356,8 +356,8 @@ class Embedding(Cell):
         dtype: Type | None = None,
     ):
         super().__init__()
-        self.num_embeddings = check_positive_int(num_embeddings, "num_embeddings", "Embedding")
-        self.embedding_dim = check_positive_int(embedding_dim, "embedding_dim", "Embedding")
+        self.num_embeddings: int = check_positive_int(num_embeddings, "num_embeddings", "Embedding")
+        self.embedding_dim: int = check_positive_int(embedding_dim, "embedding_dim", "Embedding")
         self.padding_idx, self.max_norm = padding_idx, max_norm
         self.norm_type, self.scale_grad_by_freq = norm_type, scale_grad_by_freq
         table = initializer("normal", (num_embeddings, embedding_dim), _type(dtype)) * 100

@@ -130,7 +130,7 @@ class GELU(Cell):
 
     def __init__(self, approximate: bool = True):
         super().__init__()
-        self.approximate = check_bool(approximate, "approximate", "GELU")
+        self.approximate: bool = check_bool(approximate, "approximate", "GELU")
 
     def construct(self, x: TensorLike) -> Tensor:
         return ops.gelu(x, "tanh" if self.approximate else "none")

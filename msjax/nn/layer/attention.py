@@ -159,15 +159,15 @@ class MultiheadAttention(Cell):
         dtype: Type = mstype.float32,
     ):
         super().__init__()
-        self.embed_dim = check_positive_int(embed_dim, "embed_dim", "MultiheadAttention")
-        self.num_heads = check_positive_int(num_heads, "num_heads", "MultiheadAttention")
-        self.kdim = embed_dim if kdim is None else kdim
-        self.vdim = embed_dim if vdim is None else vdim
+        self.embed_dim: int = check_positive_int(embed_dim, "embed_dim", "MultiheadAttention")
+        self.num_heads: int = check_positive_int(num_heads, "num_heads", "MultiheadAttention")
+        self.kdim: int = embed_dim if kdim is None else kdim
+        self.vdim: int = embed_dim if vdim is None else vdim
         self.dropout = dropout
         self.batch_first = batch_first
         self.add_zero_attn = add_zero_attn
         self.dtype = dtype
-        self.head_dim = embed_dim // num_heads
+        self.head_dim: int = embed_dim // num_heads
         if self.head_dim * num_heads != embed_dim:
             raise ValueError(
                 f"For 'MultiheadAttention', 'embed_dim' should be a multiple of 'num_heads', but they are {embed_dim} and {num_heads}."

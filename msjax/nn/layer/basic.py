@@ -238,7 +238,7 @@ class Norm(Cell):
     def __init__(self, axis: int | tuple[int, ...] = (), keep_dims: bool = False):
         super().__init__()
         self.axis = check_type(axis, (int, tuple, list), "axis", "Norm")
-        self.keep_dims = check_bool(keep_dims, "keep_dims", "Norm")
+        self.keep_dims: bool = check_bool(keep_dims, "keep_dims", "Norm")
 
     def construct(self, x: Tensor) -> Tensor:
         return _norm(x, (self.axis,) if isinstance(self.axis, int) else tuple(self.axis), self.keep_dims)

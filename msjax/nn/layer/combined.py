@@ -27,11 +27,11 @@ class _BnAct(Cell):
     """A layer made by a subclass, then optional batch normalization and activation."""
 
     def _follow_with(self, norm, activation, alpha, after_fake):
-        self.has_bn = norm is not None
+        self.has_bn: bool = norm is not None
         if self.has_bn:
             self.batchnorm = norm
         self.after_fake = after_fake
-        self.has_act = activation is not None
+        self.has_act: bool = activation is not None
         self.activation = _activation(activation, alpha)
 
     def _followed(self, x):

@@ -73,9 +73,9 @@ class _Conv(Cell):
         bias_init, data_format, dtype, output_padding=0,
     ):  # fmt: skip
         who, n = type(self).__name__, self.axes
-        self.in_channels = check_positive_int(in_channels, "in_channels", who)
-        self.out_channels = check_positive_int(out_channels, "out_channels", who)
-        self.group = check_positive_int(group, "group", who)
+        self.in_channels: int = check_positive_int(in_channels, "in_channels", who)
+        self.out_channels: int = check_positive_int(out_channels, "out_channels", who)
+        self.group: int = check_positive_int(group, "group", who)
         self._kernel = _spatial(kernel_size, n, "kernel_size", who)
         self._strides = _spatial(stride, n, "stride", who)
         self._dilations = _spatial(dilation, n, "dilation", who)
@@ -105,13 +105,13 @@ class _Conv(Cell):
         self.pad_mode = pad_mode
         self.padding = (0, 0, padding, padding) if n == 1 else padding
         self._padding = padding
-        self.output_padding = output_padding
+        self.output_padding: int = output_padding
         if in_channels % group or out_channels % group:
             raise ValueError(
                 f"For '{who}', 'group' should divide 'in_channels' and 'out_channels', but got group {group}, "
                 f"in_channels {in_channels} and out_channels {out_channels}."
             )
-        self.has_bias = check_bool(has_bias, "has_bias", who)
+        self.has_bias: bool = check_bool(has_bias, "has_bias", who)
         self._make_parameters(weight_init, bias_init, dtype, who)
 
     def _make_parameters(self, weight_init, bias_init, dtype, who):

@@ -75,16 +75,16 @@ class Dense(Cell):
         dtype: Type = mstype.float32,
     ):
         super().__init__()
-        self.in_channels = check_positive_int(in_channels, "in_channels", "Dense")
-        self.out_channels = check_positive_int(out_channels, "out_channels", "Dense")
-        self.has_bias = check_bool(has_bias, "has_bias", "Dense")
+        self.in_channels: int = check_positive_int(in_channels, "in_channels", "Dense")
+        self.out_channels: int = check_positive_int(out_channels, "out_channels", "Dense")
+        self.has_bias: bool = check_bool(has_bias, "has_bias", "Dense")
         self.weight, self.bias = _weights(
             "Dense", (out_channels, in_channels), in_channels, weight_init, bias_init, has_bias, dtype
         )
         self.activation = get_activation(activation) if isinstance(activation, str) else activation
         if self.activation is not None and not callable(self.activation):
             raise TypeError(f"For 'Dense', 'activation' should be a name, Cell or Primitive, but got {describe(activation)}.")
-        self.activation_flag = self.activation is not None
+        self.activation_flag: bool = self.activation is not None
 
     def construct(self, x: Tensor) -> Tensor:
         x = apply(layers.dense.op, (x, self.weight, self.bias))
@@ -143,9 +143,9 @@ class Linear(Cell):
         dtype: Type | None = None,
     ):
         super().__init__()
-        self.in_features = check_positive_int(in_features, "in_features", "Linear")
-        self.out_features = check_positive_int(out_features, "out_features", "Linear")
-        self.has_bias = check_bool(bias, "bias", "Linear")
+        self.in_features: int = check_positive_int(in_features, "in_features", "Linear")
+        self.out_features: int = check_positive_int(out_features, "out_features", "Linear")
+        self.has_bias: bool = check_bool(bias, "bias", "Linear")
         dtype = mstype.float32 if dtype is None else dtype
         self.weight, self.bias = _weights("Linear", (out_features, in_features), in_features, weight_init, bias_init, bias, dtype)
 
@@ -206,10 +206,10 @@ class BiDense(Cell):
         dtype: Type = mstype.float32,
     ):
         super().__init__()
-        self.in1_channels = check_positive_int(in1_channels, "in1_channels", "BiDense")
-        self.in2_channels = check_positive_int(in2_channels, "in2_channels", "BiDense")
-        self.out_channels = check_positive_int(out_channels, "out_channels", "BiDense")
-        self.has_bias = check_bool(has_bias, "has_bias", "BiDense")
+        self.in1_channels: int = check_positive_int(in1_channels, "in1_channels", "BiDense")
+        self.in2_channels: int = check_positive_int(in2_channels, "in2_channels", "BiDense")
+        self.out_channels: int = check_positive_int(out_channels, "out_channels", "BiDense")
+        self.has_bias: bool = check_bool(has_bias, "has_bias", "BiDense")
         bound = 1 / math.sqrt(in1_channels)
         shape = (out_channels, in1_channels, in2_channels)
         weight_init = Uniform(bound) if weight_init is None else weight_init

@@ -80,7 +80,7 @@ class _ChannelDropout(Cell):
     def __init__(self, p: Any = 0.5):
         super().__init__()
         who = type(self).__name__
-        self.p = check_float(p, "p", who, low=0, high=1)
+        self.p: float = check_float(p, "p", who, low=0, high=1)
         self.keep_prob = 1 - p
 
     def construct(self, x):

@@ -103,9 +103,9 @@ class Embedding(Cell):
         padding_idx: int | None = None,
     ):
         super().__init__()
-        self.vocab_size = check_positive_int(vocab_size, "vocab_size", "Embedding")
-        self.embedding_size = check_positive_int(embedding_size, "embedding_size", "Embedding")
-        self.use_one_hot = check_bool(use_one_hot, "use_one_hot", "Embedding")
+        self.vocab_size: int = check_positive_int(vocab_size, "vocab_size", "Embedding")
+        self.embedding_size: int = check_positive_int(embedding_size, "embedding_size", "Embedding")
+        self.use_one_hot: bool = check_bool(use_one_hot, "use_one_hot", "Embedding")
         self.dtype = dtype
         self.padding_idx = padding_idx
         table = initializer(embedding_table, (vocab_size, embedding_size), dtype)
@@ -175,8 +175,8 @@ class EmbeddingExt(Cell):
         who = "EmbeddingExt"
         if check_bool(sparse, "sparse", who):
             raise ValueError("For 'EmbeddingExt', sparse=True is not supported.")
-        self.num_embeddings = check_positive_int(num_embeddings, "num_embeddings", who)
-        self.embedding_dim = check_positive_int(embedding_dim, "embedding_dim", who)
+        self.num_embeddings: int = check_positive_int(num_embeddings, "num_embeddings", who)
+        self.embedding_dim: int = check_positive_int(embedding_dim, "embedding_dim", who)
         self.dtype = mstype.float32 if dtype is None else dtype
         shape = (num_embeddings, embedding_dim)
         if padding_idx is not None:
@@ -188,7 +188,7 @@ class EmbeddingExt(Cell):
         self.padding_idx = padding_idx
         self.max_norm = None if max_norm is None else check_type(max_norm, float, "max_norm", who)
         self.norm_type = check_type(norm_type, float, "norm_type", who)
-        self.scale_grad_by_freq = check_bool(scale_grad_by_freq, "scale_grad_by_freq", who)
+        self.scale_grad_by_freq: bool = check_bool(scale_grad_by_freq, "scale_grad_by_freq", who)
         if _weight is None:
             table = initializer(Normal(1.0), shape, self.dtype)
             if padding_idx is not None:
@@ -293,10 +293,10 @@ class EmbeddingLookup(Cell):
     ):
         super().__init__()
         who = type(self).__name__
-        self.vocab_size = check_positive_int(vocab_size, "vocab_size", who)
-        self.embedding_size = check_positive_int(embedding_size, "embedding_size", who)
+        self.vocab_size: int = check_positive_int(vocab_size, "vocab_size", who)
+        self.embedding_size: int = check_positive_int(embedding_size, "embedding_size", who)
         self.target = check_one_of(target, ("CPU", "DEVICE"), "target", who)
-        self.sparse = check_bool(sparse, "sparse", who)
+        self.sparse: bool = check_bool(sparse, "sparse", who)
         if target == "CPU" and not sparse:
             raise ValueError(f"For '{who}', 'sparse' should be True with target 'CPU', but got False.")
         if max_norm is not None and not check_type(max_norm, float, "max_norm", who) > 0:
@@ -381,7 +381,7 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
         dtype: Type = mstype.float32,
     ):
         super().__init__(vocab_size, embedding_size, param_init, target, slice_mode, None, max_norm, sparse, dtype)
-        self.field_size = check_positive_int(field_size, "field_size", "MultiFieldEmbeddingLookup")
+        self.field_size: int = check_positive_int(field_size, "field_size", "MultiFieldEmbeddingLookup")
         self.operator = check_one_of(operator, ("SUM", "MEAN", "MAX"), "operator", "MultiFieldEmbeddingLookup")
 
     def construct(self, input_indices: Tensor, input_values: Tensor, field_ids: Tensor) -> Tensor:

@@ -106,7 +106,7 @@ class ChannelShuffle(Cell):
 
     def __init__(self, groups: int):
         super().__init__()
-        self.groups = check_positive_int(groups, "groups", "ChannelShuffle")
+        self.groups: int = check_positive_int(groups, "groups", "ChannelShuffle")
 
     def construct(self, x: TensorLike) -> Tensor:
         return pixels.channel_shuffle(x, self.groups)
@@ -127,7 +127,7 @@ class CentralCrop(Cell):
 
     def __init__(self, central_fraction: float):
         super().__init__()
-        self.central_fraction = check_float(central_fraction, "central_fraction", "CentralCrop", above=0, high=1)
+        self.central_fraction: float = check_float(central_fraction, "central_fraction", "CentralCrop", above=0, high=1)
 
     def construct(self, image: Tensor) -> Tensor:
         if image.ndim not in (3, 4):
@@ -224,7 +224,7 @@ class PSNR(Cell):
 
     def __init__(self, max_val: float = 1.0):
         super().__init__()
-        self.max_val = _checked(max_val, "PSNR")
+        self.max_val: float = _checked(max_val, "PSNR")
 
     def construct(self, img1: Tensor, img2: Tensor) -> Tensor:
         _pair(img1, img2, "PSNR")
@@ -237,7 +237,7 @@ class _Similarity(Cell):
 
     def _setup(self, max_val, filter_size, filter_sigma, k1, k2):
         who = type(self).__name__
-        self.max_val = _checked(max_val, who)
+        self.max_val: float = _checked(max_val, who)
         check_positive_int(filter_size, "filter_size", who)
         for name, value in (("filter_sigma", filter_sigma), ("k1", k1), ("k2", k2)):
             check_float(value, name, who, above=0)

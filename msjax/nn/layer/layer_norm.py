@@ -158,8 +158,8 @@ class GroupNorm(Cell):
         beta_init: InitLike = "zeros", dtype: Type = mstype.float32,
     ):  # fmt: skip
         super().__init__()
-        self.num_groups = check_positive_int(num_groups, "num_groups", "GroupNorm")
-        self.num_channels = check_positive_int(num_channels, "num_channels", "GroupNorm")
+        self.num_groups: int = check_positive_int(num_groups, "num_groups", "GroupNorm")
+        self.num_channels: int = check_positive_int(num_channels, "num_channels", "GroupNorm")
         if num_channels % num_groups:
             raise ValueError(f"For 'GroupNorm', 'num_groups' should divide 'num_channels', {num_channels}, but got {num_groups}.")
         check_number(eps, "eps", "GroupNorm")

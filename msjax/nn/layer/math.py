@@ -52,8 +52,8 @@ class MatMul(Cell):
 
     def __init__(self, transpose_x1: bool = False, transpose_x2: bool = False):
         super().__init__()
-        self.transpose_x1 = check_bool(transpose_x1, "transpose_x1", "MatMul")
-        self.transpose_x2 = check_bool(transpose_x2, "transpose_x2", "MatMul")
+        self.transpose_x1: bool = check_bool(transpose_x1, "transpose_x1", "MatMul")
+        self.transpose_x2: bool = check_bool(transpose_x2, "transpose_x2", "MatMul")
 
     def construct(self, x1: Tensor, x2: Tensor) -> Tensor:
         # A vector is its own transpose.
@@ -131,7 +131,7 @@ class ReduceLogSumExp(Cell):
     def __init__(self, axis: int | Sequence[int], keep_dims: bool = False):
         super().__init__()
         self.axis = check_type(axis, (int, tuple, list), "axis", "ReduceLogSumExp")
-        self.keep_dims = check_bool(keep_dims, "keep_dims", "ReduceLogSumExp")
+        self.keep_dims: bool = check_bool(keep_dims, "keep_dims", "ReduceLogSumExp")
 
     def construct(self, x: Tensor) -> Tensor:
         return _logsumexp(x, self.axis, self.keep_dims)
@@ -180,7 +180,7 @@ class Moments(Cell):
     def __init__(self, axis: int | tuple[int, ...] | None = None, keep_dims: bool | None = None):
         super().__init__()
         self.axis = () if axis is None else check_type(axis, (int, tuple), "axis", "Moments")
-        self.keep_dims = False if keep_dims is None else check_bool(keep_dims, "keep_dims", "Moments")
+        self.keep_dims: bool = False if keep_dims is None else check_bool(keep_dims, "keep_dims", "Moments")
 
     def construct(self, x: Tensor) -> tuple[Tensor, Tensor]:
         _check_float(x, "x", "Moments")

@@ -31,7 +31,7 @@ class _MovingNorm(Cell):
 
     def _setup(self, num_features, eps, momentum, affine, inits, dtype):
         who = type(self).__name__
-        self.num_features = check_positive_int(num_features, "num_features", who)
+        self.num_features: int = check_positive_int(num_features, "num_features", who)
         check_number(momentum, "momentum", who, low=0, high=1)
         self.eps = eps
         self.momentum = momentum

@@ -49,11 +49,11 @@ class _Pool(Cell):
         self.stride = (1, *self._strides) if n == 1 else stride
         if not isinstance(pad_mode, str) or pad_mode.upper() not in ("SAME", "VALID", "PAD"):
             raise ValueError(f"For '{who}', 'pad_mode' should be 'same', 'valid' or 'pad', but got {pad_mode!r}.")
-        self.pad_mode = pad_mode.upper()
+        self.pad_mode: str = pad_mode.upper()
         if data_format != "NCHW":
             raise ValueError(f"For '{who}', 'data_format' should be 'NCHW', but got {data_format!r}.")
         self.format = data_format
-        self.ceil_mode = check_bool(ceil_mode, "ceil_mode", who)
+        self.ceil_mode: bool = check_bool(ceil_mode, "ceil_mode", who)
         self.padding = padding
         self._pads = tuple((p, p) for p in n_ints(padding, n, "padding", who, lowest=0))
 

@@ -157,9 +157,9 @@ class _RNNCellBase(Cell):
     def __init__(self, kind: Any, input_size: Any, hidden_size: Any, has_bias: Any, dtype: Any):
         super().__init__()
         who = type(self).__name__
-        self.input_size = check_positive_int(input_size, "input_size", who)
-        self.hidden_size = check_positive_int(hidden_size, "hidden_size", who)
-        self.has_bias = check_bool(has_bias, "has_bias", who)
+        self.input_size: int = check_positive_int(input_size, "input_size", who)
+        self.hidden_size: int = check_positive_int(hidden_size, "hidden_size", who)
+        self.has_bias: bool = check_bool(has_bias, "has_bias", who)
         self._kind = kind
         rows, bound = STEPS[kind][1] * hidden_size, Uniform(1 / math.sqrt(hidden_size))
         self.weight_ih = Parameter(initializer(bound, (rows, input_size), dtype), name="weight_ih")

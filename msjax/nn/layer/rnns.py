@@ -39,14 +39,14 @@ class _RNNBase(Cell):
     ):
         super().__init__()
         who, kind = type(self).__name__, self._kind
-        self.input_size = check_positive_int(input_size, "input_size", who)
-        self.hidden_size = check_positive_int(hidden_size, "hidden_size", who)
-        self.num_layers = check_positive_int(num_layers, "num_layers", who)
-        self.has_bias = check_bool(has_bias, "has_bias", who)
-        self.batch_first = check_bool(batch_first, "batch_first", who)
-        self.bidirectional = check_bool(bidirectional, "bidirectional", who)
-        self.dropout = check_float(dropout, "dropout", who, low=0, below=1)
-        self.is_lstm = kind == "lstm"
+        self.input_size: int = check_positive_int(input_size, "input_size", who)
+        self.hidden_size: int = check_positive_int(hidden_size, "hidden_size", who)
+        self.num_layers: int = check_positive_int(num_layers, "num_layers", who)
+        self.has_bias: bool = check_bool(has_bias, "has_bias", who)
+        self.batch_first: bool = check_bool(batch_first, "batch_first", who)
+        self.bidirectional: bool = check_bool(bidirectional, "bidirectional", who)
+        self.dropout: float = check_float(dropout, "dropout", who, low=0, below=1)
+        self.is_lstm: bool = kind == "lstm"
         self.rnn = RECURRENCES[kind]()
         self.dropout_op = Dropout(p=dropout)
         rows = STEPS[kind][1] * hidden_size

@@ -56,7 +56,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
 
     def __init__(self, sparse: bool = False, reduction: str = "none"):
         super().__init__(reduction)
-        self.sparse = check_bool(sparse, "sparse", "SoftmaxCrossEntropyWithLogits")
+        self.sparse: bool = check_bool(sparse, "sparse", "SoftmaxCrossEntropyWithLogits")
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return classification.softmax_cross_entropy(logits, labels, self.sparse, self.reduction)
@@ -285,7 +285,7 @@ class DiceLoss(LossBase):
 
     def __init__(self, smooth: float = 1e-5):
         super().__init__()
-        self.smooth = check_float(smooth, "smooth", "DiceLoss", above=0)
+        self.smooth: float = check_float(smooth, "smooth", "DiceLoss", above=0)
 
     def construct(self, logits: Tensor, label: Tensor) -> Tensor:
         if logits.shape != label.shape:

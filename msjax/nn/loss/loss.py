@@ -40,8 +40,8 @@ class LossBase(Cell):
     def __init__(self, reduction: str = "mean"):
         super().__init__()
         self.reduction = check_one_of(reduction, ("mean", "sum", "none"), "reduction", type(self).__name__)
-        self.reduce = reduction != "none"
-        self.average = reduction == "mean"
+        self.reduce: bool = reduction != "none"
+        self.average: bool = reduction == "mean"
 
     def get_axis(self, x: TensorLike) -> tuple[int, ...]:
         """All axes of a Tensor, as a tuple."""

@@ -57,7 +57,7 @@ class CosineEmbeddingLoss(LossBase):
 
     def __init__(self, margin: float = 0.0, reduction: str = "mean"):
         super().__init__(reduction)
-        self.margin = check_float(margin, "margin", "CosineEmbeddingLoss", low=-1, high=1)
+        self.margin: float = check_float(margin, "margin", "CosineEmbeddingLoss", low=-1, high=1)
 
     def construct(self, logits_x1: Tensor, logits_x2: Tensor, labels: Tensor) -> Tensor:
         return ops.cosine_embedding_loss(logits_x1, logits_x2, labels, self.margin, self.reduction)

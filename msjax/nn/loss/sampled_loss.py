@@ -79,9 +79,9 @@ class SampledSoftmaxLoss(LossBase):
     ):
         super().__init__(reduction)
         who = "SampledSoftmaxLoss"
-        self.num_sampled = check_positive_int(num_sampled, "num_sampled", who)
-        self.num_classes = check_positive_int(num_classes, "num_classes", who)
-        self.num_true = check_positive_int(num_true, "num_true", who)
+        self.num_sampled: int = check_positive_int(num_sampled, "num_sampled", who)
+        self.num_classes: int = check_positive_int(num_classes, "num_classes", who)
+        self.num_true: int = check_positive_int(num_true, "num_true", who)
         for name in ("num_sampled", "num_true"):
             if getattr(self, name) > num_classes:
                 raise ValueError(
@@ -92,7 +92,7 @@ class SampledSoftmaxLoss(LossBase):
             if len(sampled_values) != 3 or not all(isinstance(v, Tensor) for v in sampled_values):
                 raise ValueError(f"For '{who}', 'sampled_values' should have 3 Tensors, but got {describe(sampled_values)}.")
         self.sampled_values = sampled_values
-        self.remove_accidental_hits = check_bool(remove_accidental_hits, "remove_accidental_hits", who)
+        self.remove_accidental_hits: bool = check_bool(remove_accidental_hits, "remove_accidental_hits", who)
         self.seed = check_type(seed, int, "seed", who)
 
     def construct(self, weights: Tensor, biases: Tensor, labels: Tensor, logits: Tensor) -> Tensor:

@@ -186,7 +186,7 @@ class TopKCategoricalAccuracy(MeanMetric):
 
     def __init__(self, k: int):
         super().__init__()
-        self.k = check_positive_int(k, "k", "TopKCategoricalAccuracy")
+        self.k: int = check_positive_int(k, "k", "TopKCategoricalAccuracy")
 
     @rearrange_inputs
     def update(self, *inputs: Any) -> None:

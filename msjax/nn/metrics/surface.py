@@ -105,7 +105,7 @@ class MeanSurfaceDistance(_Surface):
     """
 
     def __init__(self, symmetric: bool = False, distance_metric: str = "euclidean"):
-        self.symmetric = check_bool(symmetric, "symmetric", type(self).__name__)
+        self.symmetric: bool = check_bool(symmetric, "symmetric", type(self).__name__)
         super().__init__(distance_metric)
 
     def eval(self) -> float:

@@ -26,8 +26,8 @@ class _BiasCorrected(Optimizer):
     def _make(self, beta1, beta2, eps, use_locking, use_nesterov, power):
         who = type(self).__name__
         self._set_betas(beta1, beta2, eps)
-        self.use_locking = check_bool(use_locking, "use_locking", who)
-        self.use_nesterov = check_bool(use_nesterov, "use_nesterov", who)
+        self.use_locking: bool = check_bool(use_locking, "use_locking", who)
+        self.use_nesterov: bool = check_bool(use_nesterov, "use_nesterov", who)
         self.add_shared("beta1_power", Tensor(power))
         self.add_shared("beta2_power", Tensor(power))
         self.add_state("moment1", "moment2")
@@ -77,9 +77,9 @@ class Adam(_BiasCorrected):
         if wrong:
             raise KeyError(f"For 'Adam', there are no arguments {sorted(wrong)}; further ones are 'use_lazy' and 'use_offload'.")
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.use_lazy = check_bool(kwargs.get("use_lazy", False), "use_lazy", "Adam")
-        self.use_offload = check_bool(kwargs.get("use_offload", False), "use_offload", "Adam")
-        self.use_amsgrad = check_bool(use_amsgrad, "use_amsgrad", "Adam")
+        self.use_lazy: bool = check_bool(kwargs.get("use_lazy", False), "use_lazy", "Adam")
+        self.use_offload: bool = check_bool(kwargs.get("use_offload", False), "use_offload", "Adam")
+        self.use_amsgrad: bool = check_bool(use_amsgrad, "use_amsgrad", "Adam")
         if self.use_lazy and self.use_offload:
             raise ValueError("For 'Adam', 'use_lazy' and 'use_offload' can't both be True.")
         if use_amsgrad and (self.use_lazy or self.use_offload):

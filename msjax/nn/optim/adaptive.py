@@ -46,7 +46,7 @@ class Adagrad(Optimizer):
         weight_decay: float | Cell = 0.0,
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.update_slots = check_bool(update_slots, "update_slots", "Adagrad")
+        self.update_slots: bool = check_bool(update_slots, "update_slots", "Adagrad")
         self.add_state("accum", start=_filled(check_float(accum, "accum", "Adagrad", low=0)))
 
     @staticmethod
@@ -78,8 +78,8 @@ class Adadelta(Optimizer):
         weight_decay: float | Cell = 0.0,
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.rho = check_float(rho, "rho", "Adadelta", low=0, high=1)
-        self.epsilon = check_float(epsilon, "epsilon", "Adadelta", low=0)
+        self.rho: float = check_float(rho, "rho", "Adadelta", low=0, high=1)
+        self.epsilon: float = check_float(epsilon, "epsilon", "Adadelta", low=0)
         self.add_state("accum", "accum_update")
 
     @staticmethod
@@ -109,11 +109,11 @@ class RMSProp(Optimizer):
         use_locking: bool = False, centered: bool = False, loss_scale: float = 1.0, weight_decay: float | Cell = 0.0,
     ):  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.decay = check_float(decay, "decay", "RMSProp", low=0)
-        self.momentum = check_float(momentum, "momentum", "RMSProp", low=0)
-        self.epsilon = check_float(epsilon, "epsilon", "RMSProp", above=0)
-        self.use_locking = check_bool(use_locking, "use_locking", "RMSProp")
-        self.centered = check_bool(centered, "centered", "RMSProp")
+        self.decay: float = check_float(decay, "decay", "RMSProp", low=0)
+        self.momentum: float = check_float(momentum, "momentum", "RMSProp", low=0)
+        self.epsilon: float = check_float(epsilon, "epsilon", "RMSProp", above=0)
+        self.use_locking: bool = check_bool(use_locking, "use_locking", "RMSProp")
+        self.centered: bool = check_bool(centered, "centered", "RMSProp")
         if centered:
             self.add_state("mean_grad", attribute="mg")
         self.add_state("mean_square", start=jnp.ones_like, attribute="ms")
@@ -150,9 +150,9 @@ class FTRL(Optimizer):
         if self.dynamic_lr or self.is_group_lr:
             raise ValueError("For 'FTRL', the learning rate should be one for all steps and groups.")
         check_float(initial_accum, "initial_accum", "FTRL", low=0)
-        self.lr_power = check_float(lr_power, "lr_power", "FTRL", high=0)
+        self.lr_power: float = check_float(lr_power, "lr_power", "FTRL", high=0)
         self.l1, self.l2 = check_float(l1, "l1", "FTRL", low=0), check_float(l2, "l2", "FTRL", low=0)
-        self.use_locking = check_bool(use_locking, "use_locking", "FTRL")
+        self.use_locking: bool = check_bool(use_locking, "use_locking", "FTRL")
         self.add_state("moments", start=_filled(initial_accum))
         self.add_state("linear")
 

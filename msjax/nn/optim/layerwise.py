@@ -92,15 +92,15 @@ class LARS(Optimizer):
     ):  # fmt: skip
         check_type(optimizer, Optimizer, "optimizer", "LARS")
         super().__init__(0.0, [Parameter(Tensor(0.0), name="fake_param")])
-        self.epsilon = check_float(epsilon, "epsilon", "LARS")
-        self.coefficient = check_float(coefficient, "coefficient", "LARS")
-        self.use_clip = check_bool(use_clip, "use_clip", "LARS")
+        self.epsilon: float = check_float(epsilon, "epsilon", "LARS")
+        self.coefficient: float = check_float(coefficient, "coefficient", "LARS")
+        self.use_clip: bool = check_bool(use_clip, "use_clip", "LARS")
         if use_clip and optimizer.is_group_lr and optimizer.dynamic_lr:
             raise ValueError("For 'LARS', use_clip=True can't go with learning rates that groups have and that change.")
         self.opt = optimizer
         self.learning_rate.name = "fake_lr"
         self.parameters = optimizer.parameters
-        self.is_group = optimizer.is_group
+        self.is_group: bool = optimizer.is_group
         self.lars_flag = tuple(bool(lars_filter(p)) for p in optimizer.parameters)
         self._rates, self._decays, self._states, self._shared = optimizer._rates, optimizer._decays, {}, ()
         self._centralized = optimizer._centralized
@@ -172,9 +172,9 @@ class AdaFactor(Optimizer):
         # Unlike in other optimizers, this decay applies to all Parameters, whatever their names or groups.
         self._decays = (weight_decay,) * len(self.parameters)
         self.eps = tuple(float(e) for e in eps)
-        self.clip_threshold = float(check_number(clip_threshold, "clip_threshold", "AdaFactor", above=0))
-        self.decay_rate = check_float(decay_rate, "decay_rate", "AdaFactor", low=0)
-        self.beta1 = check_float(0.0 if beta1 is None else beta1, "beta1", "AdaFactor", low=0, high=1)
+        self.clip_threshold: float = float(check_number(clip_threshold, "clip_threshold", "AdaFactor", above=0))
+        self.decay_rate: float = check_float(decay_rate, "decay_rate", "AdaFactor", low=0)
+        self.beta1: float = check_float(0.0 if beta1 is None else beta1, "beta1", "AdaFactor", low=0, high=1)
         self.scale_parameter, self.relative_step, self.warmup_init = scale_parameter, relative_step, warmup_init
         if self.beta1:
             self.add_state("exp_avg")

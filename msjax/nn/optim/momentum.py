@@ -55,8 +55,8 @@ class SGD(Optimizer):
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         momentum = float(check_number(momentum, "momentum", "SGD", low=0))
-        self.dampening = float(check_number(dampening, "dampening", "SGD", low=0))
-        self.nesterov = check_bool(nesterov, "nesterov", "SGD")
+        self.dampening: float = float(check_number(dampening, "dampening", "SGD", low=0))
+        self.nesterov: bool = check_bool(nesterov, "nesterov", "SGD")
         if nesterov and (momentum == 0 or dampening != 0):
             raise ValueError(
                 f"For 'SGD', nesterov=True needs a momentum and no dampening, but got momentum={momentum}, dampening={dampening}."
@@ -120,7 +120,7 @@ class Momentum(Optimizer):
         use_nesterov: bool = False,
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        self.use_nesterov = check_bool(use_nesterov, "use_nesterov", "Momentum")
+        self.use_nesterov: bool = check_bool(use_nesterov, "use_nesterov", "Momentum")
         self.add_shared("momentum", check_float(momentum, "momentum", "Momentum", low=0))
         self.add_state("moments")
 

@@ -107,10 +107,10 @@ class Optimizer(CompiledOptimizer):
         super().__init__()
         who = type(self).__name__
         found = members(parameters)
-        self.loss_scale = float(check_number(loss_scale, "loss_scale", who, above=0))
-        self.reciprocal_scale = 1.0 / self.loss_scale
-        self.is_group = found[0].group is not None
-        self.is_group_lr = any(m.lr is not None for m in found)
+        self.loss_scale: float = float(check_number(loss_scale, "loss_scale", who, above=0))
+        self.reciprocal_scale: float = 1.0 / self.loss_scale
+        self.is_group: bool = found[0].group is not None
+        self.is_group_lr: bool = any(m.lr is not None for m in found)
         self.global_step = Parameter(wrap(jnp.zeros(1, jnp.int32)), name="global_step")
         self.global_step_increase_tensor = Tensor([1], self.global_step.dtype)
         self.map_ = self.hyper_map = map_tuples
@@ -121,11 +121,11 @@ class Optimizer(CompiledOptimizer):
         self.grad_centralization_flags = self._centralized
         self.parameters = ParameterTuple([m.parameter for m in found])
         self.__dict__["_parameters"] = self.parameters
-        self.param_length = len(found)
+        self.param_length: int = len(found)
         # Optimizers written for MindSpore read these; here the optimizer shards nothing, and gradients are dense.
         self.optim_filter = (True,) * len(found)
         self.use_parallel, self.param_rank = False, None
-        self.need_scale = self.loss_scale != 1.0
+        self.need_scale: bool = self.loss_scale != 1.0
         self._shared = ()
 
     def _set_rates(self, found, learning_rate, who):
@@ -133,7 +133,7 @@ class Optimizer(CompiledOptimizer):
         groups = {m.group: rate_kinds.as_rate(m.lr, who) for m in found if m.lr is not None}
         base = rate_kinds.as_rate(learning_rate, who)
         used = [groups.get(m.group, base) for m in found]
-        self.dynamic_lr = any(rate_kinds.changes(rate) for rate in used)
+        self.dynamic_lr: bool = any(rate_kinds.changes(rate) for rate in used)
         kept = {}
         for m in found:
             key = m.group if m.group in groups else None
@@ -160,8 +160,8 @@ class Optimizer(CompiledOptimizer):
         self.weight_decay = tuple(shown) if self.is_group else shown[0]
         self._decays = tuple(decays)
         self.decay_flags = tuple(isinstance(d, Cell) or d > 0 for d in decays)
-        self.dynamic_weight_decay = any(isinstance(d, Cell) for d in decays)
-        self.exec_weight_decay = any(self.decay_flags)
+        self.dynamic_weight_decay: bool = any(isinstance(d, Cell) for d in decays)
+        self.exec_weight_decay: bool = any(self.decay_flags)
         cells = _distinct(d for d in decays if isinstance(d, Cell))
         if cells:
             self._decay_cells = CellList(cells, auto_prefix=False)
@@ -183,7 +183,7 @@ class Optimizer(CompiledOptimizer):
         self.beta1, self.beta2 = (
             check_float(beta, name, who, above=0, below=1) for name, beta in (("beta1", beta1), ("beta2", beta2))
         )
-        self.eps = check_float(eps, "eps", who, above=0)
+        self.eps: float = check_float(eps, "eps", who, above=0)
 
     def construct(self, gradients: ParameterTuple | tuple[Tensor, ...]) -> tuple[bool, ...]:
         super().construct(gradients)

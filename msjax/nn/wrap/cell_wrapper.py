@@ -218,7 +218,7 @@ class TrainOneStepCell(Cell):
         network.set_grad()
         self.optimizer = optimizer
         self.weights = ParameterTuple(optimizer.parameters)
-        self.sens = 1.0 if sens is None else sens
+        self.sens: float = 1.0 if sens is None else sens
         self.return_grad = return_grad
         self.reducer_flag = False
         # MindSpore programs that override `construct` use these.

@@ -69,10 +69,10 @@ class CheckpointConfig:
             raise TypeError(f"For '{who}', 'saved_network' should be a Cell, but got {describe(saved_network)}.")
         no_encryption(enc_key, "enc_key", who)
         find(format, who)
-        self.save_checkpoint_steps = save_checkpoint_steps or 0
-        self.save_checkpoint_seconds = 0 if self.save_checkpoint_steps else save_checkpoint_seconds or 0
-        self.keep_checkpoint_max = keep_checkpoint_max or 0
-        self.keep_checkpoint_per_n_minutes = 0 if self.keep_checkpoint_max else keep_checkpoint_per_n_minutes or 0
+        self.save_checkpoint_steps: int = save_checkpoint_steps or 0
+        self.save_checkpoint_seconds: int = 0 if self.save_checkpoint_steps else save_checkpoint_seconds or 0
+        self.keep_checkpoint_max: int = keep_checkpoint_max or 0
+        self.keep_checkpoint_per_n_minutes: int = 0 if self.keep_checkpoint_max else keep_checkpoint_per_n_minutes or 0
         self.integrated_save, self.async_save, self.saved_network = integrated_save, async_save, saved_network
         self.exception_save, self.crc_check, self.format = bool(exception_save), crc_check, format
         self.append_info, self.append_dict = _append_info(append_info)

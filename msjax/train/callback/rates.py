@@ -37,7 +37,7 @@ class _Watching(Callback):
         more = mode == "max" or (mode == "auto" and "acc" in monitor)
         self._sign = 1 if more else -1
         self.wait = 0
-        self.best = -self._sign * np.inf
+        self.best: float = -self._sign * np.inf
 
     def _improved(self, value, best) -> bool:
         return self._sign * (value - best) > self.min_delta
@@ -101,11 +101,11 @@ class EarlyStopping(_Watching):
             self.best_weights = _values(network)
         self.wait += 1
         if self._improved(value, self.best):
-            self.best = value
+            self.best: float = value
             if self.restore_best_weights:
                 self.best_weights = _values(network)
             if self.baseline is None or self._improved(value, self.baseline):
-                self.wait = 0
+                self.wait: int = 0
         if self.wait >= self.patience and (self.wait > 0 or self.patience > 0):
             self.stopped_epoch = params.cur_epoch_num
             run_context.request_stop()
@@ -189,7 +189,7 @@ class ReduceLROnPlateau(_Watching):
             self.cooldown_counter -= 1
             self.wait = 0
         if self._improved(value, self.best):
-            self.best = value
+            self.best: float = value
             self.wait = 0
         elif self.cooldown_counter == 0:
             self.wait += 1
@@ -197,8 +197,8 @@ class ReduceLROnPlateau(_Watching):
             if self.wait >= self.patience and old > self.min_lr:
                 new = max(old * self.factor, self.min_lr)
                 rate.set_data(Tensor(new, mstype.float32))
-                self.cooldown_counter = self.cooldown
-                self.wait = 0
+                self.cooldown_counter: int = self.cooldown
+                self.wait: int = 0
                 if self.verbose:
                     print(f"Epoch {params.cur_epoch_num:05d}: ReduceLROnPlateau reducing learning rate to {new}.", flush=True)
 

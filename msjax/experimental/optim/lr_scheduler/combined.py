@@ -97,7 +97,7 @@ class ReduceLROnPlateau:
         current = as_float(metrics)
         self.last_epoch += 1
         if self._is_improvement(current):
-            self.best = current
+            self.best: float = current
             self.wait = 0
         else:
             self.wait += 1
@@ -106,8 +106,8 @@ class ReduceLROnPlateau:
             self.wait = 0
         if self.wait > self.patience:
             self._reduce_lr()
-            self.cooldown_counter = self.cooldown
-            self.wait = 0
+            self.cooldown_counter: int = self.cooldown
+            self.wait: int = 0
         self._last_lr = rates_of(self.optimizer)
 
     @property

@@ -47,8 +47,8 @@ class CyclicLR(LRScheduler):
         if last_epoch == -1:
             set_rates(optimizer, low)
         down = float(step_size_up if step_size_down is None else step_size_down)
-        self.total_size = step_size_up + down
-        self.step_ratio = step_size_up / self.total_size
+        self.total_size: float = step_size_up + down
+        self.step_ratio: float = step_size_up / self.total_size
         self.mode, self.gamma = mode, gamma
         if scale_fn is None:
             scale_fn, scale_mode = {

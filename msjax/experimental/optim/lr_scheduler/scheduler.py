@@ -74,7 +74,7 @@ class LRScheduler:
         check_optimizer(optimizer, type(self).__name__)
         check_int(last_epoch, "last_epoch", type(self).__name__)
         self.optimizer = optimizer
-        self.groups_num = len(optimizer.param_groups)
+        self.groups_num: int = len(optimizer.param_groups)
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
                 group.setdefault("initial_lr", group["lr"].value())
@@ -98,7 +98,7 @@ class LRScheduler:
             self.last_epoch += 1
             rates = self.get_lr()
         else:
-            self.last_epoch = epoch
+            self.last_epoch: int = epoch
             rates = self._get_closed_form_lr() if hasattr(type(self), "_get_closed_form_lr") else self.get_lr()
         self._set(rates)
 

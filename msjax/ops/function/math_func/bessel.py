@@ -4,6 +4,8 @@ jax has those of imaginary argument (I); the others are computed here by quadrat
 by power series near 0 where a logarithm stands, and by Hankel's asymptotic series far out.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 
@@ -14,6 +16,7 @@ import numpy as np
 
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.math_func.tables import unary
+from msjax.typing import UnaryOperator, UnaryOperatorOfX
 
 __all__ = [
     "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "bessel_j0", "bessel_j1", "bessel_k0", "bessel_k0e", "bessel_k1",
@@ -149,19 +152,27 @@ def _bessel(name, fn, doc, shown):
     return unary(name, _in_float32(fn), doc, (f"ops.{name}(ms.Tensor([0.5, 2.0]))", shown), only_floats=True, parameter="x")
 
 
-bessel_i0 = _bessel("bessel_i0", jsp.i0, "The modified Bessel function I of order 0.", "[1.0634834 2.2795851]")
-bessel_i0e = _bessel("bessel_i0e", jsp.i0e, "exp(-|x|) * bessel_i0(x).", "[0.6450353 0.3085083]")
-bessel_i1 = _bessel("bessel_i1", jsp.i1, "The modified Bessel function I of order 1.", "[0.25789434 1.5906369 ]")
-bessel_i1e = _bessel("bessel_i1e", jsp.i1e, "exp(-|x|) * bessel_i1(x).", "[0.1564208  0.21526928]")
-bessel_j0 = _bessel("bessel_j0", _j0, "The Bessel function J of order 0.", "[0.9384698  0.22389078]")
-bessel_j1 = _bessel("bessel_j1", _j1, "The Bessel function J of order 1.", "[0.24226846 0.5767248 ]")
-bessel_k0 = _bessel("bessel_k0", _k0, "The modified Bessel function K of order 0, for x > 0.", "[0.9244191  0.11389387]")
-bessel_k0e = _bessel("bessel_k0e", _k0e, "exp(x) * bessel_k0(x).", "[1.5241094  0.84156823]")
-bessel_k1 = _bessel("bessel_k1", _k1, "The modified Bessel function K of order 1, for x > 0.", "[1.6564411  0.13986588]")
-bessel_k1e = _bessel("bessel_k1e", _k1e, "exp(x) * bessel_k1(x).", "[2.7310097 1.0334768]")
-bessel_y0 = _bessel("bessel_y0", _y0, "The Bessel function Y of order 0, for x > 0.", "[-0.44451874  0.5103757 ]")
-bessel_y1 = _bessel("bessel_y1", _y1, "The Bessel function Y of order 1, for x > 0.", "[-1.4714724 -0.1070324]")
-i0 = unary(
+bessel_i0: UnaryOperatorOfX = _bessel("bessel_i0", jsp.i0, "The modified Bessel function I of order 0.", "[1.0634834 2.2795851]")
+bessel_i0e: UnaryOperatorOfX = _bessel("bessel_i0e", jsp.i0e, "exp(-|x|) * bessel_i0(x).", "[0.6450353 0.3085083]")
+bessel_i1: UnaryOperatorOfX = _bessel(
+    "bessel_i1", jsp.i1, "The modified Bessel function I of order 1.", "[0.25789434 1.5906369 ]"
+)
+bessel_i1e: UnaryOperatorOfX = _bessel("bessel_i1e", jsp.i1e, "exp(-|x|) * bessel_i1(x).", "[0.1564208  0.21526928]")
+bessel_j0: UnaryOperatorOfX = _bessel("bessel_j0", _j0, "The Bessel function J of order 0.", "[0.9384698  0.22389078]")
+bessel_j1: UnaryOperatorOfX = _bessel("bessel_j1", _j1, "The Bessel function J of order 1.", "[0.24226846 0.5767248 ]")
+bessel_k0: UnaryOperatorOfX = _bessel(
+    "bessel_k0", _k0, "The modified Bessel function K of order 0, for x > 0.", "[0.9244191  0.11389387]"
+)
+bessel_k0e: UnaryOperatorOfX = _bessel("bessel_k0e", _k0e, "exp(x) * bessel_k0(x).", "[1.5241094  0.84156823]")
+bessel_k1: UnaryOperatorOfX = _bessel(
+    "bessel_k1", _k1, "The modified Bessel function K of order 1, for x > 0.", "[1.6564411  0.13986588]"
+)
+bessel_k1e: UnaryOperatorOfX = _bessel("bessel_k1e", _k1e, "exp(x) * bessel_k1(x).", "[2.7310097 1.0334768]")
+bessel_y0: UnaryOperatorOfX = _bessel(
+    "bessel_y0", _y0, "The Bessel function Y of order 0, for x > 0.", "[-0.44451874  0.5103757 ]"
+)
+bessel_y1: UnaryOperatorOfX = _bessel("bessel_y1", _y1, "The Bessel function Y of order 1, for x > 0.", "[-1.4714724 -0.1070324]")
+i0: UnaryOperator = unary(
     "i0",
     _in_float32(jsp.i0),
     "The modified Bessel function I of order 0.",

@@ -11,7 +11,7 @@ from msjax.ops.dispatch.promotion import (
     require_same_dtype,
 )
 from msjax.ops.function.math_func.tables import comparison
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import BinaryOperator, JaxArray, TensorLike
 
 __all__ = [
     "eq", "equal", "ge", "greater", "greater_equal", "gt", "isclose", "approximate_equal", "le", "less", "less_equal", "lt", "ne",
@@ -20,16 +20,22 @@ __all__ = [
 
 
 _TWO = "ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 0.5])"
-equal = comparison("equal", jnp.equal, "input == other, elementwise, as Bool.", (f"ops.equal({_TWO})", "[False False]"))
-not_equal = comparison(
+equal: BinaryOperator = comparison(
+    "equal", jnp.equal, "input == other, elementwise, as Bool.", (f"ops.equal({_TWO})", "[False False]")
+)
+not_equal: BinaryOperator = comparison(
     "not_equal", jnp.not_equal, "input != other, elementwise, as Bool.", (f"ops.not_equal({_TWO})", "[ True  True]")
 )
-greater = comparison("greater", jnp.greater, "input > other, elementwise, as Bool.", (f"ops.greater({_TWO})", "[False  True]"))
-greater_equal = comparison(
+greater: BinaryOperator = comparison(
+    "greater", jnp.greater, "input > other, elementwise, as Bool.", (f"ops.greater({_TWO})", "[False  True]")
+)
+greater_equal: BinaryOperator = comparison(
     "greater_equal", jnp.greater_equal, "input >= other, elementwise, as Bool.", (f"ops.greater_equal({_TWO})", "[False  True]")
 )
-less = comparison("less", jnp.less, "input < other, elementwise, as Bool.", (f"ops.less({_TWO})", "[ True False]"))
-less_equal = comparison(
+less: BinaryOperator = comparison(
+    "less", jnp.less, "input < other, elementwise, as Bool.", (f"ops.less({_TWO})", "[ True False]")
+)
+less_equal: BinaryOperator = comparison(
     "less_equal", jnp.less_equal, "input <= other, elementwise, as Bool.", (f"ops.less_equal({_TWO})", "[ True False]")
 )
 

@@ -8,18 +8,18 @@ import jax.numpy as jnp
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of, promote, to_float
 from msjax.ops.function.math_func.tables import unary
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import JaxArray, TensorLike, UnaryOperator
 
 __all__ = ["angle", "conj", "imag", "polar", "real", "view_as_real"]
 
 _Z = "ms.Tensor([1 + 2j, 3 - 1j], ms.complex64)"
 
-real = unary("real", jnp.real, "The real part.", (f"ops.real({_Z})", "[1. 3.]"))
-imag = unary("imag", jnp.imag, "The imaginary part; of real numbers 0.", (f"ops.imag({_Z})", "[ 2. -1.]"))
-conj = unary(
+real: UnaryOperator = unary("real", jnp.real, "The real part.", (f"ops.real({_Z})", "[1. 3.]"))
+imag: UnaryOperator = unary("imag", jnp.imag, "The imaginary part; of real numbers 0.", (f"ops.imag({_Z})", "[ 2. -1.]"))
+conj: UnaryOperator = unary(
     "conj", jnp.conj, "The complex conjugate; of real numbers themselves.", (f"ops.conj({_Z})", "[1.-2.j 3.+1.j]"), int_grad=True
 )
-angle = unary(
+angle: UnaryOperator = unary(
     "angle",
     lambda x: jnp.angle(x if kind_of(x.dtype) == "c" else to_float(x)),
     "The angle of a complex number in the plane, in (-pi, pi].",

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.function.math_func.tables import unary
-from msjax.typing import JaxArray, Number, TensorLike
+from msjax.typing import JaxArray, Number, TensorLike, UnaryOperator, UnaryOperatorOfX
 
 __all__ = [
     "abs", "absolute", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan",
@@ -57,25 +57,39 @@ def _sinc(x):
 _X = "ms.Tensor([0.0, 1.0])"
 _SIGNED = "ms.Tensor([-1.5, 0.0, 2.5])"
 
-neg = unary("neg", jnp.negative, "-input.", (f"ops.neg({_SIGNED})", "[ 1.5 -0.  -2.5]"), int_grad=True)
-abs = unary(
+neg: UnaryOperator = unary("neg", jnp.negative, "-input.", (f"ops.neg({_SIGNED})", "[ 1.5 -0.  -2.5]"), int_grad=True)
+abs: UnaryOperator = unary(
     "abs", magnitude, "The absolute value; its gradient at 0 is 0.", (f"ops.abs({_SIGNED})", "[1.5 0.  2.5]"), int_grad=True
 )
-square = unary("square", jnp.square, "input * input.", (f"ops.square({_SIGNED})", "[2.25 0.   6.25]"), int_grad=True)
-positive = unary("positive", jnp.positive, "input itself.", (f"ops.positive({_X})", "[0. 1.]"), int_grad=True)
-reciprocal = unary(
+square: UnaryOperator = unary(
+    "square", jnp.square, "input * input.", (f"ops.square({_SIGNED})", "[2.25 0.   6.25]"), int_grad=True
+)
+positive: UnaryOperator = unary("positive", jnp.positive, "input itself.", (f"ops.positive({_X})", "[0. 1.]"), int_grad=True)
+reciprocal: UnaryOperator = unary(
     "reciprocal", jnp.reciprocal, "1 / input.", ("ops.reciprocal(ms.Tensor([0.5, 4.0]))", "[2.   0.25]"), floats=True
 )
-inv = unary("inv", _quotient, "1 / x; of integers an integer.", ("ops.inv(ms.Tensor([0.5, 4.0]))", "[2.   0.25]"), parameter="x")
+inv: UnaryOperatorOfX = unary(
+    "inv", _quotient, "1 / x; of integers an integer.", ("ops.inv(ms.Tensor([0.5, 4.0]))", "[2.   0.25]"), parameter="x"
+)
 
-exp = unary("exp", jnp.exp, "e to the power of input.", (f"ops.exp({_X})", "[1.        2.7182817]"), floats=True)
-exp2 = unary("exp2", jnp.exp2, "2 to the power of input.", (f"ops.exp2({_X})", "[1. 2.]"), floats=True)
-expm1 = unary("expm1", jnp.expm1, "exp(input) - 1, exact near 0.", (f"ops.expm1({_X})", "[0.        1.7182817]"), floats=True)
-log = unary("log", jnp.log, "The natural logarithm.", ("ops.log(ms.Tensor([1.0, 10.0]))", "[0.        2.3025851]"), floats=True)
-log1p = unary("log1p", jnp.log1p, "log(1 + input), exact near 0.", (f"ops.log1p({_X})", "[0.        0.6931472]"), floats=True)
-log2 = unary("log2", jnp.log2, "The logarithm of base 2.", ("ops.log2(ms.Tensor([1.0, 8.0]))", "[0. 3.]"), floats=True)
-log10 = unary("log10", jnp.log10, "The logarithm of base 10.", ("ops.log10(ms.Tensor([1.0, 100.0]))", "[0. 2.]"), floats=True)
-sqrt = unary(
+exp: UnaryOperator = unary("exp", jnp.exp, "e to the power of input.", (f"ops.exp({_X})", "[1.        2.7182817]"), floats=True)
+exp2: UnaryOperator = unary("exp2", jnp.exp2, "2 to the power of input.", (f"ops.exp2({_X})", "[1. 2.]"), floats=True)
+expm1: UnaryOperator = unary(
+    "expm1", jnp.expm1, "exp(input) - 1, exact near 0.", (f"ops.expm1({_X})", "[0.        1.7182817]"), floats=True
+)
+log: UnaryOperator = unary(
+    "log", jnp.log, "The natural logarithm.", ("ops.log(ms.Tensor([1.0, 10.0]))", "[0.        2.3025851]"), floats=True
+)
+log1p: UnaryOperator = unary(
+    "log1p", jnp.log1p, "log(1 + input), exact near 0.", (f"ops.log1p({_X})", "[0.        0.6931472]"), floats=True
+)
+log2: UnaryOperator = unary(
+    "log2", jnp.log2, "The logarithm of base 2.", ("ops.log2(ms.Tensor([1.0, 8.0]))", "[0. 3.]"), floats=True
+)
+log10: UnaryOperator = unary(
+    "log10", jnp.log10, "The logarithm of base 10.", ("ops.log10(ms.Tensor([1.0, 100.0]))", "[0. 2.]"), floats=True
+)
+sqrt: UnaryOperatorOfX = unary(
     "sqrt",
     jnp.sqrt,
     "The square root; its gradient at 0 is infinite.",
@@ -83,40 +97,46 @@ sqrt = unary(
     floats=True,
     parameter="x",
 )
-rsqrt = unary("rsqrt", jax.lax.rsqrt, "1 / sqrt(input).", ("ops.rsqrt(ms.Tensor([4.0, 0.25]))", "[0.5 2. ]"), floats=True)
+rsqrt: UnaryOperator = unary(
+    "rsqrt", jax.lax.rsqrt, "1 / sqrt(input).", ("ops.rsqrt(ms.Tensor([4.0, 0.25]))", "[0.5 2. ]"), floats=True
+)
 
-sin = unary("sin", jnp.sin, "The sine.", (f"ops.sin({_X})", "[0.         0.84147096]"), floats=True)
-cos = unary("cos", jnp.cos, "The cosine.", (f"ops.cos({_X})", "[1.         0.54030234]"), floats=True)
-tan = unary("tan", jnp.tan, "The tangent.", (f"ops.tan({_X})", "[0.        1.5574077]"), floats=True)
-asin = unary(
+sin: UnaryOperator = unary("sin", jnp.sin, "The sine.", (f"ops.sin({_X})", "[0.         0.84147096]"), floats=True)
+cos: UnaryOperator = unary("cos", jnp.cos, "The cosine.", (f"ops.cos({_X})", "[1.         0.54030234]"), floats=True)
+tan: UnaryOperator = unary("tan", jnp.tan, "The tangent.", (f"ops.tan({_X})", "[0.        1.5574077]"), floats=True)
+asin: UnaryOperator = unary(
     "asin", jnp.arcsin, "The inverse sine, for input in [-1, 1].", (f"ops.asin({_X})", "[0.        1.5707964]"), floats=True
 )
-acos = unary(
+acos: UnaryOperator = unary(
     "acos", jnp.arccos, "The inverse cosine, for input in [-1, 1].", (f"ops.acos({_X})", "[1.5707964 0.       ]"), floats=True
 )
-atan = unary("atan", jnp.arctan, "The inverse tangent.", (f"ops.atan({_X})", "[0.        0.7853982]"), floats=True)
-sinh = unary("sinh", jnp.sinh, "The hyperbolic sine.", (f"ops.sinh({_X})", "[0.        1.1752012]"), floats=True)
-cosh = unary("cosh", jnp.cosh, "The hyperbolic cosine.", (f"ops.cosh({_X})", "[1.        1.5430807]"), floats=True)
-tanh = unary("tanh", jnp.tanh, "The hyperbolic tangent.", (f"ops.tanh({_X})", "[0.        0.7615942]"), floats=True)
-asinh = unary("asinh", jnp.arcsinh, "The inverse hyperbolic sine.", (f"ops.asinh({_X})", "[0.         0.8813736]"), floats=True)
-acosh = unary(
+atan: UnaryOperator = unary("atan", jnp.arctan, "The inverse tangent.", (f"ops.atan({_X})", "[0.        0.7853982]"), floats=True)
+sinh: UnaryOperator = unary("sinh", jnp.sinh, "The hyperbolic sine.", (f"ops.sinh({_X})", "[0.        1.1752012]"), floats=True)
+cosh: UnaryOperator = unary("cosh", jnp.cosh, "The hyperbolic cosine.", (f"ops.cosh({_X})", "[1.        1.5430807]"), floats=True)
+tanh: UnaryOperator = unary(
+    "tanh", jnp.tanh, "The hyperbolic tangent.", (f"ops.tanh({_X})", "[0.        0.7615942]"), floats=True
+)
+asinh: UnaryOperator = unary(
+    "asinh", jnp.arcsinh, "The inverse hyperbolic sine.", (f"ops.asinh({_X})", "[0.         0.8813736]"), floats=True
+)
+acosh: UnaryOperator = unary(
     "acosh",
     jnp.arccosh,
     "The inverse hyperbolic cosine, for input >= 1.",
     ("ops.acosh(ms.Tensor([1.0, 2.0]))", "[0.        1.3169578]"),
     floats=True,
 )
-atanh = unary(
+atanh: UnaryOperator = unary(
     "atanh",
     jnp.arctanh,
     "The inverse hyperbolic tangent, for input in (-1, 1).",
     ("ops.atanh(ms.Tensor([0.0, 0.5]))", "[0.        0.5493061]"),
     floats=True,
 )
-sinc = unary(
+sinc: UnaryOperator = unary(
     "sinc", _sinc, "sin(pi * input) / (pi * input); 1 at 0.", ("ops.sinc(ms.Tensor([0.0, 0.5]))", "[1.        0.6366197]")
 )
-rad2deg = unary(
+rad2deg: UnaryOperatorOfX = unary(
     "rad2deg",
     jnp.rad2deg,
     "Radians as degrees.",
@@ -124,7 +144,7 @@ rad2deg = unary(
     only_floats=True,
     parameter="x",
 )
-deg2rad = unary(
+deg2rad: UnaryOperatorOfX = unary(
     "deg2rad",
     jnp.deg2rad,
     "Degrees as radians.",
@@ -133,14 +153,16 @@ deg2rad = unary(
     parameter="x",
 )
 
-floor = unary(
+floor: UnaryOperator = unary(
     "floor", _floats_only(jnp.floor), "The largest whole number not above input.", (f"ops.floor({_SIGNED})", "[-2.  0.  2.]")
 )
-ceil = unary(
+ceil: UnaryOperator = unary(
     "ceil", _floats_only(jnp.ceil), "The smallest whole number not below input.", (f"ops.ceil({_SIGNED})", "[-1.  0.  3.]")
 )
-trunc = unary("trunc", _floats_only(jnp.trunc), "input rounded towards zero.", (f"ops.trunc({_SIGNED})", "[-1.  0.  2.]"))
-frac = unary(
+trunc: UnaryOperator = unary(
+    "trunc", _floats_only(jnp.trunc), "input rounded towards zero.", (f"ops.trunc({_SIGNED})", "[-1.  0.  2.]")
+)
+frac: UnaryOperatorOfX = unary(
     "frac",
     lambda x: x - jax.lax.stop_gradient(_floats_only(jnp.trunc)(x)),
     "The part after the decimal point, with the sign of x.",
@@ -148,8 +170,12 @@ frac = unary(
     int_grad=True,
     parameter="x",
 )
-sign = unary("sign", jnp.sign, "-1, 0 or 1, as input is negative, zero or positive.", (f"ops.sign({_SIGNED})", "[-1.  0.  1.]"))
-sgn = unary("sgn", _sgn, "The sign; of complex numbers, input / |input|.", (f"ops.sgn({_SIGNED})", "[-1.  0.  1.]"))
+sign: UnaryOperator = unary(
+    "sign", jnp.sign, "-1, 0 or 1, as input is negative, zero or positive.", (f"ops.sign({_SIGNED})", "[-1.  0.  1.]")
+)
+sgn: UnaryOperator = unary(
+    "sgn", _sgn, "The sign; of complex numbers, input / |input|.", (f"ops.sgn({_SIGNED})", "[-1.  0.  1.]")
+)
 
 
 @operator(tensors=True)
@@ -215,7 +241,7 @@ absolute = abs
 negative = neg
 tensor_exp = exp
 tensor_expm1 = expm1
-arcsin = unary(
+arcsin: UnaryOperatorOfX = unary(
     "arcsin",
     jnp.arcsin,
     "The inverse sine, for x in [-1, 1].",

@@ -16,7 +16,7 @@ from msjax.ops.dispatch.promotion import (
     to_float,
 )
 from msjax.ops.function.math_func.tables import binary
-from msjax.typing import JaxArray, Number, TensorLike
+from msjax.typing import BinaryOperator, JaxArray, Number, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
@@ -31,21 +31,21 @@ __all__ = [
 _TWO = "ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 0.5])"
 _OF_FMAX = tuple(jnp.dtype(d) for d in (jnp.float16, jnp.float32, jnp.float64, jnp.bfloat16, jnp.int32, jnp.int64))
 
-maximum = binary(
+maximum: BinaryOperator = binary(
     "maximum",
     jnp.maximum,
     "The larger of two values, elementwise; equal values share the gradient.",
     (f"ops.maximum({_TWO})", "[3. 2.]"),
     int_grad=True,
 )
-minimum = binary(
+minimum: BinaryOperator = binary(
     "minimum",
     jnp.minimum,
     "The smaller of two values, elementwise; equal values share the gradient.",
     (f"ops.minimum({_TWO})", "[1.  0.5]"),
     int_grad=True,
 )
-fmax = binary(
+fmax: BinaryOperator = binary(
     "fmax",
     jnp.fmax,
     "The larger of two values, elementwise; where one is NaN, the other.",
@@ -53,7 +53,7 @@ fmax = binary(
     int_grad=True,
     dtypes=_OF_FMAX,
 )
-fmin = binary(
+fmin: BinaryOperator = binary(
     "fmin",
     jnp.fmin,
     "The smaller of two values, elementwise; where one is NaN, the other.",
@@ -61,35 +61,35 @@ fmin = binary(
     int_grad=True,
     dtypes=_OF_FMAX,
 )
-atan2 = binary(
+atan2: BinaryOperator = binary(
     "atan2",
     jnp.arctan2,
     "The angle of the point (other, input), in (-pi, pi].",
     ("ops.atan2(ms.Tensor([0.0, 1.0]), ms.Tensor([1.0, 0.0]))", "[0.        1.5707964]"),
     floats=True,
 )
-hypot = binary(
+hypot: BinaryOperator = binary(
     "hypot",
     jnp.hypot,
     "sqrt(input**2 + other**2), elementwise, computed without overflow.",
     ("ops.hypot(ms.Tensor([3.0, 5.0]), ms.Tensor([4.0, 12.0]))", "[ 5. 13.]"),
     dtypes=FLOATS_OF_SPECIAL,
 )
-logaddexp = binary(
+logaddexp: BinaryOperator = binary(
     "logaddexp",
     jnp.logaddexp,
     "log(exp(input) + exp(other)), elementwise, computed without overflow.",
     ("ops.logaddexp(ms.Tensor([0.0, 1000.0]), ms.Tensor([0.0, 0.0]))", "[6.931472e-01 1.000000e+03]"),
     only_floats=True,
 )
-logaddexp2 = binary(
+logaddexp2: BinaryOperator = binary(
     "logaddexp2",
     jnp.logaddexp2,
     "log2(2**input + 2**other), elementwise, computed without overflow.",
     ("ops.logaddexp2(ms.Tensor([0.0, 1.0]), ms.Tensor([0.0, 1.0]))", "[1. 2.]"),
     only_floats=True,
 )
-nextafter = binary(
+nextafter: BinaryOperator = binary(
     "nextafter",
     lambda x, y: jnp.nextafter(jax.lax.stop_gradient(x), y),
     "The float next to `input` in the direction of `other`.",

@@ -1,11 +1,14 @@
 """Logical and bitwise operators, and tests such as isnan."""
 
+from __future__ import annotations
+
 import jax
 import jax.numpy as jnp
 
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import is_number, kind_of, number_kind
 from msjax.ops.function.math_func.tables import binary, bools, named, unary
+from msjax.typing import BinaryOperator, UnaryOperator, UnaryOperatorOfX
 
 __all__ = [
     "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "gcd", "invert",
@@ -48,7 +51,7 @@ logical_xor = _of_truths(
     "True where exactly one of input and other is true.",
     (f"ops.logical_xor({_BOOLS})", "[False  True False]"),
 )
-logical_not = unary(
+logical_not: UnaryOperator = unary(
     "logical_not",
     jnp.logical_not,
     "not input, elementwise, as Bool.",
@@ -68,33 +71,41 @@ def _integers(name, fn, doc, shown):
     return binary(name, checked, doc, shown, differentiable=False)
 
 
-bitwise_and = _integers("bitwise_and", jnp.bitwise_and, "The bits that are set in both.", (f"ops.bitwise_and({_BITS})", "[1 2]"))
-bitwise_or = _integers("bitwise_or", jnp.bitwise_or, "The bits that are set in either.", (f"ops.bitwise_or({_BITS})", "[7 7]"))
-bitwise_xor = _integers(
+bitwise_and: BinaryOperator = _integers(
+    "bitwise_and", jnp.bitwise_and, "The bits that are set in both.", (f"ops.bitwise_and({_BITS})", "[1 2]")
+)
+bitwise_or: BinaryOperator = _integers(
+    "bitwise_or", jnp.bitwise_or, "The bits that are set in either.", (f"ops.bitwise_or({_BITS})", "[7 7]")
+)
+bitwise_xor: BinaryOperator = _integers(
     "bitwise_xor", jnp.bitwise_xor, "The bits that are set in exactly one.", (f"ops.bitwise_xor({_BITS})", "[6 5]")
 )
-bitwise_left_shift = _integers(
+bitwise_left_shift: BinaryOperator = _integers(
     "bitwise_left_shift",
     jnp.left_shift,
     "input's bits moved left by `other` places.",
     (f"ops.bitwise_left_shift({_BITS})", "[40 48]"),
 )
-bitwise_right_shift = _integers(
+bitwise_right_shift: BinaryOperator = _integers(
     "bitwise_right_shift",
     jnp.right_shift,
     "input's bits moved right by `other` places; the sign stays.",
     (f"ops.bitwise_right_shift({_BITS})", "[0 0]"),
 )
-gcd = _integers("gcd", jnp.gcd, "The greatest common divisor.", ("ops.gcd(ms.Tensor([12, 9]), ms.Tensor([8, 6]))", "[4 3]"))
-lcm = _integers("lcm", jnp.lcm, "The least common multiple.", ("ops.lcm(ms.Tensor([4, 3]), ms.Tensor([6, 5]))", "[12 15]"))
-bitwise_not = unary(
+gcd: BinaryOperator = _integers(
+    "gcd", jnp.gcd, "The greatest common divisor.", ("ops.gcd(ms.Tensor([12, 9]), ms.Tensor([8, 6]))", "[4 3]")
+)
+lcm: BinaryOperator = _integers(
+    "lcm", jnp.lcm, "The least common multiple.", ("ops.lcm(ms.Tensor([4, 3]), ms.Tensor([6, 5]))", "[12 15]")
+)
+bitwise_not: UnaryOperator = unary(
     "bitwise_not",
     jnp.bitwise_not,
     "The bits of integers, or Bools, inverted.",
     ("ops.bitwise_not(ms.Tensor([0, 5]))", "[-1 -6]"),
     differentiable=False,
 )
-invert = unary(
+invert: UnaryOperatorOfX = unary(
     "invert",
     jnp.bitwise_not,
     "The bits of integers, or Bools, inverted.",
@@ -102,7 +113,7 @@ invert = unary(
     differentiable=False,
     parameter="x",
 )
-population_count = unary(
+population_count: UnaryOperator = unary(
     "population_count",
     lambda x: jax.lax.population_count(x).astype(jnp.uint8),
     "The number of bits that are set, as UInt8.",
@@ -111,39 +122,41 @@ population_count = unary(
     parameter="input_x",
 )
 
-isnan = unary("isnan", jnp.isnan, "True where input is NaN.", (f"ops.isnan({_ODD})", "[False  True False]"), differentiable=False)
-isinf = unary(
+isnan: UnaryOperator = unary(
+    "isnan", jnp.isnan, "True where input is NaN.", (f"ops.isnan({_ODD})", "[False  True False]"), differentiable=False
+)
+isinf: UnaryOperator = unary(
     "isinf", jnp.isinf, "True where input is infinite.", (f"ops.isinf({_ODD})", "[False False  True]"), differentiable=False
 )
-isfinite = unary(
+isfinite: UnaryOperator = unary(
     "isfinite",
     jnp.isfinite,
     "True where input is neither infinite nor NaN.",
     (f"ops.isfinite({_ODD})", "[ True False False]"),
     differentiable=False,
 )
-isposinf = unary(
+isposinf: UnaryOperator = unary(
     "isposinf",
     jnp.isposinf,
     "True where input is plus infinity.",
     (f"ops.isposinf({_ODD})", "[False False False]"),
     differentiable=False,
 )
-isneginf = unary(
+isneginf: UnaryOperator = unary(
     "isneginf",
     jnp.isneginf,
     "True where input is minus infinity.",
     (f"ops.isneginf({_ODD})", "[False False  True]"),
     differentiable=False,
 )
-isreal = unary(
+isreal: UnaryOperator = unary(
     "isreal",
     jnp.isreal,
     "True where input has no imaginary part.",
     (f"ops.isreal({_ODD})", "[ True  True  True]"),
     differentiable=False,
 )
-signbit = unary(
+signbit: UnaryOperator = unary(
     "signbit",
     lambda x: jnp.signbit(x) if kind_of(x.dtype) == "f" else x < 0,
     "True where input is negative (-0.0 included).",

@@ -12,7 +12,7 @@ import jax.scipy.special as jsp
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, is_number, need_floats, promote, require_same_dtype, to_float
 from msjax.ops.function.math_func.tables import binary, unary
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import BinaryOperator, JaxArray, TensorLike, UnaryOperator
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
@@ -24,22 +24,24 @@ __all__ = [
 
 _X = "ms.Tensor([0.5, 2.0])"
 
-erf = unary("erf", jax.lax.erf, "The error function.", (f"ops.erf({_X})", "[0.5204999  0.9953223]"), floats=True)
-erfc = unary(
+erf: UnaryOperator = unary("erf", jax.lax.erf, "The error function.", (f"ops.erf({_X})", "[0.5204999  0.9953223]"), floats=True)
+erfc: UnaryOperator = unary(
     "erfc", jax.lax.erfc, "1 - erf(input), exact for large input.", (f"ops.erfc({_X})", "[0.47950017 0.00467773]"), floats=True
 )
-erfinv = unary(
+erfinv: UnaryOperator = unary(
     "erfinv",
     jax.lax.erf_inv,
     "The inverse of erf, for input in (-1, 1).",
     ("ops.erfinv(ms.Tensor([0.0, 0.5]))", "[0.         0.47693628]"),
     floats=True,
 )
-lgamma = unary("lgamma", jax.lax.lgamma, "log|gamma(input)|.", (f"ops.lgamma({_X})", "[0.5723649 0.       ]"), floats=True)
-digamma = unary(
+lgamma: UnaryOperator = unary(
+    "lgamma", jax.lax.lgamma, "log|gamma(input)|.", (f"ops.lgamma({_X})", "[0.5723649 0.       ]"), floats=True
+)
+digamma: UnaryOperator = unary(
     "digamma", jax.lax.digamma, "The derivative of lgamma.", (f"ops.digamma({_X})", "[-1.9635102  0.4227843]"), only_floats=True
 )
-igamma = binary(
+igamma: BinaryOperator = binary(
     "igamma",
     lambda x, y: jax.lax.igamma(*jnp.broadcast_arrays(x, y)),
     "The regularized lower incomplete gamma function P(input, other).",
@@ -47,7 +49,7 @@ igamma = binary(
     same=True,
     dtypes=FLOATS_OF_SPECIAL,
 )
-igammac = binary(
+igammac: BinaryOperator = binary(
     "igammac",
     lambda x, y: jax.lax.igammac(*jnp.broadcast_arrays(x, y)),
     "The regularized upper incomplete gamma function Q(input, other).",
@@ -75,7 +77,7 @@ def zeta(input: TensorLike, other: TensorLike) -> JaxArray:
     return jax.lax.zeta(*jnp.broadcast_arrays(*require_same_dtype(input, other, FLOATS_OF_SPECIAL)))
 
 
-xlogy = binary(
+xlogy: BinaryOperator = binary(
     "xlogy",
     jsp.xlogy,
     "input * log(other); 0 where input is 0.",

@@ -14,7 +14,7 @@ from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_fl
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.array_func.indexing import rebind
 from msjax.ops.function.math_func.tables import unary
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import JaxArray, TensorLike, UnaryOperator, UnaryOperatorOfX
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
@@ -92,10 +92,10 @@ def _softsign(x):
 
 _X = "ms.Tensor([-1.0, 0.0, 2.0])"
 
-sigmoid = unary(
+sigmoid: UnaryOperator = unary(
     "sigmoid", jax.nn.sigmoid, "1 / (1 + exp(-input)).", (f"ops.sigmoid({_X})", "[0.26894143 0.5        0.880797  ]"), floats=True
 )
-relu6 = unary(
+relu6: UnaryOperatorOfX = unary(
     "relu6",
     _relu6,
     "min(max(x, 0), 6).",
@@ -103,10 +103,10 @@ relu6 = unary(
     only_floats=True,
     parameter="x",
 )
-silu = unary(
+silu: UnaryOperator = unary(
     "silu", jax.nn.silu, "input * sigmoid(input).", (f"ops.silu({_X})", "[-0.26894143  0.          1.761594  ]"), floats=True
 )
-mish = unary(
+mish: UnaryOperatorOfX = unary(
     "mish",
     jax.nn.mish,
     "x * tanh(softplus(x)).",
@@ -114,7 +114,7 @@ mish = unary(
     only_floats=True,
     parameter="x",
 )
-selu = unary(
+selu: UnaryOperator = unary(
     "selu",
     jax.nn.selu,
     "scale * (input_x where positive, alpha * (exp(input_x) - 1) elsewhere), scale 1.0507, alpha 1.6733.",
@@ -122,7 +122,7 @@ selu = unary(
     floats=True,
     parameter="input_x",
 )
-fast_gelu = unary(
+fast_gelu: UnaryOperatorOfX = unary(
     "fast_gelu",
     _fast_gelu,
     "x * sigmoid(1.702 * x), which is close to gelu.",
@@ -130,20 +130,20 @@ fast_gelu = unary(
     only_floats=True,
     parameter="x",
 )
-hardsigmoid = unary(
+hardsigmoid: UnaryOperator = unary(
     "hardsigmoid",
     _hardsigmoid,
     "input / 6 + 0.5, limited to [0, 1].",
     (f"ops.hardsigmoid({_X})", "[0.3333333 0.5       0.8333333]"),
 )
-hardswish = unary(
+hardswish: UnaryOperator = unary(
     "hardswish",
     _hardswish,
     "input * hardsigmoid(input).",
     (f"ops.hardswish({_X})", "[-0.33333334  0.          1.6666666 ]"),
     floats=True,
 )
-logsigmoid = unary(
+logsigmoid: UnaryOperatorOfX = unary(
     "logsigmoid",
     jax.nn.log_sigmoid,
     "log(sigmoid(x)), computed without overflow.",
@@ -151,7 +151,7 @@ logsigmoid = unary(
     floats=True,
     parameter="x",
 )
-softsign = unary(
+softsign: UnaryOperatorOfX = unary(
     "softsign",
     _softsign,
     "x / (1 + |x|).",
@@ -159,7 +159,7 @@ softsign = unary(
     only_floats=True,
     parameter="x",
 )
-tanhshrink = unary(
+tanhshrink: UnaryOperator = unary(
     "tanhshrink",
     lambda x: x - jnp.tanh(x),
     "input - tanh(input).",
