@@ -97,6 +97,7 @@ if TYPE_CHECKING:
         dataset as dataset,
         experimental as experimental,
         hooks as hooks,
+        mindrecord as mindrecord,
         mint as mint,
         numpy as numpy,
         serialization as serialization,

@@ -74,7 +74,7 @@ class CellTree:
         """The child cells."""
         return self.name_cells().values()
 
-    def cells_and_names(self, cells: set[Cell] | None = None, name_prefix: str = "") -> Any:
+    def cells_and_names(self, cells: set[Cell] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
         """(path, cell) of this cell, whose path is empty, and of all in it, parents first.
 
         Args:

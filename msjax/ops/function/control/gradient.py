@@ -18,7 +18,7 @@ from msjax.ops.primitive import Primitive
 from msjax.typing import TensorLike
 
 
-def stop_gradient(value: TensorLike) -> Any:
+def stop_gradient(value: TensorLike) -> Tensor:
     """The same value, through which no gradient flows.
 
     Args:
