@@ -19,6 +19,7 @@ import numpy as np
 from msjax.dataset import config
 
 THREAD_PREFIX = "msjax-dataset"
+_ITEMS_OF_PROCESS = 8
 
 
 def ordered_map(function: Callable[..., Any], items: Any, workers: int, processes: bool, who: str) -> Iterator[Any]:
@@ -36,7 +37,8 @@ def ordered_map(function: Callable[..., Any], items: Any, workers: int, processe
     if config.get_debug_mode() or (workers <= 1 and not processes):
         yield from map(function, items)
         return
-    ahead = max(config.get_prefetch_size(), 2 * workers)
+    # A task for a process is worth its way there and back only with several items.
+    ahead = max(config.get_prefetch_size(), 2 * workers * (_ITEMS_OF_PROCESS if processes else 1))
     size = max(1, ahead // (2 * workers))  # several items in a task cost less than one task each
     pool = _process_pool(function, workers) if processes else ThreadPoolExecutor(workers, thread_name_prefix=THREAD_PREFIX)
     pending = deque()

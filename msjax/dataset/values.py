@@ -54,10 +54,24 @@ class _Scalar(np.ndarray):
     """
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        inputs = [x.view(np.ndarray) if isinstance(x, _Scalar) else x for x in inputs]
-        if all(isinstance(x, (int, float)) or getattr(x, "ndim", 1) == 0 for x in inputs):
-            inputs = [np.asarray(x) if type(x) in (int, float) else x for x in inputs]
+        arrays = [x for x in inputs if getattr(x, "ndim", 0)]
+        inputs = [_as_in_numpy_1(x, arrays) for x in inputs]
         return getattr(ufunc, method)(*inputs, **options)
+
+
+def _as_in_numpy_1(x, arrays):
+    """An operand as numpy 1 counts it: a Python number is 64 bits wide among scalars, a scalar has no width beside arrays."""
+    if not arrays:
+        return np.asarray(x.view(np.ndarray) if isinstance(x, _Scalar) else x)
+    if not isinstance(x, _Scalar):
+        return x
+    x = x.view(np.ndarray)
+    for array in arrays:
+        same_kind = array.dtype.kind == x.dtype.kind
+        fits = same_kind and (array.dtype.kind == "f" or np.iinfo(array.dtype).min <= x <= np.iinfo(array.dtype).max)
+        if array.dtype.kind not in "fc" and not fits:
+            return x
+    return x.item()
 
 
 # Programs that print the type of what they get should see numpy's.

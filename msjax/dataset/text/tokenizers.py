@@ -307,7 +307,8 @@ class ToNumber(TextTransform):
         kind = float if self.data_type.kind == "f" else int
         try:
             numbers = [kind(token) for token in array.ravel().tolist()]
-            made = np.array(numbers, self.data_type)
+            with np.errstate(over="ignore"):  # told below
+                made = np.array(numbers, self.data_type)
         except (ValueError, OverflowError) as error:
             raise RuntimeError(f"ToNumber: {error}") from error
         if kind is float and not np.isfinite(made).all() and np.isfinite(numbers).all():

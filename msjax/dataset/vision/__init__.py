@@ -16,14 +16,10 @@ from msjax.dataset.vision.angles import (
     VerticalFlip as VerticalFlip,
 )
 from msjax.dataset.vision.chance import (
-    CutMixBatch as CutMixBatch,
-    CutOut as CutOut,
-    MixUpBatch as MixUpBatch,
     RandomAutoContrast as RandomAutoContrast,
     RandomColor as RandomColor,
     RandomColorAdjust as RandomColorAdjust,
     RandomEqualize as RandomEqualize,
-    RandomErasing as RandomErasing,
     RandomGrayscale as RandomGrayscale,
     RandomInvert as RandomInvert,
     RandomPosterize as RandomPosterize,
@@ -55,6 +51,12 @@ from msjax.dataset.vision.enums import (
     ConvertMode as ConvertMode,
     ImageBatchFormat as ImageBatchFormat,
     Inter as Inter,
+)
+from msjax.dataset.vision.mixing import (
+    CutMixBatch as CutMixBatch,
+    CutOut as CutOut,
+    MixUpBatch as MixUpBatch,
+    RandomErasing as RandomErasing,
 )
 from msjax.dataset.vision.sizes import (
     CenterCrop as CenterCrop,

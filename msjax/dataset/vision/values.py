@@ -117,17 +117,22 @@ class Normalize(ImageTransform):
         self._scale = (1 / np.array(self.std, np.float64)).astype(np.float32)
 
     def _apply(self, image):
-        mean, scale = self._mean, self._scale
         channels = 1 if image.ndim == 2 else image.shape[-1 if self.is_hwc else 0]
-        if len(mean) not in (1, channels):
+        if len(self.mean) not in (1, channels):
             raise RuntimeError(
-                f"{type(self).__name__}: 'mean' and 'std' are for {len(mean)} channels, but the image has {channels}: {describe(image)}."
+                f"{type(self).__name__}: 'mean' and 'std' are for {len(self.mean)} channels, but the image has {channels}: "
+                f"{describe(image)}."
             )
+        shape, mean, scale = image.shape, self._mean, self._scale
         if image.ndim == 3 and not self.is_hwc:
             mean, scale = mean[:, None, None], scale[:, None, None]
+        elif len(mean) > 1:
+            # numpy is slow where the last axis is short: take rows of pixels as one axis.
+            mean, scale = np.tile(mean, shape[1]), np.tile(scale, shape[1])
+            image = image.reshape(shape[0], -1)
         result = np.subtract(image, mean, dtype=np.float32)
         result *= scale
-        return result
+        return result.reshape(shape)
 
 
 class NormalizePad(Normalize):

@@ -1,0 +1,124 @@
+"""Throughput of data pipelines, in rows a second, beside PyTorch's DataLoader with the same transforms.
+
+    python -m tests.bench.pipelines            # msjax: without workers, with two threads, with two processes
+    python tests/bench/pipelines.py --torch    # PyTorch, in an environment that has torch and Pillow
+
+The rows are made here: "digits" are arrays of 28 x 28 bytes that are scaled, normalized and transposed; "photos" are JPEG files of
+320 x 256 in memory that are decoded, cropped to 224 x 224, mirrored by chance, normalized and transposed.
+"""
+
+import argparse
+import io
+import time
+
+import numpy as np
+from PIL import Image
+
+BATCH, DIGITS, PHOTOS = 32, 6000, 400
+MEAN, STD = (123.7, 116.3, 103.5), (58.4, 57.1, 57.4)
+
+
+def digits():
+    """The arrays and labels of the first kind of rows."""
+    rng = np.random.default_rng(0)
+    return rng.integers(256, size=(DIGITS, 28, 28, 1), dtype=np.uint8), rng.integers(10, size=DIGITS, dtype=np.int32)
+
+
+def photos():
+    """The JPEG files, as bytes, of the second kind of rows."""
+    rng = np.random.default_rng(0)
+    files = []
+    for _ in range(20):
+        file = io.BytesIO()
+        small = Image.fromarray(rng.integers(256, size=(16, 20, 3), dtype=np.uint8))
+        small.resize((320, 256), Image.Resampling.BICUBIC).save(file, "JPEG")
+        files.append(file.getvalue())
+    return [files[i % len(files)] for i in range(PHOTOS)]
+
+
+def of_msjax(kind, workers, processes):
+    """A pipeline of msjax."""
+    from msjax import dataset as ds
+    from msjax.dataset import vision
+
+    options = {"num_parallel_workers": workers, "python_multiprocessing": processes}
+    if kind == "digits":
+        data = ds.NumpySlicesDataset(digits(), ["image", "label"])
+        operations = [vision.Rescale(1 / 255, 0.0), vision.Normalize((0.1307,), (0.3081,)), vision.HWC2CHW()]
+    else:
+        data = ds.GeneratorDataset([np.frombuffer(file, np.uint8) for file in photos()], ["image"])
+        operations = [
+            vision.Decode(),
+            vision.RandomCrop(224),
+            vision.RandomHorizontalFlip(),
+            vision.Normalize(MEAN, STD),
+            vision.HWC2CHW(),
+        ]
+    return data.map(operations, "image", **options).batch(BATCH).create_tuple_iterator(num_epochs=-1, output_numpy=True)
+
+
+def of_torch(kind, workers):
+    """A DataLoader over a dataset of PyTorch's own kind."""
+    import torch
+
+    class Digits(torch.utils.data.Dataset):
+        def __init__(self):
+            self.images, self.labels = digits()
+
+        def __len__(self):
+            return len(self.images)
+
+        def __getitem__(self, i):
+            image = torch.from_numpy(self.images[i]).permute(2, 0, 1).to(torch.float32).div(255)
+            return image.sub_(0.1307).div_(0.3081), self.labels[i]
+
+    class Photos(torch.utils.data.Dataset):
+        def __init__(self):
+            self.files = photos()
+            self.mean, self.std = (torch.tensor(v).view(3, 1, 1) for v in (MEAN, STD))
+
+        def __len__(self):
+            return len(self.files)
+
+        def __getitem__(self, i):
+            image = torch.from_numpy(np.array(Image.open(io.BytesIO(self.files[i])).convert("RGB"))).permute(2, 0, 1)
+            top, left = (int(torch.randint(size - 224 + 1, ())) for size in image.shape[1:])
+            image = image[:, top : top + 224, left : left + 224]
+            image = image.flip(2) if torch.rand(()) < 0.5 else image
+            return image.to(torch.float32).sub_(self.mean).div_(self.std).contiguous()
+
+    rows = Digits() if kind == "digits" else Photos()
+    return torch.utils.data.DataLoader(rows, BATCH, shuffle=True, num_workers=workers, persistent_workers=workers > 0)
+
+
+def rate(epochs, count):
+    """Rows a second, the best of three epochs after one that isn't counted."""
+    times = []
+    for _ in range(4):
+        started = time.perf_counter()
+        for _ in epochs:
+            pass
+        times.append(time.perf_counter() - started)
+    return count / min(times[1:])
+
+
+def main():
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--torch", action="store_true", help="measure PyTorch instead of msjax")
+    torch = parser.parse_args().torch
+    for kind, count in (("digits", DIGITS), ("photos", PHOTOS)):
+        if torch:
+            ways = {"no workers": of_torch(kind, 0), "2 processes": of_torch(kind, 2)}
+        else:
+            ways = {
+                "no workers": of_msjax(kind, 1, False),
+                "2 threads": of_msjax(kind, 2, False),
+                "2 processes": of_msjax(kind, 2, True),
+            }
+        for way, epochs in ways.items():
+            print(f"{'torch' if torch else 'msjax'}  {kind}  {way:12} {rate(epochs, count):8.0f} rows/s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

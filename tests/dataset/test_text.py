@@ -1,0 +1,108 @@
+"""Transforms of text and of any arrays, the vocab, and the names of MindSpore 1."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax import dataset as ds
+from msjax.dataset import text, transforms
+
+
+def test_a_pipeline_of_text(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("Deep learning is Fun\nfun is learning\n")
+    lines = ds.TextFileDataset(str(path), shuffle=False).map([text.CaseFold(), text.WhitespaceTokenizer()], "text")
+    vocab = text.Vocab.from_dataset(lines, "text", special_tokens=["<pad>", "<unk>"])
+    assert vocab.vocab() == {"<pad>": 0, "<unk>": 1, "fun": 2, "is": 3, "learning": 4, "deep": 5}
+    ids = lines.map([text.Lookup(vocab, "<unk>"), transforms.PadEnd([4], 0)], "text").batch(2)
+    assert next(ids.create_dict_iterator())["text"].asnumpy().tolist() == [[5, 4, 3, 2], [2, 3, 4, 0]]
+
+
+@pytest.mark.parametrize(
+    "transform, line, expected",
+    [
+        (text.WhitespaceTokenizer(), " two  words ", ["two", "words"]),
+        (text.WhitespaceTokenizer(), "", [""]),
+        (text.UnicodeScriptTokenizer(keep_whitespace=True), "ab \u6df1.", ["ab", " ", "\u6df1", "."]),
+        (text.RegexTokenizer(r"\s+", r"\s+"), "a b", ["a", " ", "b"]),
+        (text.BasicTokenizer(True), "Caf\u00e9, \u6df1\u5ea6[CLS]!", ["cafe", ",", "\u6df1", "\u5ea6", "[CLS]", "!"]),
+        (text.BasicTokenizer(keep_whitespace=True), "a b", ["a", " ", "b"]),
+        (text.PythonTokenizer(list), "ab", ["a", "b"]),
+        (text.RegexReplace("a", "b", replace_all=False), "aa", "ba"),
+        (text.NormalizeUTF8(text.NormalizeForm.NFD), "\u00e9", "e\u0301"),
+    ],
+)
+def test_tokens(transform, line, expected):
+    assert transform(line).tolist() == expected
+
+
+def test_offsets_count_bytes():
+    tokens, starts, ends = text.WhitespaceTokenizer(with_offsets=True)("\u6df1\u5ea6 ab")
+    assert (tokens.tolist(), starts.tolist(), ends.tolist()) == (["\u6df1\u5ea6", "ab"], [0, 7], [6, 9])
+
+
+def test_ngrams_with_padding():
+    assert text.Ngram([2, 3], ("_", 9), ("_", 1), "-")(["a", "b"]).tolist() == ["_-a", "a-b", "b-_", "_-_-a", "_-a-b", "a-b-_"]
+
+
+@pytest.mark.parametrize(
+    "build, error, message",
+    [
+        (lambda: text.Vocab.from_list(["a", "a"]), ValueError, "'word_list' should not hold a word twice, but has 'a'"),
+        (lambda: text.Vocab.from_list(["a"], ["a"]), ValueError, "'special_tokens' should not be words, too"),
+        (lambda: text.Vocab.from_dict({"a": -1}), ValueError, "'word_dict' should not be negative"),
+        (lambda: text.Vocab.from_file("nowhere"), RuntimeError, "'nowhere' could not be read"),
+        (lambda: text.Lookup({}), TypeError, "For 'Lookup', 'vocab' should be a Vocab, but got dict"),
+        (lambda: text.Lookup(text.Vocab.from_list(["a"]))(["b"]), RuntimeError, "the token 'b' is not in the vocab"),
+        (lambda: text.ToNumber(ms.int8)("300"), RuntimeError, "ToNumber: "),
+        (lambda: text.ToNumber(ms.float16)("1e9"), RuntimeError, "out of the range of float16"),
+        (lambda: text.CaseFold()(3), TypeError, "CaseFold: the input should be text, but got"),
+        (lambda: transforms.OneHot(3)(3), RuntimeError, r"OneHot: labels should be in \[0, 3\), but got int 3"),
+        (lambda: transforms.PadEnd([2])([[1]]), RuntimeError, r"'pad_shape' is \[2\], but the array has 2 axes"),
+        (lambda: transforms.Slice(5)([1]), RuntimeError, "Slice: "),
+        (lambda: transforms.TypeCast("nonsense"), TypeError, "'data_type' should be a data type"),
+        (lambda: transforms.RandomApply([abs], 2), ValueError, "For 'RandomApply', 'prob' should be in"),
+        (lambda: transforms.Compose([transforms.Fill]), TypeError, "'transforms' should hold functions or transforms"),
+    ],
+)
+def test_errors(build, error, message):
+    with pytest.raises(error, match=message):
+        build()
+
+
+def test_slices():
+    array = np.arange(12).reshape(3, 4)
+    assert transforms.Slice(slice(None, None, -1), [0, -1])(array).tolist() == array[::-1][:, [0, -1]].tolist()
+    assert transforms.Slice(..., -1)(array).tolist() == array[:, -1:].tolist()
+
+
+def test_unique_puts_values_back_together():
+    array = np.random.default_rng(0).integers(9, size=(4, 8))
+    values, index, counts = transforms.Unique()(array)
+    assert (values[index] == array.ravel()).all() and counts.sum() == array.size
+    assert values.tolist() == list(dict.fromkeys(array.ravel().tolist()))
+
+
+@pytest.mark.parametrize(
+    "module, names",
+    [
+        ("mindspore.dataset.vision.c_transforms", "Resize RandomCrop Inter"),
+        ("mindspore.dataset.vision.py_transforms", "ToTensor ToPIL Decode"),
+        ("mindspore.dataset.vision.utils", "Inter Border"),
+        ("mindspore.dataset.transforms.c_transforms", "TypeCast OneHot Compose"),
+        ("mindspore.dataset.transforms.py_transforms", "OneHotOp Compose"),
+        ("mindspore.dataset.transforms.vision.c_transforms", "Resize"),
+        ("mindspore.dataset.text.utils", "Vocab"),
+        ("mindspore.dataset.engine", "MnistDataset SequentialSampler"),
+        ("mindspore.dataset.engine.datasets", "GeneratorDataset"),
+        ("mindspore.dataset.core.config", "set_seed"),
+    ],
+)
+def test_modules_of_mindspore(module, names, no_alias_left):
+    ms.install_as_mindspore()
+    found = importlib.import_module(module)
+    for name in names.split():
+        assert getattr(found, name)
+    exec(f"from {module} import {names.replace(' ', ', ')}")

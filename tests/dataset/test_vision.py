@@ -1,0 +1,188 @@
+"""Transforms of images: values against plain formulas, arguments, arrays and Pillow images."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import msjax as ms
+from msjax.dataset import vision
+from msjax.dataset.vision import Border, ConvertMode, Inter
+from tests.dataset.files import encoded
+
+RNG = np.random.default_rng(0)
+IMAGE = RNG.integers(256, size=(9, 12, 3), dtype=np.uint8)
+
+
+def bilinear(array, height, width):
+    """Half-pixel centres, edges repeated, no antialiasing, one pixel at a time."""
+    result = np.zeros((height, width, *array.shape[2:]))
+    for i in range(height):
+        for j in range(width):
+            y = min(max((i + 0.5) * array.shape[0] / height - 0.5, 0), array.shape[0] - 1)
+            x = min(max((j + 0.5) * array.shape[1] / width - 0.5, 0), array.shape[1] - 1)
+            y0, x0 = int(y), int(x)
+            y1, x1 = min(y0 + 1, array.shape[0] - 1), min(x0 + 1, array.shape[1] - 1)
+            top = array[y0, x0] * (1 - (x - x0)) + array[y0, x1] * (x - x0)
+            bottom = array[y1, x0] * (1 - (x - x0)) + array[y1, x1] * (x - x0)
+            result[i, j] = top * (1 - (y - y0)) + bottom * (y - y0)
+    return result
+
+
+@pytest.mark.parametrize("size", [(5, 7), (20, 31), (9, 30), (4, 12), (1, 1)])
+def test_resize_is_bilinear_without_antialiasing(size):
+    expected = bilinear(IMAGE.astype(np.float64), *size)
+    np.testing.assert_allclose(vision.Resize(size)(IMAGE.astype(np.float32)), expected, atol=1e-3)
+    assert np.abs(vision.Resize(size)(IMAGE).astype(float) - expected).max() <= 1
+
+
+def test_resize_by_other_ways():
+    nearest = vision.Resize((4, 5), Inter.NEAREST)(IMAGE)
+    assert (nearest == IMAGE[np.arange(4) * 9 // 4][:, np.arange(5) * 12 // 5]).all()
+    areas = vision.Resize((3, 4), Inter.AREA)(IMAGE)
+    assert (areas == np.floor(IMAGE.reshape(3, 3, 4, 3, 3).mean((1, 3)) + 0.5)).all()
+    with_pillow = vision.Resize((4, 5), Inter.PILCUBIC)(IMAGE)
+    assert (with_pillow == np.array(Image.fromarray(IMAGE).resize((5, 4), Image.Resampling.BICUBIC))).all()
+    assert (vision.Resize((20, 20), Inter.CUBIC)(np.full((5, 5), 77, np.uint8)) == 77).all()
+    pil = vision.Resize(6)(Image.fromarray(IMAGE))
+    assert pil.size == (8, 6)
+
+
+def test_normalize_and_rescale():
+    mean, std = [100.0, 110.0, 120.0], [50.0, 60.0, 70.0]
+    expected = (IMAGE - np.array(mean)) / std
+    got = vision.Normalize(mean, std)(IMAGE)
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+    chw = vision.Normalize(mean, std, is_hwc=False)(vision.HWC2CHW()(IMAGE))
+    np.testing.assert_array_equal(chw, got.transpose(2, 0, 1))
+    np.testing.assert_allclose(vision.Normalize([9.0], [2.0])(IMAGE[:, :, 0]), (IMAGE[:, :, 0] - 9.0) / 2)
+    np.testing.assert_allclose(vision.Normalize(mean, std)(IMAGE[:, ::2]), expected[:, ::2], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(vision.Rescale(1 / 255, -1)(IMAGE), IMAGE / 255 - 1, atol=1e-6)
+    assert vision.ToTensor()(Image.fromarray(IMAGE)).shape == (3, 9, 12)
+
+
+def test_random_windows_are_of_the_image():
+    ms.set_seed(3)
+    for _ in range(20):
+        window = vision.RandomResizedCrop((4, 4), (0.2, 1.0), interpolation=Inter.NEAREST)(IMAGE)
+        assert {tuple(p) for p in window.reshape(-1, 3)} <= {tuple(p) for p in IMAGE.reshape(-1, 3)}
+    padded = vision.RandomCrop((11, 14), [1, 1, 1, 1], fill_value=7)(IMAGE)
+    assert (padded[1:-1, 1:-1] == IMAGE).all() and (padded[0] == 7).all()
+
+
+def test_pillow_images_stay_pillow_images():
+    pil = Image.fromarray(IMAGE)
+    for transform in (
+        vision.Resize(4), vision.CenterCrop(4), vision.RandomCrop(4), vision.RandomHorizontalFlip(1.0), vision.Pad(1), vision.Rotate(20),
+        vision.RandomColorAdjust(0.5, 0.5, 0.5, 0.1), vision.RandomResizedCrop(4), vision.Invert(), vision.RandomAffine(10),
+        vision.RandomGrayscale(1.0), vision.RandomRotation(5), vision.AutoContrast(), vision.Solarize(10), vision.Crop((0, 0), 2),
+    ):  # fmt: skip
+        assert isinstance(transform(pil), Image.Image), transform
+    assert isinstance(vision.HorizontalFlip()(pil), np.ndarray)
+
+
+def test_arrays_and_pillow_images_agree():
+    pil = Image.fromarray(IMAGE)
+    for transform in (
+        vision.CenterCrop((12, 5)), vision.Pad((1, 2), 9, Border.CONSTANT), vision.Pad(2, padding_mode=Border.REFLECT), vision.Invert(),
+        vision.AdjustContrast(0.3), vision.AdjustHue(0.2), vision.Posterize(3), vision.Equalize(), vision.Rotate(90, expand=True),
+        vision.RandomVerticalFlip(1.0), vision.AdjustGamma(0.5), vision.GaussianBlur(3),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(transform(IMAGE), np.asarray(transform(pil)), err_msg=repr(transform))
+
+
+def test_affine_moves_and_turns():
+    image = np.zeros((6, 6), np.uint8)
+    image[2, 1] = 255
+    assert vision.Affine(0, (1 / 6, -1 / 6), 1.0, 0)(image)[1, 2] == 255
+    turned = vision.Affine(90, (0, 0), 1.0, 0)(image)
+    assert np.argwhere(turned).tolist() == [[1, 3]]
+    np.testing.assert_array_equal(vision.Affine(90, (0, 0), 1.0, 0)(image), vision.Rotate(-90)(image))
+
+
+def test_colors():
+    grey = vision.ConvertColor(ConvertMode.COLOR_RGB2GRAY)(IMAGE)
+    assert np.abs(grey - IMAGE @ [0.299, 0.587, 0.114]).max() < 1
+    rgba = vision.ConvertColor(ConvertMode.COLOR_RGB2RGBA)(IMAGE)
+    assert (rgba[..., :3] == IMAGE).all() and (rgba[..., 3] == 255).all()
+    colors = IMAGE / 255.0
+    np.testing.assert_allclose(vision.HsvToRgb(True)(vision.RgbToHsv(True)(colors)), colors, atol=1e-5)
+    float_image = vision.RandomRotation(10)(IMAGE.astype(np.float32))
+    assert float_image.dtype == np.float32 and float_image.shape == IMAGE.shape
+
+
+def test_mixing_batches_keeps_the_sum_of_labels():
+    ms.set_seed(1)
+    images, labels = RNG.random((4, 8, 8, 3)).astype(np.float32), np.eye(4, dtype=np.float32)
+    for mix in (
+        vision.MixUpBatch(0.5),
+        vision.CutMixBatch(vision.ImageBatchFormat.NHWC),
+    ):
+        mixed, mixed_labels = mix(images, labels)
+        assert mixed.shape == images.shape and mixed.dtype == np.float32
+        np.testing.assert_allclose(mixed_labels.sum(1), 1, atol=1e-6)
+    cut, cut_labels = vision.CutMixBatch(vision.ImageBatchFormat.NCHW)(images.transpose(0, 3, 1, 2), labels)
+    own = (cut == images.transpose(0, 3, 1, 2)).all(1).mean((1, 2))
+    np.testing.assert_allclose(np.diag(cut_labels), own, atol=1e-6)
+    with pytest.raises(RuntimeError, match="takes a batch of images"):
+        vision.MixUpBatch()(images[0], labels)
+
+
+def test_decoding():
+    assert (vision.Decode()(encoded(IMAGE)) == IMAGE).all()
+    assert vision.Decode(to_pil=True)(encoded(IMAGE[:, :, 0])).mode == "RGB"
+    with pytest.raises(RuntimeError, match="Decode: the bytes could not be decoded"):
+        vision.Decode()(np.zeros(4, np.uint8))
+    with pytest.raises(TypeError, match="Decode: the image should be a vector of bytes"):
+        vision.Decode()(IMAGE)
+
+
+@pytest.mark.parametrize(
+    "build, error, message",
+    [
+        (lambda: vision.Resize(0), ValueError, "For 'Resize', 'size' should be in"),
+        (lambda: vision.Resize((1, 2, 3)), TypeError, "For 'Resize', 'size' should be an int, or a tuple or list of two"),
+        (lambda: vision.Resize(2, "linear"), TypeError, "'interpolation' should be a member of Inter, but got str 'linear'"),
+        (lambda: vision.Normalize([1.0], [0.0]), ValueError, "'mean' and 'std' should be equally many, and 'std' not 0"),
+        (lambda: vision.Normalize(0.5, 0.5), TypeError, "'mean' should be a tuple or list of numbers"),
+        (lambda: vision.RandomCrop(3, -1), ValueError, "For 'RandomCrop', 'padding' should not be negative"),
+        (lambda: vision.Pad((1, 2, 3)), ValueError, "For 'Pad', 'padding' should be an int, or a tuple or list of two or four"),
+        (lambda: vision.RandomHorizontalFlip("1"), TypeError, "For 'RandomHorizontalFlip', 'prob' should be a number"),
+        (lambda: vision.RandomColorAdjust(hue=0.9), ValueError, "For 'RandomColorAdjust', 'hue' should be in"),
+        (lambda: vision.RandomRotation(-5), ValueError, "For 'RandomRotation', 'degrees' should not be negative"),
+        (lambda: vision.RandomResizedCrop(3, scale=(2, 1)), ValueError, "'scale' should not fall"),
+        (lambda: vision.ConvertColor("gray"), TypeError, "'convert_mode' should be a member of ConvertMode"),
+        (lambda: vision.Crop((3, 3), 9)(IMAGE), RuntimeError, "Crop: a window of .* is not within an image of"),
+        (lambda: vision.RandomCrop(99)(IMAGE), RuntimeError, "RandomCrop: the image of .* is smaller than the window"),
+        (lambda: vision.Rescale(1.0, 0.0)([[1]]), TypeError, "Rescale: the image should be a numpy array, but got"),
+        (lambda: vision.Resize(2)(np.zeros(4)), RuntimeError, r"Resize: the image should have numbers and the axes"),
+        (lambda: vision.Resize(2)(), RuntimeError, "Resize should be called with an image, but got none"),
+        (lambda: vision.Normalize([1.0, 2], [1.0, 2])(IMAGE), RuntimeError, "are for 2 channels, but the image has 3"),
+        (lambda: vision.Grayscale()(IMAGE), TypeError, "Grayscale: the image should be a PIL image"),
+    ],
+)
+def test_errors(build, error, message):
+    with pytest.raises(error, match=message):
+        build()
+
+
+def test_names_import_without_pillow_and_without_jax_starting():
+    program = """
+import sys
+sys.modules["PIL"] = None
+import numpy as np
+import msjax.dataset as ds
+from msjax.dataset import vision
+data = ds.NumpySlicesDataset({"image": np.ones((4, 8, 8, 3), np.uint8)}).map([vision.Resize(4), vision.RandomCrop(2), vision.HWC2CHW()])
+print(next(data.batch(4).create_dict_iterator(output_numpy=True))["image"].shape)
+try:
+    vision.Decode()(np.zeros(3, np.uint8))
+except ImportError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "(4, 3, 2, 2)" and "pip install msjax[data]" in done.stdout
