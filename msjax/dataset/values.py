@@ -56,6 +56,8 @@ class _Scalar(np.ndarray):
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         arrays = [x for x in inputs if getattr(x, "ndim", 0)]
         inputs = [_as_in_numpy_1(x, arrays) for x in inputs]
+        if "out" in options:
+            options["out"] = tuple(x.view(np.ndarray) if isinstance(x, _Scalar) else x for x in options["out"])
         return getattr(ufunc, method)(*inputs, **options)
 
 

@@ -39,6 +39,14 @@ def test_scalars_widen_beside_python_numbers_as_in_numpy_1(function, value, dtyp
     assert result(function, value).dtype == dtype
 
 
+def test_scalars_can_be_changed_in_place():
+    def change(v):
+        v *= 10
+        return v
+
+    assert result(change, np.int32(3)).tolist() == 30 and result(change, np.int32(3)).dtype == np.int32
+
+
 def test_functions_see_arrays_of_numpy():
     seen = []
     result(lambda v: seen.append((isinstance(v, np.ndarray), type(v).__name__, v.shape, f"{v:d}", v == 3)) or v, np.int32(3))
