@@ -7,18 +7,18 @@ leaves residuals, and a node on the tape; while jax traces, it is simply called.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import jax
 
+from msjax.autograd.op_errors import raise_op_error
 from msjax.autograd.residuals import TracedVJP, compile_forward
 from msjax.common import dtype as mstype
-from msjax.common.arrays import CONCRETE, TracedValueError, as_array, is_tracer
+from msjax.common.arrays import CONCRETE, as_array, is_tracer
 from msjax.common.node import SEQUENCE, Node, wrap
 from msjax.common.tensor import Tensor, is_tensor
-from msjax.errors import describe, where
+from msjax.errors import where
 from msjax.state import ACTIVITY, ROOT, STATE
 from msjax.typing import JaxArray, TensorLike
 
@@ -358,56 +358,6 @@ def _wait(out, op):
         jax.block_until_ready(out)
     except Exception as error:
         raise_op_error(error, op, ())
-
-
-def raise_op_error(error: Any, op: Any, operands: Any) -> None:
-    """Raise what went wrong in an operator again, with the operator, the cell and the operands named."""
-    if isinstance(error, (TracedValueError, IndexError, NotImplementedError, OpError)):
-        raise error
-    bad = [o for o in operands if not (o is None or isinstance(o, (Tensor, bool, int, float, complex)) or hasattr(o, "dtype"))]
-    if isinstance(error, AttributeError) and not bad:
-        bad = [o for o in operands if o is None]
-    elif not isinstance(error, (*_EXPECTED, AttributeError)):
-        raise error
-    if bad and (isinstance(error, AttributeError) or not _raised_here(error)):
-        message = f"For '{op.name}'{where()}, an operand should be a Tensor, an array or a number, but got {describe(bad[0])}."
-        raise _error_class(TypeError)(message) from error
-    if not isinstance(error, _EXPECTED):
-        raise error
-    if _raised_here(error):
-        kind = next(k for k in _EXPECTED if isinstance(error, k))
-    elif isinstance(error, TypeError) and "accept dtype" in str(error):
-        kind = TypeError
-    else:
-        kind = op.shape_error if isinstance(error, (TypeError, ValueError)) else RuntimeError
-    came = ", ".join(describe(o) for o in operands)
-    made = _error_class(kind)(f"For '{op.name}'{where()}: {_first_lines(error)}\n  The operands were: {came}")
-    raise made from error
-
-
-class OpError(Exception):
-    """An operator refused its operands; the class raised is also the exception that MindSpore raises."""
-
-
-@functools.cache
-def _error_class(kind):
-    return type(kind.__name__, (OpError, kind), {"__module__": "builtins"})
-
-
-_EXPECTED = (TypeError, ValueError, RuntimeError, OverflowError, ZeroDivisionError, AssertionError)
-
-
-def _raised_here(error) -> bool:
-    """True if a kernel of ours raised, and so chose the exception; False if jax did."""
-    traceback = error.__traceback__
-    while traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    return traceback.tb_frame.f_globals.get("__name__", "").startswith(("msjax.ops", "msjax.checks"))
-
-
-def _first_lines(error) -> str:
-    text = str(error).split("\n\nThe error occurred while tracing")[0].strip()
-    return text if len(text) <= 600 else text[:600] + " ..."
 
 
 def type_of(value: TensorLike) -> Any:

@@ -9,7 +9,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from msjax.autograd.op import apply, raise_op_error
+from msjax.autograd.op import apply
+from msjax.autograd.op_errors import raise_op_error
 from msjax.common.arrays import CONCRETE
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
