@@ -15,7 +15,8 @@ import msjax.autograd.tensor_api
 import msjax.compile.graph_mode
 import msjax.ops.methods.operators
 from msjax import common as common, context as context, nn as nn, ops as ops
-from msjax.autograd.grad import get_grad as get_grad, grad as grad, value_and_grad as value_and_grad
+from msjax.autograd.grad import grad as grad, value_and_grad as value_and_grad
+from msjax.autograd.return_ids import get_grad as get_grad
 from msjax.autograd.vjp import jvp as jvp, vjp as vjp
 from msjax.common import dtype as dtype
 from msjax.common.dtype import *

@@ -184,3 +184,18 @@ def gather(package: str, modules: str | None = None, family: str | None = None) 
         return sorted(offered())
 
     return __getattr__, __dir__
+
+
+def passing_on(module: str, package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """A module's ``__getattr__`` and ``__dir__`` that pass on what a package offers, under another name of MindSpore's."""
+
+    def __getattr__(name):
+        offered = importlib.import_module(package)
+        if not hasattr(offered, name):
+            raise missing_name_error(f"{_in_mindspore(module)}.{name}", sys._getframe(1))
+        return getattr(offered, name)
+
+    def __dir__():
+        return dir(importlib.import_module(package))
+
+    return __getattr__, __dir__

@@ -48,7 +48,7 @@ def run_backward(
     """
     order, needs, also_runs, pending = _plan([node for node, _, _ in roots], targets)
     grads = {}
-    add = _add_recorded if recorded else _add_arrays
+    add = add_gradients if recorded else _add_arrays
     for node, i, grad in roots:
         if node in needs:
             _accumulate(grads, node, i, grad, add)
@@ -166,7 +166,7 @@ _seq = attrgetter("seq")
 _ONE = (True,)
 
 
-def _add_recorded(a, b):
+def add_gradients(a, b):
     return apply(_ADD, (a, b))
 
 

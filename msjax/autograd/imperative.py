@@ -10,8 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.backward import run_backward
-from msjax.autograd.op import Op, apply
+from msjax.autograd.backward import add_gradients, run_backward
 from msjax.autograd.tensor_api import register_hook_list
 from msjax.common.arrays import is_tracer
 from msjax.common.node import RootLeaf
@@ -21,7 +20,6 @@ from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.tensor_hooks import HookList
 from msjax.state import ROOT, STATE
 
-_ADD = Op("add gradients", lambda a, b: a + b, int_grad=True)
 _add_arrays = jax.jit(lambda a, b: a + b)
 
 
@@ -180,7 +178,7 @@ def add_grad(tensor: Tensor, grad: Tensor) -> None:
     elif grad._node is None and there._node is None:
         there._value = _add_arrays(there._value, grad._value)
     else:
-        tensor._grad = apply(_ADD, (there, grad))
+        tensor._grad = add_gradients(there, grad)
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:

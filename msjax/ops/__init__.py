@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from msjax.autograd.grad import (
     GradOperation as GradOperation,
-    get_grad as get_grad,
     grad as grad,
     value_and_grad as value_and_grad,
 )
+from msjax.autograd.return_ids import get_grad as get_grad
 from msjax.autograd.vjp import jvp as jvp, vjp as vjp
 from msjax.lazy import COMMUNICATION, module_getattr
 from msjax.ops.function.array_func import *
