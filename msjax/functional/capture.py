@@ -11,14 +11,15 @@ import jax.numpy as jnp
 from flax import nnx
 
 from msjax.common.bases import is_cell
-from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
+from msjax.common.tensor import Tensor, is_tensor, tensors_in
 from msjax.errors import check_callable, describe
 from msjax.functional.control_flow import rules
-from msjax.functional.functionalize import functionalize
+from msjax.functional.functionalize import pure_apply
 from msjax.functional.interpreter import Interpreter, Program
 from msjax.functional.nnx_outputs import module_and_method, paths, pure_call
 from msjax.functional.plan import Patterns, Planner
 from msjax.hooks.places import Edits, site
+from msjax.ops.function.control.from_jax import from_jax
 
 
 class Captured(NamedTuple):
@@ -143,22 +144,22 @@ def _edits(edit):
 
 
 def _capture_cell(net, options):
-    apply, _, _ = functionalize(net)
     names = [name for name, _ in net.cells_and_names()]
 
-    def inner(params, buffers, *args, **kwargs):
+    def forward(*args, **kwargs):
         handles = []
         for name, cell in net.cells_and_names():
             if any(pattern.match(name) for pattern in options.patterns):
                 handles.append(cell.register_forward_hook(_named_output(name), traced=True))
         try:
-            return apply(params, buffers, *args, **kwargs)
+            return net(*args, **kwargs)
         finally:
             for handle in handles:
                 handle.remove()
 
     total = options.total
-    return _capturing(inner, options._replace(names=tuple(names), total=lambda result: total(result[0])))
+    own = options._replace(names=tuple(names), total=lambda result: total(result[0]))
+    return _capturing(pure_apply(net, forward), own)
 
 
 def _capture_nnx(module, method, options):
@@ -178,10 +179,13 @@ def _capture_nnx(module, method, options):
 
 def _named_output(name):
     def hook(cell, args, output):
-        value = output._value if isinstance(output, Tensor) else tuple(t._value for t in tensors_in(output))
-        named = site(name, value)
-        new = iter([named] if isinstance(output, Tensor) else named)
-        return jax.tree.map(lambda t: wrap(next(new)) if isinstance(t, Tensor) else t, output, is_leaf=is_tensor)
+        single, tensors = isinstance(output, Tensor), tensors_in(output)
+        if not tensors:
+            return None
+        # An operator, so that it has its place on the tape where gradients pass hooks.
+        named = from_jax(lambda *values: site(name, values[0] if single else values))(*tensors)
+        new = iter([named] if single else named)
+        return jax.tree.map(lambda t: next(new) if isinstance(t, Tensor) else t, output, is_leaf=is_tensor)
 
     return hook
 

@@ -59,18 +59,33 @@ def functionalize(
     if not is_cell(net):
         raise TypeError(f"For 'functionalize', the network should be a Cell, but got {describe(net)}.")
 
+    trained, rest = state_of(net)
+    # Copies: whoever donates them to a program leaves the network its own.
+    return (
+        pure_apply(net, net),
+        {n: jnp.copy(v._value) for n, v in trained.items()},
+        {n: jnp.copy(v._value) for n, v in rest.items()},
+    )
+
+
+def pure_apply(net: Cell, forward: Callable[..., Any]) -> Callable[..., Any]:
+    """The function `apply` of `functionalize`.
+
+    Args:
+        net (Cell): the network whose values are replaced.
+        forward (callable): what runs with them; the network, or a function that calls it. It runs again when jax differentiates.
+    """
+
     def apply(params, buffers, *args, **kwargs):
         raise_pending()
         trained, rest = state_of(net)
         values = [*_matched(params, trained, "params").values(), *_matched(buffers, rest, "buffers").values()]
-        call = _Call(net, args, kwargs, list(rest.values()))
+        call = _Call(net, forward, args, kwargs, list(rest.values()))
         results = _run(call, [*trained.values(), *rest.values()], values)
         n = len(results) - len(rest)
         return call.output(results[:n]), dict(zip(rest, results[n:]))
 
-    trained, rest = state_of(net)
-    # Copies: whoever donates them to a program leaves the network its own.
-    return apply, {n: jnp.copy(v._value) for n, v in trained.items()}, {n: jnp.copy(v._value) for n, v in rest.items()}
+    return apply
 
 
 def write_back(net: Cell, params: dict[str, Any] | None = None, buffers: dict[str, Any] | None = None) -> None:
@@ -135,6 +150,7 @@ class _Call:
 
     Args:
         net: the network.
+        forward: what runs it.
         args, kwargs: the arguments, with arrays.
         state: the Tensors whose new values are wanted, too.
 
@@ -142,8 +158,9 @@ class _Call:
         arrays: the arrays among the arguments.
     """
 
-    def __init__(self, net: Any, args: Any, kwargs: Any, state: Any):
+    def __init__(self, net: Any, forward: Any, args: Any, kwargs: Any, state: Any):
         self.net = net
+        self.forward = forward
         self.state = state
         self.leaves, self.treedef = jax.tree.flatten((args, kwargs), is_leaf=is_leaf)
         self.places = [i for i, leaf in enumerate(self.leaves) if _is_array(leaf)]
@@ -156,7 +173,7 @@ class _Call:
         for i, tensor in zip(self.places, tensors):
             leaves[i] = tensor
         args, kwargs = jax.tree.unflatten(self.treedef, leaves)
-        found, treedef = jax.tree.flatten(self.net(*args, **kwargs), is_leaf=is_leaf)
+        found, treedef = jax.tree.flatten(self.forward(*args, **kwargs), is_leaf=is_leaf)
         outputs = [leaf if isinstance(leaf, Tensor) else wrap(leaf) for leaf in found if _is_array(leaf)]
         self.made = treedef, [_PLACE if _is_array(leaf) else leaf for leaf in found]
         return outputs, self.state

@@ -259,6 +259,9 @@ def test_the_users_own_derivative_is_kept(which):
     run = ms.hooks.capture(lambda x: make()(x * 2))
     assert float(jax.grad(lambda x: run(x)[0])(1.0)) == 200
     assert float(jax.jit(jax.grad(lambda x: run(x)[1].activations["inside"]))(1.0)) == 6
+    with_gradients = ms.hooks.capture(lambda x: make()(x * 2), gradients=True)
+    assert float(with_gradients(1.0)[1].gradients["inside"]) == 1
+    assert float(jax.jit(jax.grad(lambda x: with_gradients(x)[0]))(1.0)) == 200
     edited = ms.hooks.capture(lambda x: make()(x * 2), [], edit={"inside": lambda v, i: v + 1})
     assert float(edited(1.0)[0]) == 7 and float(jax.grad(lambda x: edited(x)[0])(1.0)) == 200
     if which == "jvp":
@@ -425,3 +428,25 @@ def test_run_with_cache_of_a_cell_and_a_function():
     out, cache = ms.hooks.run_with_cache(lambda x, factor: site("a", x * factor), X, factor=3, edit={"a": lambda v, i: v + 1})
     np.testing.assert_array_equal(out, X * 3 + 1)
     np.testing.assert_array_equal(cache["a"], out)
+
+
+def test_a_cell_whose_gradients_pass_hooks():
+    """A functionalized network with hooks on gradients has a derivative of its own: capture keeps it, and edits go into it."""
+    net = nn.SequentialCell(
+        nn.Dense(2, 2, weight_init="ones", bias_init="zeros"), nn.Dense(2, 1, weight_init="ones", bias_init="zeros"), nn.ReLU()
+    )
+    seen = []
+    net[0].register_backward_hook(lambda cell, grad_input, grad_output: seen.append(grad_output[0].asnumpy()))
+    net[1].register_backward_hook(lambda cell, grad_input, grad_output: (grad_input[0] * 10,))
+    _, params, buffers = ms.functionalize(net)
+    x = jnp.ones((1, 2), jnp.float32)
+    run = ms.hooks.capture(net, "1", edit={"0": lambda v, i: v * 3})
+    (out, _), found = run(params, buffers, x)
+    np.testing.assert_array_equal(out, [[12]])
+    np.testing.assert_array_equal(found.activations["1"], [[12]])
+    for transform in (lambda f: f, jax.jit):
+        grad = transform(jax.grad(lambda x: run(params, buffers, x)[0][0].sum()))(x)
+        np.testing.assert_array_equal(grad, [[60, 60]])
+        ms.hooks.barrier()
+        np.testing.assert_array_equal(seen.pop(), [[30, 30]])
+        assert not seen
