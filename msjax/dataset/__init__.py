@@ -36,7 +36,7 @@ from msjax.dataset.sources.mnist import (
 )
 from msjax.dataset.sources.numpy_slices import NumpySlicesDataset as NumpySlicesDataset
 from msjax.dataset.sources.text_files import CSVDataset as CSVDataset, TextFileDataset as TextFileDataset
-from msjax.lazy import NO_MINDRECORD, placeholder_or_error
+from msjax.lazy import NO_MINDRECORD, placeholder_or_error as _placeholder_or_error
 
 _NO_SOURCE = "it doesn't read such files. A GeneratorDataset takes any Python object that does."
 
@@ -45,4 +45,4 @@ if not TYPE_CHECKING:
 
     def __getattr__(name):
         sentence = NO_MINDRECORD if name == "MindDataset" else _NO_SOURCE
-        return placeholder_or_error(__name__, name, {name: sentence} if name[:1].isupper() else {}, sys._getframe(1))
+        return _placeholder_or_error(__name__, name, {name: sentence} if name[:1].isupper() else {}, sys._getframe(1))

@@ -20,7 +20,7 @@ from msjax.dataset.transforms.groups import (
     RandomChoice as RandomChoice,
     RandomOrder as RandomOrder,
 )
-from msjax.lazy import class_placeholders
+from msjax.lazy import class_placeholders as _class_placeholders
 
 if not TYPE_CHECKING:
-    __getattr__ = class_placeholders(__name__, "a function of numpy arrays can be given to map in its place.")
+    __getattr__ = _class_placeholders(__name__, "a function of numpy arrays can be given to map in its place.")

@@ -81,7 +81,7 @@ from msjax.dataset.vision.values import (
     ToTensor as ToTensor,
     ToType as ToType,
 )
-from msjax.lazy import class_placeholders
+from msjax.lazy import class_placeholders as _class_placeholders
 
 if not TYPE_CHECKING:
-    __getattr__ = class_placeholders(__name__, "a function of a numpy array can be given to map in its place.")
+    __getattr__ = _class_placeholders(__name__, "a function of a numpy array can be given to map in its place.")
