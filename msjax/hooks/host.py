@@ -1,12 +1,16 @@
-"""Backward hooks that need concrete values and return some: run on the host, in the middle of a program."""
+"""Backward hooks that need concrete values and return some: called on the host, in the middle of a program."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.extend.core
+import jax.numpy as jnp
 import numpy as np
+from jax.interpreters import batching, mlir
 
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.state import ACTIVITY, Tracing, swap
@@ -42,8 +46,38 @@ def call_on_host(fn: Callable[..., Any], args: Any, what: str, carries: Any, che
     values = jax.pure_callback(on_host, shapes, *[leaves[i]._value for i in at], vmap_method="sequential")
     new = list(group)
     for i, value in zip(there, values):
-        new[i] = wrap(value)
+        new[i] = wrap(_shard_like(group[i]._value, value))
     return new[0] if single else tuple(new)
+
+
+def _shard_like(given, value):
+    """`value` with the sharding of `given`: in a program for several devices a callback returns it on the first one."""
+    # The choice is never `given`, which the compiler does not know: it computes the result where `given` is.
+    never = jax.lax.optimization_barrier(jnp.zeros((), bool))
+    return _alike_p.bind(given, jax.lax.select(jnp.broadcast_to(never, value.shape), given, value))
+
+
+_alike_p = jax.extend.core.Primitive("msjax_shard_alike")
+_alike_p.def_impl(lambda given, value: value)
+_alike_p.def_abstract_eval(lambda given, value: value)
+_groups = itertools.count(1 << 32)  # jax counts its own groups from 0
+
+
+def _lower_alike(ctx, given, value):
+    if jax.config.jax_use_shardy_partitioner and getattr(ctx.module_context.axis_context, "num_devices", 1) > 1:
+        group = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), next(_groups))
+        for member in (given, value):
+            mlir.ir.Operation.create("sdy.sharding_group", operands=[member], attributes={"group_id": group})
+    return [value]
+
+
+def _batch_alike(values, axes):
+    size = next(v.shape[a] for v, a in zip(values, axes) if a is not None)
+    return _alike_p.bind(*[batching.bdim_at_front(v, a, size) for v, a in zip(values, axes)]), 0
+
+
+mlir.register_lowering(_alike_p, _lower_alike, cacheable=False)
+batching.primitive_batchers[_alike_p] = _batch_alike
 
 
 class _HostOnly(Tracing):

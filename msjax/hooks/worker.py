@@ -87,7 +87,7 @@ class _Worker:
         """Queue calls of hooks; wait first while the queue holds too much.
 
         Args:
-            values: arrays in XLA's own memory, which is gone when the callback returns.
+            values: arrays; those in XLA's own memory, which is gone when the callback returns, are copied.
             from_hook: whether a hook runs the program.
             sharded: whether the program runs on several devices.
         """
@@ -103,7 +103,7 @@ class _Worker:
             self._bytes += size
         self.look_for_other_threads()
         try:
-            values = [np.array(v) for v in values]
+            values = [v if v.flags.owndata else np.array(v) for v in values]
         except BaseException:
             with self._room:
                 self._bytes -= size

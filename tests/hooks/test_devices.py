@@ -1,0 +1,138 @@
+"""Hooks of sharded programs. Issue 12, fault 13: large values; fault 19: shardings that stay, and several processes."""
+
+import re
+import subprocess
+import sys
+import textwrap
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, SingleDeviceSharding
+from jax.sharding import PartitionSpec as P
+
+import msjax as ms
+from msjax import nn
+
+
+def split():
+    return NamedSharding(Mesh(np.array(jax.devices()), ("d",)), P("d"))
+
+
+def logged(steps, place):
+    """What observers and a traced modifier see and make of sharded values of 1 MB."""
+    net, log = nn.SequentialCell(nn.Tanh(), nn.Sigmoid()), []
+    net[0].register_forward_hook(lambda cell, inputs, output: log.append(("forward", output.asnumpy()[::37, 5])), observe=True)
+    net[1].register_backward_hook(lambda cell, gi, go: log.append(("backward", gi[0].asnumpy()[::37, 5])), observe=True)
+    net[0].register_backward_hook(lambda cell, gi, go: (gi[0] * 2,))
+    apply, params, buffers = ms.functionalize(net)
+    f = jax.jit(jax.grad(lambda x: apply(params, buffers, x)[0].sum()))
+    x = jax.device_put((np.arange(512 * 512, dtype=np.float32).reshape(512, 512) % 17) / 7, place)
+    for i in range(steps):
+        gradient = f(x * (1 + i / 100))
+    ms.hooks.barrier()
+    return log, gradient
+
+
+def test_large_sharded_values_arrive_in_order_as_on_one_device():
+    log, gradient = logged(10, split())
+    one, expected = logged(10, SingleDeviceSharding(jax.devices()[0]))
+    assert [kind for kind, _ in log] == ["forward", "backward"] * 10
+    for (_, value), (_, other) in zip(log, one):
+        np.testing.assert_allclose(value, other, rtol=1e-5)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-5)
+    assert gradient.sharding.spec == P("d")
+
+
+def test_a_modifier_on_the_host_keeps_the_gradient_s_sharding():
+    net = nn.Tanh()
+    net.register_backward_hook(lambda cell, gi, go: ms.Tensor(np.clip(gi[0].asnumpy(), -1, 0.1)))
+    apply, params, buffers = ms.functionalize(net)
+    f = jax.jit(jax.grad(lambda x: apply(params, buffers, x)[0].sum()))
+    x = jax.device_put(jnp.ones((8, 16), jnp.float32), split())
+    gradient = f(x)
+    assert gradient.sharding.spec == P("d")
+    np.testing.assert_allclose(gradient, np.full((8, 16), 0.1), rtol=1e-6)
+    text = f.lower(x).compile().as_text()
+    gathers = {name: len(re.findall(rf" {name}[(.-]", text)) for name in ("all-gather", "all-reduce", "all-to-all")}
+    assert gathers["all-gather"] <= 1 and gathers["all-reduce"] <= 1 and not gathers["all-to-all"], gathers
+
+
+PROCESS = """
+    import sys
+    import jax
+    import numpy as np
+
+    number, port = int(sys.argv[1]), sys.argv[2]
+    jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    jax.distributed.initialize(f"127.0.0.1:{port}", 2, number)
+
+    import msjax as ms
+    from msjax import nn
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+    mesh = Mesh(np.array(jax.devices()), ("d",))
+    whole = np.arange(8, dtype=np.float32)
+    x = jax.make_array_from_callback((8,), NamedSharding(mesh, P("d")), lambda index: whole[index])
+
+    def run(name, register, around):
+        net, log = nn.Sigmoid(), []
+        register(net, log)
+        apply, params, buffers = ms.functionalize(net)
+        f = jax.jit(around(jax.grad(lambda x: apply(params, buffers, x)[0].sum())))
+        jax.block_until_ready(f(x))
+        ms.hooks.barrier()
+        print(name, *log, flush=True)
+
+    def observed(net, log):
+        net.register_forward_hook(lambda cell, inputs, output: log.append(output.shape[0]), observe=True)
+        net.register_backward_hook(lambda cell, gi, go: log.append(gi[0].shape[0]), observe=True)
+
+    def modified(net, log):
+        def hook(cell, gi, go):
+            values = gi[0].asnumpy()
+            log.append(values.shape[0])
+            return ms.Tensor(values * 3)
+
+        net.register_backward_hook(hook)
+
+    def each_device(f):
+        return jax.shard_map(f, mesh=mesh, in_specs=P("d"), out_specs=P("d"))
+
+    run("jit-observers", observed, lambda f: f)
+    run("shard_map-observers", observed, each_device)
+    run("jit-host-modifier", modified, lambda f: f)
+    run("shard_map-host-modifier", modified, each_device)
+"""
+
+
+def test_what_each_of_two_processes_sees():
+    """The table of docs/limits.md: two processes with two devices each, and an array of 8 numbers split over the four."""
+    import os
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
+    command = [sys.executable, "-c", textwrap.dedent(PROCESS)]
+    processes = [
+        subprocess.Popen(
+            [*command, str(i), str(port)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for i in (0, 1)
+    ]
+    try:
+        results = [process.communicate(timeout=150) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    seen = []
+    for process, (out, err) in zip(processes, results):
+        assert process.returncode == 0, err
+        lines = [line.split() for line in out.splitlines()]
+        seen.append({line[0]: line[1:] for line in lines if line and line[0].startswith(("jit-", "shard_map-"))})
+    assert seen[0]["jit-observers"] == ["8", "8"] and seen[1]["jit-observers"] == []
+    assert seen[0]["shard_map-observers"] == seen[1]["shard_map-observers"] == ["2"] * 4
+    assert seen[0]["jit-host-modifier"] == ["8"] and seen[1]["jit-host-modifier"] == []
+    assert seen[0]["shard_map-host-modifier"] == seen[1]["shard_map-host-modifier"] == ["2"] * 2
