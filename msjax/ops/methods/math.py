@@ -158,7 +158,7 @@ def _moment(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         return function(self, axis, ddof, keep)
 
     method.__name__ = name
-    method.__doc__ = f"""{function.__doc__.strip()}  # pyright: ignore[reportOptionalMemberAccess]
+    method.__doc__ = f"""{(function.__doc__ or "").strip()}
 
     Args:
         axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
