@@ -98,15 +98,17 @@ class Tracing:
 
     Attributes:
         uses_callbacks: True once the program calls the host while it runs.
+        silent: True while code runs again that has run before: observers are not called.
         falls_back: whether the code runs in PyNative mode where it can't become part of the program.
-        forward_args: weak references to the Tensors that traced forward hooks were given, with the hooks' names.
+        forward_hooks: (hook, weak reference to a Tensor that it was given, sentence that names it) of the traced forward hooks.
     """
 
     uses_callbacks = False
     falls_back = False
+    silent = False
 
     def __init__(self):
-        self.forward_args = []
+        self.forward_hooks = []
 
     def here(self) -> bool:
         """Whether values now belong to this program itself, not to a loop or transformation within it."""
@@ -122,6 +124,10 @@ class Tracing:
     def see(self, operands: Any) -> None:
         """Called with the operands of every operator."""
 
+    def deposit(self, fn: Any, what: Any) -> Any:
+        """What a callback within the program calls in the place of the observer `fn`."""
+        return fn
+
 
 class Activity:
     """Counts what runs in any thread and makes operators take the slow dispatch.
@@ -131,13 +137,15 @@ class Activity:
         casts: calls of cells that compute in a floating type of their own.
         synchronize: the setting pynative_synchronize: operators wait for their results.
         slow_dispatch: whether any of these is on. Operators read only this.
+        callbacks: whether PyNative code has run a loop or transformation of jax whose hooks are called by callbacks: they have to
+            be waited for before the next hook is called.
     """
 
-    __slots__ = ("traces", "casts", "synchronize", "slow_dispatch")
+    __slots__ = ("traces", "casts", "synchronize", "slow_dispatch", "callbacks")
 
     def __init__(self):
         self.traces = self.casts = 0
-        self.synchronize = self.slow_dispatch = False
+        self.synchronize = self.slow_dispatch = self.callbacks = False
 
     def add(self, traces: int = 0, casts: int = 0) -> None:
         """Count traces or casts that begin (1) or end (-1)."""

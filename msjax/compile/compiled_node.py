@@ -1,12 +1,13 @@
 """A compiled function as one step on the tape, for a gradient that is recorded around it in PyNative mode.
 
-Its way back is a program of its own, which computes the function again from the values that it had, and
-then the gradients: nothing is kept for it but those values.
+Its way back is a program of its own, which computes the function again from the values that it had, and then the gradients:
+nothing is kept for it but those values. Where that can't be compiled, the same happens in PyNative mode.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,14 +15,15 @@ import jax.numpy as jnp
 from msjax.autograd.recording import GradientScope
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, tensors_in, wrap
-from msjax.compile.program import Compiled, SignatureChanged, is_argument, keep
-from msjax.state import LOCK, ROOT, STATE
+from msjax.compile.compiled import KEPT, Compiled
+from msjax.compile.program import SignatureChanged
+from msjax.compile.signature import is_argument
+from msjax.compile.snapshot import Snapshot
+from msjax.compile.trace import Capture
+from msjax.state import LOCK, ROOT, STATE, Tracing, swap
 
-if TYPE_CHECKING:
-    pass
 
-
-def record(compiled: Any, program: Any, leaves: Any, args: Any, kwargs: Any) -> Any:
+def record(compiled: Any, program: Any, leaves: Any, args: Any, kwargs: Any):
     """Call a compiled function and, if a gradient is recorded for something that it takes in, put one node for it on the tape."""
     if program.eager or (program.trains and STATE.scope is ROOT):
         # A step of training differentiates within itself.
@@ -32,33 +34,28 @@ def record(compiled: Any, program: Any, leaves: Any, args: Any, kwargs: Any) -> 
     if STATE.scope.depth > 1:
         # An outer gradient function differentiates the way back, too: it has to see each step.
         return compiled.body(compiled.subject(), args, kwargs)
+    gradients = _gradients_of(compiled, program, tuple([edge is not None for edge in edges]))
     with LOCK:
         values = [v._value for v in program.variables]
     saved = [wrap(leaf._value) if is_argument(leaf) else leaf for leaf in leaves]
-    wanted = tuple([edge is not None for edge in edges])
+    node = _Composite(
+        base, edges, 0, lambda grads: gradients.run(values, saved, grads), compiled.name, keeps=saved or program.variables
+    )
+
+    def place(tensors):
+        carries = gradients.carries(saved, tensors, node.nout)
+        for i, tensor in enumerate(tensors):
+            if carries[i]:
+                tensor._node, tensor._oidx = node, node.nout + i
+        node.nout += len(tensors)
+
     try:
-        out = program.run(leaves)
+        out = compiled.execute(program, leaves, place)
     except SignatureChanged:
         compiled.forget(program)
         program, leaves = compiled.find(args, kwargs)
         return record(compiled, program, leaves, args, kwargs)
-    tensors = _results(out)
-
-    def back(grads):
-        given = tuple(g is not None for g in grads)
-        way = _way_back(compiled, program, wanted, given, len(leaves))
-        cts = [g for g in grads if g is not None]
-        arguments = [*saved, *cts]
-        found, leaves_back = way.find(tuple(arguments), {})
-        if found.eager:
-            raise NotImplementedError(f"The gradient of {compiled.name}, as it is compiled, can't be compiled: {found.why}")
-        by_id = dict(zip(map(id, program.variables), values))
-        return list(found.run_on([by_id.get(id(v), v._value) for v in found.variables], leaves_back))
-
-    node = _Composite(base, edges, len(tensors), back, compiled.name, keeps=tensors)
-    for i, tensor in enumerate(tensors):
-        if jnp.issubdtype(tensor._value.dtype, jnp.inexact):
-            tensor._node, tensor._oidx = node, i
+    place(_results(out))
     return out
 
 
@@ -72,44 +69,139 @@ class _Composite(FunctionNode):
         )
 
 
-def _way_back(compiled, program, wanted, given, n_leaves):
-    key = (program, wanted, given)
-    found = compiled.ways_back.get(key)
-    if found is None:
-        found = Compiled(
-            _gradients(compiled, program, wanted, given, n_leaves),
-            compiled.subject,
-            f"gradient of {compiled.name}",
-            roots=compiled.roots,
-            fullgraph=True,
-        )
-        keep(compiled.ways_back, key, found)
+def _gradients_of(compiled, program, wanted):
+    key = program, wanted
+    found = compiled.ways_back.pop(key, None) or _Gradients(compiled, program, wanted)
+    while len(compiled.ways_back) >= KEPT:
+        del compiled.ways_back[next(iter(compiled.ways_back))]
+    compiled.ways_back[key] = found
     return found
 
 
-def _gradients(compiled, program, wanted, given, n_leaves):
-    """The body of a way back: the function again, unseen, and the sweep."""
-    treedef, variables = program.arguments, program.variables
-    inputs = program.inputs
+class _Gradients:
+    """From the gradients of what a program computes to those of what it takes in.
 
-    def body(subject, args, kwargs):
-        leaves, cts = list(args[:n_leaves]), args[n_leaves:]
-        call_args, call_kwargs = (tuple(leaves), {}) if treedef is None else jax.tree.unflatten(treedef, leaves)
-        numbers = range(n_leaves) if inputs is None else inputs
+    Arguments that it writes in place count as results, and come before the others.
+
+    Args:
+        wanted: for each variable and each argument, whether its gradient is recorded.
+    """
+
+    def __init__(self, compiled, program, wanted):
+        self.compiled = compiled
+        self.program = program
+        self.wanted = wanted
+        self._programs = {}
+        self._carries = None
+
+    def carries(self, saved, tensors, start):
+        """For some of the results, those from number `start` on, whether they carry a gradient."""
+        if all(jnp.issubdtype(t._value.dtype, jnp.inexact) for t in tensors):
+            return [True] * len(tensors)
+        if self._carries is None:
+            # Integers carry one only where operators say so, which a trace shows.
+            found = []
+
+            def body(subject, leaves, _kwargs):
+                recording, _, outputs = self._forward(subject, leaves)
+                found[:] = [recording.place(out)[0] is not None for out in outputs]
+
+            self._compiled(body).find(tuple(saved), {})
+            self._carries = found
+        return self._carries[start : start + len(tensors)] or [True] * len(tensors)
+
+    def run(self, values, saved, grads):
+        """The gradients with respect to the variables and arguments that had these values."""
+        given = tuple([g is not None for g in grads])
+        compiled = self._programs.get(given)
+        if compiled is None:
+            compiled = self._programs[given] = self._compiled(
+                lambda subject, args, _kwargs: self._both(subject, args[: len(saved)], args[len(saved) :], given)
+            )
+        cts = [g for g in grads if g is not None]
+        found, leaves = compiled.find((*saved, *cts), {})
+        if found.eager:
+            return self._run_in_pynative_mode(compiled, found, values, saved, cts, given)
+        by_id = dict(zip(map(id, self.program.variables), values))
+        result = list(found.run_on([by_id.get(id(v), v._value) for v in found.variables], leaves))
+        self.compiled.after_run()
+        return result
+
+    def _compiled(self, body):
+        of = self.compiled
+        return Compiled(body, of.subject, f"gradient of {of.name}", roots=of.roots, fullgraph=of.fullgraph, again=True)
+
+    def _both(self, subject, leaves, cts, given):
+        recording, marks, outputs = self._forward(subject, leaves)
+        return self._backward(recording, marks, outputs, cts, given)
+
+    def _forward(self, subject, leaves):
+        """The function again, unseen."""
+        program, leaves = self.program, list(leaves)
+        for i, other in program.aliases:
+            leaves[i] = leaves[other] if other >= 0 else program.variables[-1 - other]
+        args, kwargs = (tuple(leaves), {}) if program.arguments is None else jax.tree.unflatten(program.arguments, leaves)
+        numbers = range(len(leaves)) if program.inputs is None else program.inputs
         passed = [leaves[i] for i in numbers if is_argument(leaves[i])]
         trace = STATE.trace
         trace.silent = True
         with GradientScope() as recording:
-            marks = [recording.mark(t) if w else None for t, w in zip([*variables, *passed], wanted)]
-            out = compiled.body(subject, call_args, call_kwargs)
+            marks = [recording.mark(t) if w else None for t, w in zip([*program.variables, *passed], self.wanted)]
+            out = self.compiled.body(subject, args, kwargs)
         trace.flush_text()
         trace.silent = False
-        rest = iter(cts)
-        pairs = [(o, next(rest)) for o, there in zip(_results(out), given) if there]
-        found = recording.backward([o for o, _ in pairs], [c for _, c in pairs])
-        return tuple(None if leaf is None else found.of(leaf) for leaf in marks)
+        return recording, marks, [*[leaves[i] for i, _ in program.written_arguments], *_results(out)]
 
-    return body
+    def _backward(self, recording, marks, outputs, cts, given):
+        there = [out for out, g in zip(outputs, given) if g]
+        found = recording.backward(there, list(cts))
+        return tuple([None if leaf is None else found.of(leaf) for leaf in marks])
+
+    def _run_in_pynative_mode(self, compiled, fallback, values, saved, cts, given):
+        variables, subject = self.program.variables, self.compiled.subject()
+        with LOCK:
+            now, before = [v._value for v in variables], Snapshot([subject, *self.compiled.roots])
+            for variable, value in zip(variables, values):
+                variable._value = value
+            try:
+                with _Unseen():
+                    recording, marks, outputs = self._forward(subject, [wrap(v._value) if is_argument(v) else v for v in saved])
+            finally:
+                for variable, value in zip(variables, now):
+                    variable._value = value
+                before.restore()
+        result = self._backward(recording, marks, outputs, cts, given)
+        compiled.tell(fallback)
+        self.compiled.after_run()
+        return list(result)
+
+
+class _Unseen(Tracing):
+    """Where a forward runs again in PyNative mode: observers are not called, and what is printed is dropped."""
+
+    silent = True
+
+    def __enter__(self):
+        self._swap = swap(trace=self)
+        self._swap.__enter__()
+        self._stdout, sys.stdout = sys.stdout, Capture(self, sys.stdout)
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        sys.stdout = self._stdout
+        self._swap.__exit__()
+
+    def here(self):
+        return True
+
+    def call(self, fn: Any, args: Any, what: Any) -> None:
+        """Nothing: the observer was called in the first run."""
+
+    def write(self, text: str) -> None:
+        """Nothing."""
+
+    def flush_text(self) -> None:
+        """Nothing."""
 
 
 def _results(out):

@@ -13,11 +13,11 @@ import jax
 
 from msjax.common._format import value_text
 from msjax.common.tensor import wrap
-from msjax.compile.trace import Call
+from msjax.compile.trace import Arrivals, Call
 from msjax.hooks.returns import check_observer_result
 
 if TYPE_CHECKING:
-    from msjax.compile.trace import OutputRef
+    from msjax.compile.trace import Mailbox, OutputRef
 
 
 class _Writer:
@@ -59,12 +59,16 @@ class _Writer:
         return f"unflatten({self.name(how)}, [{inner}])"
 
 
-def write(events: list[Any], result: OutputRef) -> Callable[..., Any]:
-    """The function of a program's outputs that makes its events happen and returns its result.
+def build_epilogue(events: list[Any], result: OutputRef, mailbox: Mailbox) -> Callable[..., Any]:
+    """The function that makes a program's events happen after a run, and returns its result.
 
     Args:
-        events: Call and Text objects, in order.
-        result: what it returns, kept.
+        events: Call, Text and Arrivals objects, in order.
+        result: what it returns.
+        mailbox: delivers what callbacks brought.
+
+    Returns:
+        A function of the program's outputs, and of the calls that callbacks brought (see `Mailbox.deliver`).
     """
     writer = _Writer()
     for event in events:
@@ -72,6 +76,8 @@ def write(events: list[Any], result: OutputRef) -> Callable[..., Any]:
             arguments = writer.expression(event.args)
             writer.lines.append(f"r = {writer.name(event.fn)}(*{arguments})")
             writer.lines.append(f"if r is not None: nothing(r, {writer.name(event.what)})")
+        elif isinstance(event, Arrivals):
+            writer.lines.append(f"if c: {writer.name(mailbox.deliver)}(c, {writer.name(event.sites)})")
         else:
             parts = [
                 repr(part) if isinstance(part, str) else f"text(o[{part[0].value}], {part[1]!r}, {part[2]!r})"
@@ -79,7 +85,9 @@ def write(events: list[Any], result: OutputRef) -> Callable[..., Any]:
                 if part != ""
             ]
             writer.lines.append(f"sys.stdout.write({' + '.join(parts)})")
+    if any(isinstance(event, Arrivals) for event in events):
+        writer.lines.append(f"if c: {writer.name(mailbox.deliver)}(c)")
     writer.lines.append(f"return {writer.expression(result)}")
-    source = "def after_run(o):\n" + "".join(f"    {line}\n" for line in writer.lines)
+    source = "def after_run(o, c=()):\n" + "".join(f"    {line}\n" for line in writer.lines)
     exec(compile(source, "<after a compiled program>", "exec"), writer.names)
     return writer.names["after_run"]

@@ -8,8 +8,8 @@ from typing import Any
 from flax import nnx
 
 from msjax.compile.cache import compiled_for
+from msjax.compile.compiled import Compiled
 from msjax.compile.jit import inlined, run
-from msjax.compile.program import Compiled
 from msjax.hooks.worker import raise_pending
 from msjax.state import COMPILER, ROOT, STATE
 

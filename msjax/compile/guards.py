@@ -1,21 +1,24 @@
 """What a program depends on: the Tensors that it may read or write, and the Python values that it is compiled for.
 
-A survey starts from the function or cell that is compiled and follows attributes, closures and the
-globals that its code names. What it overlooks is found when the program is traced.
+The walk starts from the function or cell that is compiled and follows attributes, closures, containers, and the globals that
+its code names. Tensors that it overlooks are found when the program is traced.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
+import sys
 import types
 import weakref
-from collections.abc import Callable
+from operator import is_
 from typing import Any
 
 import jax
 import numpy as np
 from flax import nnx
 
+from msjax.common.bases import CellBase
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
@@ -23,10 +26,11 @@ from msjax.flax_slots import is_module_state
 from msjax.hooks.table import GLOBAL, HookTable
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, type(Ellipsis), slice)
-_LIBRARIES = frozenset(
-    ("jax", "jaxlib", "numpy", "flax", "optax", "msjax", "builtins", "torch", "matplotlib", "rich", "IPython", "pytest")
-)
+_LIBRARIES = sys.stdlib_module_names | frozenset(
+    ("jax", "jaxlib", "numpy", "flax", "optax", "msjax", "mindspore", "scipy", "torch", "matplotlib", "rich", "IPython", "pytest")
+) - {"__main__"}  # fmt: skip
 _DEPTH = 5
+_LONGEST = 1000  # items of a container that are looked at
 _UNCOUNTED = ("_special",)  # follows from the hooks
 
 _SERIALS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -46,32 +50,73 @@ def serial(cell: Any) -> int:
 class Guards:
     """What was found from some roots.
 
+    Args:
+        roots: functions, cells and other objects.
+        logs: {id: list} of lists that running the program makes longer; what they hold makes no difference.
+        everything: True keeps `mutable` and `cells`.
+
     Attributes:
         variables: Tensors, Parameters and Buffers.
-        key: hashable; equal for two surveys exactly if the same programs serve both.
+        key: hashable; equal for two walks exactly if the same programs serve both.
         watched: functions that read names which the code uses; `seen` has what they gave.
+        containers: (container, what it held) of the lists, sets, and dicts that the code uses; attributes of objects that are
+            no cells count as such.
+        mutable: all dicts, lists and sets that were found.
+        cells: the cells and other modules that were found.
         refs: what `key` names by its identity, kept alive.
     """
 
-    def __init__(self, roots: list[Callable[..., Any]]):
+    def __init__(self, roots: list[Any], logs: dict[int, list] | None = None, everything: bool = False):
         self.variables, self.watched, self.seen, self.refs = [], [], [], []
-        self._visited = set()
-        self._key = [GLOBAL.table]
+        self.containers, self.mutable, self.cells = [], [], []
+        self._logs = logs or {}
+        self._visited, self._names, self._found = set(), set(), []
+        self._key, self._spans = [GLOBAL.table], {}
         for root in roots:
             self._visit(root, 0)
         self.key = tuple(self._key)
-        del self._key, self._visited
+        # An attribute that no code names is read by no code: a list in which hooks keep values, say.
+        for attribute, container in self._found:
+            if attribute is None or attribute in self._names:
+                self.containers.append((container, _contents(container)))
+        del self._key, self._visited, self._names, self._found
+        if not everything:
+            del self.mutable, self.cells
 
     def hold(self) -> bool:
-        """True if the names that the code uses still stand for the same."""
+        """True if the names that the code uses still stand for the same, and containers still hold the same."""
         for (read, name), seen in zip(self.watched, self.seen):
             if read(name) is not seen:
                 return False
+        return not self.containers or self.containers_hold()
+
+    def containers_hold(self) -> bool:
+        """True if all containers still hold the same."""
+        for container, held in self.containers:
+            if not _same(container, held):
+                return False
         return True
+
+    def grown(self) -> dict[int, list]:
+        """{id: list} of the lists that were only added to."""
+        return {
+            id(container): container
+            for container, held in self.containers
+            if isinstance(container, list) and len(container) > len(held) and all(map(is_, container, held))
+        }
+
+    def key_without(self, logs: dict[int, list]) -> tuple:
+        """The key as it would be if some lists had been known to be logs."""
+        key, end = [], 0
+        for i, (start, stop) in sorted(self._spans.items(), key=lambda item: item[1]):
+            if i in logs and start >= end:
+                key += [*self.key[end:start], _log(i)]
+                end = stop
+        return (*key, *self.key[end:])
 
     # ---- walking
 
-    def _visit(self, value, depth):
+    def _visit(self, value, depth, attribute=None):
         kind = type(value)
         if kind in _PLAIN:
             self._key.append((kind, value) if kind is not slice else str(value))
@@ -81,18 +126,31 @@ class Guards:
             self._cell(value)
         elif isinstance(value, HookTable):
             self._key.append(value)
-        elif kind in (list, tuple, set, frozenset) or isinstance(value, (list, tuple)):
-            self._several(value, list(value), depth)
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            self._several(value, value, depth, attribute)
         elif isinstance(value, dict):
-            self._several(value, [*map(str, value), *value.values()], depth)
+            value_now = value.copy()
+            self._several(value, [*map(str, value_now), *value_now.values()], depth, attribute)
         else:
             self._other(value, depth)
 
-    def _several(self, whole, items, depth):
+    def _several(self, whole, items, depth, attribute):
+        if id(whole) in self._logs:
+            self._key.append(_log(id(whole)))
+            return
+        items, start = list(items), len(self._key)
         self._key.append((type(whole).__name__, len(items)))
-        if depth < _DEPTH and len(items) <= 1000:
+        if not isinstance(whole, (tuple, frozenset)):
+            if id(whole) in self._visited:
+                return
+            self._visited.add(id(whole))
+            self.mutable.append(whole)
+            if depth < _DEPTH:
+                self._found.append((attribute, whole))
+        if depth < _DEPTH and len(items) <= _LONGEST:
             for item in items:
-                self._visit(item, depth + 1)
+                self._visit(item, depth + 1, attribute)
+        self._spans[id(whole)] = start, len(self._key)
 
     def _tensor(self, tensor):
         hooks = tensor.__dict__.get("_hooks")
@@ -109,13 +167,33 @@ class Guards:
         if id(cell) in self._visited:
             return
         self._visited.add(id(cell))
-        for name, value in vars(cell).items():
+        self.cells.append(cell)
+        attributes = vars(cell)
+        if not isinstance(cell, CellBase):
+            # Other modules don't tell when an attribute changes.
+            self._found.append((None, attributes))
+        for name, value in attributes.copy().items():
             # What is as the class has it may as well not be there: so it is again after a hook was removed.
             if name in _UNCOUNTED or is_module_state(name) or getattr(type(cell), name, self) is value:
                 continue
             self._key.append(name)
-            self._visit(value, 1)
+            self._visit(value, 1, name)
+        self._class(type(cell), 1)
         self._key.append("end")
+
+    def _class(self, cls, depth):
+        """What instances find in their class: data, and which functions are its methods."""
+        self._names |= _names_in_class(cls)
+        watched = not issubclass(cls, CellBase)  # a class of cells tells when an attribute changes
+        for name, value in _data_of_class(cls):
+            if watched:
+                self._name(functools.partial(_read_class, cls), name, depth)
+            else:
+                self._key.append(name)
+                self._visit(value, depth + 1, name)
+        methods = _methods(cls)
+        self.refs += methods
+        self._key.extend(map(id, methods))
 
     def _other(self, value, depth):
         if isinstance(value, types.ModuleType) or id(value) in self._visited:
@@ -131,45 +209,130 @@ class Guards:
         elif isinstance(value, types.FunctionType):
             self._function(value, depth)
         elif hasattr(value, "func") and hasattr(value, "keywords"):
-            self._several(value.args, [value.func, *value.args, *value.keywords.values()], depth)
-        elif type(value).__module__.split(".")[0] not in _LIBRARIES or type(value).__module__.startswith("msjax"):
-            for item in [*getattr(value, "__dict__", {}).values()]:
-                self._visit(item, depth + 1)
+            self._visit((value.func, *value.args, *value.keywords.values()), depth)
+        elif not _is_library(type(value).__module__) or type(value).__module__.startswith("msjax"):
+            attributes = getattr(value, "__dict__", None)
+            if isinstance(attributes, dict):
+                self._key.append(type(value).__name__)
+                self._found.append((None, attributes))
+                self.mutable.append(attributes)
+                for name, item in attributes.copy().items():
+                    self._key.append(name)
+                    self._visit(item, depth + 1, name)
+            if not _is_library(type(value).__module__):
+                self._class(type(value), depth)
 
     def _function(self, function, depth):
         code = function.__code__
+        names = _names(code)
+        self._names.update(names)
         for cell in function.__closure__ or ():
-            self._name(_cell_contents, cell, depth)
+            self._name(cell_contents, cell, depth)
         for default in function.__defaults__ or ():
             self._visit(default, depth + 1)
         wrapped = getattr(function, "__wrapped__", None)
         if wrapped is not None:
             self._visit(wrapped, depth + 1)
-        if (function.__module__ or "").split(".")[0] in _LIBRARIES:
+        if _is_library(function.__module__ or ""):
             return
-        for name in _global_names(code):
+        for name in names:
             if name in function.__globals__:
-                self._name(function.__globals__.get, name, depth)
+                self._name(function.__globals__.get, name, depth, names)
 
-    def _name(self, read, name, depth):
+    def _name(self, read, name, depth, names=()):
         value = read(name)
-        if isinstance(value, (types.ModuleType, type)):
+        if isinstance(value, types.ModuleType):
+            if not _is_library(value.__name__) and id(value) not in self._visited:
+                self._visited.add(id(value))
+                for attribute in names:
+                    if attribute in vars(value) and depth < _DEPTH:
+                        self._name(vars(value).get, attribute, depth + 1, names)
+            return
+        if isinstance(value, type):
+            if not _is_library(value.__module__) and id(value) not in self._visited and not issubclass(value, nnx.Module):
+                self._visited.add(id(value))
+                self._class(value, depth)
             return
         self.watched.append((read, name))
         self.seen.append(value)
         self._visit(value, depth + 1)
 
 
-def _cell_contents(cell):
+def _log(number):
+    return "log", number
+
+
+def _is_library(module):
+    return module.partition(".")[0] in _LIBRARIES
+
+
+def _contents(container):
+    """What a container holds, to be compared with later."""
+    if isinstance(container, dict):
+        return tuple(container), tuple(container.values())
+    return tuple(container) if isinstance(container, list) else container.copy()
+
+
+def _same(container, held):
+    if isinstance(container, list):
+        return len(container) == len(held) and all(map(is_, container, held))
+    if isinstance(container, dict):
+        keys, values = held
+        return len(container) == len(keys) and all(map(is_, container.values(), values)) and all(map(is_, container, keys))
+    return container == held
+
+
+def cell_contents(cell: types.CellType) -> Any:
+    """What a closure's variable holds; None before it is assigned."""
     try:
         return cell.cell_contents
     except ValueError:  # not assigned yet
         return None
 
 
-def _global_names(code):
+def _read_class(cls, name):
+    for owner in cls.__mro__:
+        if name in vars(owner):
+            return vars(owner)[name]
+    return None
+
+
+def _user_classes(cls):
+    return [c for c in cls.__mro__ if not _is_library(c.__module__)]
+
+
+def _data_of_class(cls):
+    """(name, value) of what the user's classes hold besides methods."""
+    found = {}
+    for owner in _user_classes(cls):
+        for name, value in vars(owner).copy().items():
+            if not name.startswith("__") and not hasattr(type(value), "__get__") and not isinstance(value, type):
+                found.setdefault(name, value)
+    found.pop("_abc_impl", None)
+    return [(name, value) for name, value in found.items() if not is_module_state(name)]
+
+
+def _methods(cls):
+    return [v for c in _user_classes(cls) for v in vars(c).copy().values() if isinstance(v, types.FunctionType)]
+
+
+def _names_in_class(cls):
+    """The names in the code of `construct`, and of the methods that it may call."""
+    names, todo = set(), ["construct", "__call__"]
+    while todo:
+        found = _read_class(cls, todo.pop())
+        found = getattr(found, "fget", None) or getattr(found, "__func__", None) or found
+        code = getattr(getattr(found, "__wrapped__", found), "__code__", None)
+        if code is not None:
+            new = [name for name in _names(code) if name not in names]
+            names.update(new)
+            todo += new
+    return names
+
+
+def _names(code):
     names = dict.fromkeys(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            names.update(_global_names(constant))
+            names.update(_names(constant))
     return names

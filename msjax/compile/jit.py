@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from flax import nnx
 
 from msjax.compile.cache import compiled_for
+from msjax.compile.compiled import Compiled
 from msjax.compile.compiled_node import record
-from msjax.compile.program import Compiled
 from msjax.errors import describe
 from msjax.hooks.protocol import any_traced_value
 from msjax.hooks.worker import raise_pending

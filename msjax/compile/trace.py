@@ -1,12 +1,14 @@
-"""One tracing of a program: what it reads and writes, whom it calls, what it prints.
+"""The record of one trace of a program: what it reads and writes, which observers it calls, what it prints.
 
-While a program is compiled, its Python code runs once, on values that are not known yet. What has to happen
-at every run is written down here in order: calls of observers and printed text. The values that these need
-become outputs of the program.
+While a program is compiled, its Python code runs once, on values that are not known yet. What has to happen at every run is
+recorded here in order: calls of observers, and printed text. The values that these need become outputs of the program. Observers
+within a loop or transformation of jax get their values by callbacks: what these bring waits in the program's mailbox until the
+events before it have happened.
 """
 
 from __future__ import annotations
 
+import collections
 import re
 import sys
 import threading
@@ -21,6 +23,9 @@ from flax import nnx
 from msjax.common.arrays import is_tracer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf
+from msjax.compile.debugger import RefuseDebuggers
+from msjax.compile.printing import TEXT_IS_USED, Placeholder, goes_to_print
+from msjax.hooks.returns import check_observer_result
 from msjax.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 from msjax.typing import TensorLike
 
@@ -67,6 +72,45 @@ class Text:
         self.parts.append(text[end:])
 
 
+class Arrivals:
+    """Here the observers within a loop or transformation are called, with the values that callbacks brought.
+
+    Attributes:
+        sites: the numbers of the hook sites; no other event lies between them.
+    """
+
+    __slots__ = ("sites",)
+
+    def __init__(self, site: int):
+        self.sites = {site}
+
+
+class Mailbox:
+    """The calls of observers within loops and transformations that one run of a program has brought, in order of arrival."""
+
+    def __init__(self):
+        self.lock = threading.RLock()
+        self.calls = collections.deque()
+
+    def deliver(self, calls: collections.deque, sites: set[int] | None = None) -> None:
+        """Call observers.
+
+        Args:
+            calls: what has arrived: (site, function, arguments, label). The calls that are made are taken out.
+            sites: up to the calls of these sites; None for all. A site that comes again later, as in a forward that is computed
+                again, waits for its turn.
+        """
+        if sites is not None and not any(call[0] in sites for call in calls):
+            return
+        reached = False
+        while calls and (sites is None or not reached or calls[0][0] in sites):
+            site, fn, args, what = calls.popleft()
+            reached = reached or sites is None or site in sites
+            result = fn(*args)
+            if result is not None:
+                check_observer_result(result, what)
+
+
 class OutputRef:
     """Something to be given out after each run.
 
@@ -95,7 +139,8 @@ class Trace(Tracing):
         cells: {id: (cell, {name: Tensor} of its attributes before the call)} of those that were called.
         missing: {id: (Tensor, its value)} of those that it used, but was not known to use.
         silent: True while what happens is no part of the program's doings (a forward that is computed again).
-        forward_args: weak references to the Tensors that traced forward hooks were given, with their names.
+        mailbox: where observers within loops and transformations wait for their turn.
+        refused: why the program can't be compiled, once that is known.
     """
 
     falls_back = True
@@ -109,10 +154,17 @@ class Trace(Tracing):
         self._index = {}
         self.missing = {}
         self.silent = False
+        self.mailbox = Mailbox()
+        self.refused = None
+        self._sites = 0
         self._marks = []
+        self._printed = set()
         self._text = []
         self.cells = {}
-        self._swap = self._stdout = None
+        self._swap: Any = None
+        self._stdout: Any = None
+        self._capture: Any = None
+        self._debuggers: Any = None
         self.world = None
 
     # ---- the world in which it runs
@@ -124,11 +176,12 @@ class Trace(Tracing):
         self._swap.__enter__()
         self._stdout = sys.stdout
         self.world = jax.extend.core.get_opaque_trace_state()
-        sys.stdout = _Capture(self, sys.stdout)
+        self._capture = sys.stdout = Capture(self, sys.stdout)
+        self._debuggers = RefuseDebuggers(self.refuse).__enter__()
         return self
 
-    def __exit__(self, *_exception: Any) -> None:
-        self.flush_text()
+    def __exit__(self, *_exception) -> None:
+        self._debuggers.__exit__()
         STATE.scope.open = False
         self._swap.__exit__()  # pyright: ignore[reportOptionalMemberAccess]
         sys.stdout = self._stdout
@@ -138,6 +191,15 @@ class Trace(Tracing):
     def here(self) -> bool:
         """True where values are this program's, not those of a loop or a transformation within it."""
         return jax.extend.core.get_opaque_trace_state() == self.world
+
+    def refuse(self, why: str) -> None:
+        """Give up: the program can't be compiled.
+
+        Raises:
+            NeedsPyNative: always. Code that catches it changes nothing.
+        """
+        self.refused = self.refused or why
+        raise NeedsPyNative(why)
 
     # ---- variables
 
@@ -151,8 +213,8 @@ class Trace(Tracing):
         """A cell that is called: all its Tensors are the program's variables."""
         if id(cell) in self.cells:
             return
-        self.cells[id(cell)] = cell, {name: value for name, value in vars(cell).items() if isinstance(value, Tensor)}
-        for tensor in cell_tensors(cell):
+        self.cells[id(cell)] = cell, {name: value for name, value in vars(cell).copy().items() if isinstance(value, Tensor)}
+        for tensor in list(cell_tensors(cell)):
             if id(tensor) not in self.variables and not is_tracer(tensor._value):
                 self.missing[id(tensor)] = tensor, tensor._value
 
@@ -197,10 +259,30 @@ class Trace(Tracing):
         if not self.silent:
             self.events.append(Call(fn, args, what, self))
 
-    def mark(self, tensor: TensorLike, kind: Any, spec: Any) -> str:
-        """What stands in a text for that of a Tensor."""
+    def deposit(self, fn: Callable[..., Any], what: Any) -> Callable[..., Any]:
+        """What a callback calls in the place of an observer, which is called when the events before it have happened."""
+        site, self._sites = self._sites, self._sites + 1
+        calls, self.uses_callbacks = self.mailbox.calls, True
+        self.flush_text()
+        if self.events and isinstance(self.events[-1], Arrivals):
+            self.events[-1].sites.add(site)
+        else:
+            self.events.append(Arrivals(site))
+
+        def arrived(*args):
+            calls.append((site, fn, args, what))
+
+        return arrived
+
+    def mark(self, tensor: TensorLike, kind: str, spec: str) -> str:
+        """The placeholder for a Tensor's text, which each run fills in; text that is not printed at once is refused."""
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_globals.get("__name__", "").startswith("msjax.common."):
+            frame = frame.f_back
+        if sys.stdout is not self._capture or not goes_to_print(frame):
+            self.refuse(TEXT_IS_USED)
         self._marks.append(self.keep_output(tensor._value))
-        return f"\x02{len(self._marks) - 1}:{kind}:{spec}\x03"
+        return Placeholder(f"\x02{len(self._marks) - 1}:{kind}:{spec}\x03")
 
     def write(self, text: str) -> None:
         self._text.append(text)
@@ -208,8 +290,25 @@ class Trace(Tracing):
     def flush_text(self) -> None:
         if self._text:
             text, self._text = "".join(self._text), []
+            self._printed.update(int(found[1]) for found in _MARK.finditer(text))
             if not self.silent:
                 self.events.append(Text(text, self._marks))
+
+    def forget(self) -> None:
+        """Let go of the cells and values that the code worked on."""
+        self.cells = {}
+        self.outputs = []
+        self._index = {}
+
+    def finish(self) -> None:
+        """The end of the code: refuse what went wrong unnoticed.
+
+        Raises:
+            NeedsPyNative: a placeholder was not printed, or something was refused before.
+        """
+        self.flush_text()
+        if self.refused or len(self._printed) < len(self._marks):
+            self.refuse(self.refused or TEXT_IS_USED)
 
 
 class _SeenCells(list):
@@ -224,8 +323,13 @@ class _SeenCells(list):
         list.append(self, cell)
 
 
-class _Capture:
-    """Stands for sys.stdout while a program is compiled; other threads write through."""
+class Capture:
+    """Stands for sys.stdout while a program is compiled; other threads write through.
+
+    Args:
+        trace: what this thread writes goes to its method `write`.
+        stream: sys.stdout.
+    """
 
     def __init__(self, trace: Any, stream: Any):
         self._trace = trace
@@ -244,10 +348,10 @@ class _Capture:
 
 def cell_tensors(cell: Any) -> Iterator[Any]:
     """The Tensors that are attributes of one cell, in lists, tuples and dicts, too."""
-    for value in vars(cell).values():
+    for value in vars(cell).copy().values():
         if isinstance(value, Tensor):
             yield value
         elif isinstance(value, (list, tuple)):
-            yield from (v for v in value if isinstance(v, Tensor))
+            yield from (v for v in tuple(value) if isinstance(v, Tensor))
         elif isinstance(value, dict):
-            yield from (v for v in value.values() if isinstance(v, Tensor))
+            yield from (v for v in tuple(value.values()) if isinstance(v, Tensor))

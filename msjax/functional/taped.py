@@ -40,6 +40,7 @@ class FunctionalRun(Tracing):
         super().__init__()
         self.on_tape = on_tape
         self.outer = STATE.trace
+        self.silent = self.outer is not None and self.outer.silent
         self.world = jax.extend.core.get_opaque_trace_state()
 
     def here(self) -> bool:
@@ -57,7 +58,10 @@ class FunctionalRun(Tracing):
         if self.outer is not None and self.outer.here():
             self.outer.call(fn, args, what)
         else:
-            observe_traced(fn, args, what, -1)
+            observe_traced(self.deposit(fn, what), args, what, -1)
+
+    def deposit(self, fn: Callable[..., Any], what: Any) -> Callable[..., Any]:
+        return fn if self.outer is None else self.outer.deposit(fn, what)
 
 
 class Installed:

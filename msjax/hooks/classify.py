@@ -23,7 +23,7 @@ _NONE_METHODS = frozenset(
     "__setitem__ __delitem__ difference_update intersection_update symmetric_difference_update".split()
 )
 _NONE_BUILTINS = (print, setattr, delattr, breakpoint)
-_UNKNOWN = object()
+UNKNOWN = object()
 
 # Methods that return None whatever they belong to, where that can't be told, as in ``found[name].append(x)``.
 _LIST_METHODS = frozenset(("append", "extend", "appendleft", "extendleft"))
@@ -94,34 +94,45 @@ def _returns(code) -> list[Any]:
 
 
 def _calls_for_nothing(instructions, function, owner, depth) -> bool:
-    """True if the call that the instructions end with is one that returns None.
+    """True if the call that the instructions end with is one that returns None."""
+    callee, attribute = called(instructions, _Names(function, owner))
+    if callee is UNKNOWN:
+        return attribute in _LIST_METHODS
+    return callable(callee) and _returns_none(callee, depth + 1)
+
+
+def called(instructions: list[dis.Instruction], names: Any) -> tuple:
+    """What the call that the instructions end with calls, and the attribute's name if that is one; UNKNOWN if it can't be told.
 
     What is called is the expression that begins where the call does; the arguments begin further on.
+
+    Args:
+        instructions: of one function, from its beginning.
+        names: has the methods `globally`, `closed` and `local`, from a name to what it stands for.
     """
     start = _start(instructions[-1])
+    callee, attribute = UNKNOWN, None
     if start is None:
-        return False
-    names = _Names(function, owner)
-    callee, attribute = _UNKNOWN, None
+        return callee, attribute
     for instruction in instructions[:-1]:
         name, arg = instruction.opname, instruction.argval
         # The compiler may have copied the call itself into both branches of an argument.
         if _start(instruction) != start or instruction.positions == instructions[-1].positions or name == "PUSH_NULL":
             continue
         attribute = None
-        if name == "LOAD_GLOBAL":
+        if name in ("LOAD_GLOBAL", "LOAD_NAME"):
             callee = names.globally(arg)
         elif name in ("LOAD_DEREF", "LOAD_CLASSDEREF"):
             callee = names.closed(arg)
         elif name.startswith("LOAD_FAST"):
             callee = names.local(arg)
+        elif name == "LOAD_CONST":
+            callee = arg
         elif name in ("LOAD_ATTR", "LOAD_METHOD"):
             callee, attribute = _attribute(callee, arg), arg
         else:
-            callee = _UNKNOWN
-    if callee is _UNKNOWN:
-        return attribute in _LIST_METHODS
-    return callable(callee) and _returns_none(callee, depth + 1)
+            callee = UNKNOWN
+    return callee, attribute
 
 
 def _start(instruction):
@@ -131,12 +142,12 @@ def _start(instruction):
 
 def _attribute(value, name):
     """value.name where looking it up runs no code of the user's."""
-    if value is _UNKNOWN:
-        return _UNKNOWN
+    if value is UNKNOWN:
+        return UNKNOWN
     try:
         found = inspect.getattr_static(value, name)
     except AttributeError:
-        return _UNKNOWN
+        return UNKNOWN
     if isinstance(found, (property, types.MemberDescriptorType)) or (
         hasattr(type(found), "__get__")
         and not isinstance(
@@ -151,7 +162,7 @@ def _attribute(value, name):
             ),
         )
     ):
-        return _UNKNOWN
+        return UNKNOWN
     return getattr(value, name)
 
 
@@ -171,16 +182,16 @@ class _Names:
     def globally(self, name):
         if name in self.globals:
             return self.globals[name]
-        return getattr(builtins, name, _UNKNOWN)
+        return getattr(builtins, name, UNKNOWN)
 
     def closed(self, name):
         try:
             return self.cells[name].cell_contents
         except (KeyError, ValueError):
-            return _UNKNOWN
+            return UNKNOWN
 
     def local(self, name):
         if self.first and name == self.first[0]:
             return self.owner
         # A default such as log=log is how loops bind a name; hooks are not called with it.
-        return self.defaults.get(name, _UNKNOWN)
+        return self.defaults.get(name, UNKNOWN)

@@ -1,8 +1,8 @@
 """How a hook is run while jax traces: later, with the values of each run; or now, as a part of the program.
 
-`invoke` is what runs a hook whose Tensors may have no values yet. An observer is handed on: to the
-program that msjax compiles, which calls it after each run; under a transformation of someone else's, to a
-callback. A modifier is called at once with traced Tensors: what it computes becomes part of the program.
+`run_traced_hook` runs a hook whose Tensors may have no values yet. An observer is called later: after each run of the program that
+msjax compiles, or by a host callback under a jax transformation. A modifier is called at once, with traced Tensors: what it
+computes becomes part of the program.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from msjax.common.arrays import TracedValueError, is_tracer, known_value
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
@@ -19,7 +20,7 @@ from msjax.hooks.batching import observe_traced
 from msjax.hooks.classify import only_observes
 from msjax.hooks.host import call_on_host
 from msjax.hooks.returns import HookLabel, check_observer_result
-from msjax.state import STATE
+from msjax.state import ACTIVITY, STATE
 
 # What jax raises when code asks a traced array for its value.
 _NEEDS_VALUE = (TracedValueError, jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
@@ -59,6 +60,7 @@ def run_traced_hook(
     traced: bool | None = None,
     cells: Any = None,
     carries: int = -1,
+    carried: Any = None,
     check: Callable[..., Any] | None = None,
 ) -> Any:
     """Run one hook of a program that is being traced.
@@ -70,38 +72,54 @@ def run_traced_hook(
         observe, traced: what the user said of the hook.
         cells: the cells around it; those under way by default.
         carries: the number of the argument whose Tensors go on through the network.
+        carried: what goes on through the network, where that is no single argument.
         check: of a backward hook, a function of what it returned and that argument, to the argument's replacement.
 
     Returns:
-        (what the hook returned, that argument; the latter to be used in the place of the given one).
+        (what the hook returned, what goes on; the latter to be used in the place of what was given).
     """
-    carried = args[carries]
+    several = carried is not None
+    carried = carried if several else args[carries]
     what = HookLabel(kind, fn, cells)
+    trace = STATE.trace
     if observes(fn, observe, traced):
+        if trace is not None and trace.silent:
+            return None, carried
         values = [t for t in tensors_in(args) if is_tracer(t._value)]
         known = [known_value(t._value) for t in values]
-        if all(k is not None for k in known):
+        if all(k is not None for k in known) and (values or not _staged()):
             # An eager jax.grad: the values are there.
             args = _replace(args, dict(zip(map(id, values), map(wrap, known))))
             check_observer_result(fn(*args), what)
             return None, carried
-        trace = STATE.trace
         if trace is not None and trace.here():
             trace.call(fn, args, what)
             return None, carried
+        if trace is None:
+            ACTIVITY.callbacks = True
+        else:
+            fn = trace.deposit(fn, what)
+        if several:
+            return None, observe_traced(lambda *given: fn(*given[:-1]), (*args, carried), what, -1)
         return None, observe_traced(fn, args, what, carries)
     try:
-        given, fresh = _fresh(args)
-        result = fn(*given)
+        result = fn(*args)
     except _NEEDS_VALUE as error:
         if kind.startswith("forward"):
             raise HookNeedsValue(_SPLIT.format(what=_sentence(what), error=str(error).split("\n", 1)[0])) from error
-        if STATE.trace is not None and STATE.trace.falls_back and STATE.trace.here():
+        if trace is not None and trace.falls_back and trace.here():
             raise HostNeeded(what, error) from error
         return None, call_on_host(fn, args, what, carries, check)
-    if STATE.trace is not None and kind.startswith("forward"):
-        STATE.trace.forward_args += [(ref, _sentence(what)) for ref in fresh]
+    if trace is not None and kind.startswith("forward"):
+        trace.forward_hooks += [
+            (fn, weakref.ref(t), _sentence(what)) for t in tensors_in(args) if is_tracer(t._value) and type(t) is Tensor
+        ]
     return result, carried
+
+
+def _staged() -> bool:
+    """True where jax records what is computed, to run it later."""
+    return known_value(jnp.zeros(())) is None
 
 
 def _sentence(what):
@@ -112,21 +130,6 @@ def _sentence(what):
 
 def _replace(args, new):
     return jax.tree.map(lambda v: new.get(id(v), v), args, is_leaf=is_leaf)
-
-
-def _fresh(args):
-    """The arguments with Tensors of the hook's own, and weak references to those: who keeps one shows."""
-    refs = []
-
-    def copy(value):
-        if not isinstance(value, Tensor) or not is_tracer(value._value) or type(value) is not Tensor:
-            return value
-        made = wrap(value._value)
-        made._node, made._oidx = value._node, value._oidx
-        refs.append(weakref.ref(made))
-        return made
-
-    return jax.tree.map(copy, args, is_leaf=is_leaf), refs
 
 
 _SPLIT = """{what} returns a value, and so is part of the compiled program; but it needs values that are known only when

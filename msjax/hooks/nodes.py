@@ -16,7 +16,8 @@ from msjax.hooks.batching import tie_calls_to
 from msjax.hooks.delivery import run_traced_hook
 from msjax.hooks.dialect import dialect
 from msjax.hooks.returns import gradients_result
-from msjax.state import STATE, swap
+from msjax.hooks.worker import barrier
+from msjax.state import ACTIVITY, STATE, swap
 
 
 def hook_gradients(tensors: Any, function: Callable[..., Any], label: str) -> list[Tensor]:
@@ -265,6 +266,8 @@ def run_checked(
             fn, args, kind, observe=observe, traced=traced, cells=cells, carries=carries, check=check
         )
         return check(result, carried)
+    if ACTIVITY.callbacks:
+        barrier()
     return check(fn(*args), args[carries])
 
 

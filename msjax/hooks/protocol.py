@@ -18,7 +18,8 @@ from msjax.hooks.delivery import run_traced_hook
 from msjax.hooks.dialect import dialect
 from msjax.hooks.nodes import BackwardHooks
 from msjax.hooks.returns import forward_pre_result
-from msjax.state import STATE
+from msjax.hooks.worker import barrier
+from msjax.state import ACTIVITY, STATE
 
 
 def call_with_hooks(function: Callable[..., Any], args: Any, kwargs: Any, subject: Any, table_of: Callable[..., Any]) -> Any:
@@ -37,6 +38,8 @@ def call_with_hooks(function: Callable[..., Any], args: Any, kwargs: Any, subjec
     rules = dialect()
     named = rules.text_of(subject) if rules.names_subject else subject
     traced = STATE.trace is not None or STATE.functional or any_traced_value(args, kwargs)
+    if ACTIVITY.callbacks and not traced:
+        barrier()
     table, out, pending = table_of(subject), None, None
     try:
         if table.forward_pre:
@@ -51,6 +54,8 @@ def call_with_hooks(function: Callable[..., Any], args: Any, kwargs: Any, subjec
         out = function(*inputs, **kwargs)
         if table.backward and not rules.nodes_around_forward_hooks:
             out = backward.on_outputs(out)  # pyright: ignore[reportOptionalMemberAccess]
+        if ACTIVITY.callbacks and not traced:
+            barrier()
         while pending:
             out = _run_forward_hook(pending.pop(0), named, args, kwargs, out, traced)
         if table.backward and rules.nodes_around_forward_hooks:
@@ -74,7 +79,9 @@ def any_traced_value(args: Any, kwargs: Any) -> bool:
 def _run_forward_pre_hook(hook, subject, args, kwargs, traced):
     given = (subject, args, kwargs) if hook.with_kwargs else (subject, args)
     if traced:
-        result, args = run_traced_hook(hook.fn, given, "forward pre hook", observe=hook.observe, traced=hook.traced, carries=1)
+        result, (args, kwargs) = run_traced_hook(
+            hook.fn, given, "forward pre hook", observe=hook.observe, traced=hook.traced, carried=(args, kwargs)
+        )
     else:
         result = hook.fn(*given)
     return forward_pre_result(hook, result, args, kwargs)

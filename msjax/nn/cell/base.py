@@ -26,7 +26,7 @@ from msjax.nn.cell.members import CellMembers
 from msjax.nn.cell.settings import CellSettings
 from msjax.nn.cell.state_dict import CellState
 from msjax.nn.cell.torch_names import TorchNames
-from msjax.nn.cell.tree import CellTree, CompiledCacheSlot
+from msjax.nn.cell.tree import CellTree, CellType, CompiledCacheSlot
 from msjax.state import COMPILER, STATE, programs_changed
 
 if TYPE_CHECKING:
@@ -34,7 +34,17 @@ if TYPE_CHECKING:
 
 
 class Cell(
-    CellBase, CompiledCacheSlot, CellMembers, CellSettings, CellTree, CellState, CellHooks, TorchNames, nnx.Module, pytree=False
+    CellBase,
+    CompiledCacheSlot,
+    CellMembers,
+    CellSettings,
+    CellTree,
+    CellState,
+    CellHooks,
+    TorchNames,
+    nnx.Module,
+    metaclass=CellType,
+    pytree=False,
 ):
     """The base class of layers and networks.
 

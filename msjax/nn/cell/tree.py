@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Self
 
+from flax import nnx
+
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.state import programs_changed
@@ -16,6 +18,18 @@ if TYPE_CHECKING:
 
 
 _VERSIONS = itertools.count(1)
+
+
+class CellType(type(nnx.Module)):  # type: ignore[misc]
+    """The class of cell classes: tells compiled programs when an attribute of such a class changes."""
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        programs_changed()
+
+    def __delattr__(cls, name: str) -> None:
+        super().__delattr__(name)
+        programs_changed()
 
 
 class CompiledCacheSlot:

@@ -1,0 +1,256 @@
+"""Tracing: from a Python function and the arguments of one call to a Program."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import jax
+from flax import nnx
+
+from msjax.common.arrays import is_tracer
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor, is_leaf, wrap
+from msjax.compile.epilogue import build_epilogue
+from msjax.compile.guards import Guards
+from msjax.compile.program import Program, SignatureChanged
+from msjax.compile.signature import aliases, is_input, raw
+from msjax.compile.snapshot import Snapshot
+from msjax.compile.trace import Call, NeedsPyNative, Trace
+from msjax.hooks.delivery import HookNeedsValue
+from msjax.state import LOCK
+
+
+class FailedInBody(Exception):
+    """The Python code that was traced raised an exception, the cause of this one."""
+
+
+def build(body: Any, compiled: Any, environment: Any, leaves: Any, treedef: Any, roots: list[Any]) -> Program:
+    """Trace and compile a function for the arguments of one call.
+
+    Variables that turn out to be missing join the environment, and the code is traced again, from the Python state that the
+    first trace began with.
+
+    Raises:
+        FailedInBody, NeedsPyNative: it can't be compiled as it stands. The Python state is as before.
+    """
+    inputs = [i for i, leaf in enumerate(leaves) if is_input(leaf)]
+    passed = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Parameter)}
+    before = Snapshot(roots)
+    try:
+        for _ in range(8):
+            known = {id(v) for v in environment.variables}
+            environment.variables += [v for k, v in passed.items() if k not in known]
+            attempt = _Attempt(body, compiled.subject(), environment.variables, leaves, treedef, inputs, compiled.name)
+            missing = attempt.trace_it()
+            if not missing:
+                if compiled.again:
+                    before.restore()
+                return attempt.program()
+            environment.variables += missing
+            before.restore()
+        raise NeedsPyNative("it uses new Tensors from outside at every run")
+    except BaseException:
+        before.restore()
+        raise
+
+
+class _Attempt:
+    """One try to trace a body with a set of variables."""
+
+    def __init__(self, body, subject, variables, leaves, treedef, inputs, name):
+        self.body: Any = body
+        self.subject = subject
+        self.variables = list(variables)
+        self.leaves: Any = leaves
+        self.treedef = treedef
+        self.inputs = inputs
+        self.aliases = aliases(leaves, variables)
+        self.name = name
+        self.trace = Trace(self.variables)
+        self.in_body = False
+
+    def trace_it(self):
+        """Run the body on values that are not known yet; returns the variables that were missing."""
+        # Another thread that traces has put values of its own into the variables that both use.
+        with LOCK:
+            before = [v._value for v in self.variables]
+            places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
+            values = [*before, *[raw(self.leaves[i]) for i in self.inputs]]
+            try:
+                self.jaxpr = jax.make_jaxpr(self._pure)(*values)
+            except Exception as error:
+                # What failed may have done so for what was missing.
+                if not self.trace.missing:
+                    if self.trace.refused and not isinstance(error, NeedsPyNative):
+                        raise NeedsPyNative(self.trace.refused) from error
+                    if self.in_body and not isinstance(error, NeedsPyNative):
+                        raise FailedInBody from error
+                    raise
+            finally:
+                for variable, value, place in zip(self.variables, before, places):
+                    variable._value = value
+                    for name in ("_node", "_oidx"):
+                        variable.__dict__.pop(name, None)
+                    variable.__dict__.update(place)
+                for tensor, value in self.trace.missing.values():
+                    tensor._value = value
+                # jax's caches may keep the function for longer than it is of use; they shall not keep the network.
+                subject, self.subject, self.leaves, self.body = self.subject, None, None, None
+                self.trace.forget()
+        missing = [tensor for tensor, _ in self.trace.missing.values()]
+        if not missing:
+            self._check_escaped(subject)
+        return missing
+
+    def _pure(self, *values):
+        n = len(self.variables)
+        trace = self.trace
+        self.jax_trace = weakref.ref(values[0]._trace)
+        with trace:
+            for variable, value in zip(self.variables, values):
+                variable._value = value
+            if isinstance(self.subject, nnx.Module):
+                trace.see_cell(self.subject)
+            leaves = list(self.leaves)
+            for i, value in zip(self.inputs, values[n:]):
+                leaves[i] = self._stand_in(leaves[i], value)
+            for i, other in self.aliases:
+                leaves[i] = leaves[other] if other >= 0 else self.variables[-1 - other]
+            args, kwargs = (tuple(leaves), {}) if self.treedef is None else jax.tree.unflatten(self.treedef, leaves)
+            self.in_body = True
+            out = self.body(self.subject, args, kwargs)
+            trace.finish()
+            self.in_body = False
+            self._check_containers(leaves, args, kwargs)
+            self.result = trace.keep(out)
+            self.writes = [
+                (variable, trace.output(variable._value))
+                for variable, value in zip(self.variables, values)
+                if variable._value is not value
+            ]
+            aliased = {i for i, _ in self.aliases}
+            self.written_arguments = [
+                (i, trace.output(leaves[i]._value))
+                for i, value in zip(self.inputs, values[n:])
+                if i not in aliased and isinstance(leaves[i], Tensor) and leaves[i]._value is not value
+            ]
+            self.attributes = self._attributes()
+        # What goes out just as it came in need not pass through the program.
+        came = {id(value): i for i, value in enumerate(values)}
+        self.order, self.sources, outs = {}, [], []
+        for i, value in enumerate(trace.outputs):
+            if id(value) not in came:
+                self.order[i] = len(outs)
+                outs.append(value)
+        for i, value in enumerate(trace.outputs):
+            if id(value) in came:
+                self.order[i] = len(outs) + len(self.sources)
+                self.sources.append(came[id(value)])
+        for kept in trace.given:
+            kept.value = self.order[kept.value]
+        return outs
+
+    def _stand_in(self, leaf, value):
+        if not isinstance(leaf, Tensor):
+            return value
+        tensor = wrap(value)
+        if leaf._hooks is not None:
+            tensor._hooks = leaf._hooks
+        return tensor
+
+    def _check_containers(self, leaves, args, kwargs):
+        """Refuse code that changes the lists and dicts that it is called with: it has got copies."""
+        if self.treedef is None:
+            return
+        now, treedef = jax.tree.flatten((args, kwargs), is_leaf=is_leaf)
+        if treedef != self.treedef or any(a is not b for a, b in zip(leaves, now)):
+            self.trace.refuse("it changes a list or dict that it is called with")
+
+    def _attributes(self):
+        """Tensors that the body made attributes of cells: (cell, name, Tensor to be written to, output).
+
+        One that stood there before is written to instead, so that the next run finds it.
+        """
+        known = {id(v) for v in self.variables}
+        found = []
+        for cell, before in self.trace.cells.values():
+            for name, value in vars(cell).copy().items():
+                if not isinstance(value, Tensor) or id(value) in known or not is_tracer(value._value):
+                    continue
+                output = self.trace.output(value._value)
+                if id(before.get(name)) in known:
+                    self.writes.append((before[name], output))
+                    object.__setattr__(cell, name, before[name])
+                else:
+                    found.append((weakref.ref(cell), name, wrap(None), output))
+                    object.__delattr__(cell, name)
+        return found
+
+    def _check_escaped(self, subject):
+        """Refuse code that keeps Tensors after the call: there are no values for them.
+
+        Every value of the trace refers to jax's own trace object. Only where that outlives the trace is something kept, and
+        only then are the Tensors looked for that hold the values.
+        """
+        if self.jax_trace() is None:
+            return
+        gc.collect()
+        left = _tensors_of(self.jax_trace)
+        if not left:
+            return
+        ids = {id(tensor) for tensor in left}
+        for hook, ref, sentence in self.trace.forward_hooks:
+            if id(ref()) in ids and any(id(v) in ids for v in Guards([hook]).variables):
+                raise HookNeedsValue(_KEPT.format(hook=sentence))
+        raise NeedsPyNative(
+            f"a Tensor of shape {left[0].shape} that was computed in it is kept after the call, where there is no value for it"
+        )
+
+    def program(self):
+        order, trace = self.order, self.trace
+        written = {id(variable) for variable, _ in self.writes}
+        donated = tuple(i for i, v in enumerate(self.variables) if id(v) in written and i not in self.sources)
+        avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
+        run = jax.extend.core.jaxpr_as_fun(self.jaxpr)
+
+        def program(*values):
+            if [(v.shape, v.dtype) for v in values] != avals:
+                raise SignatureChanged
+            return run(*values)
+
+        program.__name__ = self.name.replace(" ", "_").replace(".", "_") or "program"
+        return Program(
+            self.variables,
+            [(v, order[i]) for v, i in self.writes],
+            [(leaf, order[i]) for leaf, i in self.written_arguments],
+            [(cell, name, tensor, order[i]) for cell, name, tensor, i in self.attributes],
+            build_epilogue(trace.events, self.result, trace.mailbox),
+            self.treedef,
+            None if self.treedef is None else self.inputs,
+            self.aliases,
+            jax.jit(program, donate_argnums=donated),
+            donated,
+            self.sources,
+            trace.mailbox if trace.uses_callbacks else None,
+            trace.uses_callbacks or any(isinstance(event, Call) for event in trace.events),
+        )
+
+
+def _tensors_of(jax_trace):
+    """The Tensors that hold values of a trace which is over."""
+    tracers = [o for o in gc.get_referrers(jax_trace()) if isinstance(o, jax.core.Tracer)] if jax_trace() is not None else []
+    numbers = {id(tracer) for tracer in tracers}
+    holders = gc.get_referrers(*tracers)
+    # A Tensor refers to its value itself, or by its __dict__.
+    dicts = [o for o in holders if type(o) is dict and id(o.get("_value")) in numbers]
+    found = [*holders, *(gc.get_referrers(*dicts) if dicts else ())]
+    return [o for o in found if isinstance(o, Tensor) and id(o._value) in numbers]
+
+
+_KEPT = """{hook} returns a value, and so is part of the compiled program; but it also keeps a Tensor, whose
+value is known only when the program has run. Split it into two hooks:
+  1. one that returns the new value, and keeps nothing;
+  2. one that keeps or prints, and returns None: it is called after each run, with concrete values.
+Or run the network in PyNative mode."""

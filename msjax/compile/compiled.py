@@ -1,0 +1,268 @@
+"""Compiled: a function or cell with its programs, and how a call finds the one that serves it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from msjax.autograd.imperative import BackwardError
+from msjax.common.arrays import TracedValueError
+from msjax.common.random import default_generator
+from msjax.common.tensor import Tensor
+from msjax.compile.attempt import FailedInBody, build
+from msjax.compile.guards import Guards
+from msjax.compile.program import Program, SignatureChanged
+from msjax.compile.signature import STATIC, aliases, signature
+from msjax.compile.trace import NeedsPyNative
+from msjax.hooks.delivery import HookNeedsValue, HostNeeded
+from msjax.state import VERSION
+
+# So many programs are kept for one function: those used last.
+KEPT = 64
+
+# After so many programs in a row that changed what they were compiled for, the function runs in PyNative mode.
+_PATIENCE = 3
+
+# What is raised where code can't be traced, but may run.
+_CANT_BE_TRACED = (
+    NeedsPyNative, HostNeeded, TracedValueError, NotImplementedError, jax.errors.JAXTypeError, jax.errors.JAXIndexError,
+)  # fmt: skip
+
+
+class Compiled:
+    """A function or cell as a family of programs, one for each signature.
+
+    Args:
+        body: the function that is compiled, called as ``body(subject, args, kwargs)``.
+        subject: a function that returns what is compiled: a function or a cell. It may be a weak reference.
+        name: as messages show it.
+        roots: further objects in which Tensors and settings are looked for.
+        fullgraph: True raises where it can't be compiled; False runs it in PyNative mode then.
+        again: True for code that has run before, and whose effects on Python's state have happened.
+    """
+
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        subject: Callable[..., Any],
+        name: str,
+        roots: tuple[Any, ...] = (),
+        fullgraph: bool = False,
+        again: bool = False,
+    ):
+        self.fullgraph = fullgraph
+        self.again = again
+        self.body = body
+        self.name = name
+        self.subject = subject
+        self.roots = tuple(roots)
+        self._environments = {}
+        self._used = {}  # {program: (environment, key)}, the one used last at the end
+        self._latest = None
+        self.ways_back = {}
+        self._now: Any = None
+        self._version = -1
+        self._logs = {}
+        self._own_changes = 0
+        self._never = {}  # {key of a signature: Fallback} where each run changes what a program would be made for
+        self.compilations = 0
+
+    def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Run the program for these arguments; it is compiled if it is not there yet."""
+        program, leaves = self.find(args, kwargs)
+        return self.run(program, leaves, args, kwargs)
+
+    def run(self, program: Any, leaves: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Run a program that `find` found."""
+        if program.eager:
+            return self.run_eagerly(program, args, kwargs)
+        try:
+            return self.execute(program, leaves)
+        except SignatureChanged:
+            self.forget(program)
+            return self(args, kwargs)
+
+    def execute(self, program: Program, leaves: Any, place: Any = None) -> Any:
+        """Run a program, and notice what that changed; `place` is that of `Program.run`."""
+        result = program.run(leaves, place)
+        if program.observes or not program.runs:
+            first, program.runs = not program.runs, 1
+            self.after_run(first)
+        return result
+
+    def find(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
+        """(program, leaves of the arguments) of a call."""
+        environment = self._environment(args, kwargs)
+        key, leaves, treedef = signature(args, kwargs)
+        program = environment.programs.get(key)
+        if program is None:
+            program = self._make(environment, key, leaves, treedef, args, kwargs)
+        elif program is not self._latest:
+            self._used[program] = self._used.pop(program)
+            self._latest = program
+        if program.written_arguments or program.aliases:
+            # It matters which arguments are the same object.
+            pattern = aliases(leaves, program.variables)
+            if pattern != program.aliases:
+                key = (key, pattern)
+                program = environment.programs.get(key) or self._make(environment, key, leaves, treedef, args, kwargs)
+        return program, leaves
+
+    def run_eagerly(self, program: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Run what can't be compiled in PyNative mode; where it works, say why it is not compiled, once."""
+        result = self.body(self.subject(), args, kwargs)
+        self.tell(program)
+        return result
+
+    def tell(self, fallback: Any) -> None:
+        """Say, once, why code was not compiled that has worked in PyNative mode.
+
+        Raises:
+            Exception: what tracing raised, where that is a fault of msjax.
+        """
+        if fallback.error is not None:
+            fallback.error.add_note(f"raised while {self.name} was compiled; it works in PyNative mode")
+            raise fallback.error
+        if fallback.why:
+            if self.after_run(first=True):
+                self._never[fallback.key] = fallback
+            else:
+                fallback.keep()
+            warnings.warn(f"{self.name} can't be compiled, and runs in PyNative mode: {fallback.why}", stacklevel=5)
+            fallback.why = None
+
+    def forget(self, program: Any) -> None:
+        """Drop a program: a variable has another shape or dtype than when it was made."""
+        environment, key = self._used.pop(program)
+        environment.programs.pop(key, None)
+        self._latest = None
+
+    # ---- what programs are made for
+
+    def _environment(self, args, kwargs):
+        now = self._now
+        if self._version == VERSION.n and now.guards.hold() and not now.with_args:
+            return now
+        version = VERSION.n
+        extra = [v for v in (*args, *kwargs.values()) if not isinstance(v, (Tensor, *STATIC))]
+        guards = Guards([self.subject(), *self.roots, *extra], self._logs)
+        found = self._environments.get(guards.key)
+        if found is None:
+            found = self._environments[guards.key] = _Environment(guards, bool(extra))
+        found.guards = guards
+        self._now, self._version = found, version
+        return found
+
+    def after_run(self, first: bool = False) -> bool:
+        """Notice what a run has changed of what programs are made for; returns whether it has.
+
+        Lists that only grow are logs, and make no difference from then on.
+
+        Args:
+            first: it was the first run of its program.
+        """
+        now = self._now
+        guards = now.guards
+        if now.with_args or (self._version == VERSION.n and guards.hold() if first else guards.containers_hold()):
+            if first:
+                self._own_changes = 0
+            return False
+        self._logs.update(guards.grown())
+        expected = guards.key_without(self._logs)
+        guards = Guards([self.subject(), *self.roots], self._logs)
+        if guards.key != expected:
+            self._own_changes += first
+            return True
+        self._own_changes = 0
+        self._environments.pop(now.guards.key, None)
+        self._environments[guards.key] = now
+        now.guards = guards
+        return False
+
+    def _make(self, environment, key, leaves, treedef, args, kwargs):
+        if key in self._never:
+            return self._never[key]
+        try:
+            if self._own_changes >= _PATIENCE:
+                raise NeedsPyNative("each run changes a Python value that it was compiled for")
+            self.compilations += 1
+            extra = [v for v in (*args, *kwargs.values()) if not isinstance(v, (Tensor, *STATIC))]
+            program = build(self.body, self, environment, leaves, treedef, [self.subject(), *self.roots, *extra])
+        except (HookNeedsValue, BackwardError):
+            raise
+        except NeedsPyNative as error:
+            if self.fullgraph:
+                raise RuntimeError(f"{self.name} can't be compiled: {error.why}") from error
+            return self._fallback(environment, key, error)
+        except FailedInBody as failed:
+            error: Any = failed.__cause__
+            if self.fullgraph or isinstance(error, (HookNeedsValue, BackwardError)):
+                raise error from error.__cause__
+            # In PyNative mode it either raises where it should, having printed and called what comes before, or it works.
+            return self._fallback(environment, key, error)
+        self._keep(environment, key, program)
+        return program
+
+    def _keep(self, environment, key, program):
+        environment.programs[key] = program
+        self._used[program] = environment, key
+        self._latest = program
+        while len(self._used) > KEPT:
+            oldest = next(iter(self._used))
+            other, key = self._used.pop(oldest)
+            other.programs.pop(key, None)
+            if not other.programs:
+                self._environments = {k: e for k, e in self._environments.items() if e is not other or e is self._now}
+
+    def _fallback(self, environment, key, error):
+        # What could not be traced may work without: kept from then on, and only then.
+        eager = Fallback(getattr(error, "why", None) or f"{type(error).__name__}: {_first_line(error)}", key)
+        if not _needs_values(error):
+            eager.error = error
+        eager.keep = lambda: self._keep(environment, key, eager)
+        return eager
+
+
+class Fallback:
+    """Stands for a program that can't be made.
+
+    Attributes:
+        why: the reason, as long as it has not been told.
+        error: an exception that has nothing to do with tracing; if the code works in PyNative mode, it is an error of msjax.
+        keep: a function that lets it stand there from now on.
+    """
+
+    eager = True
+    keep: Any = None
+    error: Any = None
+    written_arguments = aliases = ()
+
+    def __init__(self, why: str, key: tuple):
+        self.why: str | None = why
+        self.key = key
+
+
+class _Environment:
+    """Guards, and the programs that were made for them."""
+
+    def __init__(self, guards, with_args):
+        self.guards = guards
+        self.with_args = with_args
+        self.variables = [default_generator.state, *(v for v in guards.variables if v is not default_generator.state)]
+        self.programs = {}
+
+
+def _needs_values(error):
+    """True if an exception, or one that it came from, says that code can't be traced."""
+    while error is not None:
+        if isinstance(error, _CANT_BE_TRACED):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _first_line(error):
+    return str(error).strip().split("\n", 1)[0][:300]

@@ -1,0 +1,77 @@
+"""The Python state that a trace may change, put back where the trace is given up: what runs again then starts where it started."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from msjax.common.bases import CellBase
+from msjax.compile.guards import Guards, cell_contents
+from msjax.state import programs_changed
+
+# Hooks of a cell may come and go in other threads meanwhile.
+_OTHERS_MAY_SET = frozenset(("_hooks", "_special"))
+
+
+class Snapshot:
+    """The attributes, containers and names that are reachable from some roots, and from the hooks of cells found there.
+
+    Args:
+        roots: functions, cells and other objects.
+    """
+
+    def __init__(self, roots: list[Any]):
+        found = Guards(roots, everything=True)
+        hooks = [
+            hook.fn
+            for cell in found.cells
+            if isinstance(cell, CellBase)
+            for hook in (*cell._hooks.forward_pre, *cell._hooks.forward, *cell._hooks.backward_pre, *cell._hooks.backward)
+        ]
+        if hooks:
+            found = Guards([*roots, *hooks], everything=True)
+        self._containers = [(c, c.copy()) for c in (*found.mutable, *map(vars, found.cells))]
+        self._names = [(read, name, seen) for (read, name), seen in zip(found.watched, found.seen)]
+        self._cell = next((cell for cell in found.cells if isinstance(cell, CellBase)), None)
+
+    def restore(self) -> None:
+        """Put everything back."""
+        changed = [_restore_dict(c, b) if isinstance(c, dict) else _restore(c, b) for c, b in self._containers]
+        for read, name, seen in self._names:
+            if read(name) is not seen:
+                _write(read, name, seen)
+        programs_changed()
+        if True in changed and self._cell is not None:
+            self._cell._structure_changed()
+
+
+def _restore(container, before):
+    if len(container) == len(before) and (isinstance(before, set) or all(a is b for a, b in zip(container, before))):
+        return False
+    container.clear()
+    (container.extend if isinstance(container, list) else container.update)(before)
+    return True
+
+
+def _restore_dict(container, before):
+    missing = object()
+    changed = False
+    for key in (*container, *before):
+        old = before.get(key, missing)
+        if container.get(key, missing) is old or key in _OTHERS_MAY_SET:
+            continue
+        changed = True
+        if old is missing:
+            del container[key]
+        else:
+            container[key] = old
+    return changed
+
+
+def _write(read, name, value):
+    if read is cell_contents:
+        name.cell_contents = value
+    elif isinstance(read, functools.partial):
+        setattr(read.args[0], name, value)
+    else:
+        read.__self__[name] = value
