@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -99,6 +100,9 @@ def capture(
         0.0
     """
     check_callable(fn, "capture")
+    if statistic is not None:
+        # jax keeps it in a table: a partial is hashable, whatever it calls.
+        statistic = functools.partial(statistic)
     options = _Options(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps, _stop(stop_after))
     if gradients and stop_after is not None:
         raise ValueError(

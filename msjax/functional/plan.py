@@ -239,7 +239,7 @@ class Planner:
             if isinstance(step, Here):
                 block.found.append(step.found)
                 block.indexed = block.indexed or bool(step.found.edits)
-                key.append((i, replace(step.found, name="")))
+                key.append((i, replace(step.found, name="", edits=()), *map(id, step.found.edits)))
             elif isinstance(step, Counter):
                 block.indexed = True
                 key.append(i)

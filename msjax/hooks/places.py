@@ -33,9 +33,9 @@ class _Local(threading.local):
 _LOCAL = _Local()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Edits:
-    """What changes the values of sites while a function is traced.
+    """What changes the values of sites while a function is traced. Compared by identity: an edit may be no hashable function.
 
     Attributes:
         rows: pairs (a function that says of a name whether it counts, an edit ``fn(value, index)``).

@@ -450,3 +450,21 @@ def test_a_cell_whose_gradients_pass_hooks():
         ms.hooks.barrier()
         np.testing.assert_array_equal(seen.pop(), [[30, 30]])
         assert not seen
+
+
+def test_edits_and_statistics_that_are_not_hashable():
+    class Scale:
+        __hash__ = None
+
+        def __call__(self, value, index=None):
+            return value * 2
+
+    def f(x):
+        return checkpoint_name(site("a", x), "b").sum()
+
+    run = jax.jit(ms.hooks.capture(f, gradients=True, statistic=Scale(), edit={"*": Scale()}))
+    out, found = run(X)
+    assert float(out) == 24
+    np.testing.assert_array_equal(found.activations["a"], X * 4)
+    np.testing.assert_array_equal(found.activations["b"], X * 8)
+    np.testing.assert_array_equal(found.gradients["a"], [4, 4, 4])
