@@ -18,7 +18,7 @@ NO_COMMUNICATION = (
     "its operators don't talk to other processes; jax.lax.psum and the like do, inside jax.shard_map (see ms.from_jax)."
 )
 NO_MINDRECORD = (
-    "no description of MindRecord files is published, so msjax neither reads nor writes them. Let MindSpore write the rows into "
+    "only an outline of the format of MindRecord files is published, so msjax neither reads nor writes them. Let MindSpore write the rows into "
     "another format once, such as .npz; NumpySlicesDataset or GeneratorDataset then takes them."
 )
 COMMUNICATION = dict.fromkeys(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from msjax.checks import check_bool, check_int, is_int, is_number
-from msjax.dataset.checks import LARGEST, check_list
+from msjax.dataset.checks import check_list
 from msjax.dataset.run import Run
 from msjax.errors import describe
 from msjax.typing import TensorLike
@@ -98,12 +98,12 @@ class SequentialSampler(BuiltinSampler):
 
     def __init__(self, start_index: int | None = None, num_samples: int | None = None):
         super().__init__(num_samples)
-        self.start_index: int = 0 if start_index is None else check_int(start_index, "start_index", "SequentialSampler", low=0)
+        self.start_index: int = 0 if start_index is None else check_int(start_index, "start_index", "SequentialSampler")
 
     def _positions(self, size, run, labels):
-        if self.start_index > size:
+        if not 0 <= self.start_index <= size:
             raise RuntimeError(
-                f"SequentialSampler: 'start_index' should be at most {size}, the number of rows, but got {self.start_index}."
+                f"SequentialSampler: 'start_index' should be in [0, {size}], where {size} is the number of rows, but got {self.start_index}."
             )
         return self._cut(np.arange(self.start_index, size))
 
@@ -153,13 +153,11 @@ class SubsetSampler(BuiltinSampler):
         who = type(self).__name__
         listed = [indices] if is_int(indices) else indices
         try:
-            listed = [] if isinstance(indices, str) else list(listed)
+            listed = None if isinstance(indices, str) else list(listed)
         except TypeError:
-            listed = []
-        if not listed or not all(is_int(i) or isinstance(i, np.integer) for i in listed):
-            raise TypeError(
-                f"For '{who}', 'indices' should be an int or a list of int that is not empty, but got {describe(indices)}."
-            )
+            listed = None
+        if listed is None or not all(is_int(i) or isinstance(i, np.integer) for i in listed):
+            raise TypeError(f"For '{who}', 'indices' should be an int or a list of int, but got {describe(indices)}.")
         self.indices = [int(i) for i in listed]
 
     def get_num_samples(self) -> Any:
@@ -167,7 +165,12 @@ class SubsetSampler(BuiltinSampler):
         return min(self.num_samples or len(self.indices), len(self.indices))
 
     def _positions(self, size, run, labels):
-        return self._cut(np.array(self.indices, np.int64))
+        return self._cut(self._checked())
+
+    def _checked(self):
+        if not self.indices:
+            raise RuntimeError(f"{type(self).__name__}: 'indices' should not be empty.")
+        return np.array(self.indices, np.int64)
 
 
 class SubsetRandomSampler(SubsetSampler):
@@ -185,7 +188,7 @@ class SubsetRandomSampler(SubsetSampler):
     """
 
     def _positions(self, size, run, labels):
-        return self._cut(run.rng().permutation(np.array(self.indices, np.int64)))
+        return self._cut(run.rng().permutation(self._checked()))
 
 
 class WeightedRandomSampler(BuiltinSampler):
@@ -305,11 +308,13 @@ class PKSampler(BuiltinSampler):
         super().__init__(num_samples)
         if num_class is not None:
             raise NotImplementedError("For 'PKSampler', 'num_class' should be None: rows of all classes are taken.")
-        self.num_val: int = check_int(num_val, "num_val", "PKSampler", low=1, high=LARGEST)
+        self.num_val: int = check_int(num_val, "num_val", "PKSampler")
         self.shuffle: bool = check_bool(shuffle, "shuffle", "PKSampler")
         self.class_column = class_column
 
     def _positions(self, size, run, labels):
+        if self.num_val < 1:
+            raise RuntimeError(f"PKSampler: 'num_val' should be positive, but got {self.num_val}.")
         labels = labels(self.class_column)
         rng = run.rng() if self.shuffle else None
         classes = np.unique(labels)

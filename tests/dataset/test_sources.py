@@ -193,7 +193,7 @@ def test_what_is_not_there_says_so():
     from msjax.mindrecord import FileWriter
 
     for make in (ds.MindDataset, FileWriter):
-        with pytest.raises(NotImplementedError, match="no description of MindRecord files is published"):
+        with pytest.raises(NotImplementedError, match="only an outline of the format of MindRecord files is published"):
             make("x")
     with pytest.raises(NotImplementedError, match="A GeneratorDataset takes any Python object"):
         ds.TFRecordDataset("x")
@@ -205,7 +205,10 @@ def test_what_is_not_there_says_so():
 @pytest.mark.parametrize(
     "sampler, message",
     [
-        (ds.SequentialSampler(9), "'start_index' should be at most 5"),
+        (ds.SequentialSampler(9), r"'start_index' should be in \[0, 5\]"),
+        (ds.SequentialSampler(-1), r"'start_index' should be in \[0, 5\]"),
+        (ds.SubsetSampler([]), "'indices' should not be empty"),
+        (ds.PKSampler(0), "'num_val' should be positive"),
         (ds.SubsetSampler([5]), "SubsetSampler asks for row 5, but there are 5 rows"),
         (ds.WeightedRandomSampler([0.0]), "none negative and not all zero"),
         (ds.WeightedRandomSampler([1.0, 0], 2, replacement=False), "2 rows can't be drawn without replacement"),
