@@ -57,6 +57,9 @@ def main(argv=None):
         table.heading("Small things", "this", "that")
         table.row("a + b / jax.jit(add)(a, b)", *small.add(repeats), 1.3)
         table.row("import msjax / import jax, flax.nnx", *small.importing(2 if arguments.quick else max(5, repeats // 3)), 1.05)
+        table.row("ten hooks under jax.jit, waited for at each step / jax.debug.callback", *small.callbacks(repeats, True), 0.5)
+        table.row("the same, waited for after 100 steps", *small.callbacks(repeats, False), 0.15)
+        table.row("hooks.barrier() with nothing pending, ms", small.empty_barrier(repeats), (), 0.05)
         times = small.construction(repeats)
         table.row("nn.Cell(), microseconds", times, (), 10)
     if wanted("first step and memory", arguments.rows) and not arguments.quick:

@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import timeit
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 import msjax as ms
@@ -31,6 +33,74 @@ def construction(repeats, number=2000):
 def _paired(ours, theirs, repeats, number):
     times = [(timeit.timeit(ours, number=number) / number, timeit.timeit(theirs, number=number) / number) for _ in range(repeats)]
     return [a / b for a, b in times], [min(t[i] for t in times) for i in (0, 1)]
+
+
+HOOKS = 10
+
+
+def callbacks(repeats, each_step, number=100):
+    """As `add`: ten backward hooks under jax.jit, waited for at each step or after `number` steps, against jax.debug.callback.
+
+    What the same program without hooks takes is taken off both.
+    """
+    x = jnp.ones((8, 8), jnp.float32)
+    plain, ours, theirs = _hooked_chain(None), _hooked_chain(_discard), _chain_with_debug_callbacks()
+
+    def seconds(program, wait):
+        started = time.perf_counter()
+        for _ in range(number):
+            program(x)
+            if each_step:
+                wait()
+        wait()
+        return (time.perf_counter() - started) / number
+
+    def step():
+        without = seconds(plain, lambda: None)
+        return seconds(ours, ms.hooks.barrier) - without, seconds(theirs, jax.effects_barrier) - without
+
+    step()
+    times = [step() for _ in range(repeats)]
+    return [a / b for a, b in times], [min(t[i] for t in times) for i in (0, 1)]
+
+
+def empty_barrier(repeats, number=1000):
+    """Milliseconds of ms.hooks.barrier() with nothing pending, one for each repetition."""
+    _hooked_chain(_discard)(jnp.ones((8, 8), jnp.float32))
+    ms.hooks.barrier()
+    return [1e3 * timeit.timeit(ms.hooks.barrier, number=number) / number for _ in range(repeats)]
+
+
+def _discard(cell, grad_input, grad_output):
+    pass
+
+
+def _hooked_chain(hook):
+    net = nn.SequentialCell(*[nn.Tanh() for _ in range(HOOKS)])
+    for cell in net:
+        if hook is not None:
+            cell.register_backward_hook(hook)
+    apply, params, buffers = ms.functionalize(net)
+    return jax.jit(jax.grad(lambda x: apply(params, buffers, x)[0].sum()))
+
+
+def _chain_with_debug_callbacks():
+    @jax.custom_vjp
+    def watched(x):
+        return x
+
+    def backward(_, gradient):
+        jax.debug.callback(lambda value: None, gradient)
+        return (gradient,)
+
+    watched.defvjp(lambda x: (x, None), backward)
+
+    def run(x):
+        for _ in range(HOOKS):
+            x = jnp.tanh(watched(x))
+        return x.sum()
+
+    return jax.jit(jax.grad(run))
 
 
 _IMPORT = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
