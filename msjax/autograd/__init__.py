@@ -1,1 +1,1 @@
-"""Gradients: operators, the tape and the functions that take gradients."""
+"""Gradients: operators, the tape, the backward pass, and the gradient functions."""

@@ -1,4 +1,4 @@
-"""The backward sweep over recorded nodes, from the last created to the first."""
+"""The backward pass: visits the recorded nodes from the newest to the oldest."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ def run_backward(
     weights: Any = (),
     deliver: Callable[..., Any] | None = None,
 ) -> dict[str, Any]:
-    """Send gradients back from `roots`.
+    """Propagate gradients backward from `roots`.
 
     Args:
         roots: (node, output number, gradient) triples; gradients are arrays, or Tensors if `recorded`.
-        targets: the leaves whose gradients are wanted; only what lies between them and the roots runs. None: all
+        targets: the leaves whose gradients are wanted; only nodes between them and the roots run. None: all
             RootLeaves.
-        recorded: True puts the sweep itself on the tape of the surrounding scope.
-        keep: True leaves the graph as it is, for another sweep.
-        weights: leaves whose hooks run, with zeros, even if no gradient arrives there.
-        deliver: called with (leaf, gradient) as soon as a leaf's gradient is complete, its hooks included; gradients are
-            then handed on from the first operand to the last, as in PyTorch, and not as in MindSpore.
+        recorded: True records the backward pass itself on the tape of the surrounding scope.
+        keep: True keeps the graph, for another backward pass.
+        weights: leaves whose hooks run even if no gradient arrives there; they then get zeros.
+        deliver: called with (leaf, gradient) as soon as a leaf's gradient is complete and its hooks have run. A node then
+            passes gradients to its operands from the first to the last, as in PyTorch; without it, from the last to the
+            first, as in MindSpore.
 
     Returns:
-        {leaf: gradient} of the leaves that were reached; empty with `deliver`.
+        {leaf: gradient} for the leaves that a gradient reached; empty with `deliver`.
 
     Raises:
-        RuntimeError: an earlier sweep has freed the graph.
+        RuntimeError: an earlier backward pass has freed the graph.
     """
     order, needs, also_runs, pending = _plan([node for node, _, _ in roots], targets)
     grads = {}
@@ -61,7 +62,7 @@ def run_backward(
         else:
             deliver(leaf, grad)
 
-    # While hooks run, operators are recorded only if the way back is.
+    # While hooks run, operators are recorded only if the backward pass is.
     with swap(recording=recorded and STATE.recording):
         for node in reversed(order):
             cts = grads.pop(node, None)
@@ -113,11 +114,11 @@ def run_backward(
 
 
 def _plan(roots, targets):
-    """What a sweep does.
+    """Decide which nodes a backward pass runs.
 
     Returns:
         (nodes from first to last; {node that has to run: for each edge, whether a gradient is wanted there}; nodes that
-        run when their partner has; {target leaf: number of edges that lead to it}).
+        run because another node names them in `also_run`; {target leaf: number of edges that lead to it}).
     """
     reached, stack = set(), roots
     while stack:
@@ -144,7 +145,7 @@ def _plan(roots, targets):
             continue
         edges = node.edges
         if len(edges) == 1:
-            # The commonest: one input, as hooks have.
+            # The most common case: one input, as hook nodes have.
             edge = edges[0]
             if edge is None or edge[0] not in needs:
                 continue
@@ -197,7 +198,7 @@ def _run_tensor_hooks(hooks, grad, recorded):
 
 
 _FREED = (
-    "The gradient was asked for a second time, but the graph of the first was freed on the way (at operator {name!r}). "
+    "A gradient was computed a second time, but the first backward pass freed the graph (at operator {name!r}). "
     "Call backward(retain_graph=True) the first time, or compute the value again."
 )
 

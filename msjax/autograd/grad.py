@@ -54,27 +54,27 @@ def grad(
     has_aux: bool = False,
     return_ids: bool = False,
 ) -> Any:
-    """A function that computes the gradient of `fn`.
+    """Return a function that computes the gradient of `fn`.
 
-    Outputs that are no scalars are differentiated as if summed.
+    An output that is not a scalar is differentiated as if it were summed.
 
     Args:
         fn (callable): a function or Cell.
-        grad_position (int, tuple or None): the inputs to differentiate with respect to; keyword arguments count after
-            the others. None with `weights` only.
+        grad_position (int, tuple or None): the inputs to differentiate with respect to; keyword arguments are
+            numbered after the positional ones. None only together with `weights`.
         weights (Parameter, list, tuple or ParameterTuple, optional): Parameters to differentiate with respect to.
-        has_aux (bool): True if only the first output is differentiated and the others are handed back.
-        return_ids (bool): True pairs each gradient with its position or Parameter's name.
+        has_aux (bool): True differentiates only the first output and returns the others beside the gradient.
+        return_ids (bool): True pairs each gradient with its position or its Parameter's name.
 
     Returns:
-        A function of `fn`'s arguments. It returns the gradient of one position bare, of several as a tuple; those of
-        a single Parameter bare, of a list of Parameters as a tuple; with positions and weights, a pair of both. With
-        `has_aux`, a pair of that and the tuple of the other outputs.
+        A function of `fn`'s arguments. For one position it returns the gradient itself, for several a tuple; for a single
+        Parameter the gradient itself, for a list of Parameters a tuple; with positions and weights, a pair of both. With
+        `has_aux`, it returns a pair of that and the tuple of the other outputs.
 
     Raises:
-        ValueError: neither position nor weights, a negative position, or one given twice.
-        TypeError: a wrong type of an argument.
-        RuntimeError: no position at all, or one beyond the arguments (when the function is called).
+        ValueError: both `grad_position` and `weights` are None, or a position is negative or given twice.
+        TypeError: an argument has a wrong type.
+        RuntimeError: `grad_position` is an empty tuple, or, at the call, a position exceeds the arguments.
 
     Example:
         >>> import msjax as ms
@@ -118,7 +118,7 @@ def value_and_grad(
     has_aux: bool = False,
     return_ids: bool = False,
 ) -> Any:
-    """A function that computes the value of `fn` and its gradient.
+    """Return a function that computes the value of `fn` and its gradient.
 
     The arguments are those of `grad`.
 
@@ -126,7 +126,7 @@ def value_and_grad(
         A function of `fn`'s arguments that returns (value, gradient).
 
     Raises:
-        ValueError, TypeError, RuntimeError: as `grad`.
+        ValueError, TypeError, RuntimeError: as in `grad`.
 
     Example:
         >>> import msjax as ms
@@ -145,16 +145,16 @@ def value_and_grad(
 
 
 class GradOperation:
-    """Makes gradient functions, in the manner of MindSpore 1.
+    """Makes gradient functions; the older form of `grad`, from MindSpore 1.
 
     Args:
         get_all (bool): True for the gradients of all inputs, as a tuple; False for that of the first.
-        get_by_list (bool): True for the gradients of Parameters, given with the function.
+        get_by_list (bool): True for the gradients of Parameters, which are passed with the function.
         sens_param (bool): True if the last argument is the gradient that arrives at the output (a tuple of them for
             several outputs); False for ones.
 
     Raises:
-        TypeError: an argument is no bool.
+        TypeError: an argument is not a bool.
 
     Example:
         >>> import msjax as ms
@@ -173,7 +173,7 @@ class GradOperation:
         self.sens_param = sens_param
 
     def __call__(self, fn: Callable[..., Any], weights: TensorLike | None = None) -> Callable[..., Any]:
-        """A function that computes the gradient of `fn`; `weights` counts with `get_by_list` only."""
+        """Return a function that computes the gradient of `fn`; `weights` is used only with `get_by_list`."""
         check_function(fn, "GradOperation")
         if self.get_by_list and weights is None:
             if not is_cell(fn):
@@ -192,7 +192,7 @@ class GradOperation:
 
 
 class _Gradient:
-    """What a GradOperation asks for."""
+    """The request that a GradOperation makes: which gradients, and in which form."""
 
     def __init__(self, operation: Any, weights: Any, position: Any):
         self.sens_param = operation.sens_param
@@ -201,7 +201,7 @@ class _Gradient:
         self.salt = ("GradOperation", position, operation.sens_param)
 
     def run(self, fn, args, kwargs):
-        """The gradients of one call, in the form asked for."""
+        """The gradients of one call, in the requested form."""
         weights, position = self.weights, self.position
         sens = None
         if self.sens_param:
@@ -232,7 +232,7 @@ class _Gradient:
 
 
 class Weights:
-    """The Parameters that a gradient is asked for, and the form in which the gradients go back."""
+    """The Parameters whose gradients are requested, and whether one gradient or a tuple is returned."""
 
     def __init__(self, weights: ParameterTuple, who: str):
         self.single: bool = isinstance(weights, Parameter)
@@ -250,7 +250,7 @@ class Weights:
 
     @property
     def key(self) -> tuple[int, ...]:
-        """Hashable; the same for the same Parameters asked for in the same form."""
+        """A hashable key: equal for the same Parameters in the same form."""
         return self.single, *map(id, self.parameters)
 
 
@@ -285,7 +285,7 @@ class _Request:
         self.salt = (who, self.positions, self.several, self.by_position, has_aux, return_ids)
 
     def run(self, fn, args, kwargs):
-        """(value, gradients in the form asked for, auxiliary outputs) of one call."""
+        """(value, gradients in the requested form, auxiliary outputs) of one call."""
         with GradientScope() as recording:
             _check_range(self.positions, len(args) + len(kwargs), self.who)
             args, kwargs, places = recording.inputs(args, kwargs, self.positions)
@@ -317,7 +317,7 @@ class _Request:
 
 
 def _run(request, fn, args, kwargs):
-    """What `request.run` returns: from one program where `fn` is compiled or the mode is graph, else step by step."""
+    """`request.run`, compiled into one program if `fn` is compiled or in graph mode, otherwise operator by operator."""
     if SETTINGS.mode == GRAPH_MODE or is_compiled(fn):
         weights = request.weights
         key, parameters = (None, ()) if weights is None else (weights.key, weights.parameters)
@@ -328,7 +328,7 @@ def _run(request, fn, args, kwargs):
 
 
 def is_compiled(fn: Any) -> bool:
-    """True for what `jit` returned."""
+    """Whether `fn` was returned by `jit`."""
     return hasattr(fn, "compilations")
 
 
@@ -339,7 +339,7 @@ def _check_range(positions, n, who):
 
 
 def _is_empty(gradient) -> bool:
-    """True for what stands for the gradient of an argument that is no Tensor."""
+    """Whether this is the empty tuple, the gradient of an argument that is not a Tensor."""
     return isinstance(gradient, tuple) and not gradient
 
 

@@ -27,7 +27,7 @@ _add_arrays = jax.jit(lambda a, b: a + b)
 
 
 def _requires_grad(self: Tensor) -> bool:
-    """Whether a gradient is computed for this Tensor: True for leaves for which it was set, and for what comes of them.
+    """Whether a gradient is computed for this Tensor: True for leaves where it was set, and for what is computed from them.
 
     Example:
         >>> import msjax as ms
@@ -75,10 +75,10 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Set `requires_grad`; returns the Tensor itself.
 
     Args:
-        requires_grad (bool): Default: True.
+        requires_grad (bool): the new value. Default: True.
 
     Raises:
-        RuntimeError: the Tensor holds integers or Bools, or it is no leaf and `requires_grad` is False.
+        RuntimeError: the Tensor holds integers or Bools, or it is not a leaf and `requires_grad` is False.
 
     Example:
         >>> import msjax as ms
@@ -98,7 +98,7 @@ def _is_leaf(self: Tensor) -> bool:
 
 
 def _grad_fn(self: Tensor) -> Any:
-    """The recorded step that computed the Tensor; None for a leaf."""
+    """The tape's node that computed the Tensor; None for a leaf."""
     return None if _is_leaf(self) else self._node
 
 
@@ -106,14 +106,12 @@ def _grad_fn(self: Tensor) -> Any:
 
 
 def _grad(self: Tensor) -> Tensor | None:
-    """The gradients that `backward()` has added up here, a Tensor of the same shape and dtype; None if there is none.
+    """The sum of the gradients that `backward()` computed, a Tensor of the same shape and dtype; None if there is none.
 
-    Only leaves keep one, and Tensors for which `retain_grad()` was called. Set it to None to start anew.
+    Only leaves, and Tensors on which `retain_grad()` was called, have one. Set it to None to start again from zero.
     """
     if self._grad is None and not self._retains and not _is_leaf(self):
-        warnings.warn(
-            "The grad of a Tensor that is no leaf was read; backward() leaves one there only after retain_grad().", stacklevel=2
-        )
+        warnings.warn("The grad of a Tensor that is no leaf was read; backward() sets it only after retain_grad().", stacklevel=2)
     return self._grad
 
 
@@ -129,9 +127,9 @@ def _set_grad(self: Tensor, value: Tensor | None):
 
 
 def retain_grad(self: Tensor) -> None:
-    """Let `backward()` keep the gradient of this Tensor in its `grad`, although it is no leaf.
+    """Make `backward()` store the gradient of this Tensor in its `grad`, although it is not a leaf.
 
-    It is the gradient after all hooks of the Tensor.
+    The stored gradient is the one after all hooks of the Tensor.
 
     Raises:
         RuntimeError: the Tensor requires no gradient.
@@ -154,7 +152,7 @@ def retain_grad(self: Tensor) -> None:
 
 
 class _Keeper:
-    """Adds the gradients that arrive to a Tensor's `grad`, as long as it stands for the same step of the tape."""
+    """Adds arriving gradients to a Tensor's `grad`, as long as the Tensor still has the same node on the tape."""
 
     __slots__ = ("ref", "node")
 
@@ -169,7 +167,7 @@ class _Keeper:
 
 
 def add_grad(tensor: Tensor, grad: Tensor) -> None:
-    """Add a gradient, a Tensor, to the `grad` of a Tensor."""
+    """Add `grad` to the `grad` of a Tensor."""
     there = tensor._grad
     if there is None:
         kept = wrap(grad._value)
@@ -182,17 +180,17 @@ def add_grad(tensor: Tensor, grad: Tensor) -> None:
 
 
 def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
-    """Register ``hook(tensor)``, called when `backward()` has added to the `grad` of this leaf.
+    """Register ``hook(tensor)``, called after `backward()` has added to the `grad` of this leaf.
 
     Args:
-        hook (callable): the function; what it returns does not count.
+        hook (callable): the function; its return value is ignored.
 
     Returns:
         A handle; ``handle.remove()`` takes the hook away.
 
     Raises:
         TypeError: `hook` is not callable.
-        RuntimeError: the Tensor is no leaf, or requires no gradient.
+        RuntimeError: the Tensor is not a leaf, or requires no gradient.
 
     Example:
         >>> import msjax as ms
@@ -212,7 +210,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], An
 
 
 class BackwardError(RuntimeError):
-    """`backward()` was called where gradients are values: in a function that is being compiled or differentiated."""
+    """`backward()` was called inside a function that is being compiled or differentiated."""
 
 
 def backward(
@@ -222,22 +220,22 @@ def backward(
     create_graph: bool = False,
     inputs: Tensor | Sequence[Tensor] | None = None,
 ) -> None:
-    """Compute the gradients of this Tensor with respect to all leaves that require one, and add them to their `grad`.
+    """Compute the gradients of this Tensor with respect to all leaves that require one, and add them to the leaves' `grad`.
 
-    Hooks run on the way: those of Tensors, Parameters and cells.
+    The hooks of Tensors, Parameters and cells run in the course of it.
 
     Args:
-        gradient (Tensor, optional): what this Tensor's gradient is taken to be; of its shape. By default one, for a
+        gradient (Tensor, optional): the gradient to start from, of this Tensor's shape. By default 1, which needs a
             Tensor of one element.
-        retain_graph (bool): True keeps the graph for another backward. Default: that of `create_graph`.
-        create_graph (bool): True records the backward itself, so that gradients can be differentiated. Default: False.
+        retain_graph (bool): True keeps the graph for another backward. Default: the value of `create_graph`.
+        create_graph (bool): True records the backward pass itself, so that gradients can be differentiated. Default: False.
         inputs (Tensor or list, optional): the leaves that get a gradient. By default all.
 
     Raises:
-        RuntimeError: the Tensor requires no gradient; it has several elements and no `gradient` was given; the
-            gradient's shape is another; the graph was freed by an earlier backward; the program is being compiled, or the
-            call is in a function that `ms.grad` or the like differentiates.
-        TypeError: `gradient` is no Tensor.
+        RuntimeError: the Tensor requires no gradient; it has several elements and no `gradient` was given; `gradient` has
+            another shape; an earlier backward freed the graph; or the call is inside a function that is being compiled, or
+            that `ms.grad` or the like differentiates.
+        TypeError: `gradient` is not a Tensor.
 
     Example:
         >>> import msjax as ms
@@ -270,7 +268,7 @@ def backward(
     run_backward([(node, self._oidx, start)], targets, recorded=bool(create_graph), keep=keep, deliver=_deliver)
 
 
-def _one(shape, dtype, _made={}):  # noqa: B006 - arrays don't change, and making one costs ten times a look-up
+def _one(shape, dtype, _made={}):  # noqa: B006 - a cache: arrays are immutable, and making one costs ten times a look-up
     key = shape, dtype
     if key not in _made:
         _made[key] = jnp.ones(shape, dtype)

@@ -1,8 +1,8 @@
 """Writing to Tensors in place, and what that means for gradients.
 
-Arrays don't change and nodes of the tape don't either: an in-place operation computes a new value
-and gives the Tensor that value and its node. What was recorded before keeps the values that it
-saw, so its gradient stays right, whatever is written later; there is no version to check.
+Arrays and tape nodes are immutable: an in-place operation computes a new value and gives the Tensor
+that value and its node. Nodes recorded earlier keep the values that they saw, so their gradients
+stay right whatever is written later, and Tensors need no version counter.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def rebind(tensor: Any, new: Tensor) -> None:
-    """Give a Tensor what another one holds, place on the tape included: the end of every in-place operation.
+    """Give a Tensor the value and the tape node of another one; the last step of every in-place operation.
 
-    A Parameter stays the leaf that gradients are asked for; what was written to it is a new start, as in MindSpore.
-    So does any Tensor where nothing is recorded.
+    A Parameter stays a leaf: no gradient flows through what is written to it, as in MindSpore. The same holds for any
+    Tensor while recording is off.
 
     Raises:
-        ValueError: another shape.
-        RuntimeError: the Tensor is a leaf that `backward()` leaves a gradient in, and operators are being recorded.
+        ValueError: the new value has another shape.
+        RuntimeError: the Tensor is a leaf with `requires_grad`, and operators are being recorded.
     """
     if new._value.shape != tensor._value.shape and not tensor._value.shape == ():
         raise ValueError(f"An in-place operation should keep the shape {tensor.shape}, but gave {new.shape}.")
@@ -44,14 +44,14 @@ def rebind(tensor: Any, new: Tensor) -> None:
     tensor._node, tensor._oidx = new._node, new._oidx
     tensor._hooks = None
     if tensor._retains:
-        # It is the gradient of the present value that is kept.
+        # `grad` should hold the new value's gradient.
         tensor._retains = False
         if tensor.requires_grad:
             retain_grad(tensor)
 
 
-_LEAF = """A leaf Tensor (shape {shape}) that requires a gradient was written to in place, and so would be no leaf any more:
-its grad would never come. Ways out:
+_LEAF = """A leaf Tensor (shape {shape}) that requires a gradient was written to in place. It would no longer be a leaf, and
+backward() would never set its grad. Ways out:
   1. write to what was computed from it: y = x * 1, then y[0] = 0;
-  2. where the write is no part of the computation, such as an update step: `with ms.no_grad():` around it;
+  2. if the write is not part of the computation, such as an update step, put it into `with ms.no_grad():`;
   3. write first, then set requires_grad."""

@@ -28,14 +28,14 @@ class _Recording:
         STATE.recording = self._before.pop()
 
     def __call__(self, fn: Any) -> Any:
-        """`fn` with this setting in force whenever it runs."""
+        """Decorate `fn` so that this setting holds whenever it runs."""
         if not callable(fn):
             raise TypeError(f"{type(self).__name__} decorates a function, but got {fn!r}.")
         if inspect.isgeneratorfunction(fn):
 
             @functools.wraps(fn)
             def steps(*args, **kwargs):
-                # The setting holds while the generator runs, not while its user does.
+                # The setting holds inside the generator only, not in the code that iterates over it.
                 generator, value = fn(*args, **kwargs), None
                 while True:
                     try:
@@ -59,9 +59,9 @@ class _Recording:
 
 
 class no_grad(_Recording):
-    """Within it, operators are not recorded: results need no gradient, and no memory for one.
+    """Switches recording off: results require no gradient, and nothing is kept in memory for one.
 
-    A context manager and a decorator. Gradient functions such as `ms.grad` record within it all the same.
+    Usable as a context manager and as a decorator. Gradient functions such as `ms.grad` still record inside it.
 
     Example:
         >>> import msjax as ms
@@ -85,7 +85,7 @@ class no_grad(_Recording):
 
 
 class enable_grad(_Recording):
-    """Within it, operators are recorded, also inside of `no_grad`. A context manager and a decorator.
+    """Switches recording on, even inside `no_grad`. Usable as a context manager and as a decorator.
 
     Example:
         >>> import msjax as ms
@@ -101,7 +101,7 @@ class enable_grad(_Recording):
 
 
 class set_grad_enabled(_Recording):
-    """Says whether operators are recorded from here on; as a context manager, until its end.
+    """Switches recording on or off from this call on; used as a context manager, until the end of the block.
 
     Args:
         mode (bool): True to record.
@@ -121,7 +121,7 @@ class set_grad_enabled(_Recording):
         STATE.recording = self._recording
 
     def __enter__(self) -> Self:
-        # In force since __init__; what was in force before that comes back at the end.
+        # The setting holds since __init__, so __exit__ restores the one from before __init__.
         self._before.append(self._at_once)
         STATE.recording = self._recording
         return self
@@ -135,7 +135,7 @@ class set_grad_enabled(_Recording):
 
 
 def is_grad_enabled() -> bool:
-    """True unless operators go unrecorded, as under `no_grad` or in the hooks of a backward pass.
+    """Whether operators are recorded; False under `no_grad` and in the hooks of a backward pass.
 
     Example:
         >>> import msjax as ms

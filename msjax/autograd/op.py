@@ -1,8 +1,8 @@
-"""Operators: the one way in which anything is computed on Tensors.
+"""Operators, and `apply`, which runs them: every computation on Tensors goes through it.
 
-`apply` is the whole dispatch. An operator is a function of jax arrays. With values at hand and no
-gradient wanted, it runs as a compiled call; with a gradient wanted, as a compiled forward that
-leaves residuals, and a node on the tape; while jax traces, it is simply called.
+An operator is a function of jax arrays. On concrete values without a gradient, `apply` calls the
+compiled function. If an operand is on the tape, it calls a compiled forward that also returns
+residuals, and adds a node to the tape. While jax traces, it calls the function itself.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ class Op:
     """A function of jax arrays as an operator on Tensors.
 
     Args:
-        name: as messages show it.
+        name: the name in messages.
         fn: takes operands (jax arrays, Python numbers or None), then static values; returns an array or a tuple.
-        int_grad: its gradient with respect to integer operands is that of the same formula on floats; True, or the
-            positions of the operands for which that holds.
-        differentiable: False if no gradient ever flows through it.
-        shape_error: the exception that MindSpore raises where shapes don't fit.
+        int_grad: whether integer operands have a gradient, that of the same formula on floats: True for all of them, or
+            the positions of those that have one.
+        differentiable: False if no gradient ever flows through the operator.
+        shape_error: the exception that MindSpore raises for shapes that don't match.
 
     Attributes:
-        handing: the order of operands in which `Tensor.backward()` hands gradients on, where PyTorch's is not theirs.
+        accumulation_order: the order of operands in which `Tensor.backward()` passes gradients on, if PyTorch does not go
+            from the first operand to the last.
     """
 
     __slots__ = (
@@ -77,7 +78,7 @@ class Op:
         return f"Op({self.name})"
 
     def bind(self, static: Any) -> Any:
-        """The function of operands alone."""
+        """`fn` with its static values bound: a function of the operands only."""
         return _Bound(self.fn, static) if static else self.fn
 
     def compiled(self, static: Any) -> Any:
@@ -95,7 +96,7 @@ class Op:
             return compiled
 
     def derived(self, key: Any, make: Any) -> Any:
-        """An operator made from this one, such as its backward; made once for each key."""
+        """An operator derived from this one, such as its gradient; cached by `key`."""
         try:
             return self._derived[key]
         except KeyError:
@@ -104,7 +105,7 @@ class Op:
 
 
 class _Bound:
-    """fn with its static values; a class, since jax names programs after it and partials have no name."""
+    """`fn` with its static values bound. Not a partial, since jax names programs after `__name__`."""
 
     def __init__(self, fn: Any, static: Any):
         self.fn = fn
@@ -116,7 +117,7 @@ class _Bound:
 
 
 def _thawed(static):
-    """Static values as kernels get them: plain floats, which equal ints, unlike the floats of cache keys."""
+    """Static values as kernels get them: plain floats, since the float class of cache keys never equals an int."""
     return tuple([
         float(v) if isinstance(v, float) else _thawed(v) if v.__class__ is tuple else v for v in static
     ])  # fmt: skip
@@ -177,7 +178,7 @@ def _array_of_list(operand, op):
 
 
 def _record(op, operands, values, static, traced):
-    """Run the operator with a node on the tape; None if no operand really is on it."""
+    """Run the operator and add a node to the tape; None if no operand is on the tape of an open scope."""
     scope = STATE.scope
     root = scope.root
     slots, edges, base = [], [], None
@@ -210,7 +211,7 @@ def _record(op, operands, values, static, traced):
         if base is not scope:
             scope.nested = True
         if (base is not scope or base is ROOT) and (residuals is None or residuals.spec.sources):
-            # At ROOT, backward(create_graph=True) may be called.
+            # At ROOT, because backward(create_graph=True) may be called later.
             node.needs_operands = True
             node.values = values
         if residuals is not None and residuals.spec.needs_values:
@@ -226,7 +227,7 @@ def _record(op, operands, values, static, traced):
 
 
 def snapshot(operand: Any, value: TensorLike | None = None) -> Any:
-    """The operand as it is now; it may be written to later."""
+    """A copy of the operand with its present value and node, since it may be written to later."""
     if not isinstance(operand, Tensor):
         return operand if value is None else value
     copy = wrap(operand._value)
@@ -236,19 +237,20 @@ def snapshot(operand: Any, value: TensorLike | None = None) -> Any:
 
 
 class OpNode(Node):
-    """A step that an operator made.
+    """The tape's node of one operator call.
 
     Attributes:
-        residuals: what the compiled forward left; None if the step was traced, when `pull` has it all.
-        values, out: operand values and results, where the backward needs them.
-        again: True if the backward itself may have to be differentiated, with respect to the operands.
-        saved: where values, results and residuals are instead (see msjax.autograd.saved), or None.
+        way_back: the call's vjp.
+        residuals: those of the compiled forward; None if the call was traced: then `way_back` holds them.
+        values, out: operand values and results, if the backward needs them.
+        needs_operands: True if the backward itself may be differentiated with respect to the operands.
+        saved: the object that holds values, results and residuals instead (see msjax.autograd.saved), or None.
     """
 
     __slots__ = ("op", "static", "way_back", "residuals", "values", "out", "needs_operands", "saved")
 
     def __init__(self, base: Scope, edges: Any, op: Op, static: Any, way_back: TracedVJP, residuals: Residuals):
-        # As Node.__init__ does; a call less for every operator.
+        # The same as Node.__init__, inlined to save a call for each operator.
         self.seq: int = next(SEQUENCE)
         self.base = base
         self.edges = edges
@@ -297,7 +299,7 @@ class OpNode(Node):
         return gather(spec, kept, self.values, self.out) if spec.needs_values else kept
 
     def _inputs(self):
-        """The operands as they were, those on the tape as Tensors."""
+        """The operands at the time of the call; those on the tape as Tensors."""
         inputs = list(self.values if self.saved is None else self.saved.operands(self))
         for slot, (node, i) in zip(self.way_back.slots, self.edges):  # pyright: ignore[reportOptionalMemberAccess]
             tensor = inputs[slot] = wrap(inputs[slot])
@@ -305,22 +307,22 @@ class OpNode(Node):
         return inputs
 
     def pull_recorded(self, cts: Any, need: Any) -> list[Tensor | None]:
-        """As `pull`, on Tensors and by operators, so that an outer scope can differentiate it."""
+        """Like `pull`, but on Tensors and with operators, so that an outer scope can differentiate it."""
         given = tuple([c is not None for c in cts])
         cts = [c for c in cts if c is not None]
         if self.needs_operands:
-            # The way back depends on the inputs, which an outer scope may differentiate: do it again from them.
+            # The gradient depends on the inputs, which an outer scope may differentiate: compute it from the inputs again.
             inputs = self._inputs()
             n, slots, fn, int_grad = len(inputs), self.way_back.slots, self.op.bind(self.static), self.op.int_grad  # pyright: ignore[reportOptionalMemberAccess]
 
-            def needs_operands(*args):
+            def gradient_from_inputs(*args):
                 rest = iter(args[n:])
                 full = [next(rest) if there else None for there in given]
                 grads = TracedVJP(fn, args[:n], slots, int_grad)(full, need)
                 return tuple(g for g in grads if g is not None)
 
             key = ("again", self.static, slots, given, need, n)
-            gradient = self.op.derived(key, lambda: Op("gradient of " + self.op.name, needs_operands, int_grad=int_grad))
+            gradient = self.op.derived(key, lambda: Op("gradient of " + self.op.name, gradient_from_inputs, int_grad=int_grad))
             grads = apply(gradient, [*inputs, *cts])
         elif self.residuals is not None:
             spec = self.residuals.spec
@@ -343,12 +345,12 @@ class OpNode(Node):
 
     def release(self) -> None:
         if self.base is ROOT and self.residuals is not None and not self.residuals.spec.sources:
-            return  # nothing to free: as in PyTorch, graphs that share such a step can each go back through it
+            return  # nothing to free; as in PyTorch, several graphs may share such a node and each run backward through it
         self.edges = self.residuals = self.values = self.out = self.saved = self.way_back = None
 
 
 def gather(spec: ResidualSpec, kept: Any, values: Any, out: tuple[JaxArray, ...]) -> list[Any]:
-    """The residuals in their order, from those that were kept, the operands and the results."""
+    """All residuals in order, collected from the kept ones, the operands and the results."""
     of = {"kept": kept, "in": values, "out": out}
     return [of[kind][i] for kind, i in spec.sources]
 

@@ -1,4 +1,4 @@
-"""Errors of operators: raised again with the operator, the cell and the operands named."""
+"""Errors of operators: re-raised with the operator, the cell and the operands in the message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msjax.errors import describe, where
 
 
 def raise_op_error(error: Any, op: Any, operands: Any) -> None:
-    """Raise what went wrong in an operator again, with the operator, the cell and the operands named."""
+    """Re-raise an error of an operator with the operator, the cell and the operands in the message."""
     if isinstance(error, (TracedValueError, IndexError, NotImplementedError, OpError)):
         raise error
     bad = [o for o in operands if not (o is None or isinstance(o, (Tensor, bool, int, float, complex)) or hasattr(o, "dtype"))]
@@ -48,7 +48,7 @@ _EXPECTED = (TypeError, ValueError, RuntimeError, OverflowError, ZeroDivisionErr
 
 
 def _raised_here(error) -> bool:
-    """True if a kernel of ours raised, and so chose the exception; False if jax did."""
+    """True if one of msjax's kernels raised, and so chose the exception; False if jax did."""
     traceback = error.__traceback__
     while traceback.tb_next is not None:
         traceback = traceback.tb_next

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 _CAST = Op("Cast", lambda x, dtype: x.astype(dtype), int_grad=True)
 
-# Operators that leave the type of their operands alone: they convert, view or write.
+# Operators whose operands keep their type: they convert, view or write.
 _ANY_TYPE = frozenset(
     ("Cast", "Reshape", "Transpose", "Split", "Slice", "StridedSlice", "expand_dims", "squeeze", "flatten", "swapaxes")
     + ("getitem", "setitem", "zeros_like", "ones_like", "Assign")
 )
-# Operators of which only the first operand is converted; the others are statistics, which want all their digits.
+# Operators of which only the first operand is converted; the others are statistics, which need full precision.
 _FIRST_ONLY = frozenset(("BatchNorm",))
 
 
@@ -52,7 +52,7 @@ class _Caster:
 
 @contextmanager
 def computing_in(dtype: Type) -> Iterator[Any]:
-    """Operators convert their floating operands to `dtype`, in this thread."""
+    """Make the operators of this thread convert their floating operands to `dtype`."""
     ACTIVITY.add(casts=1)
     try:
         with swap(cast=_Caster(dtype)):

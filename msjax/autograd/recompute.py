@@ -1,8 +1,8 @@
-"""recompute: values of the forward thrown away, and computed again when the backward comes to them.
+"""recompute: drops the residuals of a call, and computes them again in the backward pass.
 
-The call is recorded as any other, so the tape knows its operators, Parameters and hooks; only the
-values that the operators would keep are left out. The backward, when it enters the call from its
-end, runs the function once more, as it ran then, and the operators get their values from that run.
+The call is recorded like any other, so the tape has its operators, Parameters and hooks, but not the
+residuals. When the backward pass reaches the end of the call, it runs the function a second time,
+under the same conditions, and the operators get their residuals from that run.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ def recompute(
     context_fn: Callable[..., Any] | None = None,
     **kwargs: Any,
 ) -> Tensor:
-    """Call a cell or function such that its inner values are not kept for the backward, but computed again there.
+    """Call a cell or function without keeping its inner values; the backward pass computes them again.
 
     That takes less memory and more time; values and gradients are the same. Forward hooks of the cells inside run
-    again in the backward, before their backward hooks. Random operators repeat the numbers that they drew, and a
-    cell's buffers and untrained Parameters, such as moving averages, are left as the first run left them.
+    again in the backward pass, before their backward hooks. Random operators draw the same numbers again. A
+    cell's buffers and untrained Parameters, such as moving averages, keep the values of the first run.
 
     Args:
-        block (Cell or callable): what is called. It should do the same both times.
+        block (Cell or callable): what to call; both runs should do the same.
         args: its arguments.
-        use_reentrant, output_recompute, early_stop: kept for MindSpore's programs, without effect.
-        context_fn (callable, optional): returns two context managers, one around the first run and one around the second.
+        use_reentrant, output_recompute, early_stop: accepted for compatibility with MindSpore; without effect.
+        context_fn (callable, optional): returns two context managers, for the first and the second run.
         kwargs: its keyword arguments.
 
     Returns:
@@ -56,7 +56,7 @@ def recompute(
 
     Raises:
         TypeError: `block` is not callable.
-        RuntimeError: in the backward, the block did something else than the first time.
+        RuntimeError: in the backward pass, the second run recorded other operators than the first.
 
     Example:
         >>> import msjax as ms
@@ -72,7 +72,7 @@ def recompute(
 def call_recomputed(
     block: Callable[..., Any], args: tuple[Tensor, ...], kwargs: dict[str, Any], context_fn: Any = None
 ) -> Tensor:
-    """The call that `recompute` makes."""
+    """`recompute` after its checks; `Cell.recompute` uses it too."""
     first, second = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
     if not STATE.recording or any(is_tracer(t._value) for t in tensors_in((args, kwargs))):
         with first:
@@ -81,7 +81,7 @@ def call_recomputed(
 
 
 class _Region:
-    """One call of a block that will be called again."""
+    """One recomputed call: what is needed to run the block again under the same conditions."""
 
     def __init__(self, block: Any, args: Any, kwargs: Any, context: Any):
         self.block = block
@@ -91,14 +91,14 @@ class _Region:
         self.given = args, kwargs
         self.scope = STATE.scope
         self.cells = tuple(STATE.cells)
-        self.outside = {}  # id: _Snapshot of each Tensor from elsewhere that a recorded operator read
+        self.outside = {}  # id: _Snapshot of each Tensor from outside the block that a recorded operator read
         self.signature = []  # (operator, static values, slots) of each recorded operator that keeps values
-        self.store = None  # after the second run: for each of those its values, until they are used
+        self.store = None  # after the second run: the residuals of each of those, until they are used
         self.random = default_generator.state._value
         self.start = next_seq()
 
     def run(self, context):
-        """The first run; its Tensors leave through a node that calls the block again when the backward comes."""
+        """The first run; its outputs get a node that runs the block again in the backward pass."""
         args, kwargs = self.given
         self.given = None
         with swap(saving=self), context:
@@ -118,7 +118,7 @@ class _Region:
         return jax.tree.unflatten(treedef, leaves)
 
     def save(self, node, operands, values):
-        """Take over the values of a node that has just been recorded, in the first run or the second."""
+        """Drop the residuals of a node recorded in the first run; store those of the second run."""
         first = self.store is None
         if first:
             for operand in operands:
@@ -136,8 +136,8 @@ class _Region:
             if n >= len(self.signature) or self.signature[n] != seen:
                 expected = f"{self.signature[n][0].name!r}" if n < len(self.signature) else "no further operator"
                 raise RuntimeError(
-                    f"For 'recompute', {callable_name(self.block)} did something else in its second run: operator "
-                    f"{node.op.name!r} came where the first run had {expected}."
+                    f"For 'recompute', {callable_name(self.block)} did something else in its second run: it recorded "
+                    f"operator {node.op.name!r} where the first run had {expected}."
                 )
             self.store.append((gather(residuals.spec, residuals.leaves, node.values, node.out), values))  # pyright: ignore[reportOptionalMemberAccess]
         node.values = node.out = None
@@ -151,7 +151,7 @@ class _Region:
         return grads
 
     def _run_again(self):
-        """The second run: computes the values anew, with everything as it was in the first."""
+        """The second run: computes the residuals again, with the Tensors and random state of the first run."""
         scopes = list(_chain(self.scope))
         were_open = [scope.open for scope in scopes]
         random = default_generator.state._value
@@ -182,7 +182,7 @@ class _Region:
                 buffer._value = value
 
     def take(self, i):
-        """(residuals, operands) of an operator; they are handed over, and computed once more for another backward."""
+        """(residuals, operands) of an operator, removed from the store; another backward pass computes them again."""
         if self.store is None or self.store[i] is None:
             self._run_again()
         taken, self.store[i] = self.store[i], None  # pyright: ignore[reportOptionalSubscript]
@@ -190,7 +190,7 @@ class _Region:
 
 
 class _Recomputed:
-    """Where a node finds its values: in the second run."""
+    """What a node has in `saved`: its residuals come from the second run."""
 
     __slots__ = ("region", "i")
 
@@ -206,7 +206,7 @@ class _Recomputed:
 
 
 class _Snapshot:
-    """What a Tensor was at one moment: its value and place on the tape."""
+    """A Tensor's value and node at one moment."""
 
     __slots__ = ("tensor", "value", "node", "oidx")
 
@@ -215,18 +215,18 @@ class _Snapshot:
         self.value, self.node, self.oidx = tensor._value, tensor._node, tensor._oidx
 
     def copy(self) -> Tensor:
-        """Another Tensor that is what this one was."""
+        """A new Tensor with the recorded value and node."""
         copy = wrap(self.value)
         copy._node, copy._oidx = self.node, self.oidx
         return copy
 
     def put_back(self):
-        """Make the Tensor what it was."""
+        """Restore the recorded value and node."""
         self.tensor._value, self.tensor._node, self.tensor._oidx = self.value, self.node, self.oidx
 
 
 def _chain(scope):
-    """The scope and those around it."""
+    """The scope and its enclosing scopes."""
     while scope is not None:
         yield scope
         scope = scope.parent

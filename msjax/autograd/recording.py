@@ -1,4 +1,4 @@
-"""One run of a function under recording, and the gradients found after it."""
+"""GradientScope: records one run of a function and computes its gradients afterwards."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class GradientScope:
-    """A scope in which a function runs that is being differentiated.
+    """Records a function that is being differentiated.
 
-    Used as a context manager around the call of the function; inputs and weights are marked within. At the end,
-    marked Tensors are what they were before, whether or not the function raised.
+    Use it as a context manager around the call, and mark inputs and weights inside. On exit, marked Tensors get their
+    earlier place on the tape back, even if the function raised.
     """
 
     def __init__(self):
@@ -42,7 +42,7 @@ class GradientScope:
     def __exit__(self, *_exception: Any) -> None:
         for tensor, leaf, node, oidx in reversed(self._marked):
             self._ends.setdefault(id(tensor), (tensor._node, tensor._oidx))
-            # Written to in place: what it holds now came from this run.
+            # Written to in place with a value that is not from this run: it keeps that value's node.
             if tensor._node is not leaf and not (tensor._node is not None and tensor._node.base is self.scope):
                 continue
             tensor._node, tensor._oidx = node, oidx
@@ -52,12 +52,12 @@ class GradientScope:
     def inputs(
         self, args: tuple[Tensor, ...], kwargs: dict[str, Any], positions: Any
     ) -> tuple[tuple[Any, ...], dict[str, Any], list[Any]]:
-        """Mark the Tensors among the arguments; keyword arguments count after the others.
+        """Mark the Tensors among the arguments as leaves; keyword arguments are numbered after the positional ones.
 
         Returns:
-            (positional and keyword arguments to call the function with, for each position the argument in which Tensors
-            are replaced by their leaves). One Tensor object at two positions becomes two, so that each has a gradient of
-            its own.
+            (positional arguments, keyword arguments, and for each position its argument with every Tensor replaced by its
+            leaf). A Tensor object that is passed at two positions becomes two Tensors, so that each position has its own
+            gradient.
         """
         positions = tuple(positions)
         args, names, n = [*args, *kwargs.values()], list(kwargs), len(args)  # pyright: ignore[reportAssignmentType]
@@ -78,7 +78,7 @@ class GradientScope:
             seen.add(id(tensor))
             return tensor, self.mark(tensor, requested)
 
-        # Requested ones first: where one object stands at several positions, it is they that keep it.
+        # Requested positions first: if one object is passed at several positions, a requested one keeps the object itself.
         marked = {}
         for i in (*positions, *sorted(set(range(len(args))).difference(positions))):
             marked[i] = _map_tensors(lambda t, r=i in positions: mark(t, r), args[i])
@@ -86,7 +86,7 @@ class GradientScope:
         return tuple(values[:n]), dict(zip(names, values[n:])), [marked[p][1] for p in positions]
 
     def weights(self, parameters: list[Parameter]) -> list[Leaf]:
-        """Mark Parameters; returns their leaves, one for each, the same for one that is named twice."""
+        """Mark Parameters as leaves; returns one leaf for each, the same leaf for a Parameter that is listed twice."""
         leaves = []
         for parameter in parameters:
             node = parameter._node
@@ -113,14 +113,14 @@ class GradientScope:
         return leaf
 
     def backward(self, outputs: list[Tensor], cts: list[Tensor], also: tuple[Any, ...] = (), keep: bool = False) -> Gradients:
-        """Sweep back from `outputs` (Tensors) with the gradients `cts` (Tensors).
+        """Run the backward pass from `outputs` (Tensors) with the gradients `cts` (Tensors).
 
         Args:
-            also: further results of the run; they and `outputs` leave the tape here, unless an outer scope differentiates
+            also: other results of the run; they and `outputs` are taken off the tape, unless an outer scope differentiates
                 them.
-            keep: True leaves the graph for another sweep.
+            keep: True keeps the graph, for another backward pass.
         """
-        # The way back is itself on the tape if an outer scope differentiates the run, or the gradients it starts from.
+        # The backward pass is recorded if an outer scope differentiates the run or the gradients it starts from.
         recorded = STATE.recording and (self.scope.nested or place_on_tape(cts)[1] is not None)  # pyright: ignore[reportOptionalMemberAccess]
         roots = []
         for out, ct in zip(outputs, cts):
@@ -134,7 +134,7 @@ class GradientScope:
         return Gradients(found, recorded)
 
     def place(self, tensor: Tensor) -> tuple[None, int]:
-        """(node, output number) of a Tensor when the run ended; one of the inputs may be an output, too."""
+        """(node, output number) of a Tensor at the end of the run; needed because an input may also be an output."""
         return self._ends.get(id(tensor)) or (tensor._node, tensor._oidx)
 
     def forget(self, tensors: list[Tensor]) -> None:
@@ -146,7 +146,7 @@ class GradientScope:
 
 
 class Gradients:
-    """What a sweep found."""
+    """The gradients that a backward pass computed."""
 
     def __init__(self, found: dict[str, Any], recorded: bool):
         self._found = found
@@ -160,7 +160,7 @@ class Gradients:
         return grad if self._recorded else wrap(grad)
 
     def gradient(self, place: Leaf) -> Tensor:
-        """The gradient of one argument, as `GradientScope.inputs` describes it; () for a number."""
+        """The gradient of one argument, in the form that `GradientScope.inputs` returned; () for a number."""
         if isinstance(place, Leaf):
             return self.of(place)
         if isinstance(place, (tuple, list)):
@@ -185,10 +185,10 @@ def _map_tensors(fn, value):
 
 
 def flatten_tensors(out: Any, fn: Any) -> list[Tensor]:
-    """The Tensors that a function returned, through nested containers.
+    """The Tensors in what a function returned, nested containers included.
 
     Raises:
-        TypeError: there is none, so that there is nothing to differentiate.
+        TypeError: the function returned no Tensor.
     """
     tensors = [out] if isinstance(out, Tensor) else tensors_in(out)
     if not tensors:
@@ -197,7 +197,7 @@ def flatten_tensors(out: Any, fn: Any) -> list[Tensor]:
 
 
 def ones_like(tensors: list[Tensor]) -> list[Tensor]:
-    """Gradients to begin with: ones."""
+    """Initial gradients of ones, one for each Tensor."""
     return [wrap(jnp.ones_like(t._value)) for t in tensors]
 
 

@@ -1,8 +1,8 @@
-"""Compiled pieces of one operator: its forward with residuals, and its backward.
+"""The compiled parts of one operator: a forward that also returns residuals, and a backward.
 
-`jax.grad`, run eagerly, traces anew at every call. Here the vjp of an operator is traced once per
-signature: the forward returns its result and, as a flat list, what the backward needs; how the
-list fits together stays with the compiled program as auxiliary data of its output.
+`jax.grad`, run eagerly, traces again at every call. Here the vjp of an operator is traced once per
+signature. The forward returns its result and a flat list of residuals; the structure of that list
+is kept with the compiled program as auxiliary data of its output.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from msjax.typing import JaxArray
 
 
 class TracedVJP:
-    """The way back through one traced call: gradients of its inputs from those of its outputs.
+    """The vjp of one traced call: maps gradients of its outputs to gradients of its inputs.
 
     Args:
         fn: the operator on jax arrays; returns an array or a tuple of arrays.
@@ -28,8 +28,8 @@ class TracedVJP:
     Attributes:
         out: what `fn` returned, always as a tuple.
         single: True if `fn` returned a bare array.
-        carries: for each output, whether a gradient can arrive through it.
-        slots: the part of `slots` that can carry a gradient.
+        carries: for each output, whether a gradient can flow back from it.
+        slots: those of the given `slots` that can receive a gradient.
     """
 
     def __init__(self, fn: Callable[..., Any], values: Any, slots: tuple[int, ...], int_grad: Any):
@@ -65,12 +65,12 @@ class TracedVJP:
         self.carries = tuple(bool(self.slots) and jnp.issubdtype(d, jnp.inexact) for _, d in self.shadow)
 
     def __call__(self, cts: list[JaxArray], need: tuple[bool, ...], vjp: Any = None) -> list[Any | None]:
-        """Gradients of the inputs that `need` names (a tuple of bools), None for the others.
+        """Gradients of the inputs for which `need` is True, None for the others.
 
         Args:
-            cts: one gradient for each output, None for none.
+            cts: one gradient for each output, None where there is none.
             need: one bool for each of `slots`.
-            vjp: stands for the recorded vjp function, with other residuals.
+            vjp: called instead of the traced vjp function: the same function with other residuals.
         """
         full = []
         for ct, (shape, dtype) in zip(cts, self.shadow):
@@ -89,7 +89,7 @@ def _shadow(value):
 
 
 class Residuals:
-    """The residuals of a compiled forward; `spec` says what they are."""
+    """The residuals of a compiled forward; `spec` describes them."""
 
     __slots__ = ("spec", "leaves")
 
@@ -106,10 +106,10 @@ jax.tree_util.register_pytree_node(Residuals, lambda r: (r.leaves, r.spec), Resi
 
 
 class ResidualSpec:
-    """What a compiled forward leaves for its backward, once for each signature.
+    """Describes the residuals of a compiled forward; there is one for each signature.
 
     Attributes:
-        pull: the traced way back, without its residuals.
+        pull: the traced vjp, without its residuals.
         sources: where each residual comes from: ("in", operand), ("out", output) or ("kept", number). Inputs and
             outputs are not returned a second time: XLA would copy them.
     """
@@ -124,9 +124,9 @@ class ResidualSpec:
         self._backwards = {}
 
     def backward(self, given: tuple[bool, ...], need: tuple[bool, ...]) -> Any:
-        """The compiled backward for gradients given for some outputs, needed for some inputs.
+        """The backward, compiled for the outputs that have a gradient (`given`) and the inputs that need one (`need`).
 
-        Takes the residuals, then the given gradients; returns the needed ones.
+        It takes the residuals, then the given gradients, and returns the needed ones.
         """
         try:
             return self._backwards[given, need]
@@ -159,7 +159,7 @@ def compile_forward(fn: Callable[..., Any], slots: tuple[int, ...], int_grad: An
                 sources[-1] = ("kept", len(kept))
                 kept.append(leaf)
         out = pull.out
-        # The spec outlives the trace; nothing traced may stay in it.
+        # The spec outlives the trace, so it must not hold tracers.
         pull.vjp = pull.out = None
         return out, Residuals(ResidualSpec(pull, treedef, tuple(sources)), kept)
 

@@ -1,4 +1,4 @@
-"""Gradients by position or Parameter, from what a gradient function with ``return_ids=True`` returned."""
+"""get_grad: looks up one gradient in the result of a gradient function with ``return_ids=True``."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from msjax.errors import describe
 
 
 def get_grad(gradients: Any, identifier: int | Parameter) -> Tensor:
-    """Look a gradient up in what a gradient function with ``return_ids=True`` returned.
+    """Look up one gradient in the result of a gradient function with ``return_ids=True``.
 
     Args:
-        gradients: what the function returned.
+        gradients: the result of the gradient function.
         identifier (int or Parameter): the position or the Parameter.
 
     Raises:
         RuntimeError: there is no such gradient.
-        TypeError: the identifier is neither.
+        TypeError: the identifier is neither an int nor a Parameter.
 
     Example:
         >>> import msjax as ms

@@ -1,7 +1,7 @@
-"""saved_tensors_hooks: what becomes of the values that operators keep for their backward.
+"""saved_tensors_hooks: lets user functions pack the residuals that operators keep for the backward pass.
 
-A recorded operator keeps residuals: operands, results, and what else its way back needs. With
-``STATE.saving`` set, it hands them over and gets them back when the backward comes to it.
+A recorded operator keeps residuals: operands, results and whatever else its backward needs. While
+``STATE.saving`` is set, the operator gives them to that object and gets them back in the backward pass.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ __all__ = ["saved_tensors_hooks"]
 
 
 class saved_tensors_hooks:
-    """Within it, functions of the user's pack the values that operators keep for their backward, and unpack them there.
+    """Packs the Tensors that operators save for the backward pass, and unpacks them there, with two functions of the user.
 
-    Of the Tensors that a recorded operator would keep, each is handed to `pack_hook`, and what that returns is kept in
-    its place. When the backward comes to the operator, `unpack_hook` makes a Tensor of it again: the same one, or one
-    of other values, with which the gradient is then computed. In nested contexts the innermost one counts.
+    Inside this context, each Tensor that a recorded operator would save is passed to `pack_hook`, and the result is saved
+    instead. When the backward pass reaches the operator, `unpack_hook` turns it back into a Tensor. That Tensor may have
+    other values; the gradient is computed with them. If contexts are nested, the innermost one is used.
 
     Args:
         pack_hook (callable): from a Tensor to anything.
         unpack_hook (callable): from what `pack_hook` returned to a Tensor of the same shape and dtype.
 
     Raises:
-        TypeError: a hook is not callable, or (in the backward) `unpack_hook` returned no Tensor.
-        ValueError: in the backward, `unpack_hook` returned another shape or dtype.
+        TypeError: a hook is not callable, or (in the backward pass) `unpack_hook` did not return a Tensor.
+        ValueError: in the backward pass, `unpack_hook` returned another shape or dtype than was packed.
         NotImplementedError: the program is being compiled.
 
     Example:
@@ -64,7 +64,7 @@ class saved_tensors_hooks:
         self._before.pop().__exit__()
 
     def save(self, node: OpNode, operands: tuple[Tensor, ...], values: list[JaxArray]) -> None:
-        """Take over the values of a node that has just been recorded."""
+        """Pack the residuals of a node that has just been recorded."""
         residuals = node.residuals
         if residuals is None:
             raise NotImplementedError(
@@ -73,14 +73,14 @@ class saved_tensors_hooks:
         if not residuals.spec.sources:
             return
         kept = gather(residuals.spec, residuals.leaves, node.values, node.out)
-        # In nested gradient functions the backward will be recorded, and then starts from the operands.
+        # In nested gradient functions the backward pass is recorded too, and needs the operands for that.
         node.saved = _Packed(self, kept, values if node.needs_operands and node.base is not ROOT else None)
         node.values = node.out = None
         node.residuals = residuals.emptied()
 
 
 class _Packed:
-    """The packed residuals of one node, and its packed operands where the backward will be recorded."""
+    """The packed residuals of one node, and its packed operands if its backward may be recorded."""
 
     __slots__ = ("hooks", "kept", "kept_operands")
 
@@ -92,14 +92,14 @@ class _Packed:
     def _pack(self, value):
         if not hasattr(value, "shape"):
             return value, None, None  # a Python number or None
-        # The user's functions run unrecorded, and what they compute isn't packed.
+        # Operators inside the user's functions are neither recorded nor packed.
         with swap(recording=False, saving=None):
             return self.hooks.pack_hook(wrap(value)), value.shape, value.dtype
 
     def _unpack(self, packed, shape, dtype):
         if shape is None:
             return packed
-        # The user's functions run unrecorded, and what they compute isn't packed.
+        # Operators inside the user's functions are neither recorded nor packed.
         with swap(recording=False, saving=None):
             tensor = self.hooks.unpack_hook(packed)
         name = callable_name(self.hooks.unpack_hook)
@@ -113,11 +113,11 @@ class _Packed:
         return tensor._value
 
     def residuals(self, node):
-        """The residuals, as the compiled backward takes them."""
+        """The unpacked residuals, in the order in which the compiled backward takes them."""
         return [self._unpack(*each) for each in self.kept]
 
     def operands(self, node):
-        """The operands' values, where the backward is recorded."""
+        """The unpacked operands, for a backward pass that is recorded."""
         if self.kept_operands is None:
             raise RuntimeError(
                 f"backward(create_graph=True) reached operator {node.name!r}, whose values saved_tensors_hooks has packed; that "

@@ -1,4 +1,4 @@
-"""What Tensors can do about gradients: hooks of their own."""
+"""Hooks of Tensors: Tensor.register_hook, hooks and remove_hook."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from msjax.typing import TensorHook
 
 
 def register_hook(self: Tensor, hook: TensorHook) -> RemovableHandle:
-    """Register a function of the gradient with respect to this Tensor.
+    """Register a hook on the gradient with respect to this Tensor.
 
-    The hook is called as ``hook(grad)`` in each backward pass, once, with the summed gradient: a Tensor of this
-    Tensor's shape and dtype. None keeps the gradient; a returned Tensor replaces it. Several hooks run in the order
-    of registration, each fed by the one before.
+    Each backward pass calls ``hook(grad)`` once, with the summed gradient: a Tensor of this Tensor's shape and dtype. If
+    the hook returns None, the gradient stays; if it returns a Tensor, that replaces the gradient. Several hooks run in
+    the order of registration, and each gets the gradient that the one before it left.
 
     Args:
         hook (callable): the function.
@@ -54,12 +54,12 @@ def register_hook(self: Tensor, hook: TensorHook) -> RemovableHandle:
 
 
 def register_hook_list(tensor: Tensor) -> HookList:
-    """The hooks of a Tensor, which its place on the tape knows, too."""
+    """The list of hooks of a Tensor, made on first use and attached to its node on the tape."""
     hooks = tensor._hooks
     if hooks is None:
         hooks = tensor._hooks = HookList()
         if under_jax_transform([tensor]):
-            # jax differentiates: what is computed from the Tensor from now on goes through a node of its own.
+            # jax differentiates: from now on, the Tensor's value passes through a custom_vjp that runs the hooks.
             tensor._value = through_custom_vjp([tensor], hooks.run_each)[0]._value
     node = tensor._node
     if node is None:
@@ -69,7 +69,7 @@ def register_hook_list(tensor: Tensor) -> HookList:
     elif not node.is_leaf and node.live():
         if node.hooks is None:
             node.hooks = {}
-        # Two Tensors may stand for one output (an alias); hooks of either see its gradient.
+        # Two Tensors may be the same output (aliases); hooks of either see its gradient.
         known = node.hooks.setdefault(tensor._oidx, hooks)
         if known is not hooks:
             hooks = tensor._hooks = known

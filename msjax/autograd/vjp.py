@@ -1,4 +1,4 @@
-"""vjp and jvp: the two products with a Jacobian."""
+"""vjp and jvp: vector-Jacobian and Jacobian-vector products."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ def vjp(
     weights: Parameter | Sequence[Any] | ParameterTuple | None = None,
     has_aux: bool = False,
 ) -> tuple[Any, ...]:
-    """The value of a function, and the function of its vector-Jacobian product.
+    """Compute the value of a function, and return a function that computes its vector-Jacobian product.
 
     Args:
         fn (callable): a function or Cell.
-        inputs (Tensor): what it is called with.
-        weights (Parameter, list, tuple or ParameterTuple, optional): Parameters to differentiate with respect to, too.
-        has_aux (bool): True if only the first output is differentiated.
+        inputs (Tensor): the arguments of `fn`.
+        weights (Parameter, list, tuple or ParameterTuple, optional): Parameters that are differentiated as well.
+        has_aux (bool): True differentiates only the first output.
 
     Returns:
-        (outputs, vjp_fn), with `has_aux` (outputs, vjp_fn, aux), where several further outputs are a tuple.
-        ``vjp_fn(*gradients)`` takes a gradient for each output and returns a tuple of one for each input; with weights, a
-        pair of that and the gradients of the weights, in the form of `grad`. It may be called again.
+        (outputs, vjp_fn), or with `has_aux` (outputs, vjp_fn, aux), where `aux` is the other output, or a tuple of several.
+        ``vjp_fn(*gradients)`` takes a gradient for each output and returns a tuple of a gradient for each input; with
+        weights, a pair of that tuple and the gradients of the weights, in the form that `grad` returns. It can be called
+        repeatedly.
 
     Raises:
-        TypeError: an input is no Tensor, or vjp_fn got something else than Tensors.
-        RuntimeError: vjp_fn got another number of gradients than there are outputs.
-        ValueError: vjp_fn got a gradient of another shape.
+        TypeError: an input is not a Tensor, or a gradient given to vjp_fn is not.
+        RuntimeError: the number of gradients given to vjp_fn is not the number of outputs.
+        ValueError: a gradient given to vjp_fn does not have its output's shape.
 
     Example:
         >>> import msjax as ms
@@ -81,23 +82,23 @@ def vjp(
 def jvp(
     fn: Callable[..., Any], inputs: Tensor | tuple[Tensor, ...], v: Tensor | tuple[Tensor, ...], has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """The value of a function, and its Jacobian-vector product, in forward mode.
+    """Compute the value of a function and its Jacobian-vector product, in forward mode.
 
-    Backward hooks don't run; forward hooks do.
+    Forward hooks run; backward hooks don't.
 
     Args:
         fn (callable): a function or Cell.
-        inputs (Tensor or tuple): what it is called with.
-        v (Tensor or tuple): a direction, of the inputs' shapes.
-        has_aux (bool): True if only the first output is differentiated.
+        inputs (Tensor or tuple): the arguments of `fn`.
+        v (Tensor or tuple): the direction, with the shapes of the inputs.
+        has_aux (bool): True differentiates only the first output.
 
     Returns:
-        (outputs, product), with `has_aux` (outputs, product, aux), where several further outputs are a tuple.
+        (outputs, product), or with `has_aux` (outputs, product, aux), where `aux` is the other output, or a tuple of several.
 
     Raises:
-        TypeError: an input is no Tensor.
-        ValueError: the direction has other shapes.
-        NotImplementedError: a gradient is being recorded at an input.
+        TypeError: an input is not a Tensor.
+        ValueError: the shapes of the direction are not those of the inputs.
+        NotImplementedError: an input is on the tape of a gradient that is being recorded.
 
     Example:
         >>> import msjax as ms

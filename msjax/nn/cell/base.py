@@ -1,4 +1,4 @@
-"""Cell: the base of layers and networks, a stateful object over flax's nnx.Module."""
+"""Cell: the base class of layers and networks, a subclass of flax's nnx.Module."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ class Cell(
 ):
     """The base class of layers and networks.
 
-    A subclass makes its layers and Parameters in ``__init__`` and computes in ``construct``. Calling the cell
-    runs its hooks around ``construct``. A cell is a flax ``nnx.Module``, too.
+    A subclass creates its layers and Parameters in ``__init__`` and computes in ``construct``. Calling the cell runs
+    ``construct`` with the cell's hooks around it. A cell is also a flax ``nnx.Module``.
 
     Args:
-        auto_prefix (bool): whether Parameters of child cells get the child's name in front of theirs.
-        flags: kept for MindSpore's programs.
+        auto_prefix (bool): whether the names of a child cell's Parameters get the child's name as a prefix.
+        flags: settings to keep on the cell, as in `add_flags`.
 
     Example:
         >>> import msjax as ms
@@ -71,13 +71,13 @@ class Cell(
         ['fc.weight', 'fc.bias']
     """
 
-    __slots__ = ()  # flax refuses classes with slots, and would find that of Beside
+    __slots__ = ()  # so that flax, which refuses classes with slots, does not find those of CompiledCacheSlot
 
-    # Defaults of the class; an instance has an entry of its own only for what was changed.
+    # Defaults on the class; an instance has an entry of its own only for what was changed.
     training = False
     requires_grad = False
     _hooks = hook_table.EMPTY
-    _special = False  # the call needs more than construct: hooks, mixed precision, recomputation
+    _special = False  # a call does more than construct: hooks, mixed precision, recomputation
     _to_float = None
     _recompute = None  # the settings of recompute()
     _param_prefix = ""
@@ -85,7 +85,7 @@ class Cell(
     bprop = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        # Not inherited in flax: each class has to say that it is no pytree.
+        # flax does not inherit this setting: each class has to be declared as no pytree.
         kwargs.setdefault("pytree", False)
         super().__init_subclass__(**kwargs)
         if cls.bprop is not None and "bprop" in cls.__dict__:
@@ -99,12 +99,12 @@ class Cell(
     # ---- calling
 
     if TYPE_CHECKING:
-        # Any, since subclasses choose its parameters, and may put a compiled function in its place.
+        # Any, since subclasses choose its parameters, and may replace it by a compiled function.
         construct: Any
     else:
 
         def construct(self, *args: Any, **kwargs: Any) -> Any:
-            """What the cell computes; defined by subclasses."""
+            """Compute the cell's outputs from its inputs; defined by subclasses."""
             raise AttributeError(f"{type(self).__name__} defines no method 'construct', and so can't be called.")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -125,7 +125,7 @@ class Cell(
             cells.pop()
 
     def call_uncompiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The call with all that a cell may have: hooks, a floating type of its own, a bprop, recomputation."""
+        """Call the cell with its hooks, its `to_float` type, its `bprop` and its recomputation."""
         cells = STATE.cells
         cells.append(self)
         try:
@@ -146,7 +146,7 @@ class Cell(
         return call_with_bprop(self, args, kwargs)
 
     def _call_saving(self, function, *args, **kwargs):
-        """Call a function where values kept for the backward are packed, or computed again."""
+        """Call a function such that its residuals are packed, or recomputed in the backward pass."""
         packing = self._hooks.saved_tensors
         with saved_tensors_hooks(*packing[-1].fn) if packing else nullcontext():
             if self._recompute:
@@ -175,12 +175,12 @@ class Cell(
         context_fn: Callable[..., Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Compute inner values of this cell again in the backward pass instead of keeping them; see `ms.recompute`.
+        """Recompute inner values of this cell in the backward pass instead of keeping them; see `ms.recompute`.
 
-        The cell's own hooks run once; those of the cells in it, where they are forward hooks, again in the backward.
+        The cell's own hooks run once. Forward hooks of the cells inside run again in the backward pass.
 
         Args:
-            use_reentrant, output_recompute, early_stop, kwargs: kept for MindSpore's programs, without effect.
+            use_reentrant, output_recompute, early_stop, kwargs: accepted for compatibility with MindSpore; without effect.
             context_fn (callable, optional): returns two context managers, for the first and the second run.
 
         Example:
@@ -205,7 +205,7 @@ class Cell(
             raise AttributeError(f"The cell {type(self).__name__} has no attribute {name!r}.")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        # nnx copies a module without regard to what else is being copied with it.
+        # nnx's own __deepcopy__ ignores `memo`, and so would copy shared objects twice.
         other = memo[id(self)] = blank_like(self)
         for name, value in self.__dict__.items():
             if name not in MODULE_STATE:
@@ -215,7 +215,7 @@ class Cell(
     # ---- text
 
     def extend_repr(self) -> str:
-        """What a layer shows of its settings in ``repr``; overridden by layers."""
+        """The settings that ``repr`` shows; layers override it."""
         return ""
 
     def __repr__(self) -> str:
@@ -233,7 +233,7 @@ class Cell(
 
 
 def _global_hooks_changed(table):
-    # Cells that have an entry of their own need the long way in any case.
+    # Cells with an entry of their own have `_special` True already.
     Cell._special = table is not hook_table.EMPTY
 
 
@@ -241,7 +241,7 @@ hook_table.GLOBAL.changed = _global_hooks_changed
 
 
 def _name_cell(error, cells):
-    """Add to an exception that leaves a cell in which cell it was raised, once."""
+    """Add a note with the cell's path to an exception, in the innermost cell that it leaves."""
     if not getattr(error, "_msjax_named", False):
         try:
             error._msjax_named = True

@@ -1,4 +1,4 @@
-"""Cells that define their own way back: ``bprop(self, *inputs, out, dout)``."""
+"""Cells that define their own gradient: ``bprop(self, *inputs, out, dout)``."""
 
 from __future__ import annotations
 
@@ -16,11 +16,15 @@ from msjax.state import STATE, swap
 
 
 def call_with_bprop(cell: Any, args: Any, kwargs: Any) -> Any:
-    """Run `construct` unrecorded; its gradient is what `bprop` returns."""
+    """Run `construct` without recording; `bprop` computes the gradient."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     edges, base = place_on_tape(tensors)
     if base is None:
-        return _elsewhere(cell, args, kwargs, tensors) if under_jax_transform(tensors) else cell.construct(*args, **kwargs)
+        return (
+            _call_under_jax_transform(cell, args, kwargs, tensors)
+            if under_jax_transform(tensors)
+            else cell.construct(*args, **kwargs)
+        )
     with swap(recording=False):
         out = cell.construct(*args, **kwargs)
     leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
@@ -54,8 +58,8 @@ def call_with_bprop(cell: Any, args: Any, kwargs: Any) -> Any:
     return _unflatten(treedef, leaves, at, outputs)
 
 
-def _elsewhere(cell, args, kwargs, tensors):
-    """The same where jax differentiates: the result, tied to the inputs by a custom_vjp whose way back is `bprop`."""
+def _call_under_jax_transform(cell, args, kwargs, tensors):
+    """The same under a jax transformation: a custom_vjp whose backward calls `bprop`."""
     values = [t._value for t in tensors]
     stopped = iter([wrap(jax.lax.stop_gradient(v)) for v in values])
     out = cell.construct(*[next(stopped) if isinstance(a, Tensor) else a for a in args], **kwargs)
@@ -78,7 +82,7 @@ def _elsewhere(cell, args, kwargs, tensors):
         grads = [wrap(c) if jnp.issubdtype(o._value.dtype, jnp.inexact) else _zeros(o) for c, o in zip(cts, outputs)]
         given = _unflatten(treedef, leaves, at, outputs), _unflatten(treedef, leaves, at, grads)
         found = _checked(cell.bprop(*saved, *given), saved, cells)
-        # jax wants no gradient of integers.
+        # jax expects no gradient for integers.
         return tuple(g._value if jnp.issubdtype(v.dtype, jnp.inexact) else None for g, v in zip(found, both)) + (None,) * len(
             outputs
         )
@@ -99,7 +103,7 @@ def _unflatten(treedef, leaves, at, tensors):
 
 
 def _checked(result, args, cells):
-    """One gradient for each Tensor among the arguments, of what bprop returned for all arguments."""
+    """Check what bprop returned, one gradient for each argument; returns those of the Tensors."""
     path = cell_path(cells)
     if isinstance(result, Tensor):
         result = (result,)

@@ -1,4 +1,4 @@
-"""Hooks that run for every cell of the program."""
+"""Hooks that run for all cells of the program."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def register_cell_forward_pre_hook(
 
     Args:
         hook_fn (callable): as in `Cell.register_forward_pre_hook`.
-        prepend (bool): True puts it before the other hooks for all cells.
+        prepend (bool): True puts it in front of the other hooks for all cells.
         with_kwargs (bool): True for ``hook_fn(cell, args, kwargs)``.
 
     Returns:
-        A handle; ``handle.remove()`` takes the hook away.
+        A handle; ``handle.remove()`` removes the hook.
 
     Raises:
         TypeError: `hook_fn` is not callable.
@@ -50,12 +50,12 @@ def register_cell_forward_hook(
 
     Args:
         hook_fn (callable): as in `Cell.register_forward_hook`.
-        prepend (bool): True puts it before the other hooks for all cells.
+        prepend (bool): True puts it in front of the other hooks for all cells.
         with_kwargs (bool): True for ``hook_fn(cell, args, kwargs, output)``.
         always_call (bool): True runs the hook even if the call fails.
 
     Returns:
-        A handle; ``handle.remove()`` takes the hook away.
+        A handle; ``handle.remove()`` removes the hook.
 
     Raises:
         TypeError: `hook_fn` is not callable.
@@ -75,10 +75,10 @@ def register_cell_backward_pre_hook(hook_fn: Callable[..., Any], *, prepend: boo
 
     Args:
         hook_fn (callable): as in `Cell.register_backward_pre_hook`.
-        prepend (bool): True puts it before the other hooks for all cells.
+        prepend (bool): True puts it in front of the other hooks for all cells.
 
     Returns:
-        A handle; ``handle.remove()`` takes the hook away.
+        A handle; ``handle.remove()`` removes the hook.
 
     Raises:
         TypeError: `hook_fn` is not callable.
@@ -98,10 +98,10 @@ def register_cell_backward_hook(hook_fn: Callable[..., Any], *, prepend: bool = 
 
     Args:
         hook_fn (callable): as in `Cell.register_backward_hook`.
-        prepend (bool): True puts it before the other hooks for all cells.
+        prepend (bool): True puts it in front of the other hooks for all cells.
 
     Returns:
-        A handle; ``handle.remove()`` takes the hook away.
+        A handle; ``handle.remove()`` removes the hook.
 
     Raises:
         TypeError: `hook_fn` is not callable.

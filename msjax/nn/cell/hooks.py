@@ -1,4 +1,4 @@
-"""Registering hooks on a Cell."""
+"""The methods that register hooks on a Cell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from msjax.typing import (
 
 
 class CellHooks:
-    """The part of Cell that registers hooks; the table of them is replaced as a whole by `_set_hooks`."""
+    """The part of Cell that registers hooks. The hook table is immutable; `_set_hooks` replaces it."""
 
     def register_forward_pre_hook(
         self,
@@ -31,19 +31,20 @@ class CellHooks:
     ) -> RemovableHandle:
         """Register a hook that runs before ``construct``.
 
-        The hook is called as ``hook_fn(cell, args)`` with the tuple of positional arguments. None keeps them; a tuple
-        replaces them, and anything else becomes their only one. Operators that the hook applies to the arguments are
-        differentiated; what it makes anew cuts the gradient.
+        The hook is called as ``hook_fn(cell, args)`` with the tuple of positional arguments. If it returns None, they stay;
+        a tuple replaces them, and any other value becomes the only argument. Operators that the hook applies to the
+        arguments are differentiated; no gradient flows through Tensors that the hook creates.
 
         Args:
             hook_fn (callable): the hook.
-            prepend (bool): True puts it before the hooks that are there.
+            prepend (bool): True puts it in front of the hooks of this kind that are already registered.
             with_kwargs (bool): True for ``hook_fn(cell, args, kwargs)``, which returns None or ``(new_args, new_kwargs)``.
-            observe, traced (bool, optional): in compiled programs, True says that the hook only observes (it is called after
-                each run, with concrete values), or that it is part of the program; by default its code tells.
+            observe, traced (bool, optional): for compiled programs: `observe=True` declares that the hook only observes and is
+                called after each run with concrete values; `traced=True`, that it becomes part of the program. By default,
+                msjax decides by the hook's code.
 
         Returns:
-            A handle; ``handle.remove()`` takes the hook away.
+            A handle; ``handle.remove()`` removes the hook.
 
         Raises:
             TypeError: `hook_fn` is not callable.
@@ -73,19 +74,20 @@ class CellHooks:
         """Register a hook that runs after ``construct``.
 
         The hook is called as ``hook_fn(cell, args, output)`` with the positional arguments, as the forward pre hooks
-        left them, and the output. None keeps the output; anything else replaces it.
+        left them, and the output. If it returns None, the output stays; any other value replaces it.
 
         Args:
             hook_fn (callable): the hook.
-            prepend (bool): True puts it before the hooks that are there.
+            prepend (bool): True puts it in front of the hooks of this kind that are already registered.
             with_kwargs (bool): True for ``hook_fn(cell, args, kwargs, output)``.
-            always_call (bool): True runs the hook even if ``construct`` or a hook raised; it then gets the output so
-                far, or None.
-            observe, traced (bool, optional): in compiled programs, True says that the hook only observes (it is called after
-                each run, with concrete values), or that it is part of the program; by default its code tells.
+            always_call (bool): True runs the hook even if ``construct`` or a hook raised; it then gets the output
+                computed so far, or None.
+            observe, traced (bool, optional): for compiled programs: `observe=True` declares that the hook only observes and is
+                called after each run with concrete values; `traced=True`, that it becomes part of the program. By default,
+                msjax decides by the hook's code.
 
         Returns:
-            A handle; ``handle.remove()`` takes the hook away.
+            A handle; ``handle.remove()`` removes the hook.
 
         Raises:
             TypeError: `hook_fn` is not callable.
@@ -112,20 +114,21 @@ class CellHooks:
     def register_backward_pre_hook(
         self, hook_fn: BackwardPreHook, *, prepend: bool = False, observe: bool | None = None, traced: bool | None = None
     ) -> RemovableHandle:
-        """Register a hook that runs, in the backward pass, before the cell's own.
+        """Register a hook that runs before the cell's backward pass.
 
         The hook is called as ``hook_fn(cell, grad_output)`` with a tuple of one gradient for each output, None where
-        none arrives. None keeps them; a tuple of as many Tensors of the same shapes and dtypes (for one output, a
-        Tensor) replaces them, for the cell's weights, too.
+        none arrives. If it returns None, they stay. A tuple of as many Tensors of the same shapes and dtypes (for one
+        output, a Tensor) replaces them, also in the gradients of the cell's weights.
 
         Args:
             hook_fn (callable): the hook.
-            prepend (bool): True puts it before the hooks that are there.
-            observe, traced (bool, optional): in compiled programs, True says that the hook only observes (it is called after
-                each run, with concrete values), or that it is part of the program; by default its code tells.
+            prepend (bool): True puts it in front of the hooks of this kind that are already registered.
+            observe, traced (bool, optional): for compiled programs: `observe=True` declares that the hook only observes and is
+                called after each run with concrete values; `traced=True`, that it becomes part of the program. By default,
+                msjax decides by the hook's code.
 
         Returns:
-            A handle; ``handle.remove()`` takes the hook away.
+            A handle; ``handle.remove()`` removes the hook.
 
         Raises:
             TypeError: `hook_fn` is not callable.
@@ -143,21 +146,22 @@ class CellHooks:
     def register_backward_hook(
         self, hook_fn: BackwardHook, *, prepend: bool = False, observe: bool | None = None, traced: bool | None = None
     ) -> RemovableHandle:
-        """Register a hook that runs, in the backward pass, after the cell's own.
+        """Register a hook that runs after the cell's backward pass.
 
-        The hook is called as ``hook_fn(cell, grad_input, grad_output)``: a tuple of the gradients with respect to the
-        Tensors among the positional arguments, None for one that carries none, and the tuple of those that arrived at
-        the outputs. None keeps them; a tuple of as many Tensors as there are inputs (for one input, a Tensor) replaces
-        the gradients of the inputs.
+        The hook is called as ``hook_fn(cell, grad_input, grad_output)``. `grad_input` is a tuple of the gradients with
+        respect to the Tensors among the positional arguments, None for a Tensor without one; `grad_output` is the tuple
+        of the gradients that arrived at the outputs. If the hook returns None, they stay. A tuple of as many Tensors as
+        there are inputs (for one input, a Tensor) replaces the gradients of the inputs.
 
         Args:
             hook_fn (callable): the hook.
-            prepend (bool): True puts it before the hooks that are there.
-            observe, traced (bool, optional): in compiled programs, True says that the hook only observes (it is called after
-                each run, with concrete values), or that it is part of the program; by default its code tells.
+            prepend (bool): True puts it in front of the hooks of this kind that are already registered.
+            observe, traced (bool, optional): for compiled programs: `observe=True` declares that the hook only observes and is
+                called after each run with concrete values; `traced=True`, that it becomes part of the program. By default,
+                msjax decides by the hook's code.
 
         Returns:
-            A handle; ``handle.remove()`` takes the hook away.
+            A handle; ``handle.remove()`` removes the hook.
 
         Raises:
             TypeError: `hook_fn` is not callable.
@@ -173,16 +177,16 @@ class CellHooks:
         return hook_table.register(self, "backward", hook_fn, prepend, observe=observe, traced=traced)
 
     def register_saved_tensors_hooks(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> RemovableHandle:
-        """Pack and unpack what operators keep for the backward while ``construct`` runs.
+        """Pack and unpack the Tensors that operators save for the backward pass while ``construct`` runs.
 
-        The functions are those of `ms.saved_tensors_hooks`. Where several were registered, the last one counts.
+        The functions are those of `ms.saved_tensors_hooks`. If several pairs are registered, the last one is used.
 
         Args:
             pack_hook (callable): from a Tensor to anything.
-            unpack_hook (callable): from that to a Tensor.
+            unpack_hook (callable): from what `pack_hook` returned to a Tensor.
 
         Returns:
-            A handle; ``handle.remove()`` takes the pair away.
+            A handle; ``handle.remove()`` removes the pair.
 
         Raises:
             TypeError: one of them is not callable.

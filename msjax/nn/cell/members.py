@@ -29,7 +29,7 @@ def _is_number_for(parameter, value):
 
 
 class CellMembers:
-    """The part of Cell that says what assigning to an attribute does, and registers members by name."""
+    """The part of Cell that handles assignment to attributes and registers members by name."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         programs_changed()
@@ -44,7 +44,7 @@ class CellMembers:
         elif isinstance(value, _MEMBERS):
             self._check_initialized(name, value)
             if isinstance(value, ParameterTuple):
-                # Its Parameters are members under the names that they have now.
+                # Its Parameters are members under their present names.
                 self.__dict__["_tuple_names"] = (*self._tuple_names, (name, tuple(p.name for p in value)))
             else:
                 kind = Parameter if isinstance(value, Parameter) else Buffer
@@ -62,7 +62,7 @@ class CellMembers:
         elif isinstance(value, Tensor) and name in self._empty_buffers():
             raise TypeError(_BUFFER.format(name=name, cell=type(self).__name__))
         elif hasattr(type(value), "metadata") and "nnx_value" in getattr(value, "metadata", ()):
-            # nnx.data(...) and nnx.static(...) are flax's to unpack.
+            # Let flax unpack nnx.data(...) and nnx.static(...).
             nnx.Module.__setattr__(self, name, value)
         else:
             object.__setattr__(self, name, value)
@@ -80,11 +80,11 @@ class CellMembers:
             )
 
     def _replace_member(self, name, current, value):
-        """What assigning to the name of a Parameter, buffer or cell does if the value is none of these."""
+        """Assign a value that is no Parameter, buffer or cell to the name of one."""
         if isinstance(current, Parameter) and isinstance(value, Tensor):
             current.set_data(value)
         elif SETTINGS.mode == GRAPH_MODE and isinstance(current, Parameter) and _is_number_for(current, value):
-            # MindSpore's compiler takes a number here, which its PyNative mode refuses.
+            # MindSpore's compiler accepts a number here; its PyNative mode refuses it.
             current.set_data(value)
         elif value is None:
             object.__setattr__(self, name, None)
@@ -98,16 +98,16 @@ class CellMembers:
             )
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Keep a Tensor that is part of the cell's state, but no Parameter.
+        """Register a Tensor that is part of the cell's state, but not a Parameter.
 
         Args:
-            name (str): its attribute.
+            name (str): the attribute's name.
             tensor (Tensor or None): its value.
             persistent (bool): whether it is part of ``state_dict()``.
 
         Raises:
-            TypeError: `name` is no str, or `tensor` no Tensor.
-            KeyError: the name is empty, dotted, or in use.
+            TypeError: `name` is not a str, or `tensor` not a Tensor.
+            KeyError: the name is empty, contains a dot, or is in use.
         """
         self._check_member_name("register_buffer", name)
         if name not in self._empty_buffers():
@@ -136,13 +136,13 @@ class CellMembers:
             raise KeyError(f"For '{who}', cell {type(self).__name__} has an attribute {name!r} already.")
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell | None) -> None:
-        """Make a cell a child under a name; one that has the name is replaced.
+        """Add a child cell under a name; a child of that name is replaced.
 
-        Unlike those of a cell assigned to an attribute, its Parameters keep their names.
+        Its Parameters keep their names, which assigning the cell to an attribute would prefix.
 
         Raises:
-            KeyError: the name is empty, dotted, or that of an attribute that is no cell.
-            TypeError: a wrong type of name or cell.
+            KeyError: the name is empty, contains a dot, or is that of an attribute that is not a cell.
+            TypeError: the name is not a str, or the child not a Cell.
         """
         self._check_member_name("insert_child_to_cell", child_name)
         self._check_free("insert_child_to_cell", child_name, CellBase)
@@ -156,11 +156,11 @@ class CellMembers:
         self._structure_changed(child_name)
 
     def insert_param_to_cell(self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True) -> None:
-        """Make a Parameter one of the cell's under a name.
+        """Add a Parameter to the cell under a name.
 
         Raises:
-            KeyError: the name is empty, dotted, or that of another attribute.
-            TypeError: a wrong type of name or Parameter.
+            KeyError: the name is empty, contains a dot, or is that of another attribute.
+            TypeError: the name is not a str, or the value not a Parameter.
         """
         if check_name_contain_dot or not isinstance(param_name, str) or not param_name:
             self._check_member_name("insert_param_to_cell", param_name)
@@ -170,7 +170,7 @@ class CellMembers:
         setattr(self, param_name, param)
 
 
-# What an attribute may be that only None or one of its kind replaces.
+# Members that only None or another one of their kind can replace.
 _OWNED = (CellBase, Parameter, Buffer)
 
 

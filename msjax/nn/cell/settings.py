@@ -16,31 +16,31 @@ if TYPE_CHECKING:
 
 
 class CellSettings:
-    """The part of Cell that sets it to training, a floating type or flags, with all that is in it."""
+    """The part of Cell with its settings, most of which apply to the cells inside, too."""
 
     def set_train(self, mode: bool = True) -> Self:
-        """Set the cell and all in it to training (True) or inference (False); returns the cell."""
+        """Set the cell and all cells inside to training (True) or inference (False); returns the cell."""
         for _, cell in self.cells_and_names():
             object.__setattr__(cell, "training", bool(mode))
         programs_changed()
         return self
 
     def set_grad(self, requires_grad: bool = True) -> Self:
-        """Say whether the cell is to be differentiated; gradients are taken either way. Returns the cell."""
+        """Set the flag `requires_grad`, which has no effect on gradients. Returns the cell."""
         object.__setattr__(self, "requires_grad", bool(requires_grad))
         return self
 
     def to_float(self, dst_type: Type) -> Self:
-        """Compute the cell, and all in it, in another floating type: its operators convert their floating operands.
+        """Compute the cell and all cells inside in another floating type: operators convert their floating operands.
 
-        Parameters keep their type, and gradients are converted back to it. What converts a type itself (``x.astype``) and
-        indexing are left alone.
+        Parameters keep their type, and gradients are converted back to it. Conversions (``x.astype``), views and
+        indexing keep the type of their operands.
 
         Args:
             dst_type: ms.float16, ms.bfloat16 or ms.float32.
 
         Raises:
-            ValueError: another type.
+            ValueError: `dst_type` is another type.
         """
         if dst_type not in (mstype.float16, mstype.bfloat16, mstype.float32):
             raise ValueError(f"For 'to_float', the type should be ms.float16, ms.bfloat16 or ms.float32, but got {dst_type!r}.")
@@ -50,35 +50,35 @@ class CellSettings:
         return self
 
     def set_jit_config(self, jit_config: JitConfig) -> None:
-        """Take a `JitConfig`, and leave compiling to XLA."""
+        """Accept a `JitConfig`, without effect: XLA compiles."""
         from msjax.compile.noop import JitConfig
 
         if not isinstance(jit_config, JitConfig):
             raise TypeError(f"For 'set_jit_config', the argument should be a JitConfig, but got {describe(jit_config)}.")
 
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
-        """Without effect: it tells MindSpore's compiler which sizes vary; here each combination of shapes has its program."""
+        """Without effect. It tells MindSpore's compiler which sizes vary; msjax compiles a program for each combination of shapes."""
 
     def cast_inputs(self, inputs: Sequence[Any], dst_type: Type) -> tuple[Any, ...]:
-        """Floating Tensors among the inputs cast to a type; everything else as it is."""
+        """Cast the floating Tensors among the inputs to a type; the rest stays as it is."""
         return tuple(
             x.astype(dst_type) if isinstance(x, Tensor) and x.is_floating_point() and x.dtype != dst_type else x for x in inputs
         )
 
     def add_flags(self, **flags: Any) -> Self:
-        """Keep settings on the cell, readable with `get_flags` and as attributes; returns the cell."""
+        """Store settings on the cell, readable with `get_flags` and as attributes; returns the cell."""
         self.__dict__.update(flags)
         self.__dict__["_flags"] = {**(self._flags or {}), **flags}
         return self
 
     def add_flags_recursive(self, **flags: Any) -> Self:
-        """Keep settings on the cell and all in it; returns the cell."""
+        """Store settings on the cell and all cells inside; returns the cell."""
         for _, cell in self.cells_and_names():
             cell.add_flags(**flags)
         return self
 
     def get_flags(self) -> dict[str, Any]:
-        """The settings kept with `add_flags`."""
+        """The settings stored with `add_flags`."""
         return dict(self._flags or {})
 
     @property

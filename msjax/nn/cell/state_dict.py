@@ -13,7 +13,7 @@ from msjax.hooks.handle import RemovableHandle
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    """What `Cell.load_state_dict` found: the lists of missing and of unexpected keys."""
+    """The result of `Cell.load_state_dict`: the lists of missing and of unexpected keys."""
 
     __slots__ = ()
 
@@ -31,12 +31,12 @@ class CellState:
     def state_dict(
         self, *args: Any, destination: dict[str, Any] | None = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
-        """The Parameters and persistent buffers of the cell and all in it, by path.
+        """The Parameters and persistent buffers of the cell and all cells inside, by path.
 
         Args:
             destination (dict, optional): a dict to add to.
             prefix (str): put in front of all paths.
-            keep_vars (bool): handed to hooks; the values are the Parameters themselves either way.
+            keep_vars (bool): passed to hooks; the values are the Parameters themselves either way.
 
         Returns:
             An ordered dict with an attribute `_metadata`.
@@ -88,8 +88,8 @@ class CellState:
             A named tuple of the lists `missing_keys` and `unexpected_keys`.
 
         Raises:
-            TypeError: `state_dict` is no dict.
-            RuntimeError: a shape does not fit, or, if strict, keys do not. Nothing is loaded then.
+            TypeError: `state_dict` is not a dict.
+            RuntimeError: shapes don't match, or, if strict, keys don't. Nothing is loaded then.
         """
         if not isinstance(state_dict, dict):
             raise TypeError(f"For 'load_state_dict', the state should be a dict, but got {describe(state_dict)}.")
@@ -118,7 +118,7 @@ class CellState:
     def _plan_load(self, state, prefix, metadata, missing, unexpected, errors, writes):
         local = {} if metadata is None else metadata.get(prefix[:-1], {})
         for hook in self._hooks.load_state_dict_pre:
-            # As in MindSpore and PyTorch, `strict` is True here in any case.
+            # As in MindSpore and PyTorch, hooks always get strict=True.
             hook.fn(self, state, prefix, local, True, missing, unexpected, errors)
         own = dict(self._own_state())
         for name, target in own.items():
@@ -143,17 +143,20 @@ class CellState:
             cell._plan_load(state, f"{prefix}{name}.", metadata, missing, unexpected, errors, writes)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Register ``hook(cell, prefix, keep_vars)``, called before the cell adds its state in `state_dict`."""
+        """Register ``hook(cell, prefix, keep_vars)``, called before `state_dict` adds the cell's state."""
         return hook_table.register(self, "state_dict_pre", hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Register ``hook(cell, state_dict, prefix, local_metadata)``, called after; it may change the dict."""
+        """Register ``hook(cell, state_dict, prefix, local_metadata)``, called after `state_dict` has added the cell's
+        state; it may change the dict."""
         return hook_table.register(self, "state_dict_post", hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Register ``hook(cell, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``."""
+        """Register ``hook(cell, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``,
+        called before `load_state_dict` reads the cell's state; it may change the dict and the lists."""
         return hook_table.register(self, "load_state_dict_pre", hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Register ``hook(cell, incompatible_keys)``, called at the end; it may change the lists of keys."""
+        """Register ``hook(cell, incompatible_keys)``, called at the end of `load_state_dict`; it may change the
+        lists of keys."""
         return hook_table.register(self, "load_state_dict_post", hook)

@@ -1,4 +1,4 @@
-"""PyTorch's names for what cells offer under MindSpore's: thin synonyms, for those who look for them."""
+"""PyTorch's names of Cell's methods: thin synonyms of MindSpore's names."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from msjax.nn.cell.base import Cell
 
 
-# {cell: (structure version, weak references to its Parameters)}, for zero_grad, which training calls at each step.
+# {cell: (structure version, weak references to its Parameters)}: a cache for zero_grad, which runs at each training step.
 _PARAMETERS = weakref.WeakKeyDictionary()
 
 
 class TorchNames:
-    """The part of Cell that answers to PyTorch's names."""
+    """The part of Cell with PyTorch's names."""
 
     def register_full_backward_hook(self, hook: BackwardHook, prepend: bool = False) -> RemovableHandle:
         """PyTorch's name of `register_backward_hook`."""
@@ -36,10 +36,10 @@ class TorchNames:
     # ---- cells
 
     def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Any:
-        """(path, cell) of this cell and all in it; PyTorch's name of `cells_and_names`.
+        """(path, cell) of this cell and all cells inside; PyTorch's name of `cells_and_names`.
 
         Args:
-            memo (set, optional): cells to leave out; it grows.
+            memo (set, optional): cells to leave out; visited cells are added to it.
             prefix (str): put in front of all paths.
             remove_duplicate (bool): False yields a cell under each of its paths. Default: True.
 
@@ -56,7 +56,7 @@ class TorchNames:
             yield from cell.named_modules(None, f"{prefix}.{name}" if prefix else name, False)
 
     def modules(self) -> Iterator[Cell]:
-        """This cell and all in it."""
+        """This cell and all cells inside."""
         for _, cell in self.named_modules():
             yield cell
 
@@ -70,7 +70,7 @@ class TorchNames:
 
     @property
     def _modules(self):
-        """The child cells by name; what is written to it is written to the cell."""
+        """The child cells by name; writing to the mapping changes the cell."""
         return _Children(self)
 
     def get_submodule(self, target: str) -> Cell:
@@ -90,7 +90,7 @@ class TorchNames:
 
         Args:
             prefix (str): put in front of all paths.
-            recurse (bool): False for this cell's own only. Default: True.
+            recurse (bool): False for this cell's own Parameters only. Default: True.
             remove_duplicate (bool): False yields a Parameter under each of its paths. Default: True.
 
         Example:
@@ -129,10 +129,10 @@ class TorchNames:
             self.insert_param_to_cell(name, param)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients that `Tensor.backward` has left in the Parameters' `grad`.
+        """Reset the Parameters' `grad`, which `Tensor.backward` sets.
 
         Args:
-            set_to_none (bool): False sets those that are there to zeros instead. Default: True.
+            set_to_none (bool): True sets `grad` to None, False fills existing gradients with zeros. Default: True.
 
         Example:
             >>> import msjax as ms
@@ -166,7 +166,7 @@ class TorchNames:
 
         Args:
             mode (bool): False for inference. Default: True.
-            attributes: for flax modules inside, as in ``nnx.Module.train``.
+            attributes: set on flax modules inside, as by ``nnx.Module.train``.
         """
         if not isinstance(mode, bool):
             raise TypeError(f"For 'train', 'mode' should be a bool, but got {describe(mode)}.")
@@ -179,7 +179,7 @@ class TorchNames:
 
 
 class _Children(MutableMapping):
-    """The child cells of a cell as a dict that can be written to."""
+    """The child cells of a cell as a writable mapping."""
 
     __slots__ = ("_cell",)
 

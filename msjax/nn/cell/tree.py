@@ -1,4 +1,4 @@
-"""Walking a Cell: its children, its parameters and their names."""
+"""Traversing a Cell: its children, its Parameters and buffers, and their names."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class CellType(type(nnx.Module)):  # type: ignore[misc]
 
 
 class CompiledCacheSlot:
-    """Slots for what msjax caches of a cell, outside `__dict__` so that flax does not see it as state.
+    """Slots for what msjax caches for a cell, outside `__dict__` so that flax does not see it as state.
 
     Attributes:
-        compiled_families: the programs that were compiled of it.
+        compiled_families: the programs compiled from it.
         cached_children: (structure version, child cells in order).
     """
 
@@ -44,28 +44,28 @@ class CompiledCacheSlot:
 
 
 class CellTree:
-    """The part of Cell that knows its members; they are plain attributes, in the order of their creation."""
+    """The part of Cell that lists its members, which are plain attributes, in the order of their creation."""
 
     _structure_version = 0
-    _order = ()  # names of members, as they came: nnx sorts the attributes of the modules that it makes
+    _order = ()  # names of members in the order of creation; nnx sorts the attributes of the modules that it makes
     _tuple_names = ()  # (attribute, names of the Parameters) of each ParameterTuple
 
     def _structure_changed(self, added=None):
-        """Members came or went: whoever remembers them by this number looks again."""
+        """Record that members changed: a new structure version invalidates what is cached by it."""
         if added is not None and added not in self._order:
             self.__dict__["_order"] = (*self._order, added)
         CellTree._structure_version = next(_VERSIONS)
         programs_changed()
 
     def _adopt(self, name, child):
-        """Give the Parameters of a new child their names in this cell."""
+        """Prefix the names of a new child's Parameters with the child's name."""
         if self._auto_prefix:
             child.update_parameters_name(f"{name}.")
 
     # ---- cells
 
     def name_cells(self) -> dict[str, Cell]:
-        """The child cells by name; one that stands under two names is listed under the first."""
+        """The child cells by name; one with two names is listed under the first."""
         found, seen = {}, set()
         for name, cell in self._children():
             if id(cell) not in seen:
@@ -74,7 +74,7 @@ class CellTree:
         return found
 
     def _children(self) -> list[Any]:
-        """(name, cell) of the child cells; one that stands under two names twice."""
+        """(name, cell) of the child cells; one with two names is listed twice."""
         return [(name, value) for name, value in self._members_in_order() if isinstance(value, CellTree)]
 
     def _members_in_order(self):
@@ -89,10 +89,10 @@ class CellTree:
         return self.name_cells().values()
 
     def cells_and_names(self, cells: set[Cell] | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
-        """(path, cell) of this cell, whose path is empty, and of all in it, parents first.
+        """(path, cell) of this cell, whose path is empty, and of all cells inside, parents first.
 
         Args:
-            cells: a set of cells to leave out; it grows.
+            cells: a set of cells to leave out; visited cells are added to it.
             name_prefix (str): put in front of all paths.
 
         Example:
@@ -122,7 +122,7 @@ class CellTree:
         return cell
 
     def apply(self, fn: Callable[..., Any]) -> Self:
-        """Call ``fn(cell)`` for all cells in this one, children first, and for this one; returns the cell."""
+        """Call ``fn(cell)`` for all cells inside, children first, then for this cell; returns the cell."""
         for cell in self.cells():
             cell.apply(fn)
         fn(self)
@@ -135,16 +135,16 @@ class CellTree:
             if isinstance(value, Parameter):
                 yield name, value
             elif isinstance(value, ParameterTuple):
-                # One that was put into the cell past its __setattr__ goes by its present names.
+                # A ParameterTuple that bypassed __setattr__ has no entry; use its Parameters' present names.
                 names = dict(self._tuple_names).get(name) or [p.name for p in value]
                 yield from zip(names, value)
 
     def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
-        """(path, Parameter), own ones before those of children; a shared one once.
+        """(path, Parameter), own ones before those of children; a shared Parameter is yielded once.
 
         Args:
             name_prefix (str): put in front of all paths.
-            expand (bool): False for this cell's own only.
+            expand (bool): False for this cell's own Parameters only.
         """
         seen = set()
         cells = self.cells_and_names(name_prefix=name_prefix) if expand else [(name_prefix, self)]
@@ -172,13 +172,13 @@ class CellTree:
         return {p.name: p for p in self.get_parameters(expand=recurse)}
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Name each Parameter by its path in this cell, with a prefix in front."""
+        """Name each Parameter by the prefix and its path in this cell."""
         if prefix:
             for path, parameter in self.parameters_and_names(expand=recurse):
                 parameter.name = prefix + path
 
     def check_names(self) -> None:
-        """ValueError if two Parameters have the same name."""
+        """Raise ValueError if two Parameters have the same name."""
         names = set()
         for parameter in self.get_parameters():
             if parameter.name in names:
@@ -186,7 +186,7 @@ class CellTree:
             names.add(parameter.name)
 
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> Any:
-        """The Parameters, each mapped to itself: their data is there from the start."""
+        """The Parameters, each mapped to itself, since they have their data from the start."""
         return {p: p for p in self.get_parameters()}
 
     # ---- buffers
