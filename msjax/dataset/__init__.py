@@ -39,10 +39,11 @@ from msjax.dataset.sources.text_files import CSVDataset as CSVDataset, TextFileD
 from msjax.lazy import NO_MINDRECORD, placeholder_or_error as _placeholder_or_error
 
 _NO_SOURCE = "it doesn't read such files. A GeneratorDataset takes any Python object that does."
+_NO_OTHER = "the page on data pipelines lists what there is."
 
 
 if not TYPE_CHECKING:
 
     def __getattr__(name):
-        sentence = NO_MINDRECORD if name == "MindDataset" else _NO_SOURCE
+        sentence = NO_MINDRECORD if name == "MindDataset" else _NO_SOURCE if name.endswith("Dataset") else _NO_OTHER
         return _placeholder_or_error(__name__, name, {name: sentence} if name[:1].isupper() else {}, sys._getframe(1))
