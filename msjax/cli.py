@@ -1,4 +1,4 @@
-"""The command ``msjax``: run MindSpore scripts, a demonstration, information."""
+"""The command ``msjax``: runs MindSpore scripts and the demonstration, and prints versions and settings."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _MODES = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line.
+    """Run a command line.
 
     Args:
-        argv (list[str], optional): the arguments; those of the process by default.
+        argv (list[str], optional): the arguments; by default those of the process.
 
     Returns:
-        int, the exit status: 0, 1 where the script raised an exception, 2 for a wrong command line.
+        int, the exit status: 0 for success, 1 if the script raised an exception, 2 for a wrong command line.
     """
     options = _parser().parse_args(argv)
     return options.function(options)
@@ -66,7 +66,7 @@ def _run(options) -> int:
         context.force_mode(_MODES[options.mode])
     _prepare_children(options)
     sys.argv = [script, *options.args]
-    # As python does: what can be imported starts with the script's folder, or for a module with the working folder.
+    # As python does: imports are searched first in the script's folder, or for a module in the working folder.
     sys.path.insert(0, os.getcwd() if options.module else os.path.dirname(os.path.abspath(script)))
     try:
         if options.module:
@@ -77,7 +77,7 @@ def _run(options) -> int:
         inner = _inner(error.__traceback__)
         if options.module and inner is None and isinstance(error, ImportError):
             return _wrong("run", str(error))
-        # What stands above the script in the traceback is this command's own, and says nothing about the script.
+        # Drop this command's own frames, which the traceback shows above the script's.
         sys.excepthook(type(error), error.with_traceback(inner), inner)
         return 1
     return 0
@@ -86,7 +86,7 @@ def _run(options) -> int:
 def _prepare_children(options):
     """Let processes that the script starts (multiprocessing, subprocess) import mindspore with the same settings."""
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "alias_path")
-    # multiprocessing hands its children this path, subprocess the environment.
+    # Children of multiprocessing inherit sys.path, those of subprocess the environment.
     sys.path.append(folder)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))
     if options.dialect:
@@ -96,7 +96,7 @@ def _prepare_children(options):
 
 
 def _inner(traceback):
-    """The part of a traceback that begins in the script; None if nothing of the script ran."""
+    """The part of a traceback from the script's first frame on; None if the script never ran."""
     own = {__file__, runpy.__file__, "<frozen runpy>"}
     while traceback is not None and traceback.tb_frame.f_code.co_filename in own:
         traceback = traceback.tb_next

@@ -44,7 +44,7 @@ def module_placeholders(module: str, placeholders: Mapping[str, str] = MappingPr
 
 
 def placeholder_or_error(module: str, name: str, placeholders: Mapping[str, str], caller: Any) -> Any:
-    """The placeholder for a name that isn't offered; a name without one raises `missing_name_error`."""
+    """Return the placeholder for a name that msjax doesn't offer; raise `missing_name_error` if it has none."""
     if name in placeholders:
         return placeholder(module, name, placeholders[name])
     raise missing_name_error(f"{_in_mindspore(module)}.{name}", caller)
@@ -86,9 +86,9 @@ def placeholder(module: str, name: str, sentence: str) -> Any:
 
 
 def missing_name_error(shown: str, caller: Any) -> Exception:
-    """The exception for a name that isn't offered: ImportError if `caller` (a frame) runs a from-import, else AttributeError."""
+    """The exception for a missing name: ImportError if `caller` (a frame) runs a from-import, else AttributeError."""
     message = f"msjax doesn't offer {shown}."
-    # In a from-import, Python would replace the text of an AttributeError by "cannot import name".
+    # In a from-import, Python replaces the message of an AttributeError by "cannot import name".
     code = caller.f_code.co_code
     if 0 <= caller.f_lasti < len(code) and code[caller.f_lasti] == _IMPORT_FROM:
         return ImportError(message, name=shown.rpartition(".")[2])
@@ -154,7 +154,8 @@ def gather(package: str, modules: str | None = None, family: str | None = None) 
     Args:
         package (str): its name.
         modules (str, optional): the modules' names within it, separated by spaces; by default all of its modules.
-        family (str, optional): a package in which other names are looked up, since MindSpore sorts some into other topics.
+        family (str, optional): a package in which other names are looked up, since MindSpore has some of them under
+            another topic.
     """
     own = sys.modules[package].__dict__
 
@@ -166,7 +167,7 @@ def gather(package: str, modules: str | None = None, family: str | None = None) 
 
     def __getattr__(name):
         if name == "__all__":
-            # Kept in the package, where `from package import *` looks for one name after the other.
+            # Stored in the package, where `from package import *` looks up each name.
             own.update((offer, getattr(module, offer)) for offer, module in offered().items())
             own["__all__"] = sorted(offered())
             return own["__all__"]
@@ -187,7 +188,7 @@ def gather(package: str, modules: str | None = None, family: str | None = None) 
 
 
 def passing_on(module: str, package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """A module's ``__getattr__`` and ``__dir__`` that pass on what a package offers, under another name of MindSpore's."""
+    """A module's ``__getattr__`` and ``__dir__`` that forward to a package which MindSpore offers under a second name."""
 
     def __getattr__(name):
         offered = importlib.import_module(package)

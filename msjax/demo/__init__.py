@@ -1,4 +1,4 @@
-"""The demonstration behind ``msjax demo``: LeNet-5 learns real digits in PyNative mode, with hooks at work."""
+"""The demonstration behind ``msjax demo``: trains LeNet-5 on real digits in PyNative mode and shows its hooks."""
 
 from msjax.demo.run import DemoError, run_demo
 

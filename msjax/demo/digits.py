@@ -1,4 +1,4 @@
-"""The handwritten digits that the demonstration learns; DIGITS.md beside this file names their source and licence."""
+"""The handwritten digits of the demonstration; DIGITS.md in this folder names their source and licence."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def load_digits() -> tuple[Any, Any]:
 
 
 def enlarge(images: TensorLike, size: int = 32) -> Any:
-    """Square images scaled to `size` x `size` by bilinear interpolation, values from -1 to 1.
+    """Scale square images to `size` x `size` by bilinear interpolation, with values from -1 to 1.
 
     Args:
         images (numpy.ndarray): of shape (N, h, h), values 0 to 16.
@@ -39,9 +39,9 @@ def enlarge(images: TensorLike, size: int = 32) -> Any:
         A float32 numpy.ndarray of shape (N, 1, size, size).
     """
     old = images.shape[-1]
-    # Where the middle of each new pixel lies among the middles of the old ones.
+    # The center of each new pixel, in coordinates of the old pixels' centers.
     at = np.clip((np.arange(size) + 0.5) * old / size - 0.5, 0, old - 1)
-    # Row j holds the two weights with which new pixel j mixes its neighbours.
+    # Row j has the two weights by which new pixel j interpolates its neighbours.
     weights = np.maximum(0, 1 - np.abs(at[:, None] - np.arange(old)[None])).astype(np.float32)
     scaled = weights @ (images.astype(np.float32) / 8 - 1) @ weights.T
     return scaled[:, None]
@@ -51,7 +51,7 @@ def split(seed: int) -> Any:
     """Images and labels, shuffled and split into training and test.
 
     Args:
-        seed (int): of the shuffling.
+        seed (int): the seed of the shuffle.
 
     Returns:
         (train_images, train_labels), (test_images, test_labels): images float32 of shape (N, 1, 32, 32), labels int32;

@@ -1,4 +1,4 @@
-"""The five forms of hooks on one batch, and what each of them got."""
+"""Runs the five forms of hooks on one batch and records what each of them got."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Seen:
     """One value that a hook got.
 
     Attributes:
-        hook: how the hook was registered.
-        place: on what.
-        argument: the argument of the hook that had the value.
-        value: the value, as numpy has it.
+        hook: the method or operator that registered the hook.
+        place: what the hook is registered on.
+        argument: the name of the hook's argument.
+        value: the argument's value as a numpy array.
     """
 
     hook: str
@@ -34,10 +34,10 @@ class Seen:
 
 
 def watch(net: LeNet5, loss_fn: Cell, images: Tensor, labels: Tensor) -> list[Any]:
-    """Run one batch forward and backward with a hook of each form, and take the hooks away again.
+    """Run one batch forward and backward with a hook of each form, then remove the hooks.
 
     Args:
-        net (LeNet5): its cell ``conv2`` gets the four cell hooks; HookBackward stands behind its scores.
+        net (LeNet5): its cell ``conv2`` gets the four cell hooks; HookBackward is applied to the network's output.
         loss_fn (Cell): the loss of scores and labels.
         images (Tensor): of shape (N, 1, 32, 32).
         labels (Tensor): of shape (N,).

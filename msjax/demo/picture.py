@@ -1,4 +1,4 @@
-"""A picture of what flows through the network: each layer's activations and gradients, caught by hooks."""
+"""Draws each layer's activations and gradients, which hooks collect."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 LAYERS = ("conv1", "conv2", "fc1", "fc2", "fc3")
-# How many rows the channels or features of a layer are laid out in.
+# The number of rows in which a layer's channels or features are laid out.
 _ROWS = {"image": 1, "conv1": 1, "conv2": 2, "fc1": 4, "fc2": 3, "fc3": 1}
 
 
 def capture(net: LeNet5, image: Tensor, digit: int) -> Any:
-    """Activations and gradients of one image, caught by a forward and a backward pre hook on each layer.
+    """Collect activations and gradients of one image by a forward and a backward pre hook on each layer.
 
     Args:
         net (LeNet5): the network.
         image (Tensor): of shape (1, 1, 32, 32).
-        digit (int): whose score is differentiated.
+        digit (int): the digit whose score is differentiated.
 
     Returns:
         (activations, gradients): dicts from the layer's name, and "image", to a numpy.ndarray without the batch's axis.
@@ -75,8 +75,8 @@ def draw(path: Path, activations: Any, gradients: Any, digit: int, score: float)
     Args:
         path (pathlib.Path): the file.
         activations, gradients: as `capture` returns them.
-        digit (int): whose score was differentiated.
-        score (float): the network's probability for it.
+        digit (int): the digit whose score was differentiated.
+        score (float): the network's probability for that digit.
     """
     from matplotlib.figure import Figure
 

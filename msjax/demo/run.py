@@ -22,7 +22,7 @@ _DEFAULT_PICTURE = "msjax-demo.png"
 
 
 class DemoError(Exception):
-    """What was asked for can't be done; the message says why."""
+    """The demonstration can't run as requested; the message says why."""
 
 
 def run_demo(epochs: int = 12, seed: int = 0, picture_path: str | None = None, console: Any = None) -> float:
@@ -30,9 +30,9 @@ def run_demo(epochs: int = 12, seed: int = 0, picture_path: str | None = None, c
 
     Args:
         epochs (int): passes over the training images, at least 1.
-        seed (int): of weights and order of images, from 0 to 2**32 - 1.
+        seed (int): the seed of the weights and of the order of images, from 0 to 2**32 - 1.
         picture_path (str, optional): where the picture of activations and gradients goes. By default
-            msjax-demo.png in the working folder, if matplotlib is there.
+            msjax-demo.png in the working folder, if matplotlib is installed.
         console (rich.console.Console, optional): where the text goes; standard output by default.
 
     Returns:
@@ -73,7 +73,7 @@ def run_demo(epochs: int = 12, seed: int = 0, picture_path: str | None = None, c
 
 @contextlib.contextmanager
 def _pynative():
-    """PyNative mode and the tutorial's dialect, whatever the program around has set."""
+    """Set PyNative mode and the tutorial's dialect, and restore the program's settings afterwards."""
     mode, dialect = context.get_context("mode"), context.get_context("hook_dialect")
     context.set_context(mode=context.PYNATIVE_MODE, hook_dialect="tutorial")
     try:
@@ -83,7 +83,7 @@ def _pynative():
 
 
 def _can_draw(asked):
-    """(path, None), or (None, the reason); DemoError if the picture was asked for."""
+    """(path, None) if the picture can be drawn, else (None, the reason); DemoError if a picture was requested."""
     path = Path(asked if asked is not None else _DEFAULT_PICTURE)
     try:
         why_not = picture.check_drawable(path)
@@ -95,7 +95,7 @@ def _can_draw(asked):
 
 
 def _print_gradient(console, seen, digit):
-    """The gradient at the scores of the first image: softmax minus one at the right digit, over the batch's size."""
+    """Print the gradient at the first image's scores: (softmax - one-hot label) / batch size."""
     gradient = next(s.value for s in seen if s.hook == "ops.HookBackward")[0]
     console.print(f"HookBackward's gradient for the first image, a {digit}: only the score of {digit} is to grow")
     for half in (range(5), range(5, 10)):

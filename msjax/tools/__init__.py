@@ -1,4 +1,4 @@
-"""Tools for looking into networks: tables of their cells, and how cells are shown in notebooks."""
+"""Tools that show networks: as a table of cells, and as a tree in notebooks."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The hooks of a cell in words, for tables and notebooks."""
+"""Describes the hooks of a cell in words, for tables and notebooks."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def hooks_of(cell: Cell) -> dict[str, Any]:
     """The names of the functions that are registered on a cell, by the kind of hook.
 
     Args:
-        cell (Cell): the cell; those in it don't count.
+        cell (Cell): the cell; hooks of the cells inside are not listed.
 
     Returns:
         dict from the kind ("forward_pre", "forward", "backward_pre", "backward", ...; "gradient of NAME" for the hooks of a
-        Parameter) to the list of names, in the order in which they run. Kinds without a hook are left out.
+        Parameter) to the list of names, in the order in which the hooks run. Kinds without hooks are left out.
 
     Example:
         >>> from msjax import nn
@@ -40,13 +40,13 @@ def hooks_of(cell: Cell) -> dict[str, Any]:
 
 
 def function_name(fn: Callable[..., Any]) -> str:
-    """A short name of a hook: the function's own, or that of its class."""
+    """A short name of a hook: its `__name__`, or the name of its class."""
     fn = inspect.unwrap(fn)
     return getattr(fn, "__name__", type(fn).__name__)
 
 
 def hooks_in_words(cell: Cell) -> str:
-    """Such as "forward: print; backward: check (2)"; empty without hooks."""
+    """The hooks of a cell as text, such as "forward: print; backward: check (2)"; empty without hooks."""
     parts = []
     for kind, names in hooks_of(cell).items():
         counts = {name: names.count(name) for name in names}

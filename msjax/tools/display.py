@@ -1,4 +1,4 @@
-"""How cells look in notebooks: an unfoldable tree with Parameters, shapes and the hooks that are registered."""
+"""Shows cells in notebooks as a foldable tree with Parameters, shapes and registered hooks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Tree:
-    """A cell as a tree: text where it is printed, HTML that unfolds where a notebook shows it.
+    """A cell as a tree: text when printed, foldable HTML in a notebook.
 
     Args:
         cell (Cell): the network.
@@ -48,10 +48,10 @@ def tree(cell: Cell) -> Tree:
         cell (Cell): the network.
 
     Returns:
-        An object that prints as text and that a notebook shows as a tree to unfold.
+        An object that prints as text and that a notebook shows as a foldable tree.
 
     Raises:
-        TypeError: `cell` is no Cell.
+        TypeError: `cell` is not a Cell.
 
     Example:
         >>> import msjax as ms
@@ -77,17 +77,17 @@ def cell_html(cell: Any) -> str:
 @contextlib.contextmanager
 def _renderer():
     base = treescope.active_renderer.get()
-    # One hook of treescope's shows beside a value what its _repr_html_ gives; of a cell, that is what is being made here.
+    # treescope appends a value's _repr_html_ by this hook; a cell's _repr_html_ calls this renderer, so leave it out.
     hooks = [hook for hook in base.wrapper_hooks if getattr(hook, "__name__", "") != "append_repr_html_when_present"]
     ours = dataclasses.replace(base, wrapper_hooks=hooks).extended_with(handlers=[_handler])
-    # When it first renders, treescope looks at all names of numpy, those that are deprecated included.
+    # On its first rendering, treescope reads all names of numpy, including deprecated ones.
     with treescope.active_renderer.set_scoped(ours), warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DeprecationWarning, module=r"numpy\.|treescope")
         yield
 
 
 def _handler(node, path, subtree_renderer):
-    """For treescope: how a cell is rendered; anything else is left to others."""
+    """treescope's handler for cells; other values are left to other handlers."""
     if not is_cell(node):
         return NotImplemented
     children = [_tensor(name, value, path, subtree_renderer) for name, value in vars(node).items() if isinstance(value, Tensor)]
@@ -98,7 +98,7 @@ def _handler(node, path, subtree_renderer):
     if not children:
         line = parts.siblings_with_annotations(f"{name}()", extra_annotations=[_comment(node.extend_repr(), hooks)])
         return parts.build_one_line_tree_node(line, path=path)
-    # Where there are hooks, the tree is unfolded.
+    # Unfold the tree if there are hooks inside.
     watched = any(hooks_of(cell) for _, cell in node.cells_and_names())
     return parts.build_foldable_tree_node_from_children(
         prefix=f"{name}(", children=children, suffix=")", comma_separated=True, force_trailing_comma=True, path=path,

@@ -25,12 +25,12 @@ _COLUMNS = ("cell", "class", "output", "parameters", "hooks")
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """One cell.
+    """One row of the table: a cell.
 
     Attributes:
-        path (str): where it is in the network; empty for the network itself.
+        path (str): its path in the network; empty for the network itself.
         cls_name (str): its class.
-        outputs (tuple): (shape, dtype) of each Tensor that it returned, when it was called first; None if it was not called.
+        outputs (tuple): (shape, dtype) of each Tensor that the first call returned; None if it was not called.
         calls (int): how often it was called.
         trainable, other (int): elements of its own Parameters that require a gradient, and of the others.
         hooks (str): the kinds and names of its hooks.
@@ -45,7 +45,7 @@ class SummaryRow:
     hooks: str
 
     def texts(self) -> tuple[str, str, str, str, str]:
-        """The fields of the table."""
+        """The row's cells as text."""
         indent = "  " * (self.path.count(".") + 1 if self.path else 0)
         name = indent + self.path.rpartition(".")[2] if self.path else "(network)"
         if self.outputs is None:
@@ -59,7 +59,7 @@ class SummaryRow:
 
 @dataclass(frozen=True)
 class Summary:
-    """What `summary` returns: rows that print as a table, and show as one in a notebook.
+    """The result of `summary`: rows that print as a table, also in a notebook.
 
     Attributes:
         rows (list of SummaryRow): the network, then each cell in it.
@@ -126,21 +126,21 @@ def _count(trainable, other):
 
 
 def summary(net: Cell, *inputs: Any, **kwargs: Any) -> Summary:
-    """A table of a network's cells: path, class, shapes and dtypes of the outputs, Parameters, hooks.
+    """Make a table of a network's cells: path, class, shapes and dtypes of the outputs, Parameters, hooks.
 
-    The network runs on shapes only: nothing is computed, no Parameter changes, and its observers are not called.
+    The network runs on shapes only: nothing is computed, no Parameter changes, and observers are not called.
 
     Args:
         net (Cell): the network.
-        inputs, kwargs: what it is called with: Tensors or arrays, or `jax.ShapeDtypeStruct` for arrays that aren't there; what is
-            neither goes through unchanged. Without any, no output is shown.
+        inputs, kwargs: the network's arguments: Tensors, arrays, or `jax.ShapeDtypeStruct` to give only a shape and dtype;
+            other values are passed unchanged. Without arguments, the table has no outputs.
 
     Returns:
-        A `Summary`, which prints as a table and shows as one in a notebook.
+        A `Summary`, which prints as a table, also in a notebook.
 
     Raises:
-        TypeError: `net` is no Cell.
-        RuntimeError: the network looks at the values of Tensors, which it has not got here.
+        TypeError: `net` is not a Cell.
+        RuntimeError: the network reads the values of Tensors, which are not known here.
 
     Example:
         >>> import msjax as ms
@@ -179,7 +179,7 @@ def _outputs(net, inputs, kwargs):
     apply, params, buffers = functionalize(net)
     leaves, treedef = jax.tree.flatten((inputs, kwargs), is_leaf=is_leaf)
     leaves = [leaf._value if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-    # jax may only see arrays; all else stays beside it.
+    # Only arrays go through jax; other arguments are passed directly.
     at = [i for i, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
 
     def run(params, buffers, *arrays):
@@ -196,7 +196,7 @@ def _outputs(net, inputs, kwargs):
         jax.eval_shape(run, params, buffers, *[leaves[i] for i in at])
     except (TracedValueError, jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
         raise RuntimeError(
-            f"For 'summary', the network runs on shapes only, but it looks at the values of Tensors: {str(error).splitlines()[0]}"
+            f"For 'summary', the network runs on shapes only, but it reads the values of Tensors: {str(error).splitlines()[0]}"
         ) from error
     finally:
         for handle in handles:
