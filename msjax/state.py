@@ -114,6 +114,10 @@ class Tracing:
         """Whether values now belong to this program itself, not to a loop or transformation within it."""
         return False
 
+    def calls_now(self) -> bool:
+        """Whether an observer whose arguments have values is called at once; False if that was done in an earlier attempt."""
+        return True
+
     def needs_node(self) -> None:
         """Called before a node that calls hooks with gradients is left out, since the tape has none of its inputs."""
 

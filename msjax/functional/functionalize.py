@@ -193,14 +193,16 @@ _HOOKED_WITHIN: weakref.WeakSet[Any] = weakref.WeakSet()
 
 def _run(call, variables, values):
     """The values of the result and the state; on the tape where gradients pass hooks."""
+    called = 0
     if not _hooks_gradients(call.net, variables):
         try:
             with Installed(variables, values, False), CallbackBatch() as calls:
                 outputs, state = call([wrap(a) for a in call.arrays])
                 return [t._value for t in (*calls.add_dependency(outputs), *state)]
-        except NeedsTape:
+        except NeedsTape as attempt:
+            called = attempt.called
             _HOOKED_WITHIN.add(call.net)
-    return run_taped(variables, values, call.arrays, call)
+    return run_taped(variables, values, call.arrays, call, called)
 
 
 def _hooks_gradients(net, variables):

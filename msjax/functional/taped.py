@@ -26,7 +26,14 @@ from msjax.state import LOCK, STATE, Scope, Tracing, swap
 
 
 class NeedsTape(BaseException):
-    """A network that runs off the tape has come to a hook on a gradient. No Exception, since user code must not catch it."""
+    """A network that runs off the tape has come to a hook on a gradient. No Exception, since user code must not catch it.
+
+    Attributes:
+        called: how many observers were called by then, which are not called again when the network runs on the tape.
+    """
+
+    def __init__(self, called: int):
+        self.called = called
 
 
 class FunctionalRun(Tracing):
@@ -34,11 +41,14 @@ class FunctionalRun(Tracing):
 
     Args:
         on_tape (bool): False where a node that calls hooks with gradients raises NeedsTape.
+        called: how many observers an earlier attempt has called.
     """
 
-    def __init__(self, on_tape: bool):
+    def __init__(self, on_tape: bool, called: int = 0):
         super().__init__()
         self.on_tape = on_tape
+        self.called = called
+        self.met = 0
         self.outer = STATE.trace
         self.silent = self.outer is not None and self.outer.silent
         self.world = jax.extend.core.get_opaque_trace_state()
@@ -52,7 +62,11 @@ class FunctionalRun(Tracing):
 
     def needs_node(self) -> None:
         if not self.on_tape:
-            raise NeedsTape
+            raise NeedsTape(self.met)
+
+    def calls_now(self) -> bool:
+        self.met += 1
+        return self.met > self.called
 
     def call(self, fn: Callable[..., Any], args: tuple[Any, ...], what: Any) -> None:
         if self.outer is not None and self.outer.here():
@@ -67,16 +81,16 @@ class FunctionalRun(Tracing):
 class Installed:
     """A context manager: variables have other values, in a world of its own; afterwards they are what they were."""
 
-    def __init__(self, variables: Sequence[Tensor], values: Sequence[jax.Array], on_tape: bool):
+    def __init__(self, variables: Sequence[Tensor], values: Sequence[jax.Array], on_tape: bool, called: int = 0):
         self.variables = variables
         self.values = values
-        self.on_tape = on_tape
+        self.run = FunctionalRun(on_tape, called)
 
     def __enter__(self) -> Any:
         LOCK.acquire()
         self._held = [v._value for v in self.variables]
         self._places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
-        self._swap = swap(scope=Scope(None), recording=True, functional=True, trace=FunctionalRun(self.on_tape))
+        self._swap = swap(scope=Scope(None), recording=True, functional=True, trace=self.run)
         self._swap.__enter__()
         for variable, value in zip(self.variables, self.values):
             variable._value = value
@@ -98,6 +112,7 @@ def run_taped(
     values: Sequence[jax.Array],
     arguments: Sequence[jax.Array],
     body: Callable[[list[Tensor]], tuple[list[Tensor], list[Tensor]]],
+    called: int = 0,
 ) -> list[jax.Array]:
     """Run a body so that its gradient comes from the tape.
 
@@ -107,6 +122,7 @@ def run_taped(
         arguments: further arrays.
         body (callable): from a Tensor for each argument to two lists of Tensors: what waits for the hook calls of a compiled
             program, and what doesn't.
+        called: how many observers an attempt to run the body off the tape has called.
 
     Returns:
         The values of both lists.
@@ -115,20 +131,21 @@ def run_taped(
 
     @jax.custom_vjp
     def call(*arrays):
-        with Installed(variables, arrays[:n], True), CallbackBatch() as calls:
+        with Installed(variables, arrays[:n], True, called), CallbackBatch() as calls:
             outputs, state = body([wrap(a) for a in arrays[n:]])
             return [t._value for t in (*calls.add_dependency(outputs), *state)]
 
     def forward(*primals):
         arrays = [p.value for p in primals]
         wanted = [p.perturbed and jnp.issubdtype(p.value.dtype, jnp.inexact) for p in primals]
-        with Installed(variables, arrays[:n], True), GradientScope() as scope, CallbackBatch() as calls:
+        with Installed(variables, arrays[:n], True, called), GradientScope() as scope, CallbackBatch() as calls:
             inputs = [*variables, *map(wrap, arrays[n:])]
             weights = scope.weights([t for t, w in zip(variables, wanted) if w])
-            leaves = [*weights, *(scope.mark(t) for t, w in zip(inputs[n:], wanted[n:]) if w)]
+            # As in ms.grad, an argument whose gradient nobody asks for has one all the same where hooks look at it.
+            marked = [scope.mark(t, w) for t, w in zip(inputs[n:], wanted[n:]) if w or t.is_floating_point()]
             outputs, state = body(inputs[n:])
             outputs = [*calls.add_dependency(outputs), *state]
-            tape = _Tape(outputs, leaves, weights, [i for i, w in enumerate(wanted) if w])
+            tape = _Tape(outputs, weights, marked, [i for i, w in enumerate(wanted) if w])
             results = [t._value for t in outputs]
         done = [] if calls.done is None or not is_tracer(calls.done) else [calls.done]
         return results, _Residuals(tape, [tape.take_values(), list(arrays[:n]), done])
@@ -143,6 +160,9 @@ def run_taped(
                 found = tape.run_backward(cts)
                 calls.flush()
                 if calls.done is not token:
+                    if found and all(grad is None for grad in found):
+                        # No gradient arrives, but jax drops calls that no result depends on.
+                        found[0] = tape.zeros(0)
                     found = calls.add_dependency(found)
         finally:
             tape.forget_values()
@@ -170,15 +190,16 @@ class _Tape:
 
     Args:
         outputs: the Tensors that the body returned.
-        leaves: of the inputs that carry a gradient, those of Parameters first.
         weights: the leaves of Parameters, whose hooks get zeros where no gradient arrives.
-        wanted: the numbers of these inputs.
+        marked: the leaves of arguments.
+        wanted: the numbers of the inputs whose gradients are asked for.
     """
 
-    def __init__(self, outputs: Any, leaves: Any, weights: Any, wanted: Any):
+    def __init__(self, outputs: Any, weights: Any, marked: Any, wanted: Any):
         self.ends = [(t._node, t._oidx) for t in outputs]
-        self.leaves = leaves
         self.weights = dict.fromkeys(weights)
+        self.marked = marked
+        self.leaves = [*weights, *(leaf for leaf in marked if leaf.requested)]
         self.wanted = wanted
         self.nodes = _reached([node for node, _ in self.ends if node is not None])
         self.structures: list[Any] = []
@@ -196,7 +217,7 @@ class _Tape:
                 continue
             self.structures.append((node, treedef, [None if is_tracer(leaf) else (leaf,) for leaf in leaves]))
             taken += filter(is_tracer, leaves)
-        for leaf in self.leaves[len(self.weights) :]:
+        for leaf in self.marked:
             _keep_type(leaf.tensor)
         self.forget_values()
         return taken
@@ -219,6 +240,11 @@ class _Tape:
             else:
                 for tensor, leaf in zip(node.keeps, leaves):
                     tensor._value = leaf
+
+    def zeros(self, number: int) -> Tensor:
+        """A zero gradient of a leaf."""
+        value = self.leaves[number].tensor._value
+        return wrap(jnp.zeros(value.shape, value.dtype))
 
     def run_backward(self, cts: Sequence[Any]) -> list[Any]:
         """The gradients of the leaves, as Tensors, None where none arrives."""

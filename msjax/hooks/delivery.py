@@ -89,8 +89,9 @@ def run_traced_hook(
         known = [known_value(t._value) for t in values]
         if all(k is not None for k in known) and (values or not _staged()):
             # An eager jax.grad: the values are there.
-            args = _replace(args, dict(zip(map(id, values), map(wrap, known))))
-            check_observer_result(fn(*args), what)
+            if trace is None or trace.calls_now():
+                args = _replace(args, dict(zip(map(id, values), map(wrap, known))))
+                check_observer_result(fn(*args), what)
             return None, carried
         if trace is not None and trace.here():
             trace.call(fn, args, what)

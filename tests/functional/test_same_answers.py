@@ -160,3 +160,44 @@ def test_fault_20_donated_values_leave_the_network_its_own():
     ms.write_back(net, doubled)
     step(doubled, buffers, X)
     np.testing.assert_array_equal(net.weight.asnumpy(), before * 2)
+
+
+class TwoInputs(Base):
+    """The gradient of x alone is asked for; it is zero, since only y's part of the pair is used."""
+
+    def __init__(self):
+        super().__init__()
+        self.tap = ops.HookBackward(lambda grads: LOG.append(("HookBackward", shown(grads))))
+
+    def construct(self, x, y):
+        return self.a(self.tap(x, y)[1])
+
+
+def test_an_argument_whose_gradient_nobody_asks_for_shows_it_to_hooks():
+    LOG.clear()
+    net = watched(TwoInputs())
+    ms.grad(net)(ms.Tensor(X), ms.Tensor(X))
+    calls = list(LOG)
+    LOG.clear()
+    apply, params, buffers = ms.functionalize(net)
+    jax.block_until_ready(jax.jit(jax.grad(lambda x, y: apply(params, buffers, x, y)[0].sum()))(X, X))
+    ms.hooks.barrier()
+    assert LOG == calls and len(calls) == 5
+
+
+def test_an_eager_gradient_calls_hooks_once_where_construct_turns_out_to_hook_gradients():
+    LOG.clear()
+
+    class Net(Base):
+        def construct(self, x):
+            y = self.a(x)
+            y.register_hook(lambda grad: LOG.append("gradient"))
+            return y
+
+    net = Net()
+    for cell in (net, net.a):
+        cell.register_forward_pre_hook(lambda cell, inputs: LOG.append("pre"))
+    apply, params, buffers = ms.functionalize(net)
+    for _ in range(2):
+        jax.grad(lambda p: apply(p, buffers, X)[0].sum())(params)
+    assert LOG == ["pre", "pre", "gradient"] * 2

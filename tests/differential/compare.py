@@ -1,0 +1,141 @@
+"""What differs between the ways of one program, and what kind of difference it is."""
+
+import re
+from collections import Counter
+
+import numpy as np
+
+from tests.differential.ways import WAYS, run
+
+REFERENCE = "pynative"
+REFERENCES = (REFERENCE, "everything")
+
+
+def differences(case, source, ways):
+    """A list of (way, cause, detail); the reference is PyNative mode with `ms.value_and_grad`."""
+    expected, found = run(source, REFERENCE), []
+    for way in ways:
+        if way == "without":
+            if all(hook["action"] == "observe" for hook in case["hooks"]):
+                found += _differ(case, way, expected, run(source, REFERENCE, hooked=False), logs=False)
+        elif way == "backward":
+            found += _differ(case, way, run(source, "everything"), run(source, way))
+        else:
+            found += _differ(case, way, expected, run(source, way))
+    return found
+
+
+def show(way, path):
+    """Print what the program at a path gives in the reference and in a way, stage by stage."""
+    with open(path) as file:
+        source = file.read()
+    for name in "everything" if way == "backward" else REFERENCE, way:
+        for number, stage in enumerate(run(source, name)):
+            print(
+                f"---- {name}, stage {number}",
+                *stage.outputs or (),
+                "gradients:",
+                *stage.grads or (),
+                "log:",
+                *stage.log,
+                sep="\n",
+            )
+            print(*stage.warnings, *filter(None, [stage.error]))
+
+
+ALL = [*(way for way in WAYS if way not in REFERENCES), "without"]
+
+
+def _differ(case, way, expected, found, logs=True):
+    for number, (a, b) in enumerate(zip(expected, found)):
+        difference = _stage(case, way, a, b, logs)
+        if difference is not None:
+            return [(way, difference[0], f"stage {number}: {difference[1]}")]
+    return []
+
+
+def _stage(case, way, a, b, logs):
+    if a.error is not None or b.error is not None:
+        if type(a.error) is type(b.error):
+            return None
+        return f"error: {_head(b.error)} instead of {_head(a.error)}", f"{b.error!r}"
+    for w in b.warnings:
+        if w not in a.warnings:
+            return "warning: " + re.sub(r"C\d+|h\d+|v\d+|line \d+", "_", w)[:140], w
+    for what, x, y in ("output", a.outputs, b.outputs), ("gradient", a.grads, b.grads):
+        if not same(x, y):
+            return f"{what} differs", f"expected {x}\nfound {y}"
+    return _log(case, way, a.log, b.log) if logs else None
+
+
+def _log(case, way, a, b):
+    if way == "backward":
+        a, b = (_as_backward(case, log) for log in (a, b))
+    names = [[entry[0] for entry in log] for log in (a, b)]
+    if names[0] == names[1]:
+        wrong = [i for i, (x, y) in enumerate(zip(a, b)) if not same(x, y)]
+        if not wrong:
+            return None
+        x, y = a[wrong[0]], b[wrong[0]]
+        kinds = sorted({_kind(a[i][0]) for i in wrong})
+        what = "None entries" if _nones(x) != _nones(y) else "values"
+        return f"log: {what} of {', '.join(kinds)} hooks", f"expected {x}\nfound {y}"
+    detail = f"expected {names[0]}\nfound {names[1]}"
+    more, less = (Counter(y) - Counter(x) for x, y in (names, names[::-1]))
+    if not more and not less:
+        return "log: order", detail
+    return (
+        "log: "
+        + ", ".join(
+            f"{word} {_kind(kind)} calls"
+            for word, c in (("missing", less), ("extra", more))
+            for kind in sorted({_kind(n) for n in c})
+        ),
+        detail,
+    )
+
+
+def _as_backward(case, log):
+    """What `.backward()` and `ms.grad` have in common.
+
+    Gradients accumulate in PyTorch's order, so only the order of each hook's own calls is compared; and where no gradient
+    arrives at a Parameter, `ms.grad` calls its hooks with zeros, `.backward()` doesn't call them.
+    """
+
+    def unreached(entry):
+        number = int(entry[0].partition(" ")[0][1:])
+        return case["hooks"][number]["on"][0] == "weight" and not entry[1].any()
+
+    return sorted((entry for entry in log if not unreached(entry)), key=lambda entry: entry[0])
+
+
+def _kind(name):
+    return name.rpartition(" ")[2]
+
+
+def _nones(value):
+    if isinstance(value, (list, tuple)):
+        return [_nones(v) for v in value]
+    return value is None
+
+
+def same(a, b):
+    """Whether two logged values are equal, but for rounding."""
+    if isinstance(a, (list, tuple)):
+        return isinstance(b, (list, tuple)) and len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return isinstance(b, dict) and list(a) == list(b) and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, (np.ndarray, np.generic)):
+        return (
+            isinstance(b, (np.ndarray, np.generic))
+            and a.shape == b.shape
+            and a.dtype == b.dtype
+            and bool(np.allclose(a, b, rtol=2e-4, atol=1e-5, equal_nan=True))
+        )
+    return type(a) is type(b) and a == b
+
+
+def _head(error):
+    if error is None:
+        return "none"
+    return f"{type(error).__name__}: " + re.sub(r"[Ch]\d+|v\d+|\d+|<[^>]*>", "_", str(error))[:90]

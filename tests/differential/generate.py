@@ -1,0 +1,178 @@
+"""Random cases.
+
+A case is a dict of plain values, so that the shrinker can change it:
+
+cells    a list; cell 0 is the network, and a cell calls only cells behind it. Each is a dict:
+         inputs (kinds of the positional arguments), keywords (number of Tensors passed by name), output (kind), returns
+         (variables), body (statements), weights (shapes and whether they require a gradient), bprop (None, or a factor).
+hooks    a list of dicts: on (["cell", i], ["weight", i, k], or ["inside"] for those that statements name), kind, action, options,
+         since and until (numbers of stages).
+stages   "grad" or "forward", one call of the network each.
+wanted   positions of the inputs whose gradients are asked for, and whether those of the weights are.
+
+Kinds of values: "f" float Tensor, "i" integer Tensor, "n" number, "t" tuple of two float Tensors, "d" dict of two.
+A statement is [results, operation, operands, detail]; all float Tensors have one shape, so that few programs are compiled.
+"""
+
+import random
+
+CELL_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
+STATEMENTS = ("unary", "binary", "scale", "weight", "constant", "stop", "tap", "tap2", "insert", "tensor_hook", "in_place", "int")
+
+
+def case(seed, number):
+    """The case of this number."""
+    return _Case(random.Random(f"{seed}/{number}")).make()
+
+
+class _Case:
+    def __init__(self, rng):
+        self.rng = rng
+        self.hooks = []
+        self.names = 0
+
+    def chance(self, p):
+        return self.rng.random() < p
+
+    def make(self):
+        rng = self.rng
+        count = rng.choice([1, 2, 2, 3, 3, 4])
+        stages = ["grad"] + [rng.choice(["grad", "grad", "forward"]) for _ in range(rng.choice([0, 1, 1, 2]))]
+        self.stages = len(stages)
+        self.cells = [self.signature(i) for i in range(count)]
+        parents = {j: rng.randrange(j) for j in range(1, count)}
+        for i in reversed(range(count)):
+            self.fill(i, [j for j in parents if parents[j] == i], count)
+        for _ in range(rng.choice([0, 1, 2, 3, 4, 6])):
+            self.cell_hook(rng.randrange(count))
+        for i, cell in enumerate(self.cells):
+            for k, (_, requires_grad) in enumerate(cell["weights"]):
+                if requires_grad and self.chance(0.25):
+                    self.hook(["weight", i, k], "tensor")
+        floats = [i for i, kind in enumerate(self.cells[0]["inputs"]) if kind == "f"]
+        weights = any(requires_grad for cell in self.cells for _, requires_grad in cell["weights"]) and self.chance(0.8)
+        wanted = sorted(rng.sample(floats, rng.randint(0 if weights else 1, len(floats))))
+        return {
+            "dialect": rng.choice(["tutorial", "tutorial", "mindspore-2.10", "mindspore-1"]),
+            "cells": self.cells,
+            "hooks": self.hooks,
+            "stages": stages,
+            "wanted": [wanted, weights],
+        }
+
+    def signature(self, i):
+        rng = self.rng
+        return {
+            "inputs": ["f"] + rng.choices(["f", "i", "n", "t", "d"], [5, 1, 1, 1, 1], k=rng.choice([0, 0, 1, 1, 2])),
+            "keywords": rng.choice([0, 0, 0, 1]),
+            "output": rng.choice(["f", "f", "f", "t", "d"]),
+            "weights": [],
+            "bprop": None,
+        }
+
+    # ---- hooks
+
+    def hook(self, on, kind, options=None):
+        """Add a hook; its number."""
+        rng = self.rng
+        inside = on[0] == "inside"
+        since = 0 if inside or self.chance(0.7) else rng.randrange(self.stages)
+        until = None if inside or self.chance(0.7) else rng.randint(since + 1, self.stages)
+        action = rng.choice(["observe", "observe", "modify"])
+        self.hooks.append({"on": on, "kind": kind, "action": action, "options": options or {}, "since": since, "until": until})
+        return len(self.hooks) - 1
+
+    def cell_hook(self, i):
+        kind = self.rng.choice(CELL_KINDS)
+        options = {}
+        if kind.startswith("forward"):
+            options = {name: True for name in ("prepend", "with_kwargs") if self.chance(0.25)}
+            if kind == "forward" and self.chance(0.15):
+                options["always_call"] = True
+        number = self.hook(["cell", i], kind, options)
+        if self.chance(0.15):
+            options["observe" if self.hooks[number]["action"] == "observe" else "traced"] = True
+
+    # ---- cells
+
+    def new(self):
+        self.names += 1
+        return f"v{self.names}"
+
+    def fill(self, i, must_call, count):
+        """The body of a cell."""
+        rng, cell = self.rng, self.cells[i]
+        scope = {"f": [], "i": []}
+        for k, kind in enumerate(cell["inputs"]):
+            if kind in "fi":
+                scope[kind].append(f"a{k}")
+            elif kind in "td":
+                scope["f"] += [f"a{k}_0", f"a{k}_1"]
+        scope["f"] += [f"k{k}" for k in range(cell["keywords"])]
+        if not must_call and i and set(cell["inputs"]) == {"f"} and not cell["keywords"] and self.chance(0.25):
+            cell["bprop"], cell["output"] = rng.choice([0.5, 2.0]), "f"
+        body = []
+        todo = [("call", j) for j in must_call] + [("any", None)] * rng.randint(1, 4)
+        rng.shuffle(todo)
+        for what, j in todo:
+            if what == "any" and i + 1 < count and self.chance(0.15):
+                what, j = "call", rng.randrange(i + 1, count)
+            if what == "call":
+                body += self.call(scope, j)
+            else:
+                body += self.statement(scope, cell)
+        cell["body"] = body
+        cell["returns"] = [self.recent(scope) for _ in range(1 if cell["output"] == "f" else 2)]
+
+    def recent(self, scope):
+        return self.rng.choice(scope["f"][-3:])
+
+    def call(self, scope, j):
+        operands, before = [], []
+        for kind in self.cells[j]["inputs"]:
+            if kind == "f":
+                operands.append([self.recent(scope)])
+            elif kind == "i":
+                if not scope["i"]:
+                    before.append(self.integer(scope))
+                operands.append([self.rng.choice(scope["i"])])
+            elif kind == "n":
+                operands.append([])
+            else:
+                operands.append([self.recent(scope), self.recent(scope)])
+        operands += [[self.recent(scope)] for _ in range(self.cells[j]["keywords"])]
+        results = [self.new() for _ in range(1 if self.cells[j]["output"] == "f" else 2)]
+        scope["f"] += results
+        return [*before, [results, "call", [name for names in operands for name in names], j]]
+
+    def integer(self, scope):
+        name = self.new()
+        statement = [[name], "to_int", [self.recent(scope)], None]
+        scope["i"].append(name)
+        return statement
+
+    def statement(self, scope, cell):
+        rng = self.rng
+        what = rng.choice(("unary", "binary", "scale", "constant") if cell["bprop"] is not None else (*STATEMENTS, "weight"))
+        if what == "tensor_hook":
+            return [[[], what, [self.recent(scope)], self.hook(["inside"], "tensor")]]
+        if what == "int":
+            if not scope["i"]:
+                return [self.integer(scope)]
+            operands, detail = [self.recent(scope), rng.choice(scope["i"])], None
+        elif what in ("binary", "in_place", "tap2"):
+            operands, detail = [self.recent(scope), self.recent(scope)], rng.choice("+*-")
+        else:
+            operands, detail = [self.recent(scope)], rng.choice([0.5, 1.5])
+        if what == "unary":
+            detail = rng.choice(["tanh", "sin"])
+        elif what == "weight":
+            detail = len(cell["weights"])
+            cell["weights"].append([rng.choice([[3], [3, 3]]), self.chance(0.85)])
+        elif what in ("tap", "tap2"):
+            detail = self.hook(["inside"], "gradients")
+        elif what == "insert":
+            detail = self.hook(["inside"], "tensor")
+        results = [self.new() for _ in range(2 if what == "tap2" else 1)]
+        scope["f"] += results
+        return [[results, what, operands, detail]]
