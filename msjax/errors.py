@@ -15,6 +15,8 @@ def cell_path(cells: Any = None) -> str:
     stack = STATE.cells if cells is None else cells
     if not stack:
         return ""
+    if hasattr(stack[-1], "hook_path"):  # a module of another framework, which knows its path
+        return stack[-1].hook_path
     root = stack[0]
     path = type(root).__name__
     holder = root

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from typing import Any
+
 from flax import nnx
 
 if TYPE_CHECKING:
@@ -33,3 +35,12 @@ def blank_like(module: Cell) -> Cell:
     state, nodes = (vars(module)[name] for name in MODULE_STATE)
     vars(blank).update(zip(MODULE_STATE, (type(state)(), nodes)))
     return blank
+
+
+def without_attribute(attributes: dict[str, Any], name: str) -> dict[str, Any]:
+    """A module's attributes without one of them, which nnx's list of what is data no longer names either."""
+    kept = {key: value for key, value in attributes.items() if key != name}
+    nodes = kept.get(MODULE_STATE[1])
+    if nodes is not None:
+        kept[MODULE_STATE[1]] = type(nodes)({key: value for key, value in nodes.items() if key != name})
+    return kept

@@ -19,12 +19,24 @@ _LATER = {
     "hook_gradient": "msjax.functional.functions",
     "with_hooks": "msjax.functional.functions",
     "probe": "msjax.functional.functions",
+    **dict.fromkeys(
+        ("path", "paths", "register_backward_hook", "register_backward_pre_hook", "register_forward_hook", "register_forward_pre_hook"),
+        "msjax.functional.module_hooks",
+    ),
 }
 
 __all__ = ["RemovableHandle", "site", *_LATER]
 if TYPE_CHECKING:
     from msjax.functional.capture import Captured, capture
     from msjax.functional.functions import hook_gradient, probe, with_hooks
+    from msjax.functional.module_hooks import (
+        path,
+        paths,
+        register_backward_hook,
+        register_backward_pre_hook,
+        register_forward_hook,
+        register_forward_pre_hook,
+    )
     from msjax.functional.operations import ops
     from msjax.functional.run_with_cache import run_with_cache
     from msjax.hooks.worker import barrier

@@ -29,6 +29,7 @@ class Dialect:
 
     def text_of(self, subject: object) -> str:
         """What hooks get as their first argument where the dialect names the subject."""
+        subject = getattr(subject, "hooked_module", subject)
         return f"{type(subject).__name__}({id(subject)})"
 
 

@@ -120,7 +120,7 @@ class BackwardHooks:
         self.n_inputs = self.n_outputs = 0
 
     def __str__(self) -> Any:
-        return f"backward hooks of {type(self.subject).__name__}"
+        return f"backward hooks of {type(getattr(self.subject, 'hooked_module', self.subject)).__name__}"
 
     def on_inputs(self, args: Any) -> Any:
         """The positional arguments, with their Tensors passed through the node on the inputs."""

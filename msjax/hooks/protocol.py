@@ -52,6 +52,8 @@ def call_with_hooks(function: Callable[..., Any], args: Any, kwargs: Any, subjec
         if rules.nodes_around_forward_hooks:
             args = inputs
         out = function(*inputs, **kwargs)
+        # Parameters may be traced where the arguments are not.
+        traced = traced or any_traced_value(out if out.__class__ is tuple else (out,), {})
         if table.backward and not rules.nodes_around_forward_hooks:
             out = backward.on_outputs(out)  # pyright: ignore[reportOptionalMemberAccess]
         if ACTIVITY.callbacks and not traced:

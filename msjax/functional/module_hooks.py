@@ -1,0 +1,427 @@
+"""Hooks on the modules of a flax nnx model, or on the cells of a network, by path; the model isn't edited.
+
+A hooked nnx module gets a generated subclass of its class, whose ``__call__`` runs the hooks, and one static attribute with
+its path and its hooks. Both belong to the module's definition (nnx's graphdef), so they pass nnx.split, merge, jit, grad, scan,
+vmap and remat; nnx.jit compiles once more when hooks come, and finds its earlier program when they go. The hooks themselves
+run by the protocol that Cells use.
+"""
+
+from __future__ import annotations
+
+import copy
+import fnmatch
+import functools
+import types
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import jax
+from flax import nnx
+
+from msjax.common.bases import is_cell
+from msjax.common.tensor import Tensor, wrap
+from msjax.errors import check_hook, describe
+from msjax.flax_slots import without_attribute
+from msjax.hooks.delivery import observes
+from msjax.hooks.handle import new_hook_id
+from msjax.hooks.protocol import call_with_hooks
+from msjax.hooks.table import EMPTY, Hook, HookTable
+from msjax.state import STATE
+
+Where = str | type | Iterable[Any] | Callable[[str, Any], bool]
+
+# The attribute of a hooked module; nnx takes it for a part of the module's definition.
+_SITE = "msjax_hooks"
+
+
+def register_forward_pre_hook(
+    model: Any, hook: Callable[..., Any], where: Where = "", *, prepend: bool = False, with_kwargs: bool = False,
+    observe: bool | None = None, traced: bool | None = None,
+) -> ModuleHandle:  # fmt: skip
+    """Register a hook that runs before modules of a model, selected by their paths.
+
+    Args:
+        model: a flax nnx module, or a Cell.
+        hook (callable): ``hook(module, args)``; None keeps the positional arguments, a tuple replaces them, anything else becomes
+            their only one. With `with_kwargs`, ``hook(module, args, kwargs)``, which returns None or ``(args, kwargs)``. The
+            arguments are jax arrays, in pytrees, as the module gets them (Tensors for a Cell).
+        where: which modules: "" is the model itself, a glob over dotted paths such as ``"blocks.*.mlp"`` (fnmatch: ``*`` also
+            crosses dots), a type, a function ``(path, module) -> bool``, or several of these in a list.
+        prepend (bool): True puts it before the hooks that are there.
+        with_kwargs (bool): True if the hook takes the keyword arguments, too.
+        observe, traced (bool, optional): in compiled programs, True says that the hook only observes (it is called after each
+            run, with concrete values), or that it is part of the program; by default its code tells.
+
+    Returns:
+        A handle; ``handle.remove()`` takes the hook off all modules, and so does the end of a ``with`` block.
+
+    Raises:
+        ValueError: no module matches `where` (the message lists the paths); `observe` and `traced` contradict each other.
+        TypeError: `model` is neither an nnx module nor a Cell; `hook` can't be called.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> model = nnx.List([nnx.Linear(1, 1, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0))])
+        >>> with ms.hooks.register_forward_pre_hook(model, lambda module, args: args[0] * 10, "0"):
+        ...     print(model[0](jnp.array([2.0])))
+        [20.]
+    """
+    options = {"with_kwargs": bool(with_kwargs), "observe": observe, "traced": traced}
+    return _register(model, "forward_pre", hook, where, prepend, options)
+
+
+def register_forward_hook(
+    model: Any, hook: Callable[..., Any], where: Where = "", *, prepend: bool = False, with_kwargs: bool = False,
+    always_call: bool = False, observe: bool | None = None, traced: bool | None = None,
+) -> ModuleHandle:  # fmt: skip
+    """Register a hook that runs after modules of a model, selected by their paths.
+
+    Args:
+        model: a flax nnx module, or a Cell.
+        hook (callable): ``hook(module, args, output)``; None keeps the output, anything else replaces it. With `with_kwargs`,
+            ``hook(module, args, kwargs, output)``.
+        where, prepend, with_kwargs, observe, traced: see `register_forward_pre_hook`.
+        always_call (bool): True runs the hook even if the call raised; it then gets the output so far, or None.
+
+    Returns:
+        A handle; see `register_forward_pre_hook`.
+
+    Raises:
+        ValueError, TypeError: see `register_forward_pre_hook`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> model = nnx.Linear(1, 1, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0))
+        >>> handle = ms.hooks.register_forward_hook(model, lambda module, args, output: print("output:", output))
+        >>> _ = nnx.jit(lambda model, x: model(x))(model, jnp.array([2.0]))
+        >>> ms.hooks.barrier()
+        output: [2.]
+        >>> handle.remove()
+    """
+    options = {"with_kwargs": bool(with_kwargs), "always_call": bool(always_call), "observe": observe, "traced": traced}
+    return _register(model, "forward", hook, where, prepend, options)
+
+
+def register_backward_pre_hook(
+    model: Any, hook: Callable[..., Any], where: Where = "", *, prepend: bool = False, observe: bool | None = None,
+    traced: bool | None = None,
+) -> ModuleHandle:  # fmt: skip
+    """Register a hook that runs, in the backward pass, before that of modules selected by their paths.
+
+    Args:
+        model: a flax nnx module, or a Cell.
+        hook (callable): ``hook(module, grad_output)`` with a tuple of one gradient for each array of the output, None where none
+            arrives. None keeps them; a tuple of arrays of the same shapes and dtypes (for one output, an array) replaces them.
+        where, prepend, observe, traced: see `register_forward_pre_hook`.
+
+    Returns:
+        A handle; see `register_forward_pre_hook`.
+
+    Raises:
+        ValueError, TypeError: see `register_forward_pre_hook`.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> model = nnx.Linear(1, 1, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0))
+        >>> with ms.hooks.register_backward_pre_hook(model, lambda module, grad_output: grad_output[0] * 10):
+        ...     print(nnx.grad(lambda model: model(jnp.array([2.0])).sum())(model).kernel[...])
+        [[20.]]
+    """
+    return _register(model, "backward_pre", hook, where, prepend, {"observe": observe, "traced": traced})
+
+
+def register_backward_hook(
+    model: Any, hook: Callable[..., Any], where: Where = "", *, prepend: bool = False, observe: bool | None = None,
+    traced: bool | None = None,
+) -> ModuleHandle:  # fmt: skip
+    """Register a hook that runs, in the backward pass, after that of modules selected by their paths.
+
+    Args:
+        model: a flax nnx module, or a Cell.
+        hook (callable): ``hook(module, grad_input, grad_output)``: a tuple of the gradients with respect to the arrays among the
+            positional arguments, None for one that carries none, and the tuple of those that arrived at the outputs. None keeps
+            them; a tuple of as many arrays as there are inputs (for one input, an array) replaces the gradients of the inputs.
+        where, prepend, observe, traced: see `register_forward_pre_hook`.
+
+    Returns:
+        A handle; see `register_forward_pre_hook`.
+
+    Raises:
+        ValueError, TypeError: see `register_forward_pre_hook`.
+
+    Example:
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> model = nnx.Linear(1, 1, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0))
+        >>> with ms.hooks.register_backward_hook(model, lambda module, grad_input, grad_output: grad_input[0] * 10):
+        ...     print(jax.grad(lambda x: model(x).sum())(jnp.array([2.0])))
+        [10.]
+    """
+    return _register(model, "backward", hook, where, prepend, {"observe": observe, "traced": traced})
+
+
+def paths(model: Any) -> dict[str, Any]:
+    """The modules of a model that can be called, by their paths; "" is the model itself.
+
+    Args:
+        model: a flax nnx module, or a Cell.
+
+    Raises:
+        TypeError: it is neither.
+
+    Example:
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> list(ms.hooks.paths(nnx.Sequential(nnx.relu, nnx.Dropout(0.5))))
+        ['', 'layers.1']
+    """
+    if is_cell(model):
+        return dict(model.cells_and_names())
+    if not isinstance(model, nnx.Module):
+        raise TypeError(f"For 'hooks', the model should be a flax nnx module or a Cell, but got {describe(model)}.")
+    found = {".".join(map(str, path)): module for path, module in nnx.iter_modules(model) if callable(module) or not path}
+    # Outer modules first; within one, in the order of its attributes.
+    return dict(sorted(found.items(), key=lambda item: item[0].count(".") + bool(item[0])))
+
+
+def path(module: Any) -> str:
+    """The path of a hooked module in the model that it was registered through.
+
+    Args:
+        module: an nnx module as hooks get it.
+
+    Raises:
+        ValueError: the module has no hooks.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> model = nnx.Sequential(nnx.Linear(2, 2, rngs=nnx.Rngs(0)))
+        >>> with ms.hooks.register_forward_hook(model, lambda module, *_: print(ms.hooks.path(module)), "layers.*"):
+        ...     _ = model(jnp.ones(2))
+        layers.0
+    """
+    site = vars(module).get(_SITE)
+    if site is None:
+        raise ValueError(f"For 'path', the module {type(module).__name__} has no hooks; hooks.paths(model) lists all modules.")
+    return site.path
+
+
+class ModuleHandle:
+    """Stands for one hook on the modules that were selected; see `RemovableHandle`."""
+
+    __slots__ = ("_removes", "id")
+
+    def __init__(self, id: int, removes: list[Callable[[], Any]]):
+        self.id = id
+        self._removes = removes
+
+    def remove(self) -> None:
+        """Take the hook off all modules; nothing happens if it is gone already."""
+        removes, self._removes = self._removes, []
+        for remove in removes:
+            remove()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        self.remove()
+
+
+class _Site:
+    """The hooks of one nnx module. Equal sites share a compiled program.
+
+    Attributes:
+        path: of the module in its model.
+        table: its HookTable.
+        module: a weak reference to the user's module; transformations of nnx run copies of it.
+    """
+
+    __slots__ = ("_key", "hook_path", "module", "path", "table")
+
+    def __init__(self, path, table, module):
+        self.path = path
+        self.table = table
+        self.module = module
+        self._key = path, tuple(hook.id for kind in _KINDS for hook in getattr(table, kind))
+        # As errors name the module.
+        self.hook_path = f"{path or 'the model'} ({type(module()).__name__})"
+
+    def __eq__(self, other):
+        return isinstance(other, _Site) and self._key == other._key
+
+    def __hash__(self):
+        return hash(self._key)
+
+    # Copies and pickled modules have no hooks.
+
+    def __deepcopy__(self, memo):
+        return _Site(self.path, EMPTY, self.module)
+
+    def __reduce__(self):
+        return _Site, (self.path, EMPTY, _no_module)
+
+    def __repr__(self):
+        return f"<{len(self._key[1])} hooks of {self.hook_path}>"
+
+
+def _no_module():
+    return None
+
+
+_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
+
+
+def _table_of(module):
+    return vars(module)[_SITE].table
+
+
+def _register(model, kind, fn, where, prepend, options):
+    check_hook(fn, f"register_{kind}_hook", options["observe"], options["traced"])
+    modules = paths(model)
+    chosen = _selected(modules, where)
+    if is_cell(model):
+        register = f"register_{kind}_hook"
+        handles = [getattr(cell, register)(fn, prepend=prepend, **options) for cell in chosen.values()]
+        return ModuleHandle(handles[0].id, [handle.remove for handle in handles])
+    observed = observes(fn, options.pop("observe"), options.pop("traced"))
+    hook = Hook(new_hook_id(), _OnArrays(fn), observe=observed, traced=not observed, **options)
+    for name, module in chosen.items():
+        site = vars(module).get(_SITE)
+        table = EMPTY if site is None else site.table
+        if site is None:
+            object.__setattr__(module, "__class__", _hooked_class(type(module)))
+        setattr(module, _SITE, _Site(name, table.add(kind, hook, prepend), weakref.ref(module)))
+    return ModuleHandle(hook.id, [functools.partial(_remove, weakref.ref(module), hook.id) for module in chosen.values()])
+
+
+def _remove(ref, id):
+    module = ref()
+    site = None if module is None else vars(module).get(_SITE)
+    if site is None:
+        return
+    table: HookTable = site.table.without(id)
+    if table is EMPTY:
+        delattr(module, _SITE)
+        object.__setattr__(module, "__class__", type(module).msjax_base)
+    else:
+        setattr(module, _SITE, _Site(site.path, table, site.module))
+
+
+def _selected(modules, where):
+    several = where if isinstance(where, (list, tuple, set, frozenset)) else [where]
+    chosen = {name: module for name, module in modules.items() if any(_matches(name, module, one) for one in several)}
+    if not chosen:
+        there = ", ".join(map(repr, list(modules)[:30])) + (", ..." if len(modules) > 30 else "")
+        raise ValueError(f"For 'register_hook', no module matches where={where!r}; the paths are {there}.")
+    return chosen
+
+
+def _matches(name, module, where):
+    if isinstance(where, str):
+        return fnmatch.fnmatchcase(name, where)
+    if isinstance(where, type):
+        return isinstance(module, where)
+    if callable(where):
+        return bool(where(name, module))
+    raise TypeError(f"For 'register_hook', 'where' should be a path, a type, a function or a list of these, but got {describe(where)}.")
+
+
+_CLASSES: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
+
+
+def _hooked_class(cls):
+    """The class of a module that has hooks: a subclass, since Python looks __call__ up in the class."""
+    if cls not in _CLASSES:
+
+        @functools.wraps(cls.__call__)
+        def call(self, *args, **kwargs):
+            return _call(self, functools.partial(cls.__call__, self), args, kwargs)
+
+        def deepcopy(self, memo):
+            memo[id(self)] = made = _without_hooks(cls, vars(self))
+            for name, value in vars(made).items():
+                vars(made)[name] = copy.deepcopy(value, memo)
+            return made
+
+        namespace = {
+            "__call__": call,
+            # A copy or a pickled module has no hooks.
+            "__copy__": lambda self: _without_hooks(cls, vars(self)),
+            "__deepcopy__": deepcopy,
+            "__reduce_ex__": lambda self, protocol: (_without_hooks, (cls, vars(_without_hooks(cls, vars(self))))),
+            "__module__": cls.__module__,
+            "__qualname__": cls.__qualname__,
+            "msjax_base": cls,
+        }
+        is_pytree = not jax.tree_util.all_leaves([object.__new__(cls)])
+        _CLASSES[cls] = types.new_class(cls.__name__, (cls,), {"pytree": is_pytree}, lambda body: body.update(namespace))
+    return _CLASSES[cls]
+
+
+def _without_hooks(cls, attributes):
+    """A module of the class without hooks, with these attributes."""
+    module = object.__new__(cls)
+    vars(module).update(without_attribute(attributes, _SITE))
+    return module
+
+
+def _call(module, function, args, kwargs):
+    site = vars(module).get(_SITE)
+    if site is None:  # removed while the call was under way
+        return function(*args, **kwargs)
+
+    def on_tensors(*args, **kwargs):
+        return _to_tensors(function(*_to_arrays(args), **_to_arrays(kwargs)))
+
+    STATE.cells.append(site)
+    try:
+        subject = _Subject(site.module() or module)
+        return _to_arrays(call_with_hooks(on_tensors, _to_tensors(args), _to_tensors(kwargs), subject, lambda _: site.table))
+    finally:
+        STATE.cells.pop()
+
+
+class _Subject:
+    """A module as the first argument of hooks; opaque, since jax would take an nnx module apart and make another of it."""
+
+    __slots__ = ("hooked_module",)
+
+    def __init__(self, module):
+        self.hooked_module = module
+
+
+class _OnArrays:
+    """A hook on arrays as one on Tensors."""
+
+    def __init__(self, fn):
+        self.__wrapped__ = fn
+
+    def __call__(self, subject, *given):
+        module = subject.hooked_module if isinstance(subject, _Subject) else subject
+        result = self.__wrapped__(module, *map(_to_arrays, given))
+        return None if result is None else _to_tensors(result)
+
+
+def _is_opaque(value):
+    # Modules, variables and the like go through as they are.
+    return value is None or isinstance(value, (Tensor, nnx.Module, nnx.Variable, nnx.Rngs, nnx.RngStream))
+
+
+def _to_tensors(value):
+    return jax.tree.map(lambda v: wrap(v) if isinstance(v, jax.Array) else v, value, is_leaf=_is_opaque)
+
+
+def _to_arrays(value):
+    return jax.tree.map(lambda v: v._value if isinstance(v, Tensor) else v, value, is_leaf=_is_opaque)
