@@ -6,9 +6,7 @@ flax's own accessors cost 5 to 11 microseconds a read; the raw slot costs 0.1. C
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flax import nnx
 

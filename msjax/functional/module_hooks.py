@@ -335,7 +335,9 @@ def _matches(name, module, where):
         return isinstance(module, where)
     if callable(where):
         return bool(where(name, module))
-    raise TypeError(f"For 'register_hook', 'where' should be a path, a type, a function or a list of these, but got {describe(where)}.")
+    raise TypeError(
+        f"For 'register_hook', 'where' should be a path, a type, a function or a list of these, but got {describe(where)}."
+    )
 
 
 _CLASSES: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
@@ -349,17 +351,11 @@ def _hooked_class(cls):
         def call(self, *args, **kwargs):
             return _call(self, functools.partial(cls.__call__, self), args, kwargs)
 
-        def deepcopy(self, memo):
-            memo[id(self)] = made = _without_hooks(cls, vars(self))
-            for name, value in vars(made).items():
-                vars(made)[name] = copy.deepcopy(value, memo)
-            return made
-
         namespace = {
             "__call__": call,
             # A copy or a pickled module has no hooks.
             "__copy__": lambda self: _without_hooks(cls, vars(self)),
-            "__deepcopy__": deepcopy,
+            "__deepcopy__": lambda self, memo: copy.deepcopy(_without_hooks(cls, vars(self)), memo),
             "__reduce_ex__": lambda self, protocol: (_without_hooks, (cls, vars(_without_hooks(cls, vars(self))))),
             "__module__": cls.__module__,
             "__qualname__": cls.__qualname__,

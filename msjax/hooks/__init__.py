@@ -20,7 +20,14 @@ _LATER = {
     "with_hooks": "msjax.functional.functions",
     "probe": "msjax.functional.functions",
     **dict.fromkeys(
-        ("path", "paths", "register_backward_hook", "register_backward_pre_hook", "register_forward_hook", "register_forward_pre_hook"),
+        (
+            "path",
+            "paths",
+            "register_backward_hook",
+            "register_backward_pre_hook",
+            "register_forward_hook",
+            "register_forward_pre_hook",
+        ),
         "msjax.functional.module_hooks",
     ),
 }
