@@ -172,12 +172,17 @@ class Version:
     """Counts the changes of anything that compiled programs were made for: members, settings, hooks.
 
     A compiled function whose guards were checked at the present count need not check them again.
+
+    Attributes:
+        n: the count.
+        classes: the changes of attributes of classes of cells alone.
     """
 
-    __slots__ = ("n",)
+    __slots__ = ("n", "classes")
 
     def __init__(self):
         self.n: int = 0
+        self.classes: int = 0
 
 
 VERSION = Version()

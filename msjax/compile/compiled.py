@@ -80,18 +80,25 @@ class Compiled:
         if program.eager:
             return self.run_eagerly(program, args, kwargs)
         try:
-            return self.execute(program, leaves)
+            result = program.run(leaves)
         except SignatureChanged:
             self.forget(program)
             return self(args, kwargs)
+        if program.look_after:
+            self._look_after(program)
+        return result
 
     def execute(self, program: Program, leaves: Any, place: Any = None) -> Any:
         """Run a program, and notice what that changed; `place` is that of `Program.run`."""
         result = program.run(leaves, place)
-        if program.observes or not program.runs:
-            first, program.runs = not program.runs, 1
-            self.after_run(first)
+        if program.look_after:
+            self._look_after(program)
         return result
+
+    def _look_after(self, program):
+        first, program.first = program.first, False
+        self.after_run(first)
+        program.look_after = program.observes and bool(self._now.guards.containers)
 
     def find(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
         """(program, leaves of the arguments) of a call."""
@@ -103,7 +110,7 @@ class Compiled:
         elif program is not self._latest:
             self._used[program] = self._used.pop(program)
             self._latest = program
-        if program.written_arguments or program.aliases:
+        if program.by_identity:
             # It matters which arguments are the same object.
             pattern = aliases(leaves, program.variables)
             if pattern != program.aliases:
@@ -238,7 +245,7 @@ class Fallback:
     eager = True
     keep: Any = None
     error: Any = None
-    written_arguments = aliases = ()
+    by_identity = False
 
     def __init__(self, why: str, key: tuple):
         self.why: str | None = why

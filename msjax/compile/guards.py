@@ -24,6 +24,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.flax_slots import is_module_state
 from msjax.hooks.table import GLOBAL, HookTable
+from msjax.state import VERSION
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, type(Ellipsis), slice)
 _LIBRARIES = sys.stdlib_module_names | frozenset(
@@ -35,6 +36,9 @@ _UNCOUNTED = ("_special",)  # follows from the hooks
 
 _SERIALS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
+
+# {class of cells: (count of changes of such classes, what `_called_methods` found)}.
+_METHODS: weakref.WeakKeyDictionary[type, Any] = weakref.WeakKeyDictionary()
 
 _NUMBERS = itertools.count(1)
 
@@ -182,18 +186,25 @@ class Guards:
         self._key.append("end")
 
     def _class(self, cls, depth):
-        """What instances find in their class: data, and which functions are its methods."""
-        self._names |= _names_in_class(cls)
-        watched = not issubclass(cls, CellBase)  # a class of cells tells when an attribute changes
+        """What instances find in their class: data, and the methods that code may call."""
+        if id(cls) in self._visited:
+            return
+        self._visited.add(id(cls))
+        is_cell = issubclass(cls, CellBase)
+        names, methods = _methods_of_cell(cls) if is_cell else _called_methods(cls, None)
+        self._names |= names
         for name, value in _data_of_class(cls):
-            if watched:
-                self._name(functools.partial(_read_class, cls), name, depth)
-            else:
+            if is_cell:  # a class of cells tells when an attribute changes
                 self._key.append(name)
                 self._visit(value, depth + 1, name)
-        methods = _methods(cls)
-        self.refs += methods
-        self._key.extend(map(id, methods))
+            else:
+                self._name(functools.partial(_read_class, cls), name, depth)
+        for method in methods:
+            self._key.append(id(method))
+            if id(method) not in self._visited:
+                self._visited.add(id(method))
+                self.refs.append(method)
+                self._function(method, depth)
 
     def _other(self, value, depth):
         if isinstance(value, types.ModuleType) or id(value) in self._visited:
@@ -249,12 +260,14 @@ class Guards:
                         self._name(vars(value).get, attribute, depth + 1, names)
             return
         if isinstance(value, type):
-            if not _is_library(value.__module__) and id(value) not in self._visited and not issubclass(value, nnx.Module):
-                self._visited.add(id(value))
+            if not _is_library(value.__module__) and not issubclass(value, nnx.Module):
                 self._class(value, depth)
             return
-        self.watched.append((read, name))
-        self.seen.append(value)
+        place = id(getattr(read, "__self__", name)), name if isinstance(name, str) else 0, id(getattr(read, "args", (0,))[0])
+        if place not in self._visited:
+            self._visited.add(place)
+            self.watched.append((read, name))
+            self.seen.append(value)
         self._visit(value, depth + 1)
 
 
@@ -312,22 +325,29 @@ def _data_of_class(cls):
     return [(name, value) for name, value in found.items() if not is_module_state(name)]
 
 
-def _methods(cls):
-    return [v for c in _user_classes(cls) for v in vars(c).copy().values() if isinstance(v, types.FunctionType)]
+def _methods_of_cell(cls):
+    known = _METHODS.get(cls)
+    if known is None or known[0] != VERSION.classes:
+        known = _METHODS[cls] = VERSION.classes, *_called_methods(cls, ("construct", "__call__", "bprop"))
+    return known[1:]
 
 
-def _names_in_class(cls):
-    """The names in the code of `construct`, and of the methods that it may call."""
-    names, todo = set(), ["construct", "__call__"]
-    while todo:
-        found = _read_class(cls, todo.pop())
+def _called_methods(cls, start):
+    """(names in the code, functions of the user's) of some methods and those that they may call; all methods if `start` is None."""
+    todo = list(start) if start else [name for c in _user_classes(cls) for name in vars(c).copy()]
+    names, functions = set(), []
+    for name in todo:
+        found = _read_class(cls, name)
         found = getattr(found, "fget", None) or getattr(found, "__func__", None) or found
-        code = getattr(getattr(found, "__wrapped__", found), "__code__", None)
-        if code is not None:
-            new = [name for name in _names(code) if name not in names]
-            names.update(new)
-            todo += new
-    return names
+        if not isinstance(found, types.FunctionType):
+            continue
+        functions.append(found)
+        for function in (found, getattr(found, "__wrapped__", None)):
+            if isinstance(function, types.FunctionType):
+                new = [n for n in _names(function.__code__) if n not in names]
+                names.update(new)
+                todo += [n for n in new if n not in todo]
+    return names, [f for f in functions if not _is_library(f.__module__ or "")]
 
 
 def _names(code):

@@ -43,7 +43,10 @@ class Program:
         mailbox: what its callbacks bring while it runs; None if it has none.
         observes: True if it calls observers.
         trains: True if it writes Parameters that require a gradient: a step of training.
-        runs: 0 before the first run.
+        first: True before the first run.
+        look_after: True if it has to be looked after a run what it has changed: after the first run, and where observers may have
+            changed containers that the program was compiled for.
+        by_identity: True if it matters which of its arguments are the same object.
         eager: False; True for what stands in the place of a program where none can be made.
     """
 
@@ -78,7 +81,8 @@ class Program:
         self.sources = sources
         self.mailbox: Any = mailbox
         self.observes = observes
-        self.runs = 0
+        self.first = self.look_after = True
+        self.by_identity = bool(written_arguments or aliases)
         self.trains: bool = any(isinstance(v, Parameter) and v.requires_grad for v, _ in writes)
 
     def run(self, leaves: Sequence[Any], place: Callable[..., Any] | None = None) -> Any:

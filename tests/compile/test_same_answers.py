@@ -375,6 +375,42 @@ def test_fault_6_changed_items_of_globals():
     assert f(x).tolist() == [6]
 
 
+def test_fault_6_what_methods_read_besides_attributes():
+    config, table = [2.0], {"k": (1.0,)}
+
+    class Net(nn.Cell):
+        kinds = {"a": [1.0]}
+
+        def helper(self, x):
+            return x * self.kinds["a"][0] * table["k"][0]
+
+        def construct(self, x):
+            return self.helper(x) * config[0] * SETTINGS_OF_THE_TEST["scale"]
+
+    net = Net()
+    fast, gradient = ms.jit(net), in_graph_mode(ms.grad(net))
+
+    def change_method():
+        Net.helper = lambda self, x: x * 7
+
+    changes = (
+        lambda: config.__setitem__(0, 3.0),
+        lambda: table.update(k=(5.0,)),
+        lambda: Net.kinds["a"].insert(0, 4.0),
+        change_method,
+        lambda: setattr(net, "helper", lambda x: x),
+        lambda: SETTINGS_OF_THE_TEST.update(scale=9.0),
+    )
+    try:
+        for change in changes:
+            for _ in range(2):
+                assert fast(f32(1)).tolist() == gradient(f32(1)).tolist() == net(f32(1)).tolist()
+            change()
+        assert fast(f32(1)).tolist() == gradient(f32(1)).tolist() == net(f32(1)).tolist() == [27]
+    finally:
+        SETTINGS_OF_THE_TEST.update(scale=2.0)
+
+
 def test_fault_6_tensors_in_lists_are_exchanged():
     state = [f32(1)]
     f = ms.jit(lambda x: x * state[0])

@@ -10,7 +10,7 @@ from flax import nnx
 
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
-from msjax.state import programs_changed
+from msjax.state import VERSION, programs_changed
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
@@ -25,10 +25,12 @@ class CellType(type(nnx.Module)):  # type: ignore[misc]
 
     def __setattr__(cls, name: str, value: Any) -> None:
         super().__setattr__(name, value)
+        VERSION.classes += 1
         programs_changed()
 
     def __delattr__(cls, name: str) -> None:
         super().__delattr__(name)
+        VERSION.classes += 1
         programs_changed()
 
 
