@@ -1,6 +1,6 @@
-"""Hooks, and hooks for code that knows no Cell.
+"""Hooks of Cells, and hooks for code without Cells.
 
-`barrier` waits for hooks under someone else's jax.jit. `hook_gradient`, `with_hooks`, `probe`, `capture`
+`barrier` waits for hooks under jax's transformations. `hook_gradient`, `with_hooks`, `probe`, `capture`
 and `site` are for plain functions of jax arrays.
 """
 

@@ -1,9 +1,9 @@
-"""Which hooks only observe: told from their code, without running them.
+"""Classifies hooks as observers or modifiers by their code, without running them.
 
 In a compiled program an observer is called after each run, with concrete values; a modifier is part of
-the program. What can only return None is an observer: builtins such as print and list.append, functions
-whose every return gives None, and functions that return what such a call gives, like
-``lambda cell, inputs, output: log.append(output)``.
+the program. A callable that can only return None is an observer: builtins such as print and
+list.append, functions that return None everywhere, and functions that return the result of such a call,
+like ``lambda cell, inputs, output: log.append(output)``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NONE_METHODS = frozenset(
 _NONE_BUILTINS = (print, setattr, delattr, breakpoint)
 UNKNOWN = object()
 
-# Methods that return None whatever they belong to, where that can't be told, as in ``found[name].append(x)``.
+# Methods assumed to return None if their object is unknown, as in ``found[name].append(x)``.
 _LIST_METHODS = frozenset(("append", "extend", "appendleft", "extendleft"))
 
 _KNOWN: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -64,7 +64,7 @@ def _code_returns_none(function, owner, depth) -> bool:
         return False
     if depth > 3:
         return False
-    # What a name stands for may change, so that only the answers that follow from the code alone are kept.
+    # Only answers that follow from the code alone are cached, since a name's value may change.
     kept = _KNOWN.get(code)
     if kept is not None:
         return kept
@@ -76,7 +76,7 @@ def _code_returns_none(function, owner, depth) -> bool:
 
 
 def _returns(code) -> list[Any]:
-    """For each return: True (gives None), False (gives something else), or what leads to the call whose result it gives."""
+    """For each return: True (None), False (another value), or the instructions up to the call whose result is returned."""
     instructions = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
     found = []
     for n, instruction in enumerate(instructions):
@@ -102,13 +102,13 @@ def _calls_for_nothing(instructions, function, owner, depth) -> bool:
 
 
 def called(instructions: list[dis.Instruction], names: Any) -> tuple:
-    """What the call that the instructions end with calls, and the attribute's name if that is one; UNKNOWN if it can't be told.
+    """(callee, attribute name or None) of the call with which the instructions end; the callee may be UNKNOWN.
 
-    What is called is the expression that begins where the call does; the arguments begin further on.
+    The callee is the expression that begins at the same position as the call; the arguments begin later.
 
     Args:
-        instructions: of one function, from its beginning.
-        names: has the methods `globally`, `closed` and `local`, from a name to what it stands for.
+        instructions: those of one function, from its beginning.
+        names: an object whose methods `globally`, `closed` and `local` look up a name's value.
     """
     start = _start(instructions[-1])
     callee, attribute = UNKNOWN, None
@@ -116,7 +116,7 @@ def called(instructions: list[dis.Instruction], names: Any) -> tuple:
         return callee, attribute
     for instruction in instructions[:-1]:
         name, arg = instruction.opname, instruction.argval
-        # The compiler may have copied the call itself into both branches of an argument.
+        # The compiler may copy the call itself into both branches of an argument.
         if _start(instruction) != start or instruction.positions == instructions[-1].positions or name == "PUSH_NULL":
             continue
         attribute = None
@@ -141,7 +141,7 @@ def _start(instruction):
 
 
 def _attribute(value, name):
-    """value.name where looking it up runs no code of the user's."""
+    """value.name, or UNKNOWN if looking it up would run user code."""
     if value is UNKNOWN:
         return UNKNOWN
     try:
@@ -167,7 +167,7 @@ def _attribute(value, name):
 
 
 class _Names:
-    """What the names in a function stand for at this moment."""
+    """Looks up the present values of the names in a function."""
 
     def __init__(self, function: Any, owner: Any):
         self.globals = function.__globals__
@@ -193,5 +193,5 @@ class _Names:
     def local(self, name):
         if self.first and name == self.first[0]:
             return self.owner
-        # A default such as log=log is how loops bind a name; hooks are not called with it.
+        # Loops bind a name by a default such as log=log; hooks are called without it.
         return self.defaults.get(name, UNKNOWN)

@@ -1,4 +1,4 @@
-"""Dialects: where MindSpore's documents disagree about hooks, one setting says which of them is followed."""
+"""Dialects: MindSpore's documents disagree about some rules of hooks; one setting chooses which to follow."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class Dialect:
 
     Attributes:
         name: the value of the setting `hook_dialect`.
-        nodes_around_forward_hooks: the backward hooks' node on the outputs stands after the forward hooks, and those get
-            the inputs as they left the node on the inputs; else it stands before them.
-        names_subject: hooks get the text ``Name(id)`` in the place of the cell.
-        sums_shared_inputs: one Tensor object at several positions of a gradient function gets the sum of their gradients at
-            each; else each position has its own.
+        nodes_around_forward_hooks: True puts the backward hooks' node on the outputs after the forward hooks, which get the
+            inputs after the node on the inputs; False puts it before the forward hooks.
+        names_subject: hooks get the str ``Name(id)`` instead of the cell.
+        sums_shared_inputs: if a Tensor object is passed at several positions of a gradient function, each position gets the
+            sum of their gradients; otherwise each gets its own.
         grad_output_first: backward hooks get the gradient of the outputs before that of the inputs.
     """
 
@@ -28,7 +28,7 @@ class Dialect:
     grad_output_first: bool = False
 
     def text_of(self, subject: object) -> str:
-        """What hooks get as their first argument where the dialect names the subject."""
+        """The first argument of hooks if `names_subject` is set."""
         subject = getattr(subject, "hooked_module", subject)
         return f"{type(subject).__name__}({id(subject)})"
 
@@ -44,5 +44,5 @@ _DIALECTS = {
 
 
 def dialect() -> Dialect:
-    """The dialect that is set at this moment."""
+    """The dialect that is currently set."""
     return _DIALECTS[SETTINGS.hook_dialect]

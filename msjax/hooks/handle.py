@@ -11,10 +11,10 @@ _IDS = itertools.count()
 
 
 class RemovableHandle:
-    """Stands for one registered hook; `remove()` takes the hook away again.
+    """The handle of one registered hook; `remove()` removes the hook.
 
-    Removing twice is harmless. The handle keeps neither the cell or Tensor nor the hook alive. Used in
-    a `with` statement, it removes the hook at the end.
+    Removing twice is harmless. The handle keeps neither the cell or Tensor nor the hook alive. In a `with`
+    statement, it removes the hook at the end of the block.
 
     Example:
         >>> import msjax as ms
@@ -32,7 +32,7 @@ class RemovableHandle:
         """
         Args:
             owner: what the hook is registered on; held weakly.
-            remove: a function of (owner, id) that takes the hook away if it is there.
+            remove: a function of (owner, id) that removes the hook if it is still registered.
             id: the hook's number; a new one by default.
         """
         self.id: int = next(_IDS) if id is None else id
@@ -40,7 +40,7 @@ class RemovableHandle:
         self._remove = remove
 
     def remove(self) -> None:
-        """Take the hook away; nothing happens if it is gone already."""
+        """Remove the hook; does nothing if it was removed already."""
         owner = self._owner()
         if owner is not None:
             self._remove(owner, self.id)

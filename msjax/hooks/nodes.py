@@ -1,4 +1,4 @@
-"""Hook nodes: identities whose backward calls hooks with the gradients that pass."""
+"""Hook nodes: identities whose backward calls hooks with the gradients that flow through them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from msjax.state import ACTIVITY, STATE, swap
 
 
 def hook_gradients(tensors: Any, function: Callable[..., Any], label: str) -> list[Tensor]:
-    """Tensors equal to the given ones; where gradients flow back through them, `function` gets and returns those.
+    """Pass Tensors through an identity whose backward applies `function` to their gradients.
 
     Args:
         tensors: a list of Tensors.
-        function: from a list of gradients (Tensor or None, one each) to such a list.
+        function: takes and returns a list with one gradient (Tensor or None) for each Tensor.
         label: the node's name.
     """
     edges, base = place_on_tape(tensors)
@@ -36,7 +36,7 @@ def hook_gradients(tensors: Any, function: Callable[..., Any], label: str) -> li
 
 
 def under_jax_transform(tensors: list[Tensor]) -> bool:
-    """True if it is jax that would differentiate these Tensors: someone else's transformation, or one within a program."""
+    """True if jax, not the tape, differentiates these Tensors: under a jax transformation, also inside of a program."""
     trace = STATE.trace
     for tensor in tensors:
         if tensor._value.__class__ not in CONCRETE and is_tracer(tensor._value):
@@ -48,17 +48,17 @@ def under_jax_transform(tensors: list[Tensor]) -> bool:
 
 
 def through_custom_vjp(tensors: list[Tensor], function: Callable[..., Any], flags: list[Any] | None = None) -> list[Tensor]:
-    """The same as `hook_gradients` under jax's own differentiation.
+    """The same as `hook_gradients` under a jax transformation, as a custom_vjp.
 
     Args:
-        flags: a list that is told, when jax differentiates, which Tensors carry a gradient.
+        flags: a list; when jax differentiates, it is filled with whether each Tensor carries a gradient.
     """
     flags = [] if flags is None else flags
     at = [i for i, t in enumerate(tensors) if is_tracer(t._value) and jnp.issubdtype(t._value.dtype, jnp.inexact)]
     if not at:
         return list(tensors)
 
-    # The rules stay with the compiled program: they must not keep what was traced.
+    # The rules outlive the trace with the compiled program, so they must not hold tracers.
     count = len(tensors)
 
     @jax.custom_vjp
@@ -88,7 +88,7 @@ def through_custom_vjp(tensors: list[Tensor], function: Callable[..., Any], flag
 
 
 def _outputs(node, tensors, on_tape):
-    """Stand-ins for Tensors as the outputs of a node, where a gradient is recorded."""
+    """The Tensors, those on the tape replaced by copies that are the outputs of a node."""
     out = []
     for i, (tensor, there) in enumerate(zip(tensors, on_tape)):
         if there:
@@ -101,13 +101,12 @@ def _outputs(node, tensors, on_tape):
 class BackwardHooks:
     """The backward hooks of one call: a node on its inputs, and one or two on its outputs.
 
-    The node on the outputs keeps the gradient that arrives. The node on the inputs runs when everything between them has
-    run, and calls the backward hooks with both. Hooks are looked up when they run: one that was removed in the meantime
-    doesn't.
+    The node on the outputs stores the gradients that arrive. The node on the inputs runs after everything between the two,
+    and calls the backward hooks with the gradients of both. Hooks are looked up at that moment, so removed ones don't run.
 
     Args:
         subject: the owner of the hooks, their first argument.
-        table_of (callable): from the owner to its HookTable.
+        table_of (callable): returns the owner's present HookTable.
     """
 
     __slots__ = ("subject", "table_of", "cells", "inputs", "n_outputs", "grad_output", "n_inputs", "flags")
@@ -155,7 +154,7 @@ class BackwardHooks:
         return tuple(leaves) if treedef is None else jax.tree.unflatten(treedef, leaves)
 
     def on_outputs(self, out: Any) -> Any:
-        """The result, with its Tensors passed through the node that keeps the gradients that arrive."""
+        """The result, with its Tensors passed through the node that stores the arriving gradients."""
         return self._through(out, self._keep, also_run=True)
 
     def pre_on_outputs(self, out: Any) -> Any:
@@ -163,7 +162,7 @@ class BackwardHooks:
         return self._through(out, self._call_pre_hooks)
 
     def _through_node(self, tensor, function):
-        """A stand-in for a Tensor on the tape, as the output of a new node; None for one that is not on it."""
+        """A copy of a Tensor that is the output of a new node; None if the Tensor is not on the tape."""
         node, state = tensor._node, STATE
         if node is None or not state.recording or not node.live():
             return None
@@ -228,7 +227,7 @@ class BackwardHooks:
     def _call_hooks(self, grads):
         grad_output = self.grad_output or (None,) * self.n_outputs
         self.grad_output = None
-        # A call without Tensors among its inputs shows one entry without a gradient, as in MindSpore.
+        # For a call without Tensor inputs, grad_input is (None,), as in MindSpore.
         grads, rules = tuple(grads) or (None,), dialect()
         named = self._named(rules)
         for hook in self.table_of(self.subject).backward:
@@ -238,7 +237,7 @@ class BackwardHooks:
 
 
 def run_hook(hook: Callable[..., Any], kind: str, args: Any, carries: int, cells: Any = None) -> Any:
-    """The gradients after one registered backward hook, which gets them, a tuple, as its argument number `carries`."""
+    """Run one registered backward hook, whose argument number `carries` is the tuple of gradients; returns the new ones."""
 
     def check(result, grads):
         return gradients_result(hook.fn, kind, result, grads, cells)
@@ -256,10 +255,11 @@ def run_checked(
     traced: bool | None = None,
     cells: Any = None,
 ) -> Any:
-    """What a hook of gradients makes of its argument number `carries`, now or as a part of a program.
+    """Run a hook of gradients, now or as part of a traced program.
 
     Args:
-        check: a function of what the hook returned, and that argument, to the new one.
+        carries: the number of the argument that the hook may replace.
+        check: takes what the hook returned and that argument; returns its new value.
     """
     if any_traced(args):
         result, carried = run_traced_hook(
@@ -272,7 +272,7 @@ def run_checked(
 
 
 def any_traced(args: tuple[Any, ...]) -> bool:
-    """Whether jax traces one of the arguments of a hook: a Tensor, or one in a tuple."""
+    """Whether one of a hook's arguments is, or is a tuple with, a Tensor that jax traces."""
     for arg in args:
         for tensor in arg if arg.__class__ is tuple else (arg,):
             if isinstance(tensor, Tensor) and tensor._value.__class__ not in CONCRETE and is_tracer(tensor._value):

@@ -1,8 +1,8 @@
-"""The protocol of hooks: what runs around one call that has hooks, in which order.
+"""The protocol of hooks: the order in which hooks run around one call.
 
 Forward pre hooks, the backward node on the inputs, the function, the backward node on the outputs, forward hooks, the
-backward pre node; `msjax.hooks.dialect` says where the order differs. Whatever has hooks uses it as it is: a Cell, a module of
-another framework, a plain function.
+backward pre node; `msjax.hooks.dialect` says where the order differs. It serves every owner of hooks: a Cell, a module
+of another framework, a plain function.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def call_with_hooks(function: Callable[..., Any], args: Any, kwargs: Any, subjec
     """Call a function with the hooks of its owner around it.
 
     Args:
-        function (callable): called with the arguments that the forward pre hooks leave.
+        function (callable): called with the arguments after the forward pre hooks.
         args (tuple), kwargs (dict): the arguments of the call.
         subject: the owner; hooks get it as their first argument.
-        table_of (callable): from the owner to its HookTable at that moment. A hook that a forward pre hook registers takes
+        table_of (callable): returns the owner's present HookTable. A hook that a forward pre hook registers takes
             effect in the same call, and backward hooks are looked up when the gradient arrives.
 
     Returns:
-        What the function returned, after the forward hooks.
+        The function's result after the forward hooks.
     """
     rules = dialect()
     named = rules.text_of(subject) if rules.names_subject else subject
@@ -52,7 +52,7 @@ def call_with_hooks(function: Callable[..., Any], args: Any, kwargs: Any, subjec
         if rules.nodes_around_forward_hooks:
             args = inputs
         out = function(*inputs, **kwargs)
-        # Parameters may be traced where the arguments are not.
+        # Parameters may be traced although the arguments are not.
         traced = traced or any_traced_value(out if out.__class__ is tuple else (out,), {})
         if table.backward and not rules.nodes_around_forward_hooks:
             out = backward.on_outputs(out)  # pyright: ignore[reportOptionalMemberAccess]
@@ -99,7 +99,7 @@ def _run_forward_hook(hook, subject, args, kwargs, out, traced=False):
 
 
 def _run_after_failure(hook, subject, args, kwargs, out):
-    """Run a forward hook registered with always_call=True although the call has failed."""
+    """Run a forward hook that was registered with always_call=True after the call failed."""
     try:
         _run_forward_hook(hook, subject, args, kwargs, out)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What hooks may return, and the errors where they return something else."""
+"""Checks what hooks return, and raises errors that name the hook and its cell."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def gradients_result(
 
     Args:
         fn: the hook.
-        kind: as messages call it.
+        kind: the kind of hook, as messages name it.
         result: what the hook returned.
-        grads: tuple of what it was given: Tensors, None where there is no gradient.
-        cells: the cells around it, for messages.
+        grads: the tuple of gradients that the hook got: Tensors, None where there is no gradient.
+        cells: the enclosing cells, for messages.
 
     Raises:
-        TypeError: not a tuple with a Tensor for each gradient.
-        ValueError: another shape or dtype.
+        TypeError: `result` is not a tuple with a Tensor for each gradient.
+        ValueError: a Tensor has another shape or dtype than its gradient.
     """
     if result is None or result is grads:
         return grads
@@ -74,7 +74,7 @@ def _who(fn, kind, cells=None):
 
 
 class HookLabel:
-    """What is being run, for messages: a hook, its kind ("forward hook") and the cells around it."""
+    """How messages name a hook: its kind ("forward hook"), its function and the path of its cell."""
 
     __slots__ = ("kind", "name", "path")
 
@@ -88,7 +88,7 @@ class HookLabel:
 
 
 def check_observer_result(result: Any, what: str) -> None:
-    """Check that an observer, called after the run, returned None: anything else would come too late to have an effect."""
+    """Check that an observer, called after the run, returned None; another value could no longer change the run."""
     if result is not None:
         raise TypeError(
             f"In a compiled program, {what} was called after the run, as an observer, but returned {describe(result)}. "

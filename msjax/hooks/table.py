@@ -1,7 +1,7 @@
-"""The hooks of one Cell: an immutable table, replaced as a whole when a hook comes or goes.
+"""The hooks of one Cell: an immutable table, replaced as a whole when a hook is registered or removed.
 
-A table that never changes can be part of a compilation key, and a call that is under way keeps the
-hooks it started with.
+An immutable table can be part of a compilation key, and a call that is running keeps the hooks
+that it started with.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Hook:
     """One registered function and how to call it.
 
     Attributes:
-        id: number of its handle.
-        fn: the function; of the kind saved_tensors, the pair of functions.
-        with_kwargs: it gets the keyword arguments of the call, too.
+        id: the number of its handle.
+        fn: the function; for the kind saved_tensors, the pair of functions.
+        with_kwargs: True if it also gets the keyword arguments of the call.
         always_call: a forward hook that runs even if the call fails.
-        observe, traced: in compiled programs, what the user says the hook is: True, or None for not said.
+        observe, traced: whether the user declared the hook an observer, or part of compiled programs; None if not declared.
     """
 
     id: int
@@ -73,7 +73,7 @@ class HookTable:
 
     @property
     def in_calls(self) -> bool:
-        """True if there is a hook that runs when the Cell is called or differentiated."""
+        """Whether any hook runs when the Cell is called or differentiated."""
         return bool(self.forward_pre or self.forward or self.backward_pre or self.backward or self.saved_tensors)
 
     def add(self, kind: str, hook: Hook, prepend: bool = False) -> HookTable:
@@ -94,7 +94,7 @@ class GlobalHooks:
 
     Attributes:
         table: the HookTable, replaced as a whole.
-        changed: called after that with the new table.
+        changed: called with the new table after it was replaced.
     """
 
     def __init__(self):

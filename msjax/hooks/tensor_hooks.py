@@ -19,7 +19,7 @@ class HookList:
     """The hooks of one Tensor value, in the order of registration.
 
     Attributes:
-        after: functions that get the gradient in the end.
+        after: functions that are called with the final gradient.
     """
 
     __slots__ = ("hooks", "after", "__weakref__")
@@ -32,19 +32,19 @@ class HookList:
         return bool(self.hooks or self.after)
 
     def add(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Register `hook(grad)`; it runs after those that are there."""
+        """Register `hook(grad)`; it runs after the hooks registered before."""
         handle = RemovableHandle(self, _remove, new_hook_id())
         self.hooks[handle.id] = hook
         programs_changed()
         return handle
 
     def clear(self) -> None:
-        """Take all hooks away."""
+        """Remove all hooks."""
         self.hooks.clear()
         programs_changed()
 
     def run(self, grad: Tensor) -> Tensor:
-        """The gradient after all hooks, each fed by the one before."""
+        """Run all hooks on a gradient, each on the result of the one before; returns the final gradient."""
         for hook in tuple(self.hooks.values()):
             grad = run_checked(hook, "Tensor hook", (grad,), 0, partial(_changed, hook))
         for function in self.after:
@@ -52,7 +52,7 @@ class HookList:
         return grad
 
     def run_each(self, grads: list[Any]) -> list[Any]:
-        """The same for each of several gradients; None stays."""
+        """Run all hooks on each of several gradients; None stays None."""
         return [grad if grad is None else self.run(grad) for grad in grads]
 
 
@@ -66,11 +66,11 @@ def _remove(hook_list, id):
 
 
 def replacement(hook: Callable[..., Any], result: Any, grad: Tensor) -> Tensor:
-    """What a Tensor hook returned, as the new gradient: cast to its dtype and broadcast to its shape.
+    """The new gradient from a Tensor hook's result: cast to the gradient's dtype and broadcast to its shape.
 
     Raises:
-        RuntimeError: something else than a Tensor.
-        ValueError: a shape that doesn't broadcast to the gradient's.
+        RuntimeError: the hook did not return a Tensor.
+        ValueError: the returned shape doesn't broadcast to the gradient's.
     """
     if not isinstance(result, Tensor):
         raise RuntimeError(
