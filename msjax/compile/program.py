@@ -94,6 +94,7 @@ class Program:
         if self.mailbox is None:
             return self.finish(self._compute(leaves, place))
         with self.mailbox.lock:
+            self.mailbox.calls.clear()  # of a run that failed
             outs = self._compute(leaves, place)
             calls = self._arrived(outs)
         return self.finish(outs, calls)
@@ -104,6 +105,7 @@ class Program:
         if self.mailbox is None:
             return self.finish(self._outs(values, leaves))
         with self.mailbox.lock:
+            self.mailbox.calls.clear()  # of a run that failed
             outs = self._outs(values, leaves)
             calls = self._arrived(outs)
         return self.finish(outs, calls)

@@ -618,6 +618,25 @@ def test_fault_8_hooks_of_the_network_and_of_jaxs_loops_run_in_program_order(kin
             assert [name for name, _ in log] == names
 
 
+@pytest.mark.parametrize("kind", ["scan", "jit"])
+def test_fault_8_gradients_call_hooks_in_program_order(kind):
+    net, log = Looping(kind), []
+    for name, cell in net.cells_and_names():
+        cell.register_forward_hook(lambda c, args, out, n=name: log.append("forward " + n))
+        cell.register_backward_hook(lambda c, grad_input, grad_output, n=name: log.append("backward " + n))
+    jitted = ms.jit(net)
+    gradient = ms.grad(net)
+    gradient(f32(1))
+    ms.hooks.barrier()
+    expected = list(log)
+    assert [entry.split()[0] for entry in expected] == ["forward"] * (len(log) // 2) + ["backward"] * (len(log) // 2)
+    for run in (ms.jit(lambda x: gradient(x)), in_graph_mode(gradient), ms.grad(lambda x: jitted(x))):
+        for _ in range(2):
+            log.clear()
+            run(f32(1))
+            assert log == expected
+
+
 # ---- 10: Tensor hooks that read values
 
 
