@@ -82,10 +82,10 @@ _LATER |= {"constexpr": "msjax.ops.function.control.functions"} | dict.fromkeys(
 )
 
 
-# Only a notebook asks for it; what draws a cell stands above it and is imported then.
+# Only notebooks call it; the drawing code is on a higher floor, and is imported then.
 nn.Cell._repr_html_ = lazy_function("msjax.tools.display", "cell_html")
 
-_STAND_INS = {"RowTensor": "gradients are dense Tensors here.", "SummaryRecord": NO_SUMMARY}
+_PLACEHOLDERS = {"RowTensor": "gradients are dense Tensors here.", "SummaryRecord": NO_SUMMARY}
 
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ else:
             return getattr(importlib.import_module(_LATER[name]), name)
         if name in _SUBMODULES:
             return importlib.import_module(f"msjax.{name}")
-        return placeholder_or_error(__name__, name, _STAND_INS, sys._getframe(1))
+        return placeholder_or_error(__name__, name, _PLACEHOLDERS, sys._getframe(1))
 
 
 def __dir__():

@@ -19,7 +19,7 @@ _NAME = "mindspore"
 
 # {msjax's module: {package of MindSpore: files in it that offer the same names}}. Where msjax has a file of that name, it is
 # imported, and names that msjax keeps in another file are looked up in the module given here.
-_ELSEWHERE = {
+_TARGETS = {
     "msjax.compile.jit": {"mindspore.common": "api"},
     "msjax.common.random": {"mindspore.common": "seed generator"},
     "msjax.nn": {
@@ -62,13 +62,13 @@ _ELSEWHERE = {
     "msjax.dataset.vision.py_transforms": {"mindspore.dataset.transforms.vision": "py_transforms"},
     "msjax.numpy": {"mindspore.numpy": "array_creations array_ops logic_ops math_ops"},
 }
-_STAND_INS = {
+_FORWARDING = {
     f"{package}.{name}": real
-    for real, packages in _ELSEWHERE.items()
+    for real, packages in _TARGETS.items()
     for package, names in packages.items()
     for name in names.split()
 }
-_WITH_PARTS = frozenset(name.rpartition(".")[0] for name in _STAND_INS)
+_WITH_PARTS = frozenset(name.rpartition(".")[0] for name in _FORWARDING)
 
 
 class _Same(importlib.abc.Loader):
@@ -109,7 +109,7 @@ def _passing_on(shown, *modules):
     return __getattr__
 
 
-class _StandIn(importlib.abc.Loader):
+class _Forwarding(importlib.abc.Loader):
     """Loads a module that forwards to the names of another one."""
 
     def __init__(self, real: Any):
@@ -140,7 +140,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
         if fullname != _NAME and not fullname.startswith(_NAME + "."):
             return None
-        real, family = "msjax" + fullname[len(_NAME) :], _STAND_INS.get(fullname)
+        real, family = "msjax" + fullname[len(_NAME) :], _FORWARDING.get(fullname)
         if family is not None and not _exists(real):
             real, family = family, ""
         try:
@@ -149,7 +149,7 @@ class _Finder(importlib.abc.MetaPathFinder):
             if error.name is not None and (real == error.name or real.startswith(error.name + ".")):
                 raise ModuleNotFoundError(f"msjax doesn't offer {fullname}.", name=fullname) from None
             raise
-        loader = _StandIn(real) if family == "" else _Same(real, family)
+        loader = _Forwarding(real) if family == "" else _Same(real, family)
         is_package = fullname in _WITH_PARTS or (isinstance(loader, _Same) and hasattr(module, "__path__"))
         return importlib.util.spec_from_loader(fullname, loader, is_package=is_package)
 

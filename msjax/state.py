@@ -18,7 +18,7 @@ class Scope:
             recorded under another root counts as a plain value.
         open: False once the gradient function has returned; what it recorded counts no longer.
         nested: True once something here depends on what an outer scope differentiates, so that
-            this scope's backward sweep has to be recorded too.
+            this scope's backward pass has to be recorded, too.
     """
 
     __slots__ = ("depth", "parent", "root", "open", "nested")
@@ -122,7 +122,7 @@ class Tracing:
         """Called before a node that calls hooks with gradients is left out, since the tape has none of its inputs."""
 
     def mark(self, tensor: TensorLike, kind: str, spec: str) -> str | None:
-        """A text that stands for that of a Tensor until the program has run; None if the program fills in no texts."""
+        """A placeholder for a Tensor's text, filled in after the run; None if the program fills in no texts."""
         return None
 
     def see(self, operands: Any) -> None:

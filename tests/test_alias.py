@@ -51,21 +51,21 @@ def test_the_same_modules_and_objects(mindspore):
         ("mindspore.common.seed", "set_seed", "msjax"),
     ],
 )
-def test_modules_whose_place_is_elsewhere(mindspore, module, name, real):
+def test_modules_that_msjax_splits_in_another_way(mindspore, module, name, real):
     found = getattr(importlib.import_module(module), name)
     assert found is getattr(importlib.import_module(real), name)
 
 
-def test_stand_ins_leave_the_real_modules_alone(mindspore):
+def test_forwarding_modules_leave_the_real_modules_alone(mindspore):
     conv = sys.modules["msjax.nn.layer.conv"]
     importlib.import_module("mindspore.nn.layer.conv")
     assert msjax.nn.layer.conv is conv and conv.__name__ == "msjax.nn.layer.conv" and conv.__spec__.name == "msjax.nn.layer.conv"
     assert not hasattr(conv, "__path__")
 
 
-def test_every_stand_in_has_a_module_behind_it(mindspore):
-    assert alias._STAND_INS["mindspore.nn.layer.math"] == "msjax.nn"
-    for name, real in alias._STAND_INS.items():
+def test_every_forwarding_module_has_a_target(mindspore):
+    assert alias._FORWARDING["mindspore.nn.layer.math"] == "msjax.nn"
+    for name, real in alias._FORWARDING.items():
         if importlib.util.find_spec(real) is not None:
             importlib.import_module(name)
 
@@ -85,7 +85,7 @@ def test_what_is_not_offered(mindspore):
         mindspore.Nothing  # noqa: B018
 
 
-def test_stand_ins_are_imported_and_complain_when_used(mindspore):
+def test_placeholders_are_imported_and_complain_when_used(mindspore):
     import mindspore.dataset as ds
     from mindspore import RowTensor, ops
     from mindspore.dataset import TFRecordDataset, transforms, vision

@@ -7,7 +7,7 @@ import pytest
 from msjax.common import dtype as mstype
 
 X64 = jax.config.jax_enable_x64
-needs_x64 = pytest.mark.skipif(not X64, reason="it is about 64-bit types, which are off")
+needs_x64 = pytest.mark.skipif(not X64, reason="needs 64-bit types, which are off")
 
 
 def present(dtype):

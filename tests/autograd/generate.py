@@ -1,6 +1,6 @@
-"""Write what PyTorch does in the scenarios to data/torch.json: ``python tests/autograd/generate.py``.
+"""Run the scenarios in PyTorch and write the results to data/torch.json: ``python tests/autograd/generate.py``.
 
-To be run with a Python that has PyTorch (2.13.0 wrote the file that is there), from the root of the repository.
+Run it with a Python that has PyTorch (2.13.0 wrote the present file), from the root of the repository.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""requires_grad, backward() and grad where they are msjax's own: errors, modes, Parameters, threads, memory."""
+"""requires_grad, backward() and grad, as far as they are msjax's own: errors, modes, Parameters, threads, memory."""
 
 import gc
 import threading

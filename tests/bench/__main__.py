@@ -2,11 +2,10 @@
 
     python -m tests.bench [--quick] [--rows PART ...] [--cases NAME ...] [--repeat N] [--markdown]
 
-Every contender makes the same training steps; their losses are compared before anything is timed. One repetition of a row
-times a few steps of each of its contenders, there and back (a b b a), so that a ratio is of times that were taken side by
-side, and what grows slower or faster meanwhile does so for both. PyTorch and
-MindSpore run in processes of their own, in the Pythons that MSJAX_BENCH_TORCH and MSJAX_BENCH_MINDSPORE name; without
-these, their rows are left out.
+Every contender runs the same training steps; their losses are compared before anything is timed. One repetition of a row
+times a few steps of its two contenders in the order a b b a, so that a machine that slows down or speeds up meanwhile affects
+both. PyTorch and MindSpore run in processes of their own, with the Pythons that MSJAX_BENCH_TORCH and MSJAX_BENCH_MINDSPORE
+name; without these, their rows are left out.
 """
 
 import argparse

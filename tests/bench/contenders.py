@@ -1,6 +1,6 @@
-"""Who runs: each contender makes the same training step in another way.
+"""The contenders: each runs the same training step in another way.
 
-`make(case, contender)` returns a Contender of msjax or jax. Those of other Pythons run in a process of their own (others.py).
+`make(case, contender)` returns a Contender of msjax or jax. Those of other Pythons run in processes of their own (others.py).
 """
 
 import threading
@@ -96,7 +96,7 @@ def modifiers(net):
         cell.register_backward_pre_hook(lambda cell, grad_output: (grad_output[0] * 0.99,))
 
 
-# ---- under someone else's jax.jit
+# ---- functionalized, under jax.jit
 
 
 def _functional(register=None, capture=None):
@@ -228,10 +228,10 @@ CONTENDERS = {
     "compiled": _cells(True),
     "compiled, observers": _cells(True, observers),
     "compiled, modifiers": _cells(True, modifiers),
-    "foreign": _functional(),
-    "foreign, hooks": _functional(called_back),
-    "foreign, debug.callback": _functional(debug_callbacks),
-    "foreign, statistics": _functional(capture=captured),
+    "functionalized": _functional(),
+    "functionalized, hooks": _functional(called_back),
+    "functionalized, debug.callback": _functional(debug_callbacks),
+    "functionalized, statistics": _functional(capture=captured),
     "jax.jit": _by_hand(),
     "jax.jit, plain": _by_hand(kernels=handwritten.Plain),
     "jax.jit, modifiers": _by_hand(_damped),

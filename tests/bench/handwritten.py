@@ -1,8 +1,8 @@
-"""The same networks written by hand in jax, with dicts of weights that go by msjax's names.
+"""The same networks written by hand in jax, with dicts of weights under msjax's names.
 
 `at(name, value)` is called at the places where msjax has hooks: the outputs of the leaf cells. `kernels` computes what
-can be written in several ways: `Plain` as jax's users write it; `Shared` with the functions that msjax's layers have
-inside, some of which XLA runs much faster on CPUs. The second tells what cells, tape and hooks cost, the first what one gains.
+can be written in several ways: `Plain` as users of jax write it; `Shared` with the functions that msjax's layers use, some of
+which XLA runs much faster on CPUs. `Shared` measures what cells, tape and hooks cost, `Plain` what the kernels gain.
 """
 
 import jax

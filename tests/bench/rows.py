@@ -44,10 +44,10 @@ ROWS = (
     Row("compiled with observers / jax.jit by hand", "compiled, observers", "jax.jit", 1.10, small=1.25),
     Row("compiled with observers / compiled", "compiled, observers", "compiled"),
     Row("compiled with modifiers / the same by hand", "compiled, modifiers", "jax.jit, modifiers", 1.05),
-    Row("captured statistics / the same by hand", "foreign, statistics", "jax.jit, statistics", 1.05),
-    Row("functionalized under jax.jit / jax.jit by hand", "foreign", "jax.jit", 1.02),
+    Row("captured statistics / the same by hand", "functionalized, statistics", "jax.jit, statistics", 1.05),
+    Row("functionalized under jax.jit / jax.jit by hand", "functionalized", "jax.jit", 1.02),
     Row(
-        "a hook under jax.jit / jax.debug.callback there", "foreign, hooks", "foreign, debug.callback", 0.15, a0="foreign", b0="foreign"
+        "a hook under jax.jit / jax.debug.callback there", "functionalized, hooks", "functionalized, debug.callback", 0.15, a0="functionalized", b0="functionalized"
     ),
     Row("PyNative / eager jax.value_and_grad", "pynative", "jax eager", 0.15),
     Row("PyNative with hooks / PyNative", "pynative, hooks", "pynative", 1.40),

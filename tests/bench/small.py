@@ -1,4 +1,4 @@
-"""What is not a training step: an operator, a cell's construction, importing, first calls, memory."""
+"""Measurements other than training steps: an operator, a cell's construction, importing, first calls, memory."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Observers are told from modifiers by their code."""
+"""Classifying hooks as observers or modifiers by their code."""
 
 import collections
 import functools

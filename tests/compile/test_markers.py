@@ -1,4 +1,4 @@
-"""What programs say to MindSpore's compiler: checked, and without effect."""
+"""Settings for MindSpore's compiler: checked, and without effect."""
 
 import pytest
 

@@ -411,7 +411,7 @@ def test_vjp_with_weights_and_aux():
 
 
 def test_vjp_after_inputs_and_weights_have_changed():
-    """The way back is that of the values at the time of the call."""
+    """The gradient is computed with the values at the time of the call."""
     x, w = Tensor([1.0, 2.0]), Parameter(Tensor([3.0, 4.0]), name="w")
     _, vjp_fn = ms.vjp(lambda x: x * w, x, weights=w)
     x[0] = 100.0

@@ -99,7 +99,7 @@ class Made(nn.Cell):
 
 
 def scaled(x, factor):
-    """x, whose gradient is multiplied on the way back."""
+    """x, with its gradient multiplied in the backward pass."""
 
     @jax.custom_vjp
     def identity(x):

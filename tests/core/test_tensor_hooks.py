@@ -131,7 +131,7 @@ def test_one_of_several_outputs():
 
 
 def test_in_place_writes_give_a_new_value():
-    """A hook stands for the value that the Tensor had when it was registered."""
+    """A hook belongs to the value that the Tensor had when it was registered."""
     log = []
 
     def before(x):

@@ -1,4 +1,4 @@
-"""Numbers of the real MindSpore: expressions, and what they gave there.
+"""Numbers recorded from MindSpore: expressions and their results.
 
 A table holds pairs of an expression and a text. The text is the name of an exception, what the result prints, or, for
 Tensors, ``(shape)Dtype:sum``, where the sum is weighted by cos(1), cos(2), ..., so that no error cancels out.

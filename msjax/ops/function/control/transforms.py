@@ -25,7 +25,7 @@ __all__ = ["jacfwd", "jacrev", "vmap"]
 
 
 class _Uncompiled(ResidualSpec):
-    """A way back that runs operator by operator: it is used once."""
+    """A backward that runs operator by operator, since it is used only once."""
 
     def backward(self, given, need):
         return self.backward_fn(given, need)
