@@ -65,7 +65,7 @@ def check_number(
 
     Args:
         low, high: the smallest and the largest value allowed.
-        above, below: bounds that are not allowed themselves, in the place of `low` and `high`.
+        above, below: exclusive bounds, instead of `low` and `high`.
     """
     if not is_number(value):
         raise _type_error(value, name, who, "a number")
@@ -136,7 +136,7 @@ def check_axis(axis: int, rank: int, *, bools: bool = False) -> None:
         bools (bool): whether True and False pass as 1 and 0, with which compiled programs share a key.
 
     Raises:
-        TypeError: `axis` is no int.
+        TypeError: `axis` is not an int.
         ValueError: there is no such axis.
     """
     if not isinstance(axis, int) or (isinstance(axis, bool) and not bools):

@@ -31,7 +31,7 @@ def _parser():
     parser.add_argument("--version", action="version", version=f"msjax {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    run = commands.add_parser("run", help="run a MindSpore script or module, with msjax in the place of mindspore")
+    run = commands.add_parser("run", help="run a MindSpore script or module, with msjax as mindspore")
     run.add_argument("--dialect", choices=DIALECTS, help="where hooks sit and what they get (default: tutorial)")
     run.add_argument("--mode", choices=tuple(_MODES), help="the execution mode, whatever the script sets")
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module")

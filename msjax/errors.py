@@ -1,4 +1,4 @@
-"""How messages name cells, values and functions of the user's program."""
+"""Names of cells, values and functions for messages, and checks of callables."""
 
 from __future__ import annotations
 

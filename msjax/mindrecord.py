@@ -1,4 +1,4 @@
-"""In the place of MindRecord files, which msjax neither reads nor writes: programs that import it run as far as they don't use it."""
+"""Placeholders for MindRecord files, which msjax neither reads nor writes: programs may import them without using them."""
 
 from typing import TYPE_CHECKING
 

@@ -16,7 +16,7 @@ class Scope:
         parent: the scope around this one; None for the outermost.
         root: the outermost gradient function, or a function that is being compiled; the program for itself. What was
             recorded under another root counts as a plain value.
-        open: False once the gradient function has returned; what it recorded counts no longer.
+        open: False once the gradient function has returned; its nodes are then ignored.
         nested: True once something here depends on what an outer scope differentiates, so that
             this scope's backward pass has to be recorded, too.
     """
@@ -129,7 +129,7 @@ class Tracing:
         """Called with the operands of every operator."""
 
     def deposit(self, fn: Any, what: Any) -> Any:
-        """What a callback within the program calls in the place of the observer `fn`."""
+        """The function that a callback within the program calls instead of the observer `fn`."""
         return fn
 
 

@@ -62,7 +62,7 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Type = mst
         The network, for O2 and O3 in a cell around it.
 
     Raises:
-        TypeError: `network` is no Cell.
+        TypeError: `network` is not a Cell.
         ValueError: an unknown level or another type.
         NotImplementedError: level "auto".
 
@@ -99,7 +99,7 @@ def custom_mixed_precision(
         The network; with `black_list` in a cell around it, which makes its results Float32.
 
     Raises:
-        TypeError: `network` is no Cell, or a list holds something else than classes of cells.
+        TypeError: `network` is not a Cell, or a list holds something else than classes of cells.
         ValueError: both lists or none, or another type.
     """
     _check(network, dtype, "custom_mixed_precision")

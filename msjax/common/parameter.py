@@ -81,7 +81,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
 
     Raises:
         TypeError: a wrong type of data.
-        ValueError: a name that is no str.
+        ValueError: the name is not a str.
 
     Example:
         >>> import msjax as ms
@@ -274,7 +274,7 @@ def _rebuild(array, name, requires_grad):
 
 
 def _unchecked(members) -> ParameterTuple:
-    """A ParameterTuple without checks: jax.tree functions may put anything in the place of Parameters."""
+    """A ParameterTuple without checks, since jax.tree functions may replace Parameters by anything."""
     return tuple.__new__(ParameterTuple, members)
 
 
@@ -285,7 +285,7 @@ class ParameterTuple(tuple):
         iterable: Parameters, in a list, tuple or generator.
 
     Raises:
-        TypeError: something in it is no Parameter.
+        TypeError: an element is not a Parameter.
         ValueError: two Parameters have the same name.
 
     Example:

@@ -45,7 +45,7 @@ __all__.append("bitwise_not")
 
 
 def isnan(tensor: TensorLike) -> bool:
-    """True where an element is no number."""
+    """True where an element is NaN."""
     return ops.not_equal(tensor, tensor)
 
 
@@ -107,7 +107,7 @@ def item(input: TensorLike) -> Any:
     """The only element as a Python number.
 
     Raises:
-        TypeError: `input` is no Tensor.
+        TypeError: `input` is not a Tensor.
     """
     if not isinstance(input, Tensor):
         raise TypeError(f"For 'item', 'input' should be a Tensor, but got {type(input).__name__}.")

@@ -221,7 +221,7 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, ret
 
 
 def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Tensor:
-    """The elements of the first array that the second lacks, ascending."""
+    """The elements of the first array that are not in the second, ascending."""
     return _made(np.setdiff1d(_known(ar1, "setdiff1d"), _known(ar2, "setdiff1d"), assume_unique))
 
 

@@ -4,7 +4,7 @@
     message Value { string tag = 1; TensorProto tensor = 2; }
     message TensorProto { repeated int64 dims = 1; string tensor_type = 2; bytes tensor_content = 3; }
 
-A tensor of more than 512 MiB stands in several values of the same tag, one after the other, each with all the dims. A file
+A tensor of more than 512 MiB is split into several values of the same tag, one after the other, each with all the dims. A file
 may end in "crc_num" and the CRC-32 of all before it, in ten bytes.
 """
 

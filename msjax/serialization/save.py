@@ -27,7 +27,7 @@ def save_checkpoint(
 ) -> None:  # fmt: skip
     """Save the Parameters of a network to a file.
 
-    The file is written aside and put in the place of an old one only when it is whole.
+    The data goes to a temporary file, which replaces the old one only when it is complete.
 
     Args:
         save_obj: a Cell; a dict of Parameters or Tensors by name; or a list of Parameters or of dicts

@@ -304,7 +304,7 @@ def _iterate(dataset):
     """The batches of a dataset, each as a list of what the network is called with.
 
     Raises:
-        TypeError: it is no dataset.
+        TypeError: the argument is not a dataset.
     """
     if hasattr(dataset, "create_tuple_iterator"):
         dataset = dataset.create_tuple_iterator()

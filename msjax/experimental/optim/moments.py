@@ -75,7 +75,7 @@ class AdamW(Adam):
 
 
 class Adamax(Optimizer):
-    """Adam with the largest gradient, decaying, in the place of the root of the mean square.
+    """Adam with a decaying maximum of the absolute gradients instead of the root of their mean square.
 
     Args:
         params, betas, eps, weight_decay, maximize: as in `Adam`.

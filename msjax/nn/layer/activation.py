@@ -96,7 +96,7 @@ class Hardtanh(Cell):
         max_val (int or float): Default: 1.0.
 
     Raises:
-        TypeError: a limit is no number.
+        TypeError: a limit is not a number.
         ValueError: `min_val` is not below `max_val`.
     """
 
@@ -125,7 +125,7 @@ class GELU(Cell):
         approximate (bool): True, the default, for the tanh formula; False for the exact one.
 
     Raises:
-        TypeError: `approximate` is no bool.
+        TypeError: `approximate` is not a bool.
     """
 
     def __init__(self, approximate: bool = True):
@@ -252,7 +252,7 @@ class RReLU(Cell):
         upper (int or float): Default: 1/3.
 
     Raises:
-        TypeError: a limit is no number.
+        TypeError: a limit is not a number.
         ValueError: `lower` is above `upper`.
     """
 

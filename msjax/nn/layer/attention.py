@@ -132,7 +132,7 @@ class MultiheadAttention(Cell):
         (batch, num_heads, length, sources) if not averaged.
 
     Raises:
-        TypeError: an input is no Tensor.
+        TypeError: an input is not a Tensor.
         ValueError: `embed_dim` is no multiple of `num_heads`, or shapes or the dtypes of masks don't fit.
 
     Example:

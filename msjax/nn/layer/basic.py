@@ -29,7 +29,7 @@ class Identity(Cell):
     """Returns its input.
 
     Args:
-        args, kwargs: anything, without effect, so that the layer can stand for any other.
+        args, kwargs: ignored, so that the layer can replace any other.
 
     Example:
         >>> import msjax as ms
@@ -59,8 +59,8 @@ class Flatten(Cell):
         Tensor.
 
     Raises:
-        TypeError: an argument is no int, or the input is no Tensor.
-        ValueError: the input lacks an axis, or `start_dim` comes after `end_dim`.
+        TypeError: an argument is not an int, or the input is not a Tensor.
+        ValueError: the input has too few axes, or `start_dim` comes after `end_dim`.
 
     Example:
         >>> import msjax as ms
@@ -98,7 +98,7 @@ class Unflatten(Cell):
         Tensor.
 
     Raises:
-        TypeError: `axis` is no int, or `unflattened_size` no tuple or list.
+        TypeError: `axis` is not an int, or `unflattened_size` no tuple or list.
         ValueError: the sizes don't fit.
 
     Example:
@@ -190,7 +190,7 @@ class OneHot(Cell):
         Tensor, with one more axis.
 
     Raises:
-        TypeError: `axis` or `depth` is no int, or the indices are no integers.
+        TypeError: `axis` or `depth` is not an int, or the indices are no integers.
 
     Example:
         >>> import msjax as ms
@@ -259,7 +259,7 @@ class L1Regularizer(Cell):
         scale (int or float): positive and finite.
 
     Raises:
-        TypeError: `scale` is no number.
+        TypeError: `scale` is not a number.
         ValueError: it is not positive or not finite.
 
     Example:

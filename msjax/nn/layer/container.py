@@ -129,7 +129,7 @@ class SequentialCell(_Numbered):
         *args: the cells; or one list of them; or one ordered dict, whose keys are their names.
 
     Raises:
-        TypeError: a member is no Cell.
+        TypeError: a member is not a Cell.
 
     Example:
         >>> import msjax as ms

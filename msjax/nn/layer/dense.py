@@ -49,7 +49,7 @@ class Dense(Cell):
         Tensor, of shape (*, out_channels).
 
     Raises:
-        TypeError: a size is no int, `has_bias` no bool, or `activation` of a wrong type.
+        TypeError: a size is not an int, `has_bias` no bool, or `activation` of a wrong type.
         ValueError: a size is not positive, or a Tensor given for a Parameter has another shape.
 
     Example:
@@ -184,7 +184,7 @@ class BiDense(Cell):
         Tensor, of shape (*, out_channels).
 
     Raises:
-        TypeError: a size is no int, `has_bias` no bool, or an input no Tensor.
+        TypeError: a size is not an int, `has_bias` no bool, or an input no Tensor.
         ValueError: a size is not positive, or shapes don't fit.
 
     Example:

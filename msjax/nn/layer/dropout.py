@@ -34,7 +34,7 @@ class Dropout(Cell):
         Tensor, of the same shape and dtype; out of training, the input.
 
     Raises:
-        TypeError: `p` is no number, or `keep_prob` no float.
+        TypeError: `p` is not a number, or `keep_prob` no float.
         ValueError: `p` is not in [0, 1), or `keep_prob` not in (0, 1].
 
     Example:
@@ -94,7 +94,7 @@ class Dropout1d(_ChannelDropout):
         p (float): the probability, in [0, 1]. Default: 0.5.
 
     Raises:
-        TypeError: `p` is no float.
+        TypeError: `p` is not a float.
         ValueError: `p` is not in [0, 1], or the input has a wrong number of axes.
 
     Example:
@@ -115,7 +115,7 @@ class Dropout2d(_ChannelDropout):
         p (float): the probability, in [0, 1]. Default: 0.5.
 
     Raises:
-        TypeError: `p` is no float.
+        TypeError: `p` is not a float.
         ValueError: `p` is not in [0, 1], or the input has a wrong number of axes.
 
     Example:
@@ -139,7 +139,7 @@ class Dropout3d(_ChannelDropout):
         p (float): the probability, in [0, 1]. Default: 0.5.
 
     Raises:
-        TypeError: `p` is no float.
+        TypeError: `p` is not a float.
         ValueError: `p` is not in [0, 1], or the input has a wrong number of axes.
 
     Example:

@@ -40,7 +40,7 @@ class MatMul(Cell):
         Tensor.
 
     Raises:
-        TypeError: an argument is no bool.
+        TypeError: an argument is not a bool.
         ValueError: the shapes don't fit.
 
     Example:

@@ -35,7 +35,7 @@ class Tril(Cell):
         Tensor, of the same shape and dtype.
 
     Raises:
-        TypeError: `x` is no Tensor.
+        TypeError: `x` is not a Tensor.
         ValueError: it has less than 2 axes.
 
     Example:
@@ -63,7 +63,7 @@ class Triu(Cell):
         Tensor, of the same shape and dtype.
 
     Raises:
-        TypeError: `x` is no Tensor.
+        TypeError: `x` is not a Tensor.
         ValueError: it has less than 2 axes.
 
     Example:

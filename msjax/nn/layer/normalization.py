@@ -123,7 +123,7 @@ class BatchNorm2d(_BatchNorm):
         Tensor, of the same shape and dtype.
 
     Raises:
-        TypeError: `num_features` is no int.
+        TypeError: `num_features` is not an int.
         ValueError: a wrong value of an argument, or the input's shape doesn't fit.
 
     Example:

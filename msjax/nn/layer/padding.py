@@ -27,7 +27,7 @@ class Pad(Cell):
         mode (str): "CONSTANT" (zeros, the default), "REFLECT" or "SYMMETRIC" (mirrored, without or with the edge itself).
 
     Raises:
-        TypeError: `paddings` is no tuple.
+        TypeError: `paddings` is not a tuple.
         ValueError: another mode, or pairs that don't fit the input.
 
     Example:

@@ -35,7 +35,7 @@ class TimeDistributed(Cell):
 
     Raises:
         TypeError: a wrong type of an argument.
-        ValueError: the input lacks an axis.
+        ValueError: the input has too few axes.
 
     Example:
         >>> import msjax as ms

@@ -216,7 +216,7 @@ class TransformerEncoder(_Stack):
         Tensor, of the shape of `src`.
 
     Raises:
-        TypeError: `encoder_layer` is no Cell.
+        TypeError: `encoder_layer` is not a Cell.
 
     Example:
         >>> import msjax as ms
@@ -249,7 +249,7 @@ class TransformerDecoder(_Stack):
         Tensor, of the shape of `tgt`.
 
     Raises:
-        TypeError: `decoder_layer` is no Cell.
+        TypeError: `decoder_layer` is not a Cell.
 
     Example:
         >>> import msjax as ms

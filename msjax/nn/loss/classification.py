@@ -43,7 +43,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
         Tensor: a number, or with "none" of shape (N,).
 
     Raises:
-        TypeError: `sparse` is no bool, or the labels are of another kind.
+        TypeError: `sparse` is not a bool, or the labels are of another kind.
         ValueError: another reduction, or shapes that don't fit.
 
     Example:

@@ -87,7 +87,7 @@ class TripletMarginLoss(LossBase):
 
 
 class TripletMarginWithDistanceLoss(LossBase):
-    """max(0, d(x, positive) - d(x, negative) + margin), with a distance of one's own.
+    """max(0, d(x, positive) - d(x, negative) + margin), with a custom distance.
 
     Args:
         distance_function (callable, optional): of two Tensors; by default the Euclidean distance along axis 1.

@@ -180,7 +180,7 @@ class TopKCategoricalAccuracy(MeanMetric):
         k (int): how many count.
 
     Raises:
-        TypeError: `k` is no int.
+        TypeError: `k` is not an int.
         ValueError: `k` is less than one.
     """
 

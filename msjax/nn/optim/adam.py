@@ -145,7 +145,7 @@ class AdamWeightDecay(Optimizer):
 
 
 class AdaMax(Optimizer):
-    """Adam with the largest gradient, decaying, in the place of the root of the mean square.
+    """Adam with a decaying maximum of the absolute gradients instead of the root of their mean square.
 
     Args:
         params: Parameters or parameter groups.

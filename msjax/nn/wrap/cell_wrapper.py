@@ -123,7 +123,7 @@ class ForwardValueAndGrad(Cell):
         (value, gradients), the latter as `ops.GradOperation` arranges them.
 
     Raises:
-        TypeError: `network` can't be called, or a flag is no bool.
+        TypeError: `network` can't be called, or a flag is not a bool.
 
     Example:
         >>> import msjax as ms
@@ -309,7 +309,7 @@ class ParameterUpdate(Cell):
         param (Parameter): the Parameter.
 
     Raises:
-        TypeError: `param` is no Parameter.
+        TypeError: `param` is not a Parameter.
         ValueError: what it is called with has another shape.
     """
 

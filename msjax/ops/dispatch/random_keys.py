@@ -28,7 +28,7 @@ class SeededKeys:
     def next_key(self) -> Any:
         if is_tracer(default_generator.state._value):
             return _mixed(default_generator.next_key(), self._seed)
-        # Seeding the default generator replaces its numpy generator, and starts this sequence anew.
+        # Seeding the default generator replaces its numpy generator, and restarts this sequence.
         if self._epoch is not numpy_generator():
             self._epoch, self._count = numpy_generator(), 0
         self._count += 1

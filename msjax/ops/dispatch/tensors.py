@@ -16,7 +16,7 @@ def require_tensors(who: str, /, **values: Any) -> None:
         values: what was given, by the arguments' names.
 
     Raises:
-        TypeError: a value is no Tensor.
+        TypeError: a value is not a Tensor.
     """
     for name, value in values.items():
         if not isinstance(value, Tensor):

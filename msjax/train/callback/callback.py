@@ -56,7 +56,7 @@ class Callback:
     """Base of callbacks. A subclass defines some of the methods; each is called with a `RunContext`.
 
     ``on_train_begin``, ``on_train_epoch_begin``, ``on_train_step_begin`` and their ``_end`` are called while training, those
-    with ``eval`` in the place of ``train`` while evaluating. Unless defined, they call ``begin``, ``epoch_begin``,
+    with ``eval`` instead of ``train`` while evaluating. Unless defined, they call ``begin``, ``epoch_begin``,
     ``step_begin``, ``step_end``, ``epoch_end`` and ``end``.
 
     Example:

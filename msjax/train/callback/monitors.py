@@ -21,7 +21,7 @@ class LossMonitor(Callback):
         per_print_times (int): after how many steps it prints; 0 for never. Default: 1.
 
     Raises:
-        TypeError, ValueError: `per_print_times` is no int, or negative.
+        TypeError, ValueError: `per_print_times` is not an int, or negative.
         FloatingPointError: the loss is no number any more.
     """
 

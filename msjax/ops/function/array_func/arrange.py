@@ -113,7 +113,7 @@ def flatten(input: TensorLike, order: str = "C", *, start_dim: int = 1, end_dim:
 
     Raises:
         ValueError: `order` is another word, or `start_dim` comes after `end_dim`.
-        TypeError: `start_dim` or `end_dim` is no int.
+        TypeError: `start_dim` or `end_dim` is not an int.
     """
     for name, dim in (("start_dim", start_dim), ("end_dim", end_dim)):
         check_int(dim, name)

@@ -217,7 +217,7 @@ def scalar_to_tensor(input_x: TensorLike, dtype: Type = mstype.float32) -> Tenso
     """A number as a 0-d Tensor, Float32 by default.
 
     Raises:
-        TypeError: `input_x` is no bool, int or float.
+        TypeError: `input_x` is not a bool, int or float.
     """
     if not isinstance(input_x, (bool, int, float)):
         raise TypeError(f"For 'scalar_to_tensor', the argument should be a number, but got {describe(input_x)}.")
@@ -238,7 +238,7 @@ def tuple_to_array(input_x: TensorLike) -> Tensor:
     """A tuple of numbers of one type as a 1-d Tensor: Int32 or Float32.
 
     Raises:
-        TypeError: the argument is no tuple, or its numbers are of several types.
+        TypeError: the argument is not a tuple, or its numbers are of several types.
     """
     if not isinstance(input_x, tuple) or not input_x:
         raise TypeError(f"For 'tuple_to_array', the argument should be a non-empty tuple, but got {describe(input_x)}.")

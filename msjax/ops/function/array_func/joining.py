@@ -148,7 +148,7 @@ def meshgrid(*inputs: Tensor, indexing: str = "xy") -> tuple[Tensor, Tensor]:
         A tuple of as many Tensors, each with an axis for every vector.
 
     Raises:
-        TypeError: an input is no Tensor.
+        TypeError: an input is not a Tensor.
         ValueError: `indexing` is another word, or an input is not 1-d.
 
     Example:

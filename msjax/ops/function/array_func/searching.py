@@ -251,7 +251,7 @@ def invert_permutation(input_x: TensorLike) -> tuple[int, ...]:
 
 
 def list_difference(x: TensorLike, y: TensorLike, out_idx: Type = mstype.int32) -> tuple[Tensor, Tensor]:
-    """The elements of `x` that `y` lacks, and where they are.
+    """The elements of `x` that are not in `y`, and their positions.
 
     Args:
         x, y (Tensor): vectors.

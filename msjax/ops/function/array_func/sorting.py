@@ -124,7 +124,7 @@ def topk(input: Tensor, k: int, dim: int | None = None, largest: bool = True, so
         The elements, the greatest first, and an Int32 Tensor that says where each came from.
 
     Raises:
-        TypeError: `k` is no int.
+        TypeError: `k` is not an int.
         ValueError: the axis has fewer than k elements.
 
     Example:

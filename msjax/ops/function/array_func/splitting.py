@@ -253,7 +253,7 @@ def strided_slice(
         shrink_axis_mask (int): positions whose bit is set pick `begin[i]` and drop the axis.
 
     Raises:
-        TypeError: a mask is no int.
+        TypeError: a mask is not an int.
         ValueError: a mask is negative, a stride is 0, or the tuples differ in length.
 
     Example:

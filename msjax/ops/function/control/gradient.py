@@ -58,7 +58,7 @@ class HookBackward(Primitive):
         The input, or the tuple of several inputs.
 
     Raises:
-        TypeError: `hook_fn` is not callable, an input is no Tensor, or the hook returned something else.
+        TypeError: `hook_fn` is not callable, an input is not a Tensor, or the hook returned something else.
         ValueError: the hook returned a gradient of another shape or dtype.
 
     Example:

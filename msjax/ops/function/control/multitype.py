@@ -30,7 +30,7 @@ _CLASSES = {
     "None": type(None),
     "Type": Type,
 }
-# Types that msjax lacks: functions may be registered for them, but no value has them.
+# Types that msjax doesn't have: functions can be registered for them, but no value has such a type.
 _ABSENT = frozenset(("COOTensor", "CSRTensor", "MapTensor", "RowTensor"))
 _TYPES = {
     mstype.tensor_type: "Tensor",

@@ -297,7 +297,7 @@ def _jacobian(transform, who, doc):
         the other outputs.
 
     Raises:
-        TypeError: `fn` is not callable, or a position is no int.
+        TypeError: `fn` is not callable, or a position is not an int.
         ValueError: there is no such argument.
 
     Example:

@@ -290,7 +290,7 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
         operands (Tensor): one for each term of the equation, or a tuple or list of them.
 
     Raises:
-        TypeError: an operand is no Tensor.
+        TypeError: an operand is not a Tensor.
 
     Example:
         >>> import msjax as ms

@@ -165,7 +165,7 @@ def max(
         (values, indices): two Tensors, the second of Int64. Among equal values the first counts.
 
     Raises:
-        TypeError: `axis` is no int.
+        TypeError: `axis` is not an int.
 
     Example:
         >>> import msjax as ms
@@ -193,7 +193,7 @@ def min(
         (values, indices): two Tensors, the second of Int64. Among equal values the first counts.
 
     Raises:
-        TypeError: `axis` is no int.
+        TypeError: `axis` is not an int.
 
     Example:
         >>> import msjax as ms

@@ -34,7 +34,7 @@ def reduced_axes(axis: int | Sequence[int], x: TensorLike, scalars: bool = True)
         scalars: whether a 0-d array has an axis 0, of size 1.
 
     Raises:
-        TypeError: an axis is no int.
+        TypeError: an axis is not an int.
         ValueError: there is no such axis.
     """
     if axis is None or axis == ():

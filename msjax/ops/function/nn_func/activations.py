@@ -350,7 +350,7 @@ _RRELU = Op("rrelu", _rrelu)
 
 
 def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tensor:
-    """input where positive, elsewhere multiplied by a slope drawn anew for each element.
+    """input where positive, elsewhere multiplied by a slope drawn for each element.
 
     Args:
         input (Tensor): any shape, of floats.

@@ -39,7 +39,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
         reduction (str): "mean" (the default), "sum" or "none".
 
     Raises:
-        TypeError: an argument is no Tensor.
+        TypeError: an argument is not a Tensor.
         ValueError: another reduction, or the shapes don't fit.
 
     Example:

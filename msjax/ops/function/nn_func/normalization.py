@@ -144,7 +144,7 @@ def batch_norm(
         eps (float): added to the variance. Default: 1e-5.
 
     Raises:
-        TypeError: an argument is no Tensor.
+        TypeError: an argument is not a Tensor.
         ValueError: `momentum` is not in [0, 1].
 
     Example:
@@ -260,7 +260,7 @@ def group_norm(
         eps (float): added to the variance. Default: 1e-5.
 
     Raises:
-        TypeError: `num_groups` is no int.
+        TypeError: `num_groups` is not an int.
         ValueError: it doesn't divide the channels.
 
     Example:
