@@ -1,4 +1,4 @@
-"""What is going on in this thread: which cells run, and whether gradients are recorded."""
+"""Per-thread state: the running cells, the gradient scope and whether operators are recorded; and process-wide counters."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from msjax.typing import TensorLike
 
 
 class Scope:
-    """One run of a gradient function, or the program around all of them.
+    """One run of a gradient function; `ROOT` is the scope of the program outside of all gradient functions.
 
     Attributes:
-        depth: 0 for the program itself, then one more a nested gradient function.
-        parent: the scope around this one; None for the outermost.
-        root: the outermost gradient function, or a function that is being compiled; the program for itself. What was
-            recorded under another root counts as a plain value.
+        depth: 0 for ROOT, plus one for each nested gradient function.
+        parent: the enclosing scope; None for ROOT.
+        root: the outermost gradient function, or a function that is being compiled; ROOT for itself. Nodes recorded under
+            another root are treated as plain values.
         open: False once the gradient function has returned; its nodes are then ignored.
         nested: True once something here depends on what an outer scope differentiates, so that
             this scope's backward pass has to be recorded, too.
@@ -33,22 +33,21 @@ class Scope:
 
 ROOT = Scope(None)
 
-# Held while a program is traced: variables hold values that are not known yet, which other threads must not see.
+# Held while a program is traced: variables then hold tracers, which other threads must not see.
 LOCK = threading.RLock()
 
 
 class State(threading.local):
-    """Per-thread state; `swap` sets fields for a while.
+    """Per-thread state; `swap` sets fields temporarily.
 
     Attributes:
-        scope: the innermost gradient function that runs, ROOT outside of all.
+        scope: the scope of the innermost running gradient function; ROOT outside of all.
         recording: False under ``ms.no_grad()`` and while hooks run in a backward pass.
-        cells: the cells whose call is under way, outermost first.
-        saving: packs the values that recorded operators keep for their backward (msjax.autograd.saved); None keeps them
-            as they are.
+        cells: the cells that are being called, outermost first.
+        saving: packs the residuals of recorded operators (msjax.autograd.saved), or None to keep them unpacked.
         cast: converts the operands of operators while a cell set with `to_float` runs (msjax.autograd.precision), or None.
-        trace: the `Tracing` under way in this thread, or None.
-        functional: True while a functionalized network runs, under whatever transformation its caller uses.
+        trace: the `Tracing` in progress in this thread, or None.
+        functional: True while a functionalized network runs, under any jax transformation or none.
         hooks_run: True while this thread runs the hooks of programs that jax, not msjax, compiled.
     """
 
@@ -67,7 +66,7 @@ STATE = State()
 
 
 class swap:
-    """A context manager that gives fields of STATE other values, and puts the earlier ones back at the end.
+    """A context manager that sets fields of STATE, and restores their values at the end.
 
     Example:
         >>> with swap(recording=False):
@@ -97,9 +96,9 @@ class Tracing:
     that runs on the host within one.
 
     Attributes:
-        uses_callbacks: True once the program calls the host while it runs.
-        silent: True while code runs again that has run before: observers are not called.
-        falls_back: whether the code runs in PyNative mode where it can't become part of the program.
+        uses_callbacks: True once the program contains host callbacks.
+        silent: True while code is run a second time: observers are not called.
+        falls_back: whether code that can't become part of the program runs in PyNative mode instead.
         forward_hooks: (hook, weak reference to a Tensor that it was given, sentence that names it) of the traced forward hooks.
     """
 
@@ -115,11 +114,11 @@ class Tracing:
         return False
 
     def calls_now(self) -> bool:
-        """Whether an observer whose arguments have values is called at once; False if that was done in an earlier attempt."""
+        """Whether an observer with concrete arguments is called at once; False if an earlier attempt called it."""
         return True
 
     def needs_node(self) -> None:
-        """Called before a node that calls hooks with gradients is left out, since the tape has none of its inputs."""
+        """Called when a hook node is left out because none of its inputs is on the tape."""
 
     def mark(self, tensor: TensorLike, kind: str, spec: str) -> str | None:
         """A placeholder for a Tensor's text, filled in after the run; None if the program fills in no texts."""
@@ -137,12 +136,12 @@ class Activity:
     """Counts what runs in any thread and makes operators take the slow dispatch.
 
     Attributes:
-        traces: programs that are being traced.
-        casts: calls of cells that compute in a floating type of their own.
+        traces: the number of programs that are being traced.
+        casts: the number of running calls of cells that were set with `to_float`.
         synchronize: the setting pynative_synchronize: operators wait for their results.
         slow_dispatch: whether any of these is on. Operators read only this.
-        callbacks: whether PyNative code has run a loop or transformation of jax whose hooks are called by callbacks: they have to
-            be waited for before the next hook is called.
+        callbacks: whether PyNative code has run a jax loop or transformation whose hooks are called by callbacks; the next hook
+            has to wait for them.
     """
 
     __slots__ = ("traces", "casts", "synchronize", "slow_dispatch", "callbacks")
@@ -152,7 +151,7 @@ class Activity:
         self.synchronize = self.slow_dispatch = self.callbacks = False
 
     def add(self, traces: int = 0, casts: int = 0) -> None:
-        """Count traces or casts that begin (1) or end (-1)."""
+        """Count a trace or cast that begins (1) or ends (-1)."""
         self.traces += traces
         self.casts += casts
         self._update()
@@ -169,13 +168,13 @@ ACTIVITY = Activity()
 
 
 class Version:
-    """Counts the changes of anything that compiled programs were made for: members, settings, hooks.
+    """Counts changes of what compiled programs depend on: members, settings, hooks.
 
-    A compiled function whose guards were checked at the present count need not check them again.
+    A compiled function that checked its guards at the present count need not check them again.
 
     Attributes:
         n: the count.
-        classes: the changes of attributes of classes of cells alone.
+        classes: the count of changes of class attributes of cells only.
     """
 
     __slots__ = ("n", "classes")
@@ -189,12 +188,12 @@ VERSION = Version()
 
 
 def programs_changed() -> None:
-    """Tell compiled programs that something they may depend on has changed: they check their guards at the next call."""
+    """Make compiled programs check their guards at the next call, since something they may depend on has changed."""
     VERSION.n += 1
 
 
 class Compiler:
-    """What msjax.compile offers to those below it, put here when it is imported.
+    """The entry points of msjax.compile for lower floors; msjax.compile sets them when it is imported.
 
     Attributes:
         whole: in graph mode, runs a gradient function as one program; see msjax.compile.graph_mode.
