@@ -2,7 +2,7 @@
 
 A Tensor holds one jax array (or, while jax traces, a tracer). Arrays are immutable: an in-place change gives the
 Tensor another array. Operators and most methods are attached by msjax.ops, hooks
-and gradients by msjax.autograd: this file has what needs neither.
+and gradients by msjax.autograd: this file has what needs neither. It is longer than 400 lines since these are one class.
 """
 
 from __future__ import annotations

@@ -9,11 +9,10 @@ run by the protocol that Cells use.
 from __future__ import annotations
 
 import copy
-import fnmatch
 import functools
 import types
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -21,15 +20,14 @@ from flax import nnx
 
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import check_hook, describe
+from msjax.errors import check_hook
 from msjax.flax_slots import without_attribute
+from msjax.functional.module_paths import Where, paths, selected
 from msjax.hooks.delivery import observes
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.protocol import call_with_hooks
 from msjax.hooks.table import EMPTY, Hook, HookTable
 from msjax.state import STATE
-
-Where = str | type | Iterable[Any] | Callable[[str, Any], bool]
 
 # The attribute of a hooked module; nnx takes it for a part of the module's definition.
 _SITE = "msjax_hooks"
@@ -169,30 +167,6 @@ def register_backward_hook(
     return _register(model, "backward", hook, where, prepend, {"observe": observe, "traced": traced})
 
 
-def paths(model: Any) -> dict[str, Any]:
-    """The modules of a model that can be called, by their paths; "" is the model itself.
-
-    Args:
-        model: a flax nnx module, or a Cell.
-
-    Raises:
-        TypeError: it is neither.
-
-    Example:
-        >>> import msjax as ms
-        >>> from flax import nnx
-        >>> list(ms.hooks.paths(nnx.Sequential(nnx.relu, nnx.Dropout(0.5))))
-        ['', 'layers.1']
-    """
-    if is_cell(model):
-        return dict(model.cells_and_names())
-    if not isinstance(model, nnx.Module):
-        raise TypeError(f"For 'hooks', the model should be a flax nnx module or a Cell, but got {describe(model)}.")
-    found = {".".join(map(str, path)): module for path, module in nnx.iter_modules(model) if callable(module) or not path}
-    # Outer modules first; within one, in the order of its attributes.
-    return dict(sorted(found.items(), key=lambda item: item[0].count(".") + bool(item[0])))
-
-
 def path(module: Any) -> str:
     """The path of a hooked module in the model that it was registered through.
 
@@ -290,7 +264,7 @@ def _table_of(module):
 def _register(model, kind, fn, where, prepend, options):
     check_hook(fn, f"register_{kind}_hook", options["observe"], options["traced"])
     modules = paths(model)
-    chosen = _selected(modules, where)
+    chosen = selected(modules, where)
     if is_cell(model):
         register = f"register_{kind}_hook"
         handles = [getattr(cell, register)(fn, prepend=prepend, **options) for cell in chosen.values()]
@@ -317,27 +291,6 @@ def _remove(ref, id):
         object.__setattr__(module, "__class__", type(module).msjax_base)
     else:
         setattr(module, _SITE, _Site(site.path, table, site.module))
-
-
-def _selected(modules, where):
-    several = where if isinstance(where, (list, tuple, set, frozenset)) else [where]
-    chosen = {name: module for name, module in modules.items() if any(_matches(name, module, one) for one in several)}
-    if not chosen:
-        there = ", ".join(map(repr, list(modules)[:30])) + (", ..." if len(modules) > 30 else "")
-        raise ValueError(f"For 'register_hook', no module matches where={where!r}; the paths are {there}.")
-    return chosen
-
-
-def _matches(name, module, where):
-    if isinstance(where, str):
-        return fnmatch.fnmatchcase(name, where)
-    if isinstance(where, type):
-        return isinstance(module, where)
-    if callable(where):
-        return bool(where(name, module))
-    raise TypeError(
-        f"For 'register_hook', 'where' should be a path, a type, a function or a list of these, but got {describe(where)}."
-    )
 
 
 _CLASSES: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()

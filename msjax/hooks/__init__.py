@@ -30,6 +30,7 @@ _LATER = {
         ),
         "msjax.functional.module_hooks",
     ),
+    "paths": "msjax.functional.module_paths",
 }
 
 __all__ = ["RemovableHandle", "site", *_LATER]
@@ -38,12 +39,12 @@ if TYPE_CHECKING:
     from msjax.functional.functions import hook_gradient, probe, with_hooks
     from msjax.functional.module_hooks import (
         path,
-        paths,
         register_backward_hook,
         register_backward_pre_hook,
         register_forward_hook,
         register_forward_pre_hook,
     )
+    from msjax.functional.module_paths import paths
     from msjax.functional.operations import ops
     from msjax.functional.run_with_cache import run_with_cache
     from msjax.hooks.worker import barrier

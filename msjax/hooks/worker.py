@@ -2,7 +2,8 @@
 
 The callback that XLA runs does nothing but copy values into a queue: a hook that called jax from within the callback
 would wait for a thread that waits for it. Hooks run one after the other, in the order in which their values arrived,
-in a thread of msjax's own, or in the thread that waits for them.
+in a thread of msjax's own, or in the thread that waits for them. The file is longer than 400 lines: order, bounds,
+interrupts and waiting rest on one lock, and are read together.
 """
 
 from __future__ import annotations

@@ -1,0 +1,60 @@
+"""The modules of a flax nnx model, or the cells of a network, by their paths, and how some of them are selected."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from flax import nnx
+
+from msjax.common.bases import is_cell
+from msjax.errors import describe
+
+Where = str | type | Iterable[Any] | Callable[[str, Any], bool]
+
+
+def paths(model: Any) -> dict[str, Any]:
+    """The modules of a model that can be called, by their paths; "" is the model itself.
+
+    Args:
+        model: a flax nnx module, or a Cell.
+
+    Raises:
+        TypeError: it is neither.
+
+    Example:
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> list(ms.hooks.paths(nnx.Sequential(nnx.relu, nnx.Dropout(0.5))))
+        ['', 'layers.1']
+    """
+    if is_cell(model):
+        return dict(model.cells_and_names())
+    if not isinstance(model, nnx.Module):
+        raise TypeError(f"For 'hooks', the model should be a flax nnx module or a Cell, but got {describe(model)}.")
+    found = {".".join(map(str, path)): module for path, module in nnx.iter_modules(model) if callable(module) or not path}
+    # Outer modules first; within one, in the order of its attributes.
+    return dict(sorted(found.items(), key=lambda item: item[0].count(".") + bool(item[0])))
+
+
+def selected(modules: dict[str, Any], where: Where) -> dict[str, Any]:
+    """The modules that `where` selects; ValueError if it selects none."""
+    several = where if isinstance(where, (list, tuple, set, frozenset)) else [where]
+    chosen = {name: module for name, module in modules.items() if any(_matches(name, module, one) for one in several)}
+    if not chosen:
+        there = ", ".join(map(repr, list(modules)[:30])) + (", ..." if len(modules) > 30 else "")
+        raise ValueError(f"For 'register_hook', no module matches where={where!r}; the paths are {there}.")
+    return chosen
+
+
+def _matches(name, module, where):
+    if isinstance(where, str):
+        return fnmatch.fnmatchcase(name, where)
+    if isinstance(where, type):
+        return isinstance(module, where)
+    if callable(where):
+        return bool(where(name, module))
+    raise TypeError(
+        f"For 'register_hook', 'where' should be a path, a type, a function or a list of these, but got {describe(where)}."
+    )
