@@ -80,7 +80,7 @@ class _Attempt:
             values = [*before, *[raw(self.leaves[i]) for i in self.inputs]]
             try:
                 self.jaxpr = jax.make_jaxpr(self._pure)(*values)
-            except Exception as error:
+            except (Exception, NeedsPyNative) as error:
                 # What failed may have done so for what was missing.
                 if not self.trace.missing:
                     if self.trace.refused and not isinstance(error, NeedsPyNative):

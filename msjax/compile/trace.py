@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 _MARK = re.compile("\x02(\\d+):(str|repr|format):([^\x03]*)\x03")
 
 
-class NeedsPyNative(Exception):
+class NeedsPyNative(BaseException):
     """The program can't be compiled as it stands; run in PyNative mode, it may work.
+
+    No Exception, since code between here and the compiler, such as logging's, must not catch it.
 
     Attributes:
         why: a sentence.
@@ -196,7 +198,7 @@ class Trace(Tracing):
         """Give up: the program can't be compiled.
 
         Raises:
-            NeedsPyNative: always. Code that catches it changes nothing.
+            NeedsPyNative: always. Code that catches even that changes nothing.
         """
         self.refused = self.refused or why
         raise NeedsPyNative(why)

@@ -1,6 +1,7 @@
 """Compiled code gives the answers of PyNative mode: one test for each fault that was found, by its number in the list of faults."""
 
 import gc
+import logging
 import subprocess
 import sys
 import textwrap
@@ -267,6 +268,27 @@ def test_fault_5_text_that_goes_to_print_is_compiled(capsys):
     inspect_plain = f.__wrapped__
     inspect_plain(x, 3)
     assert capsys.readouterr().out == first
+
+
+def test_fault_5_text_in_logs_and_messages(caplog, capsys):
+    logger = logging.getLogger("msjax.test")
+
+    @ms.jit
+    def f(x):
+        try:
+            logger.warning("value %s", x)
+            if x.shape != (1,):
+                raise ValueError(f"bad {x}")
+        except Exception as error:
+            logger.warning("caught %s", error)
+        return x
+
+    for k in (1, 2):
+        _, messages = warned(f, f32(k))
+        assert len(messages) == (k == 1)
+    warned(f, f32(1, 2))
+    assert caplog.messages == ["value [1.]", "value [2.]", "value [1. 2.]", "caught bad [1. 2.]"]
+    assert "Logging error" not in capsys.readouterr().err
 
 
 def test_fault_5_text_in_modifiers_and_files(capsys, tmp_path):
