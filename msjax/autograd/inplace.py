@@ -28,6 +28,10 @@ def rebind(tensor: Any, new: Tensor) -> None:
         ValueError: the new value has another shape.
         RuntimeError: the Tensor is a leaf with `requires_grad`, and operators are being recorded.
     """
+    original = tensor.__dict__.get("_stands_for")
+    if original is not None:
+        # The input of a cell with backward hooks: what construct writes to it, the caller's Tensor shows.
+        rebind(original, new)
     if new._value.shape != tensor._value.shape and not tensor._value.shape == ():
         raise ValueError(f"An in-place operation should keep the shape {tensor.shape}, but gave {new.shape}.")
     if isinstance(tensor, Parameter):

@@ -210,7 +210,7 @@ def _record(op, operands, values, static, traced):
         node = OpNode(base, edges, op, static, pull, residuals)
         if base is not scope:
             scope.nested = True
-        if (base is not scope or base is ROOT) and (residuals is None or residuals.spec.sources):
+        if (base is not scope or base is ROOT) and (pull.keeps_values() if residuals is None else residuals.spec.sources):
             # At ROOT, because backward(create_graph=True) may be called later.
             node.needs_operands = True
             node.values = values

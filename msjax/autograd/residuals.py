@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.common.arrays import is_tracer
 from msjax.typing import JaxArray
 
 
@@ -63,6 +64,10 @@ class TracedVJP:
             self.out = shadow_out
         self.out_avals = [(o.shape, o.dtype) for o in self.out]
         self.carries = tuple(bool(self.slots) and jnp.issubdtype(d, jnp.inexact) for _, d in self.shadow)
+
+    def keeps_values(self) -> bool:
+        """Whether the gradients depend on values of the forward pass: those of linear operators don't."""
+        return any(map(is_tracer, jax.tree.leaves(self.vjp)))
 
     def __call__(self, cts: list[JaxArray], need: tuple[bool, ...], vjp: Any = None) -> list[Any | None]:
         """Gradients of the inputs for which `need` is True, None for the others.

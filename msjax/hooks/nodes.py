@@ -127,6 +127,7 @@ class BackwardHooks:
             tensor = args[0]
             out = self._through_node(tensor, self._call_hooks)
             if out is not None:
+                out._stands_for = tensor
                 self.n_inputs, self.inputs = 1, out._node
                 return (out,)
             if tensor._value.__class__ in CONCRETE:
@@ -150,6 +151,8 @@ class BackwardHooks:
             ]
             outputs = _outputs(self.inputs, tensors, on_tape)
         for i, tensor in zip(at, outputs):
+            if tensor is not leaves[i]:
+                tensor._stands_for = leaves[i]
             leaves[i] = tensor
         return tuple(leaves) if treedef is None else jax.tree.unflatten(treedef, leaves)
 

@@ -18,11 +18,22 @@ def differences(case, source, ways):
         if way == "without":
             if all(hook["action"] == "observe" for hook in case["hooks"]):
                 found += _differ(case, way, expected, run(source, REFERENCE, hooked=False), logs=False)
-        elif way == "backward":
+        elif way == "backward" and not case["same"] and not _statements(case) & {"inner_grad", "in_place_argument"}:
+            # One Tensor at two positions is one leaf here, what gradient functions return is apart from .backward(), and leaves
+            # can't be written to.
             found += _differ(case, way, run(source, "everything"), run(source, way))
-        else:
+        elif way != "backward" and not (way.startswith("functional") and not _can_be_functional(case)):
             found += _differ(case, way, expected, run(source, way))
     return found
+
+
+def _statements(case):
+    return {s[1] for cell in case["cells"] for s in cell["body"]}
+
+
+def _can_be_functional(case):
+    """Arrays have no hooks, and no identity by which dialect mindspore-2.10 sums the gradients of one Tensor at two positions."""
+    return all(hook["on"][0] != "input" for hook in case["hooks"]) and not (case["same"] and case["dialect"] == "mindspore-2.10")
 
 
 def show(way, path):
@@ -62,10 +73,17 @@ def _stage(case, way, a, b, logs):
     for w in b.warnings:
         if w not in a.warnings:
             return "warning: " + re.sub(r"C\d+|h\d+|v\d+|line \d+", "_", w)[:140], w
-    for what, x, y in ("output", a.outputs, b.outputs), ("gradient", a.grads, b.grads):
+    functional = way.startswith("functional")
+    for what in ("outputs", "grads", "state", "arguments")[: 3 if functional else 4]:
+        x, y = getattr(a, what), getattr(b, what)
         if not same(x, y):
-            return f"{what} differs", f"expected {x}\nfound {y}"
-    return _log(case, way, a.log, b.log) if logs else None
+            return f"{what} differ", f"expected {x}\nfound {y}"
+    if not logs:
+        return None
+    if functional:
+        # What is printed of traced values under someone else's jit is jax's business.
+        return _log(case, way, *([entry for entry in stage.log if entry[0] != "print"] for stage in (a, b)))
+    return _log(case, way, a.log, b.log)
 
 
 def _log(case, way, a, b):
@@ -99,10 +117,13 @@ def _as_backward(case, log):
     """What `.backward()` and `ms.grad` have in common.
 
     Gradients accumulate in PyTorch's order, so only the order of each hook's own calls is compared; and where no gradient
-    arrives at a Parameter, `ms.grad` calls its hooks with zeros, `.backward()` doesn't call them.
+    arrives at a Parameter, `ms.grad` calls its hooks with zeros, `.backward()` doesn't call them. What hooks print may be such
+    a call's and is left out.
     """
 
     def unreached(entry):
+        if entry[0] == "print":
+            return True
         number = int(entry[0].partition(" ")[0][1:])
         return case["hooks"][number]["on"][0] == "weight" and not entry[1].any()
 

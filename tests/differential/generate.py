@@ -4,9 +4,11 @@ A case is a dict of plain values, so that the shrinker can change it:
 
 cells    a list; cell 0 is the network, and a cell calls only cells behind it. Each is a dict:
          inputs (kinds of the positional arguments), keywords (number of Tensors passed by name), output (kind), returns
-         (variables), body (statements), weights (shapes and whether they require a gradient), bprop (None, or a factor).
-hooks    a list of dicts: on (["cell", i], ["weight", i, k], or ["inside"] for those that statements name), kind, action, options,
-         since and until (numbers of stages).
+         (variables), body (statements), weights (shapes and whether they require a gradient), states (number of Parameters
+         that construct writes to), bprop (None, or a factor).
+hooks    a list of dicts: on (["cell", i], ["every"] for hooks of all cells, ["weight", i, k], ["input", i], or ["inside"] for those
+         that statements name), kind, action, options, since and until (numbers of stages).
+same     whether the first two inputs are one Tensor.
 stages   "grad" or "forward", one call of the network each.
 wanted   positions of the inputs whose gradients are asked for, and whether those of the weights are.
 
@@ -17,7 +19,11 @@ A statement is [results, operation, operands, detail]; all float Tensors have on
 import random
 
 CELL_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
-STATEMENTS = ("unary", "binary", "scale", "weight", "constant", "stop", "tap", "tap2", "insert", "tensor_hook", "in_place", "int")
+STATEMENTS = (
+    "unary binary scale weight constant stop tap tap2 insert tensor_hook in_place int print state".split()
+    # what fewer cases have
+    + ["in_place_argument", "inner_grad"]
+)
 
 
 def case(seed, number):
@@ -50,6 +56,11 @@ class _Case:
                 if requires_grad and self.chance(0.25):
                     self.hook(["weight", i, k], "tensor")
         floats = [i for i, kind in enumerate(self.cells[0]["inputs"]) if kind == "f"]
+        if self.chance(0.1):
+            kind = rng.choice(CELL_KINDS)
+            self.hook(["every"], kind)
+        if self.chance(0.1):
+            self.hook(["input", rng.choice(floats)], "tensor")
         weights = any(requires_grad for cell in self.cells for _, requires_grad in cell["weights"]) and self.chance(0.8)
         wanted = sorted(rng.sample(floats, rng.randint(0 if weights else 1, len(floats))))
         return {
@@ -58,6 +69,7 @@ class _Case:
             "hooks": self.hooks,
             "stages": stages,
             "wanted": [wanted, weights],
+            "same": len(floats) > 1 and floats[1] == 1 and self.chance(0.2),
         }
 
     def signature(self, i):
@@ -67,6 +79,7 @@ class _Case:
             "keywords": rng.choice([0, 0, 0, 1]),
             "output": rng.choice(["f", "f", "f", "t", "d"]),
             "weights": [],
+            "states": 0,
             "bprop": None,
         }
 
@@ -78,7 +91,7 @@ class _Case:
         inside = on[0] == "inside"
         since = 0 if inside or self.chance(0.7) else rng.randrange(self.stages)
         until = None if inside or self.chance(0.7) else rng.randint(since + 1, self.stages)
-        action = rng.choice(["observe", "observe", "modify"])
+        action = rng.choice(["observe", "observe", "modify", rng.choice(["modify", "print", "cut"])])
         self.hooks.append({"on": on, "kind": kind, "action": action, "options": options or {}, "since": since, "until": until})
         return len(self.hooks) - 1
 
@@ -141,9 +154,10 @@ class _Case:
             else:
                 operands.append([self.recent(scope), self.recent(scope)])
         operands += [[self.recent(scope)] for _ in range(self.cells[j]["keywords"])]
-        results = [self.new() for _ in range(1 if self.cells[j]["output"] == "f" else 2)]
+        inner = set(self.cells[j]["inputs"]) == {"f"} and not self.cells[j]["keywords"] and self.chance(0.1)
+        results = [self.new() for _ in range(1 if inner or self.cells[j]["output"] == "f" else 2)]
         scope["f"] += results
-        return [*before, [results, "call", [name for names in operands for name in names], j]]
+        return [*before, [results, "inner_grad" if inner else "call", [name for names in operands for name in names], j]]
 
     def integer(self, scope):
         name = self.new()
@@ -153,7 +167,13 @@ class _Case:
 
     def statement(self, scope, cell):
         rng = self.rng
-        what = rng.choice(("unary", "binary", "scale", "constant") if cell["bprop"] is not None else (*STATEMENTS, "weight"))
+        what = rng.choice(("unary", "binary", "scale", "constant") if cell["bprop"] is not None else (*STATEMENTS[:-2], "weight"))
+        if self.chance(0.03):
+            what = "in_place_argument"
+        if what == "print":
+            return [[[], what, [self.recent(scope)], None]]
+        if what == "in_place_argument":
+            return [[[], what, ["a0", self.recent(scope)], rng.choice("+*-")]]
         if what == "tensor_hook":
             return [[[], what, [self.recent(scope)], self.hook(["inside"], "tensor")]]
         if what == "int":
@@ -169,6 +189,11 @@ class _Case:
         elif what == "weight":
             detail = len(cell["weights"])
             cell["weights"].append([rng.choice([[3], [3, 3]]), self.chance(0.85)])
+        elif what == "constant":
+            detail = rng.choice(["inside", "attribute", "global"])
+        elif what == "state":
+            detail = cell["states"]
+            cell["states"] += 1
         elif what in ("tap", "tap2"):
             detail = self.hook(["inside"], "gradients")
         elif what == "insert":

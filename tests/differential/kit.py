@@ -1,10 +1,12 @@
 """What the generated programs use: their values, weights, and how hooks write into the log."""
 
+import re
+
 import jax.tree_util
 import numpy as np
 
 import msjax as ms
-from msjax import nn, ops  # noqa: F401 - the programs take both from here
+from msjax import nn, ops
 
 LOG = []
 # The cells of the network that runs now, by number.
@@ -41,6 +43,39 @@ def times(value, factor):
     if isinstance(value, dict):
         return {name: times(v, factor) for name, v in value.items()}
     return value
+
+
+def cut(value):
+    """A constant in the place of the first Tensor in a value; gradients become zeros."""
+    if isinstance(value, ms.Tensor):
+        return ops.zeros_like(value) if value.is_floating_point() else value
+    if isinstance(value, tuple) and value:
+        return (cut(value[0]), *value[1:])
+    if isinstance(value, dict):
+        return {**value, **{name: cut(value[name]) for name in list(value)[:1]}}
+    return value
+
+
+CONSTANT = ms.Tensor([[0.5, -0.25, 1.0]], ms.float32)
+
+
+class Printed:
+    """In the place of stdout: what is printed becomes a part of the log, with its numbers rounded."""
+
+    def __init__(self):
+        self.text = ""
+
+    def write(self, text):
+        *lines, self.text = (self.text + text).split("\n")
+        for line in lines:
+            words = [
+                [float(w)] if re.fullmatch(r"[-+.\de]*\d[-+.\de]*", w) else w
+                for w in re.findall(r"[-+.\de]*\d[-+.\de]*|\S", line)
+            ]
+            LOG.append(("print", [np.float64(w[0]) if isinstance(w, list) else w for w in words]))
+
+    def flush(self):
+        """Nothing waits."""
 
 
 def floats(seed):

@@ -6,6 +6,7 @@ OPERANDS = {
     "backward_pre": ["grads"],
     "backward": ["first", "second"],
 }
+METHODS = {"+": "add_", "*": "mul_", "-": "sub_"}
 
 
 def program(case):
@@ -17,16 +18,22 @@ def program(case):
         lines += [*_hook(number, hook, case["dialect"]), "", ""]
     for i, cell in enumerate(case["cells"]):
         lines += [*_cell(i, cell, case["cells"]), "", ""]
-    lines += [*_build(case["cells"]), "", "", *_inputs(case["cells"][0]), "", ""]
+    lines += [*_build(case["cells"]), "", "", *_inputs(case["cells"][0], case["same"]), "", ""]
     lines.append("# The stages from and before which each hook is there, and how it is registered.")
     lines.append("HOOKS = [")
     for number, hook in enumerate(case["hooks"]):
-        if hook["on"][0] != "inside":
+        if hook["on"][0] not in ("inside", "input"):
             lines.append(f"    ({hook['since']}, {hook['until']}, lambda cells: {_registration(number, hook)}),")
+    lines += ["]", "INPUT_HOOKS = ["]
+    for number, hook in enumerate(case["hooks"]):
+        if hook["on"][0] == "input":
+            lines.append(f"    ({hook['since']}, {hook['until']}, lambda args: args[{hook['on'][1]}].register_hook(h{number})),")
     return "\n".join([*lines, "]", ""])
 
 
 def _registration(number, hook):
+    if hook["on"][0] == "every":
+        return f"nn.register_cell_{hook['kind']}_hook(h{number})"
     options = "".join(f", {name}={value}" for name, value in hook["options"].items())
     if hook["on"][0] == "weight":
         return f"cells[{hook['on'][1]}].w{hook['on'][2]}.register_hook(h{number})"
@@ -49,14 +56,16 @@ def _hook(number, hook, dialect):
     head = f"def h{number}({', '.join(arguments)}):"
     if hook["action"] == "observe":
         return [head, f"    note('h{number} {kind}', {', '.join(arguments)})"]
-    result = f"times({carried}, {factor})"
+    result = f"cut({carried})" if hook["action"] == "cut" else f"times({carried}, {factor})"
+    if hook["action"] == "print":
+        head += f"\n    print('h{number} {kind}', *tensors_in({carried}))"
     if kind == "forward_pre" and hook["options"].get("with_kwargs"):
         result += f", times(kwargs, {factor})"
     return [head, f"    return {result}"]
 
 
 def _cell(i, cell, cells):
-    children = sorted({s[3] for s in cell["body"] if s[1] == "call"})
+    children = sorted({s[3] for s in cell["body"] if s[1] in ("call", "inner_grad")})
     lines = [
         f"class C{i}(nn.Cell):",
         f"    def __init__(self{''.join(f', c{j}' for j in children)}):",
@@ -65,7 +74,10 @@ def _cell(i, cell, cells):
     lines += [f"        self.c{j} = c{j}" for j in children]
     for k, (shape, requires_grad) in enumerate(cell["weights"]):
         lines.append(f"        self.w{k} = weight({10 * i + k}, {shape}{'' if requires_grad else ', False'})")
+    lines += [f"        self.s{k} = weight({10 * i + k + 5}, [3], False)" for k in range(cell["states"])]
     for _, what, _, detail in cell["body"]:
+        if what == "constant" and detail == "attribute":
+            lines.append("        self.constant = ms.Tensor([[0.25, 0.5, -1.0]], ms.float32)")
         if what in ("tap", "tap2"):
             lines.append(f"        self.tap{detail} = ops.HookBackward(h{detail})")
         elif what == "insert":
@@ -113,7 +125,21 @@ def _statement(statement, cell, cells):
             shape = cell["weights"][detail][0]
             return [f"{target} = {one} * self.w{detail}" if len(shape) == 1 else f"{target} = ops.matmul({one}, self.w{detail})"]
         case "constant":
-            return [f"{target} = {one} + ms.Tensor([[0.25, {detail}, -1.0]], ms.float32)"]
+            made = {"inside": "ms.Tensor([[0.25, 0.5, -1.0]], ms.float32)", "attribute": "self.constant", "global": "CONSTANT"}[
+                detail
+            ]
+            return [f"{target} = {one} + {made}"]
+        case "print":
+            return [f"print('construct', {one})"]
+        case "state":
+            return [
+                f"ops.assign(self.s{detail}, self.s{detail} + ops.stop_gradient({one})[0])",
+                f"{target} = {one} * self.s{detail}",
+            ]
+        case "in_place_argument":
+            return [f"{one}.{METHODS[detail]}({operands[1]})"]
+        case "inner_grad":
+            return [f"{target} = ms.grad(self.c{detail})({', '.join(operands)})"]
         case "stop":
             return [f"{target} = ops.stop_gradient({one})"]
         case "tap" | "tap2":
@@ -123,8 +149,7 @@ def _statement(statement, cell, cells):
         case "tensor_hook":
             return [f"{one}.register_hook(h{detail})"]
         case "in_place":
-            method = {"+": "add_", "*": "mul_", "-": "sub_"}[detail]
-            return [f"{target} = {one} * 1.0", f"{target}.{method}({operands[1]})"]
+            return [f"{target} = {one} * 1.0", f"{target}.{METHODS[detail]}({operands[1]})"]
         case "to_int":
             return [f"{target} = ({one} * 3).astype(ms.int32)"]
         case "int":
@@ -151,12 +176,12 @@ def _call(target, operands, j, child):
 def _build(cells):
     lines = ["def build():"]
     for i in reversed(range(len(cells))):
-        children = sorted({s[3] for s in cells[i]["body"] if s[1] == "call"})
+        children = sorted({s[3] for s in cells[i]["body"] if s[1] in ("call", "inner_grad")})
         lines.append(f"    c{i} = C{i}({', '.join(f'c{j}' for j in children)})")
     return [*lines, f"    return [{', '.join(f'c{i}' for i in range(len(cells)))}]"]
 
 
-def _inputs(cell):
+def _inputs(cell, same):
     made = []
     for k, kind in enumerate(cell["inputs"]):
         if kind == "f":
@@ -168,4 +193,7 @@ def _inputs(cell):
         else:
             made.append(_packed(kind, [f"floats({20 + k})", f"floats({30 + k})"]))
     keywords = ", ".join(f"'k{k}': floats({40 + k})" for k in range(cell["keywords"]))
+    if same:
+        made[:2] = ["x", "x"]
+        return ["def inputs():", "    x = floats(0)", f"    return ({', '.join(made)},), {{{keywords}}}"]
     return ["def inputs():", f"    return ({', '.join(made)},), {{{keywords}}}"]

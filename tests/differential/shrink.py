@@ -52,7 +52,9 @@ def _smaller(case):
     for number, hook in enumerate(case["hooks"]):
         for name in hook["options"]:
             changes.append(lambda c, n=number, o=name: c["hooks"][n]["options"].pop(o) and None)
-        if hook["action"] == "modify":
+        if hook["action"] in ("print", "cut"):
+            changes.append(lambda c, n=number: c["hooks"][n].update(action="modify"))
+        if hook["action"] != "observe":
             changes.append(lambda c, n=number: c["hooks"][n].update(action="observe"))
         if hook["since"] or hook["until"] is not None:
             changes.append(lambda c, n=number: c["hooks"][n].update(since=0, until=None))
@@ -69,6 +71,8 @@ def _smaller(case):
         changes.append(lambda c: c.update(dialect="tutorial"))
     if case["wanted"][1]:
         changes.append(lambda c: False if not c["wanted"][0] else c["wanted"].__setitem__(1, False))
+    if case["same"]:
+        changes.append(lambda c: c.update(same=False))
     for p in case["wanted"][0]:
         changes.append(lambda c, p=p: False if len(c["wanted"][0]) == 1 and not c["wanted"][1] else c["wanted"][0].remove(p))
     for change in changes:
@@ -78,11 +82,11 @@ def _smaller(case):
 
 
 def _used(case):
-    return {s[3] for cell in case["cells"] for s in cell["body"] if s[1] == "call"}
+    return {s[3] for cell in case["cells"] for s in cell["body"] if s[1] in ("call", "inner_grad")}
 
 
 def _calls(case, i):
-    return [s for cell in case["cells"] for s in cell["body"] if s[1] == "call" and s[3] == i]
+    return [s for cell in case["cells"] for s in cell["body"] if s[1] in ("call", "inner_grad") and s[3] == i]
 
 
 def _width(kind):
@@ -104,17 +108,17 @@ def _drop_stage(case, s):
 def _drop_cell(case, i):
     for number in reversed(range(len(case["hooks"]))):
         on = case["hooks"][number]["on"]
-        if on[0] != "inside" and on[1] == i:
+        if on[0] in ("cell", "weight") and on[1] == i:
             _drop_hook(case, number)
     for s in [s for s in case["cells"][i]["body"] if s[1] in ("tap", "tap2", "insert", "tensor_hook")]:
         _drop_inside_hook(case, s)
     del case["cells"][i]
     for cell in case["cells"]:
         for s in cell["body"]:
-            if s[1] == "call" and s[3] > i:
+            if s[1] in ("call", "inner_grad") and s[3] > i:
                 s[3] -= 1
     for hook in case["hooks"]:
-        if hook["on"][0] != "inside" and hook["on"][1] > i:
+        if hook["on"][0] in ("cell", "weight") and hook["on"][1] > i:
             hook["on"][1] -= 1
 
 
@@ -144,6 +148,11 @@ def _drop_statement(case, i, k):
         for s in cell["body"][k + 1 :]:
             s[2] = [instead if v in results else v for v in s[2]]
         cell["returns"] = [instead if v in results else v for v in cell["returns"]]
+    if what == "state":
+        cell["states"] -= 1
+        for s in cell["body"]:
+            if s[1] == "state" and s[3] > detail:
+                s[3] -= 1
     if what == "weight":
         for number in reversed(range(len(case["hooks"]))):
             on = case["hooks"][number]["on"]
@@ -174,6 +183,8 @@ def _drop_keyword(case, i):
 
 def _drop_input(case, i):
     """Drop the last positional argument, if it isn't used."""
+    if (i == 0 and case["same"]) or any(hook["on"] == ["input", len(case["cells"][i]["inputs"]) - 1] for hook in case["hooks"]):
+        return False
     cell = case["cells"][i]
     k, kind = len(cell["inputs"]) - 1, cell["inputs"][-1]
     names = {f"a{k}", f"a{k}_0", f"a{k}_1"}
@@ -201,7 +212,7 @@ def _one_output(case, i):
     cell["returns"].pop()
     for parent in case["cells"]:
         for s in parent["body"]:
-            if s[1] == "call" and s[3] == i:
+            if s[1] in ("call", "inner_grad") and s[3] == i:
                 first, dropped = s[0][0], s[0].pop()
                 for t in parent["body"]:
                     t[2] = [first if v == dropped else v for v in t[2]]

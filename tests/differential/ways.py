@@ -13,10 +13,16 @@ from tests.differential import kit
 
 
 class Stage:
-    """What one call gave: `outputs` and `grads` are lists of arrays, the log one of calls; `error` is None or an exception."""
+    """What one call gave.
+
+    Attributes:
+        outputs, grads, state, arguments: lists of arrays; the last two are what Parameters and arguments hold afterwards.
+        log: of the calls of hooks and what was printed.
+        error: None or an exception.
+    """
 
     def __init__(self):
-        self.outputs = self.grads = self.error = None
+        self.outputs = self.grads = self.state = self.arguments = self.error = None
         self.log, self.warnings = [], []
 
 
@@ -34,7 +40,13 @@ def run(source, way, hooked=True):
                 _register(module.HOOKS, number, cells, handles)
             # Other values at each stage, so that none can be left over from the stage before.
             kit.SCALE = 1 + number
-            stages.append(_stage(runner, kind, *module.inputs()))
+            args, kwargs = module.inputs()
+            for since, until, register in module.INPUT_HOOKS if hooked else ():
+                if since <= number and (until is None or number < until):
+                    register(args)
+            stages.append(_stage(runner, kind, args, kwargs))
+    for handle in handles.values():
+        handle.remove()
     return stages
 
 
@@ -52,10 +64,13 @@ def _stage(runner, kind, args, kwargs):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            out, grads = (runner.grad if kind == "grad" else runner.forward)(args, kwargs)
+            with contextlib.redirect_stdout(kit.Printed()):
+                out, grads = (runner.grad if kind == "grad" else runner.forward)(args, kwargs)
+                ms.hooks.barrier()
             stage.outputs = [np.asarray(v) for v in _arrays(out)]
+            stage.state = [p.asnumpy() for p in runner.net.get_parameters()]
+            stage.arguments = [] if isinstance(runner, Functional) else _arrays((args, kwargs))
             stage.grads = [None if g is None else np.asarray(g) for g in grads]
-            ms.hooks.barrier()
         except Exception as error:
             stage.error = error
             with contextlib.suppress(Exception):
@@ -169,29 +184,32 @@ class Functional(_Way):
             for i, array in zip(at, arrays):
                 given[i] = array
             args, kwargs = jax.tree.unflatten(structure, given)
-            return apply(params, buffers, *args, **kwargs)[0]
+            return apply(params, buffers, *args, **kwargs)
 
         return call, params, buffers, {i: leaves[i]._value for i in at}
 
     def forward(self, args, kwargs):
         call, params, buffers, arrays = self.prepare(args, kwargs)
-        return self.wrap(call)(params, buffers, list(arrays.values())), ()
+        out, buffers = self.wrap(call)(params, buffers, list(arrays.values()))
+        ms.write_back(self.net, None, buffers)
+        return out, ()
 
     def grad(self, args, kwargs):
         call, params, buffers, arrays = self.prepare(args, kwargs)
         names = {id(p): name for name, p in self.net.parameters_and_names()}
         weights = [names[id(p)] for p in self.weights]
-        ids = [id(leaf) for leaf in jax.tree.leaves((args, kwargs), is_leaf=lambda v: isinstance(v, ms.Tensor))]
-        positions = [ids.index(id(args[i])) for i in self.positions]
+        # Which leaf a position is: those before it count.
+        positions = [len(jax.tree.leaves(args[:i], is_leaf=lambda v: isinstance(v, ms.Tensor))) for i in self.positions]
 
         def loss(wanted, params, arrays):
             params = {**params, **wanted[1]} if weights else params
-            out = call(params, buffers, list({**arrays, **wanted[0]}.values()))
+            out, after = call(params, buffers, list({**arrays, **wanted[0]}.values()))
             leaves = [v for v in jax.tree.leaves(out) if hasattr(v, "dtype") and v.dtype == np.float32]
-            return sum(v.sum() for v in leaves), out
+            return sum(v.sum() for v in leaves), (out, after)
 
         wanted = ({i: arrays[i] for i in positions}, {name: params[name] for name in weights})
-        (of_inputs, of_weights), out = self.wrap(jax.grad(loss, has_aux=True))(wanted, params, arrays)
+        (of_inputs, of_weights), (out, after) = self.wrap(jax.grad(loss, has_aux=True))(wanted, params, arrays)
+        ms.write_back(self.net, None, after)
         return out, [*(of_inputs[i] for i in positions), *(of_weights[name] for name in weights)]
 
 

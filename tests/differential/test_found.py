@@ -1,0 +1,58 @@
+"""What the random cases have found, one test each; what concerns functionalized networks is in tests/functional/test_same_answers.py."""
+
+import pytest
+
+import msjax as ms
+from msjax import nn, ops
+
+X = [[1.0, -2.0, 3.0]]
+
+
+class Writes(nn.Cell):
+    def construct(self, x, *_):
+        x.mul_(x)
+        return x * 2
+
+
+class Outer(nn.Cell):
+    def __init__(self, further):
+        super().__init__()
+        self.writes = Writes()
+        self.further = further
+
+    def construct(self, x):
+        y = x * 1
+        self.writes(y, *self.further)
+        return y
+
+
+@pytest.mark.parametrize("further", [(), (ms.Tensor(X), 3)])
+def test_a_write_to_an_argument_is_seen_outside_of_a_cell_with_backward_hooks(further):
+    net, log = Outer(further), []
+    for _ in range(2):
+        out, grad = ms.value_and_grad(net)(ms.Tensor(X))
+        assert out.asnumpy().tolist() == [[1.0, 4.0, 9.0]] and grad.asnumpy().tolist() == [[2.0, -4.0, 6.0]]
+        net.writes.register_backward_hook(lambda cell, grad_input, grad_output: log.append(grad_output[0]))
+    x = ms.Tensor(X)
+    ms.grad(net.writes)(x)
+    assert x.asnumpy().tolist() == [[1.0, 4.0, 9.0]] and log
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_second_sweep_runs_the_hooks_that_the_gradient_really_passes(compiled):
+    log = []
+
+    class Linear(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.insert = ops.InsertGradientOf(lambda grad: log.append(grad.asnumpy().tolist()))
+
+        def construct(self, x):
+            return self.insert(x) + x
+
+    net = Linear()
+    second = ms.grad(lambda x: ms.grad(net)(x))
+    x = ms.Tensor(X)
+    found = (ms.jit(lambda x: second(x)) if compiled else second)(x)
+    assert found.asnumpy().tolist() == [[0.0, 0.0, 0.0]]
+    assert log == [[[1.0, 1.0, 1.0]]]
