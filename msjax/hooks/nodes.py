@@ -264,7 +264,7 @@ def run_checked(
         carries: the number of the argument that the hook may replace.
         check: takes what the hook returned and that argument; returns its new value.
     """
-    if any_traced(args):
+    if STATE.trace is not None or STATE.functional or any_traced(args):
         result, carried = run_traced_hook(
             fn, args, kind, observe=observe, traced=traced, cells=cells, carries=carries, check=check
         )

@@ -1,5 +1,6 @@
 """What the random cases have found, one test each; what concerns functionalized networks is in tests/functional/test_same_answers.py."""
 
+import jax
 import pytest
 
 import msjax as ms
@@ -56,3 +57,36 @@ def test_a_second_sweep_runs_the_hooks_that_the_gradient_really_passes(compiled)
     found = (ms.jit(lambda x: second(x)) if compiled else second)(x)
     assert found.asnumpy().tolist() == [[0.0, 0.0, 0.0]]
     assert log == [[[1.0, 1.0, 1.0]]]
+
+
+@pytest.mark.parametrize("way", ["jit", "functional"])
+def test_a_backward_hook_that_gets_only_none_is_called_at_each_run_in_its_place(way):
+    log = []
+
+    class Pair(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.dead = nn.ReLU()
+
+        def construct(self, x):
+            return x * 2, self.dead(x)
+
+    net = nn.SequentialCell(Pair())
+    pair = net[0]
+    pair.register_backward_pre_hook(lambda cell, grads: log.append(("pre", grads[1])))
+    pair.dead.register_backward_hook(lambda cell, grad_input, grad_output: log.append((grad_input, grad_output)))
+    x = ms.Tensor(X)
+    expected = [("pre", None), ((None,), (None,))]
+    ms.grad(lambda x: net(x)[0])(x)
+    assert log == expected
+    log.clear()
+    if way == "jit":
+        compiled = ms.jit(lambda x: ms.grad(lambda x: net(x)[0])(x))
+    else:
+        apply, params, buffers = ms.functionalize(net)
+        grad = jax.jit(jax.grad(lambda x: apply(params, buffers, x)[0][0].sum()))
+        compiled = lambda x: grad(x._value)  # noqa: E731
+    for runs in range(1, 4):
+        compiled(x)
+        ms.hooks.barrier()
+        assert log == expected * runs
