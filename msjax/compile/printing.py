@@ -47,6 +47,8 @@ def goes_to_print(frame: FrameType | None) -> bool:
     if at is None:
         return False
     names = _NamesInFrame(frame)
+    if instructions[at].opname == "PRECALL":
+        at += 1  # Python 3.11, once it has specialized the call to a builtin
     now = instructions[at]
     if now.opname.startswith("CALL"):
         callee = called(instructions[: at + 1], names)[0]

@@ -90,3 +90,17 @@ def test_a_backward_hook_that_gets_only_none_is_called_at_each_run_in_its_place(
         compiled(x)
         ms.hooks.barrier()
         assert log == expected * runs
+
+
+def test_a_print_that_python_has_specialized_is_compiled(capsys):
+    def show(x):
+        print(x)
+        return x * 2
+
+    for _ in range(40):
+        show(ms.Tensor(1.0))
+    capsys.readouterr()
+    compiled = ms.jit(show)
+    for value in (2.0, 3.0):
+        compiled(ms.Tensor(value))
+    assert capsys.readouterr().out == "2.0\n3.0\n" and compiled.compilations() == 1
