@@ -144,10 +144,11 @@ class Jit(Grad):
 
 
 class Everything(Grad):
-    """`ms.value_and_grad` of all Tensors among the arguments and all Parameters: the reference of `.backward()`."""
+    """`ms.value_and_grad` of all float Tensors among the arguments and all Parameters: the reference of `.backward()`."""
 
     def grad(self, args, kwargs):
-        positions = [i for i, value in enumerate((*args, *kwargs.values())) if kit.tensors_in(value)]
+        given = enumerate((*args, *kwargs.values()))
+        positions = [i for i, value in given if any(t.is_floating_point() for t in kit.tensors_in(value))]
         weights = list(self.net.trainable_params())
         out, grads = ms.value_and_grad(self.net, tuple(positions), weights or None)(*args, **kwargs)
         return out, [g for g in _arrays(grads) if g.dtype == np.float32]
