@@ -30,9 +30,12 @@ def hook_gradients(tensors: Any, function: Callable[..., Any], label: str) -> li
     """
     edges, base = place_on_tape(tensors)
     if base is None:
-        return through_custom_vjp(tensors, function) if under_jax_transform(tensors) else list(tensors)
-    node = FunctionNode(base, edges, len(tensors), function, label)
-    return _outputs(node, tensors, [e is not None for e in edges])
+        outputs = through_custom_vjp(tensors, function) if under_jax_transform(tensors) else list(tensors)
+    else:
+        node = FunctionNode(base, edges, len(tensors), function, label)
+        outputs = _outputs(node, tensors, [e is not None for e in edges])
+    # New Tensors, with or without a gradient: a write to the given one leaves them as they are.
+    return [wrap(new._value) if new is old else new for new, old in zip(outputs, tensors)]
 
 
 def under_jax_transform(tensors: list[Tensor]) -> bool:

@@ -104,3 +104,17 @@ def test_a_print_that_python_has_specialized_is_compiled(capsys):
     for value in (2.0, 3.0):
         compiled(ms.Tensor(value))
     assert capsys.readouterr().out == "2.0\n3.0\n" and compiled.compilations() == 1
+
+
+@pytest.mark.parametrize("operator", [ops.HookBackward, ops.InsertGradientOf])
+def test_a_write_to_what_an_operator_with_a_hook_was_given_leaves_its_result(operator):
+    through = operator(lambda grad: None)
+
+    def net(x):
+        y = through(x)
+        x.add_(x)
+        return y
+
+    x = ms.Tensor(X)
+    assert net(x).asnumpy().tolist() == X
+    assert ms.value_and_grad(net)(ms.Tensor(X))[0].asnumpy().tolist() == X
