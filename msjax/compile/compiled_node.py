@@ -96,7 +96,10 @@ class _Gradients:
 
     def carries(self, saved, tensors, start):
         """For some of the results, those from number `start` on, whether they carry a gradient."""
-        if all(jnp.issubdtype(t._value.dtype, jnp.inexact) for t in tensors):
+        for tensor in tensors:
+            if not jnp.issubdtype(tensor._value.dtype, jnp.inexact):
+                break
+        else:
             return [True] * len(tensors)
         if self._carries is None:
             # Integers carry one only where operators say so, which a trace shows.

@@ -449,6 +449,4 @@ def flush() -> None:
     WORKER.raise_pending()
 
 
-def raise_pending() -> None:
-    """Raise what a hook raised since the last look, if one did."""
-    WORKER.raise_pending()
+raise_pending = WORKER.raise_pending
