@@ -1,4 +1,4 @@
-"""Issue 12, fault 15: barrier() is exact. It waits for what was started, without timers, and not for what comes later."""
+"""Fault 15: barrier() is exact. It waits for what was started, without timers, and not for what comes later."""
 
 import threading
 import time

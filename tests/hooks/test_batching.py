@@ -1,4 +1,4 @@
-"""Issue 12, fault 12: no tracer outlives its trace; and how many callbacks a compiled program has."""
+"""Fault 12: no tracer outlives its trace; and how many callbacks a compiled program has."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Hooks of sharded programs. Issue 12, fault 13: large values; fault 19: shardings that stay, and several processes."""
+"""Hooks of sharded programs. Fault 13: large values; fault 19: shardings that stay, and several processes."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The queue of hook calls. Issue 12, fault 16: hooks slower than the program, hooks that fail; fault 17: Ctrl-C."""
+"""The queue of hook calls. Fault 16: hooks slower than the program, hooks that fail; fault 17: Ctrl-C."""
 
 import subprocess
 import sys
