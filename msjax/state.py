@@ -69,6 +69,7 @@ class swap:
     """A context manager that sets fields of STATE, and restores their values at the end.
 
     Example:
+        >>> from msjax.state import STATE, swap
         >>> with swap(recording=False):
         ...     STATE.recording
         False

@@ -42,8 +42,10 @@ def test_a_program_waits_while_the_queue_holds_too_much(small_queue):
 
     f = hooked(hook)
     for i in range(100):
-        f(jnp.full(250, float(i), jnp.float32))
+        # Each step is waited for here: barrier() lifts the bound for the programs that it waits for.
+        f(jnp.full(250, float(i), jnp.float32)).block_until_ready()
         most.append(WORKER._bytes)
+    assert max(most) <= small_queue
     ms.hooks.barrier()
     assert log == [float(i) for i in range(100)]
     assert max(most) <= small_queue and WORKER._bytes == 0
