@@ -218,23 +218,3 @@ def _is_array(leaf):
 
 def _raw(leaf):
     return leaf._value if isinstance(leaf, Tensor) else jnp.asarray(leaf)
-
-
-def map_arrays(fn: Callable[..., Any], value: Any) -> Any:
-    """`fn` of all arrays in nested containers; Tensors are taken for their arrays."""
-    return jax.tree.map(
-        lambda leaf: (
-            wrap(leaf._value)
-            if isinstance(leaf, Tensor)
-            else fn(leaf)
-            if hasattr(leaf, "shape") and hasattr(leaf, "dtype")
-            else leaf
-        ),
-        value,
-        is_leaf=is_leaf,
-    )
-
-
-def map_tensors(fn: Callable[..., Any], value: Tensor) -> Any:
-    """`fn` of all Tensors in nested containers."""
-    return jax.tree.map(lambda leaf: fn(leaf) if isinstance(leaf, Tensor) else leaf, value, is_leaf=is_leaf)

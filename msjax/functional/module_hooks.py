@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import types
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +21,7 @@ from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import check_hook
 from msjax.flax_slots import without_attribute
-from msjax.functional.module_paths import Where, paths, selected
+from msjax.functional.module_paths import Where, paths, selected, subclass
 from msjax.hooks.delivery import observes
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.protocol import call_with_hooks
@@ -310,12 +309,9 @@ def _hooked_class(cls):
             "__copy__": lambda self: _without_hooks(cls, vars(self)),
             "__deepcopy__": lambda self, memo: copy.deepcopy(_without_hooks(cls, vars(self)), memo),
             "__reduce_ex__": lambda self, protocol: (_without_hooks, (cls, vars(_without_hooks(cls, vars(self))))),
-            "__module__": cls.__module__,
-            "__qualname__": cls.__qualname__,
             "msjax_base": cls,
         }
-        is_pytree = not jax.tree_util.all_leaves([object.__new__(cls)])
-        _CLASSES[cls] = types.new_class(cls.__name__, (cls,), {"pytree": is_pytree}, lambda body: body.update(namespace))
+        _CLASSES[cls] = subclass(cls, namespace)
     return _CLASSES[cls]
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import fnmatch
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import jax
 from flax import nnx
 
 from msjax.common.bases import is_cell
@@ -58,3 +60,10 @@ def _matches(name, module, where):
     raise TypeError(
         f"For 'register_hook', 'where' should be a path, a type, a function or a list of these, but got {describe(where)}."
     )
+
+
+def subclass(cls: type, namespace: dict[str, Any]) -> type:
+    """A subclass of a module's class under its name: Python looks ``__call__`` up in the class. It is a pytree if the class is one."""
+    is_pytree = not jax.tree_util.all_leaves([object.__new__(cls)])
+    namespace = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, **namespace}
+    return types.new_class(cls.__name__, (cls,), {"pytree": is_pytree}, lambda body: body.update(namespace))

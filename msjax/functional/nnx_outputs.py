@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import types
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import jax
 from flax import nnx
 
+from msjax.functional.module_paths import subclass
 from msjax.hooks.places import site
 
 # The attribute of a named module. nnx takes it for a part of the module's definition, so that it goes through split and merge.
@@ -87,10 +87,5 @@ def _naming_class(cls):
         def call(self, *args, **kwargs):
             return site(getattr(self, _PATH), cls.__call__(self, *args, **kwargs))
 
-        namespace = {"__call__": call, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
-        _CLASSES[cls] = types.new_class(cls.__name__, (cls,), {"pytree": _is_pytree(cls)}, lambda body: body.update(namespace))
+        _CLASSES[cls] = subclass(cls, {"__call__": call})
     return _CLASSES[cls]
-
-
-def _is_pytree(cls):
-    return not jax.tree_util.all_leaves([object.__new__(cls)])
