@@ -217,13 +217,17 @@ class _Worker:
                 for call in item.calls:
                     self._call(call, item.values, report)
                 if self.nested:
-                    with self.unlimited():
+                    with self.unlimited() if self._one_queue() else contextlib.nullcontext():
                         _FENCE()
         finally:
             STATE.hooks_run, self._root = False, 0
             with self._room:
                 self._bytes -= item.size
                 self._room.notify_all()
+
+    def _one_queue(self):
+        """Whether programs of other threads may stand before a hook's own, as in a GPU's queue: on one CPU device they don't."""
+        return self.sharded or self.platforms != {"cpu"}
 
     def _call(self, call, values, report):
         if self._failures.stopped:

@@ -32,7 +32,11 @@ def small_queue():
     ms.set_context(hook_queue_bytes=before)
 
 
-def test_a_program_waits_while_the_queue_holds_too_much(small_queue):
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_program_waits_while_the_queue_holds_too_much(small_queue, nested, monkeypatch):
+    # Whether another hook of this process has run a program with hooks makes no difference.
+    monkeypatch.setattr(WORKER, "nested", nested)
+    monkeypatch.setattr(WORKER, "sharded", False)
     log, most = [], []
 
     def hook(value):
