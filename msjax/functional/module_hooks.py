@@ -14,19 +14,14 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-import jax
-from flax import nnx
-
 from msjax.common.bases import is_cell
-from msjax.common.tensor import Tensor, wrap
 from msjax.errors import check_hook
 from msjax.flax_slots import without_attribute
+from msjax.functional.array_hooks import OnArrays, call_with_array_hooks
 from msjax.functional.module_paths import Where, paths, selected, subclass
 from msjax.hooks.delivery import observes
 from msjax.hooks.handle import new_hook_id
-from msjax.hooks.protocol import call_with_hooks
 from msjax.hooks.table import EMPTY, Hook, HookTable
-from msjax.state import STATE
 
 # The attribute of a hooked module; nnx takes it for a part of the module's definition.
 _SITE = "msjax_hooks"
@@ -269,7 +264,7 @@ def _register(model, kind, fn, where, prepend, options):
         handles = [getattr(cell, register)(fn, prepend=prepend, **options) for cell in chosen.values()]
         return ModuleHandle(handles[0].id, [handle.remove for handle in handles])
     observed = observes(fn, options.pop("observe"), options.pop("traced"))
-    hook = Hook(new_hook_id(), _OnArrays(fn), observe=observed, traced=not observed, **options)
+    hook = Hook(new_hook_id(), OnArrays(fn), observe=observed, traced=not observed, **options)
     for name, module in chosen.items():
         site = vars(module).get(_SITE)
         table = EMPTY if site is None else site.table
@@ -326,47 +321,4 @@ def _call(module, function, args, kwargs):
     site = vars(module).get(_SITE)
     if site is None:  # removed while the call was under way
         return function(*args, **kwargs)
-
-    def on_tensors(*args, **kwargs):
-        return _to_tensors(function(*_to_arrays(args), **_to_arrays(kwargs)))
-
-    STATE.cells.append(site)
-    try:
-        subject = _Subject(site.module() or module)
-        return _to_arrays(call_with_hooks(on_tensors, _to_tensors(args), _to_tensors(kwargs), subject, lambda _: site.table))
-    finally:
-        STATE.cells.pop()
-
-
-class _Subject:
-    """A module as the first argument of hooks; opaque, since jax would take an nnx module apart and make another of it."""
-
-    __slots__ = ("hooked_module",)
-
-    def __init__(self, module):
-        self.hooked_module = module
-
-
-class _OnArrays:
-    """A hook on arrays as one on Tensors."""
-
-    def __init__(self, fn):
-        self.__wrapped__ = fn
-
-    def __call__(self, subject, *given):
-        module = subject.hooked_module if isinstance(subject, _Subject) else subject
-        result = self.__wrapped__(module, *map(_to_arrays, given))
-        return None if result is None else _to_tensors(result)
-
-
-def _is_opaque(value):
-    # Modules, variables and the like go through as they are.
-    return value is None or isinstance(value, (Tensor, nnx.Module, nnx.Variable, nnx.Rngs, nnx.RngStream))
-
-
-def _to_tensors(value):
-    return jax.tree.map(lambda v: wrap(v) if isinstance(v, jax.Array) else v, value, is_leaf=_is_opaque)
-
-
-def _to_arrays(value):
-    return jax.tree.map(lambda v: v._value if isinstance(v, Tensor) else v, value, is_leaf=_is_opaque)
+    return call_with_array_hooks(function, args, kwargs, site.module() or module, site, lambda: site.table)

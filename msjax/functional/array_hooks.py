@@ -1,0 +1,72 @@
+"""Hooks of modules that compute on jax arrays: the protocol of hooks, which passes Tensors, around a call of such a module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from flax import nnx
+
+from msjax.common.tensor import Tensor, wrap
+from msjax.hooks.protocol import call_with_hooks
+from msjax.state import STATE
+
+
+def call_with_array_hooks(
+    function: Callable[..., Any], args: Any, kwargs: Any, subject: Any, site: Any, table: Callable[[], Any]
+) -> Any:
+    """Call a function of arrays with the hooks of a module around it.
+
+    Args:
+        function (callable): called with the arguments after the forward pre hooks.
+        args (tuple), kwargs (dict): the arguments of the call; jax arrays, in pytrees.
+        subject: what hooks get as their module.
+        site: names the module in errors, by its attribute `hook_path`.
+        table (callable): returns the module's present HookTable, whose hooks are `OnArrays`.
+    """
+
+    def on_tensors(*args, **kwargs):
+        return _to_tensors(function(*_to_arrays(args), **_to_arrays(kwargs)))
+
+    STATE.cells.append(site)
+    try:
+        return _to_arrays(
+            call_with_hooks(on_tensors, _to_tensors(args), _to_tensors(kwargs), _Subject(subject), lambda _: table())
+        )
+    finally:
+        STATE.cells.pop()
+
+
+class _Subject:
+    """A module as the first argument of hooks; opaque, since jax would take a module apart and make another of it."""
+
+    __slots__ = ("hooked_module",)
+
+    def __init__(self, module):
+        self.hooked_module = module
+
+
+class OnArrays:
+    """A hook on arrays as one on Tensors."""
+
+    def __init__(self, fn: Callable[..., Any]):
+        self.__wrapped__: Callable[..., Any] = fn
+
+    def __call__(self, subject: Any, *given: Any) -> Any:
+        module = subject.hooked_module if isinstance(subject, _Subject) else subject
+        result = self.__wrapped__(module, *map(_to_arrays, given))
+        return None if result is None else _to_tensors(result)
+
+
+def _is_opaque(value):
+    # Modules, variables and the like go through as they are.
+    return value is None or isinstance(value, (Tensor, nnx.Module, nnx.Variable, nnx.Rngs, nnx.RngStream))
+
+
+def _to_tensors(value):
+    return jax.tree.map(lambda v: wrap(v) if isinstance(v, jax.Array) else v, value, is_leaf=_is_opaque)
+
+
+def _to_arrays(value):
+    return jax.tree.map(lambda v: v._value if isinstance(v, Tensor) else v, value, is_leaf=_is_opaque)
