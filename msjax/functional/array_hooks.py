@@ -12,9 +12,18 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.hooks.protocol import call_with_hooks
 from msjax.state import STATE
 
+# The attribute of a module that has hooks; it names the module by its `path` and `hook_path`.
+SITE = "msjax_hooks"
+
 
 def call_with_array_hooks(
-    function: Callable[..., Any], args: Any, kwargs: Any, subject: Any, site: Any, table: Callable[[], Any]
+    function: Callable[..., Any],
+    args: Any,
+    kwargs: Any,
+    subject: Any,
+    site: Any,
+    table: Callable[[], Any],
+    during: Any = None,
 ) -> Any:
     """Call a function of arrays with the hooks of a module around it.
 
@@ -24,27 +33,29 @@ def call_with_array_hooks(
         subject: what hooks get as their module.
         site: names the module in errors, by its attribute `hook_path`.
         table (callable): returns the module's present HookTable, whose hooks are `OnArrays`.
+        during: what hooks that run during the call get instead of `subject`; not kept beyond it.
     """
 
     def on_tensors(*args, **kwargs):
         return _to_tensors(function(*_to_arrays(args), **_to_arrays(kwargs)))
 
+    owner = _Subject(subject, during)
     STATE.cells.append(site)
     try:
-        return _to_arrays(
-            call_with_hooks(on_tensors, _to_tensors(args), _to_tensors(kwargs), _Subject(subject), lambda _: table())
-        )
+        return _to_arrays(call_with_hooks(on_tensors, _to_tensors(args), _to_tensors(kwargs), owner, lambda _: table()))
     finally:
         STATE.cells.pop()
+        owner.during = None
 
 
 class _Subject:
     """A module as the first argument of hooks; opaque, since jax would take a module apart and make another of it."""
 
-    __slots__ = ("hooked_module",)
+    __slots__ = ("during", "module")
 
-    def __init__(self, module):
-        self.hooked_module = module
+    def __init__(self, module, during):
+        self.module = module
+        self.during = during
 
 
 class OnArrays:
@@ -54,7 +65,9 @@ class OnArrays:
         self.__wrapped__: Callable[..., Any] = fn
 
     def __call__(self, subject: Any, *given: Any) -> Any:
-        module = subject.hooked_module if isinstance(subject, _Subject) else subject
+        module = subject
+        if isinstance(subject, _Subject):
+            module = subject.module if subject.during is None else subject.during
         result = self.__wrapped__(module, *map(_to_arrays, given))
         return None if result is None else _to_tensors(result)
 
@@ -65,7 +78,11 @@ def _is_opaque(value):
 
 
 def _to_tensors(value):
-    return jax.tree.map(lambda v: wrap(v) if isinstance(v, jax.Array) else v, value, is_leaf=_is_opaque)
+    return jax.tree.map(lambda v: wrap(v) if isinstance(v, jax.Array) and not _is_key(v) else v, value, is_leaf=_is_opaque)
+
+
+def _is_key(value):
+    return jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 
 def _to_arrays(value):

@@ -16,6 +16,7 @@ from msjax.common.tensor import Tensor, is_tensor, tensors_in
 from msjax.errors import check_callable, describe
 from msjax.functional.control_flow import rules
 from msjax.functional.functionalize import pure_apply
+from msjax.functional.hooked import as_function
 from msjax.functional.interpreter import Interpreter, Program
 from msjax.functional.nnx_outputs import module_and_method, paths, pure_call
 from msjax.functional.plan import Patterns, Planner
@@ -57,7 +58,8 @@ def capture(
 
     Args:
         fn: a function of jax arrays; a flax nnx module (or a method of one), whose places are the outputs of its modules, by
-            their paths ("" is the module itself); or a Cell, whose places are the outputs of its cells.
+            their paths ("" is the module itself); a Cell, whose places are the outputs of its cells; or a model that
+            `hooked` takes or made, with the same places, called like a linen module's or a haiku transform's `apply`.
         select (str, list of str, or callable): which places: a pattern such as ``"layers.*.relu"`` (fnmatch), several, or a
             function of the name. Single operations are selected by patterns with an "@", such as ``"exp@*"``.
         gradients (bool): True for the gradients of the result, summed, with respect to the activations. Default: False.
@@ -99,6 +101,7 @@ def capture(
         >>> print(out)
         0.0
     """
+    fn = as_function(fn)
     check_callable(fn, "capture")
     if statistic is not None:
         # jax keeps it in a table: a partial is hashable, whatever it calls.

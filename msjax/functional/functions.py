@@ -11,9 +11,12 @@ from typing import Any
 import jax
 import jax.extend.core
 import jax.numpy as jnp
+from flax import nnx
 
+from msjax.common.bases import is_cell
 from msjax.common.tensor import wrap
 from msjax.errors import check_callable, check_hook, describe
+from msjax.functional.hooked import framework_of
 from msjax.hooks.delivery import observes, run_traced_hook
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.nodes import BackwardHooks, any_traced, run_checked, through_custom_vjp
@@ -131,7 +134,7 @@ def with_hooks(
         A function with the arguments and results of `fn`, for any jax transformation.
 
     Raises:
-        TypeError: one of them is not callable.
+        TypeError: one of them is not callable; `fn` is a module, whose weights a function would hide.
 
     Example:
         >>> import jax
@@ -141,6 +144,12 @@ def with_hooks(
         60.0
     """
     check_callable(fn, "with_hooks")
+    if isinstance(fn, nnx.Module) or is_cell(fn) or framework_of(fn) is not None:
+        raise TypeError(
+            f"For 'with_hooks', fn should be a function, but got the module {type(fn).__name__}: a function in its place would hide "
+            "its weights from the model. Use hooks.register_forward_hook(model, ...) and the like, and hooks.hooked(model) for "
+            "models of other frameworks than nnx."
+        )
     for hook in (pre, post, backward_pre, backward):
         if hook is not None:
             check_hook(hook, "with_hooks")

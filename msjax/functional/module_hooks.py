@@ -17,14 +17,12 @@ from typing import Any
 from msjax.common.bases import is_cell
 from msjax.errors import check_hook
 from msjax.flax_slots import without_attribute
-from msjax.functional.array_hooks import OnArrays, call_with_array_hooks
+from msjax.functional.array_hooks import SITE, OnArrays, call_with_array_hooks
+from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.module_paths import Where, paths, selected, subclass
 from msjax.hooks.delivery import observes
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.table import EMPTY, Hook, HookTable
-
-# The attribute of a hooked module; nnx takes it for a part of the module's definition.
-_SITE = "msjax_hooks"
 
 
 def register_forward_pre_hook(
@@ -34,7 +32,7 @@ def register_forward_pre_hook(
     """Register a hook that runs before modules of a model, selected by their paths.
 
     Args:
-        model: a flax nnx module, or a Cell.
+        model: a flax nnx module, a Cell, or what `hooked` made of another model.
         hook (callable): ``hook(module, args)``; None keeps the positional arguments, a tuple replaces them, anything else becomes
             their only one. With `with_kwargs`, ``hook(module, args, kwargs)``, which returns None or ``(args, kwargs)``. The
             arguments are jax arrays, in pytrees, as the module gets them (Tensors for a Cell).
@@ -50,7 +48,7 @@ def register_forward_pre_hook(
 
     Raises:
         ValueError: no module matches `where` (the message lists the paths); `observe` and `traced` contradict each other.
-        TypeError: `model` is neither an nnx module nor a Cell; `hook` can't be called.
+        TypeError: `model` takes no hooks; `hook` can't be called.
 
     Example:
         >>> import jax.numpy as jnp
@@ -72,7 +70,7 @@ def register_forward_hook(
     """Register a hook that runs after modules of a model, selected by their paths.
 
     Args:
-        model: a flax nnx module, or a Cell.
+        model: see `register_forward_pre_hook`.
         hook (callable): ``hook(module, args, output)``; None keeps the output, anything else replaces it. With `with_kwargs`,
             ``hook(module, args, kwargs, output)``.
         where, prepend, with_kwargs, observe, traced: see `register_forward_pre_hook`.
@@ -106,7 +104,7 @@ def register_backward_pre_hook(
     """Register a hook that runs, in the backward pass, before that of modules selected by their paths.
 
     Args:
-        model: a flax nnx module, or a Cell.
+        model: see `register_forward_pre_hook`.
         hook (callable): ``hook(module, grad_output)`` with a tuple of one gradient for each array of the output, None where none
             arrives. None keeps them; a tuple of arrays of the same shapes and dtypes (for one output, an array) replaces them.
         where, prepend, observe, traced: see `register_forward_pre_hook`.
@@ -136,7 +134,7 @@ def register_backward_hook(
     """Register a hook that runs, in the backward pass, after that of modules selected by their paths.
 
     Args:
-        model: a flax nnx module, or a Cell.
+        model: see `register_forward_pre_hook`.
         hook (callable): ``hook(module, grad_input, grad_output)``: a tuple of the gradients with respect to the arrays among the
             positional arguments, None for one that carries none, and the tuple of those that arrived at the outputs. None keeps
             them; a tuple of as many arrays as there are inputs (for one input, an array) replaces the gradients of the inputs.
@@ -179,7 +177,7 @@ def path(module: Any) -> str:
         ...     _ = model(jnp.ones(2))
         layers.0
     """
-    site = vars(module).get(_SITE)
+    site = vars(module).get(SITE)
     if site is None:
         raise ValueError(f"For 'path', the module {type(module).__name__} has no hooks; hooks.paths(model) lists all modules.")
     return site.path
@@ -252,39 +250,42 @@ _KINDS = ("forward_pre", "forward", "backward_pre", "backward")
 
 
 def _table_of(module):
-    return vars(module)[_SITE].table
+    return vars(module)[SITE].table
 
 
 def _register(model, kind, fn, where, prepend, options):
     check_hook(fn, f"register_{kind}_hook", options["observe"], options["traced"])
-    modules = paths(model)
-    chosen = selected(modules, where)
+    registry = registry_of(model)
+    chosen = {} if registry is not None else selected(paths(model), where)
     if is_cell(model):
         register = f"register_{kind}_hook"
         handles = [getattr(cell, register)(fn, prepend=prepend, **options) for cell in chosen.values()]
         return ModuleHandle(handles[0].id, [handle.remove for handle in handles])
     observed = observes(fn, options.pop("observe"), options.pop("traced"))
     hook = Hook(new_hook_id(), OnArrays(fn), observe=observed, traced=not observed, **options)
+    if registry is not None:
+        registry.register(model, kind, hook, where, prepend)
+        return ModuleHandle(hook.id, [functools.partial(registry.remove, hook.id)])
     for name, module in chosen.items():
-        site = vars(module).get(_SITE)
+        site = vars(module).get(SITE)
         table = EMPTY if site is None else site.table
         if site is None:
             object.__setattr__(module, "__class__", _hooked_class(type(module)))
-        setattr(module, _SITE, _Site(name, table.add(kind, hook, prepend), weakref.ref(module)))
+        setattr(module, SITE, _Site(name, table.add(kind, hook, prepend), weakref.ref(module)))
     return ModuleHandle(hook.id, [functools.partial(_remove, weakref.ref(module), hook.id) for module in chosen.values()])
 
 
 def _remove(ref, id):
     module = ref()
-    site = None if module is None else vars(module).get(_SITE)
+    site = None if module is None else vars(module).get(SITE)
     if site is None:
         return
     table: HookTable = site.table.without(id)
     if table is EMPTY:
-        delattr(module, _SITE)
+        delattr(module, SITE)
         object.__setattr__(module, "__class__", type(module).msjax_base)
     else:
-        setattr(module, _SITE, _Site(site.path, table, site.module))
+        setattr(module, SITE, _Site(site.path, table, site.module))
 
 
 _CLASSES: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
@@ -313,12 +314,12 @@ def _hooked_class(cls):
 def _without_hooks(cls, attributes):
     """A module of the class without hooks, with these attributes."""
     module = object.__new__(cls)
-    vars(module).update(without_attribute(attributes, _SITE))
+    vars(module).update(without_attribute(attributes, SITE))
     return module
 
 
 def _call(module, function, args, kwargs):
-    site = vars(module).get(_SITE)
+    site = vars(module).get(SITE)
     if site is None:  # removed while the call was under way
         return function(*args, **kwargs)
     return call_with_array_hooks(function, args, kwargs, site.module() or module, site, lambda: site.table)

@@ -20,10 +20,11 @@ def paths(model: Any) -> dict[str, Any]:
     """The modules of a model that can be called, by their paths; "" is the model itself.
 
     Args:
-        model: a flax nnx module, or a Cell.
+        model: a flax nnx module, a Cell, or what `hooked` made of another model. The modules of linen and haiku models are those
+            that have run so far; of a linen module, without its variables.
 
     Raises:
-        TypeError: it is neither.
+        TypeError: it is none of these.
 
     Example:
         >>> import msjax as ms
@@ -33,8 +34,14 @@ def paths(model: Any) -> dict[str, Any]:
     """
     if is_cell(model):
         return dict(model.cells_and_names())
+    registry = getattr(model, "msjax_registry", None)
+    if registry is not None:
+        return registry.paths(model)
     if not isinstance(model, nnx.Module):
-        raise TypeError(f"For 'hooks', the model should be a flax nnx module or a Cell, but got {describe(model)}.")
+        raise TypeError(
+            f"For 'hooks', the model should be a flax nnx module or a Cell, but got {describe(model)}. Give hooks.hooked(model) "
+            "of a flax linen module, an equinox model or a haiku transform."
+        )
     found = {".".join(map(str, path)): module for path, module in nnx.iter_modules(model) if callable(module) or not path}
     # Outer modules first; within one, in the order of its attributes.
     return dict(sorted(found.items(), key=lambda item: item[0].count(".") + bool(item[0])))
@@ -42,15 +49,17 @@ def paths(model: Any) -> dict[str, Any]:
 
 def selected(modules: dict[str, Any], where: Where) -> dict[str, Any]:
     """The modules that `where` selects; ValueError if it selects none."""
-    several = where if isinstance(where, (list, tuple, set, frozenset)) else [where]
-    chosen = {name: module for name, module in modules.items() if any(_matches(name, module, one) for one in several)}
+    chosen = {name: module for name, module in modules.items() if matches(name, module, where)}
     if not chosen:
         there = ", ".join(map(repr, list(modules)[:30])) + (", ..." if len(modules) > 30 else "")
         raise ValueError(f"For 'register_hook', no module matches where={where!r}; the paths are {there}.")
     return chosen
 
 
-def _matches(name, module, where):
+def matches(name: str, module: Any, where: Where) -> bool:
+    """Whether `where` selects a module."""
+    if isinstance(where, (list, tuple, set, frozenset)):
+        return any(matches(name, module, one) for one in where)
     if isinstance(where, str):
         return fnmatch.fnmatchcase(name, where)
     if isinstance(where, type):

@@ -10,6 +10,7 @@ from msjax.common.bases import is_cell
 from msjax.errors import check_callable
 from msjax.functional.control_flow import rules
 from msjax.functional.functionalize import functionalize
+from msjax.functional.hooked import as_function
 from msjax.functional.interpreter import Program
 from msjax.functional.nnx_outputs import module_and_method, pure_call
 from msjax.functional.plan import Planner
@@ -36,7 +37,7 @@ def ops(fn: Any) -> Callable[..., list[Operation]]:
     """The single operations of what a function computes, in program order; nothing is computed.
 
     Args:
-        fn: a function of jax arrays, a Cell, or an nnx module, as for `capture`.
+        fn: a function of jax arrays, a Cell, an nnx module or another model, as for `capture`.
 
     Returns:
         A function, to be called like `fn` (of a Cell: with its params, buffers and arguments), that returns a list of
@@ -56,6 +57,7 @@ def ops(fn: Any) -> Callable[..., list[Operation]]:
         >>> print(*found.activations.values(), *found.gradients.values())
         [1. 1.] [1. 1.]
     """
+    fn = as_function(fn)
     check_callable(fn, "ops")
     module = module_and_method(fn)
     if is_cell(fn):

@@ -21,7 +21,7 @@ def run_with_cache(
     """Call a model, and keep the values of its places.
 
     Args:
-        model: an nnx module, a Cell, or a function of jax arrays.
+        model: an nnx module, a Cell, a function of jax arrays, or another model, as for `capture`.
         args, kwargs: what it is called with; jax arrays, also of a Cell.
         where (str, list of str, or callable): which places, as `capture` selects them. Default: all but single operations.
         edit (dict, optional): {pattern: ``fn(value, index)``}, as for `capture`.

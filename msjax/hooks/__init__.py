@@ -17,6 +17,7 @@ _LATER = {
     "run_with_cache": "msjax.functional.run_with_cache",
     "Captured": "msjax.functional.capture",
     "hook_gradient": "msjax.functional.functions",
+    "hooked": "msjax.functional.hooked",
     "with_hooks": "msjax.functional.functions",
     "probe": "msjax.functional.functions",
     **dict.fromkeys(
@@ -37,6 +38,7 @@ __all__ = ["RemovableHandle", "site", *_LATER]
 if TYPE_CHECKING:
     from msjax.functional.capture import Captured, capture
     from msjax.functional.functions import hook_gradient, probe, with_hooks
+    from msjax.functional.hooked import hooked
     from msjax.functional.module_hooks import (
         path,
         register_backward_hook,

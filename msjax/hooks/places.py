@@ -22,6 +22,9 @@ from msjax.typing import TensorLike
 # Part of the key of every cache of jax: a function inside of another jax.jit is traced again when it is captured for the
 # first time. Made when msjax is imported, since jax forgets all that it has traced so far when a context is added.
 TRACED_FOR = jax.make_user_context(None)
+# The same for the hooks of models of other frameworks, which jax doesn't see: it traces again when hooks come, and finds its
+# earlier programs when they go.
+HOOKED_WITH = jax.make_user_context(None)
 
 
 class _Local(threading.local):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.common.arrays import CONCRETE, is_tracer
-from msjax.common.tensor import Tensor
+from msjax.common.tensor import Tensor, tensors_in
 from msjax.errors import where
 from msjax.hooks.delivery import run_traced_hook
 from msjax.hooks.dialect import dialect
@@ -71,11 +71,17 @@ def call_with_hooks(function: Callable[..., Any], args: Any, kwargs: Any, subjec
 
 
 def any_traced_value(args: Any, kwargs: Any) -> bool:
-    """Whether jax traces one of the arguments."""
+    """Whether jax traces a Tensor among the arguments."""
     for arg in (*args, *kwargs.values()) if kwargs else args:
-        if isinstance(arg, Tensor) and arg._value.__class__ not in CONCRETE and is_tracer(arg._value):
-            return True
+        tensors = (arg,) if isinstance(arg, Tensor) else () if arg.__class__ in _PLAIN else tensors_in(arg)
+        for tensor in tensors:
+            if tensor._value.__class__ not in CONCRETE and is_tracer(tensor._value):
+                return True
     return False
+
+
+# Values that can't contain Tensors.
+_PLAIN = frozenset((bool, int, float, str, type(None)))
 
 
 def _run_forward_pre_hook(hook, subject, args, kwargs, traced):

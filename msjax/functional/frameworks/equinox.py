@@ -1,0 +1,123 @@
+"""Hooks on equinox models. A hooked model is a copy whose modules are of generated subclasses, with their paths as a static field."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import weakref
+
+import equinox
+import jax
+
+from msjax.common.arrays import is_tracer
+from msjax.functional.array_hooks import SITE
+from msjax.functional.frameworks.registry import Registry, Site
+from msjax.functional.module_paths import selected
+
+
+def hooked(model: equinox.Module) -> equinox.Module:
+    """A copy of an equinox model, with the same leaves, that takes hooks."""
+    return _copy(model, (), _OfModules())
+
+
+class _OfModules(Registry):
+    """The hooks of an equinox model, whose modules are there before it runs."""
+
+    def paths(self, model):
+        found = {}
+        _walk(model, (), lambda path, module: found.setdefault(".".join(path), module))
+        return dict(sorted(found.items(), key=lambda item: item[0].count(".") + bool(item[0])))
+
+    def _choose(self, row, modules):
+        # The paths of the modules in the whole model, if only a part of it was given.
+        row.paths = {getattr(module, SITE).path for module in selected(modules, row.where).values()}
+
+
+def _modules(value, path):
+    """(path, module) of the outermost modules in nested containers."""
+    leaves, _ = jax.tree.flatten_with_path(value, is_leaf=_is_module)
+    return [((*path, *map(_name, keys)), leaf) for keys, leaf in leaves if _is_module(leaf)]
+
+
+def _walk(module, path, visit):
+    if hasattr(module, SITE):
+        visit(path, module)
+    for name in _dynamic_fields(module):
+        for inner_path, inner in _modules(getattr(module, name), (*path, name)):
+            _walk(inner, inner_path, visit)
+
+
+def _copy(module, path, registry):
+    """The module and those inside, as instances of generated subclasses."""
+    cls = type(module)
+    if hasattr(module, SITE):
+        raise ValueError(
+            f"For 'hooked', {'.'.join(path)!r} ({cls.__name__}) is a hooked model already: make the whole model hooked, not its parts."
+        )
+    takes_hooks = not path or (callable(module) and not hasattr(module, "__wrapped__"))
+    new = object.__new__(_hooked_class(cls) if takes_hooks else cls)
+    dynamic = _dynamic_fields(module)
+    for name, value in vars(module).items():
+        if name in dynamic:
+            here = (*path, name)
+            value = jax.tree.map_with_path(
+                lambda keys, leaf, here=here: _copy(leaf, (*here, *map(_name, keys)), registry) if _is_module(leaf) else leaf,
+                value,
+                is_leaf=_is_module,
+            )
+        object.__setattr__(new, name, value)
+    if takes_hooks:
+        object.__setattr__(new, SITE, Site(registry, ".".join(path), cls.__name__))
+    return new
+
+
+def _is_module(value):
+    return isinstance(value, equinox.Module)
+
+
+def _dynamic_fields(module):
+    return [f.name for f in dataclasses.fields(module) if not f.metadata.get("static") and f.name in vars(module)]
+
+
+def _name(key):
+    return str(next(getattr(key, kind) for kind in ("name", "key", "idx") if hasattr(key, kind)))
+
+
+_CLASSES: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
+
+
+def _hooked_class(cls):
+    """The class of a hooked module: a subclass, since Python looks __call__ up in the class."""
+    if cls not in _CLASSES:
+
+        def call(self, *args, **kwargs):
+            own = getattr(self, SITE)
+            later = functools.partial(_without_values, self) if any(map(is_tracer, jax.tree.leaves(self))) else None
+            return own.registry.call(own.path, self, functools.partial(cls.__call__, self), args, kwargs, later)
+
+        namespace = {
+            "__annotations__": {SITE: Site},
+            SITE: equinox.field(static=True, default=None),
+            "__module__": cls.__module__,
+            "__qualname__": cls.__qualname__,
+            "__doc__": cls.__doc__,
+            "__reduce_ex__": lambda self, protocol: (_plain, (cls, {k: v for k, v in vars(self).items() if k != SITE})),
+            "msjax_registry": property(lambda self: getattr(self, SITE).registry),
+        }
+        if hasattr(cls, "__call__"):  # noqa: B004
+            namespace["__call__"] = functools.wraps(cls.__call__)(call)
+        _CLASSES[cls] = type(cls)(cls.__name__, (cls,), namespace)
+    return _CLASSES[cls]
+
+
+def _without_values(module):
+    """The module with shapes and dtypes in the place of traced arrays."""
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if is_tracer(leaf) else leaf, module)
+
+
+def _plain(cls, attributes):
+    """A module without hooks: what a copied or pickled one becomes."""
+    module = object.__new__(cls)
+    for name, value in attributes.items():
+        object.__setattr__(module, name, value)
+    return module

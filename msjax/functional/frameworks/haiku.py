@@ -1,0 +1,40 @@
+"""Hooks on haiku transforms, whose functions run with an interceptor of method calls."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import haiku
+import jax
+
+from msjax.functional.array_hooks import SITE
+from msjax.functional.frameworks.registry import Registry, Site
+
+
+def hooked(model: Any) -> Any:
+    """A transform with the functions of `model`, whose `apply` runs with hooks; `init` runs without."""
+    registry, cls = Registry(), type(model)
+    new = type(cls.__name__, (cls,), {"__module__": cls.__module__, "msjax_registry": registry})
+    apply = jax.tree.map(lambda function: _running(function, registry, with_hooks=True), model.apply)
+    return new(_running(model.init, registry, with_hooks=False), apply)
+
+
+def _running(function, registry, with_hooks):
+    def intercept(call, args, kwargs, context):
+        if context.method_name != "__call__":
+            return call(*args, **kwargs)
+        module = context.module
+        path = module.module_name.replace("/", ".")
+        vars(module)[SITE] = Site(registry, path, type(module).__name__)
+        registry.see(path, module)
+        return registry.call(path, module, call, args, kwargs) if with_hooks else call(*args, **kwargs)
+
+    @functools.wraps(function)
+    def run(*args, **kwargs):
+        with haiku.intercept_methods(intercept):
+            out = function(*args, **kwargs)
+        registry.check()
+        return out
+
+    return run

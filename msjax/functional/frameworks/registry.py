@@ -1,0 +1,157 @@
+"""The hooks of one model of another framework, and the call of a module with them.
+
+The modules of such a model are made anew for each run (linen, haiku) or with each change (equinox). So hooks belong to paths,
+in a registry that all copies of the hooked model share.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from msjax.functional.array_hooks import SITE, call_with_array_hooks
+from msjax.functional.module_paths import Where, matches, selected
+from msjax.hooks.places import HOOKED_WITH, is_tracing, site
+from msjax.hooks.table import EMPTY, Hook, HookTable
+
+_NUMBERS = itertools.count()
+_IN_USE: weakref.WeakSet[Registry] = weakref.WeakSet()
+
+
+@dataclass
+class _Row:
+    """One registered hook, and the paths that it is on. `where` is for modules that have not run yet, or None."""
+
+    kind: str
+    hook: Hook
+    prepend: bool
+    where: Where | None
+    paths: set[str] = field(default_factory=set)
+
+
+class Site:
+    """Stands on a module, as the attribute `array_hooks.SITE`, for its path and the hooks of its model.
+
+    Attributes:
+        registry: the Registry.
+        path: of the module in its model.
+        hook_path: the same, as errors name the module.
+    """
+
+    __slots__ = ("hook_path", "path", "registry")
+
+    def __init__(self, registry: Registry, path: str, cls: str):
+        self.registry = registry
+        self.path = path
+        self.hook_path: str = f"{path or 'the model'} ({cls})"
+
+    # Part of the structure of an equinox module; it stays equal when hooks come and go, so that an optimizer's state fits.
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Site) and (self.registry, self.path) == (other.registry, other.path)
+
+    def __hash__(self) -> int:
+        return hash((self.registry, self.path))
+
+    def __repr__(self) -> str:
+        return f"<hooks of {self.hook_path}>"
+
+
+class Registry:
+    """The hooks of a hooked model.
+
+    Attributes:
+        modules: {path: module} of those that have run so far, for models that make their modules while they run.
+    """
+
+    def __init__(self):
+        self.modules: dict[str, Any] = {}
+        self._number = next(_NUMBERS)
+        self._rows: tuple[_Row, ...] = ()
+        self._tables: dict[str, HookTable] = {}
+
+    @property
+    def key(self) -> tuple[int, ...] | None:
+        """Equal as long as the hooks are the same; None without hooks."""
+        return (self._number, *(row.hook.id for row in self._rows)) if self._rows else None
+
+    def paths(self, model: Any) -> dict[str, Any]:
+        """{path: module} of a hooked model."""
+        return dict(self.modules)
+
+    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> None:
+        """Add a hook; ValueError if `where` selects none of the modules that are known."""
+        row = _Row(kind, hook, prepend, where)
+        self._choose(row, self.paths(model))
+        self._set((*self._rows, row))
+
+    def _choose(self, row, modules):
+        if modules:
+            row.paths = set(selected(modules, row.where))
+
+    def remove(self, id: int) -> None:
+        """Take a hook off; nothing happens if it is gone already."""
+        self._set(tuple(row for row in self._rows if row.hook.id != id))
+
+    def _set(self, rows):
+        self._rows, self._tables = rows, {}
+        (_IN_USE.add if rows else _IN_USE.discard)(self)
+        # What jax has compiled depends on the hooks of all hooked models.
+        HOOKED_WITH.set_global(tuple(sorted(registry.key for registry in _IN_USE)) or None)
+
+    def see(self, path: str, module: Any) -> None:
+        """Note a module that runs."""
+        if path in self.modules:
+            return
+        self.modules[path] = module
+        for row in self._rows:
+            if matches(path, module, row.where):
+                row.paths.add(path)
+                self._tables.clear()
+
+    def check(self) -> None:
+        """ValueError if a hook was registered for modules that the model, which has run, doesn't have."""
+        for row in self._rows:
+            if not row.paths:
+                selected(self.modules, row.where)
+
+    def table(self, path: str) -> HookTable:
+        """The hooks of a module."""
+        if path not in self._tables:
+            table = EMPTY
+            for row in self._rows:
+                if path in row.paths:
+                    table = table.add(row.kind, row.hook, row.prepend)
+            self._tables[path] = table
+        return self._tables[path]
+
+    def call(
+        self, path: str, module: Any, function: Callable[..., Any], args: Any, kwargs: Any, later: Callable[[], Any] | None = None
+    ) -> Any:
+        """Call a module with its hooks; within a capture, its output is a place.
+
+        Args:
+            path: of the module.
+            module: what hooks get as their module.
+            function (callable): the module's own call.
+            args (tuple), kwargs (dict): the arguments.
+            later (callable, optional): returns what hooks get as their module after the run, if `module` holds traced values.
+        """
+        if self.table(path):
+            subject = module if later is None else later()
+            own = Site(self, path, type(module).__name__)
+            out = call_with_array_hooks(function, args, kwargs, subject, own, lambda: self.table(path), during=module)
+        else:
+            out = function(*args, **kwargs)
+        return site(path, out) if is_tracing() else out
+
+
+def registry_of(model: Any) -> Registry | None:
+    """The Registry of a hooked model, or None."""
+    return getattr(model, "msjax_registry", None)
+
+
+__all__ = ["SITE", "Registry", "Site", "registry_of"]

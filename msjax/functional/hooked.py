@@ -1,0 +1,84 @@
+"""hooked: models of other frameworks that take hooks."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+from flax import nnx
+
+from msjax.common.bases import is_cell
+from msjax.errors import describe
+from msjax.functional.frameworks.registry import registry_of
+
+# {a framework: its classes of models}; one that isn't imported has no models.
+_MODELS = {
+    "flax.linen": ("linen", ("Module",)),
+    "equinox": ("equinox", ("Module",)),
+    "haiku": ("haiku", ("Transformed", "TransformedWithState", "MultiTransformed", "MultiTransformedWithState")),
+}
+
+
+def hooked(model: Any) -> Any:
+    """A model of flax linen, equinox or haiku that takes hooks, and whose modules are places of `capture`.
+
+    It is called like the model, has the same parameters and is an instance of the model's class. `register_forward_hook` and the
+    like, `paths`, `path`, `capture` and `run_with_cache` take it. The model itself stays as it is.
+
+    Args:
+        model: a linen module, an equinox model, or a haiku transform (``hk.transform(f)`` and its variants). An nnx module or a
+            Cell takes hooks as it is, and is returned.
+
+    Returns:
+        A linen module, whose `apply` runs with hooks (`init` without); an equinox model with the same leaves; a transform.
+        Hooks belong to it and all that is made of it by jax.tree.map, an optimizer or a clone; deep copies and pickled models
+        have none. The paths of a linen or haiku model's modules are known when it has run for the first time.
+
+    Raises:
+        TypeError: `model` is of another type.
+        ValueError: a linen module is bound to its variables.
+
+    Example:
+        >>> import flax.linen
+        >>> import jax
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> model = ms.hooks.hooked(flax.linen.Sequential([flax.linen.Dense(2), flax.linen.relu]))
+        >>> params = model.init(jax.random.key(0), jnp.ones(3))
+        >>> with ms.hooks.register_forward_hook(model, lambda module, args, output: print(output.shape), "layers_*"):
+        ...     out = model.apply(params, jnp.ones(3))
+        (2,)
+    """
+    if registry_of(model) is not None or is_cell(model) or isinstance(model, nnx.Module):
+        return model
+    name = framework_of(model)
+    if name is None:
+        raise TypeError(
+            "For 'hooked', the model should be a flax linen module, an equinox model, a haiku transform, an nnx module or a Cell, "
+            f"but got {describe(model)}."
+        )
+    return importlib.import_module(f"msjax.functional.frameworks.{name}").hooked(model)
+
+
+def framework_of(model: Any) -> str | None:
+    """The name of the framework if `hooked` takes a model, else None; nnx modules and Cells need no `hooked`."""
+    for framework, (name, classes) in _MODELS.items():
+        there = sys.modules.get(framework)
+        # What equinox makes of functions are modules, too.
+        if (
+            there is not None
+            and isinstance(model, tuple(getattr(there, c) for c in classes))
+            and not hasattr(model, "__wrapped__")
+        ):
+            return name
+    return None
+
+
+def as_function(fn: Any) -> Any:
+    """What `capture` calls: of a linen module or a haiku transform its `apply`, of an equinox model a hooked copy."""
+    name = framework_of(fn)
+    if name is None:
+        return fn
+    model = hooked(fn)
+    return model if name == "equinox" else model.apply
