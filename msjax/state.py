@@ -49,6 +49,7 @@ class State(threading.local):
         trace: the `Tracing` in progress in this thread, or None.
         functional: True while a functionalized network runs, under any jax transformation or none.
         hooks_run: True while this thread runs the hooks of programs that jax, not msjax, compiled.
+        monitor: what sees the operators that this thread runs in PyNative mode (msjax.autograd.monitor), or None.
     """
 
     def __init__(self):
@@ -60,6 +61,7 @@ class State(threading.local):
         self.trace = None
         self.functional = False
         self.hooks_run = False
+        self.monitor = None
 
 
 STATE = State()
@@ -140,29 +142,39 @@ class Activity:
         traces: the number of programs that are being traced.
         casts: the number of running calls of cells that were set with `to_float`.
         synchronize: the setting pynative_synchronize: operators wait for their results.
+        monitors: the number of threads that have a monitor, see `State.monitor`.
+        monitor: that of all threads that have none of their own, or None.
         slow_dispatch: whether any of these is on. Operators read only this.
         callbacks: whether PyNative code has run a jax loop or transformation whose hooks are called by callbacks; the next hook
             has to wait for them.
     """
 
-    __slots__ = ("traces", "casts", "synchronize", "slow_dispatch", "callbacks")
+    __slots__ = ("traces", "casts", "synchronize", "monitors", "monitor", "slow_dispatch", "callbacks")
 
     def __init__(self):
-        self.traces = self.casts = 0
+        self.traces = self.casts = self.monitors = 0
+        self.monitor = None
         self.synchronize = self.slow_dispatch = self.callbacks = False
 
-    def add(self, traces: int = 0, casts: int = 0) -> None:
-        """Count a trace or cast that begins (1) or ends (-1)."""
+    def add(self, traces: int = 0, casts: int = 0, monitors: int = 0) -> None:
+        """Count a trace, cast or monitor that begins (1) or ends (-1)."""
         self.traces += traces
         self.casts += casts
+        self.monitors += monitors
         self._update()
 
     def set_synchronize(self, value: bool) -> None:
         self.synchronize: bool = value
         self._update()
 
+    def set_monitor(self, monitor: Any) -> None:
+        self.monitor: Any = monitor
+        self._update()
+
     def _update(self):
-        self.slow_dispatch: bool = self.traces > 0 or self.casts > 0 or self.synchronize
+        self.slow_dispatch: bool = (
+            self.traces > 0 or self.casts > 0 or self.synchronize or self.monitors > 0 or self.monitor is not None
+        )
 
 
 ACTIVITY = Activity()

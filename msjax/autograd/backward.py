@@ -9,10 +9,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.autograd.monitor import current
 from msjax.autograd.op import Op, apply
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, wrap
-from msjax.state import STATE, swap
+from msjax.state import ACTIVITY, STATE, swap
 from msjax.typing import TensorLike
 
 _ADD = Op("add gradients", lambda a, b: a + b, int_grad=True)
@@ -50,6 +51,7 @@ def run_backward(
     order, needs, also_runs, pending = _plan([node for node, _, _ in roots], targets)
     grads = {}
     add = add_gradients if recorded else _add_arrays
+    monitor = current() if ACTIVITY.slow_dispatch else None
     for node, i, grad in roots:
         if node in needs:
             _accumulate(grads, node, i, grad, add)
@@ -81,7 +83,10 @@ def run_backward(
             if node.hooks is not None:
                 cts = _through_hooks(node, cts, recorded)
             edges = node.edges
-            back = (node.pull_recorded if recorded else node.pull)(cts, need)
+            if monitor is not None:
+                back = monitor.pull(node, cts, need, recorded)
+            else:
+                back = (node.pull_recorded if recorded else node.pull)(cts, need)
             if len(edges) == 1:
                 handed = ((edges[0], back[0], need[0]),)
             elif deliver is None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from msjax.autograd.monitor import current
 from msjax.autograd.op_errors import raise_op_error
 from msjax.autograd.residuals import TracedVJP, compile_forward
 from msjax.common import dtype as mstype
@@ -160,8 +161,8 @@ def apply(op: Op, operands: Any, static: tuple[Any, ...] = ()) -> Any:
         out = op.bind(static)(*values) if traced else op.compiled(static)(*values)
     except Exception as error:
         raise_op_error(error, op, operands)
-    if ACTIVITY.synchronize and not traced:
-        _wait(out, op)
+    if ACTIVITY.slow_dispatch and not traced:
+        _after(op, operands, values, out, None)
     if out.__class__ is tuple or out.__class__ is list:
         return tuple([wrap(o) for o in out])
     return wrap(out)
@@ -200,10 +201,9 @@ def _record(op, operands, values, static, traced):
         forward = op._forward.get((static, slots)) or op.forward(static, slots)
         out, residuals = forward(*values)
         pull = residuals.spec.pull
-        if ACTIVITY.synchronize:
-            _wait(out, op)
     single = pull.single
     tensors = [wrap(out[0])] if single else [wrap(o) for o in out]
+    node = None
     if True in pull.carries:
         if pull.slots != slots:
             edges = [e for i, e in zip(slots, edges) if i in pull.slots]
@@ -223,6 +223,8 @@ def _record(op, operands, values, static, traced):
             if pull.carries[i]:
                 tensor._node = node
                 tensor._oidx = i
+    if ACTIVITY.slow_dispatch and not traced:
+        _after(op, operands, values, out, node)
     return tensors[0] if single else tuple(tensors)
 
 
@@ -353,6 +355,15 @@ def gather(spec: ResidualSpec, kept: Any, values: Any, out: tuple[JaxArray, ...]
     """All residuals in order, collected from the kept ones, the operands and the results."""
     of = {"kept": kept, "in": values, "out": out}
     return [of[kind][i] for kind, i in spec.sources]
+
+
+def _after(op, operands, values, out, node):
+    """What settings ask for after an operator ran on concrete values."""
+    if ACTIVITY.synchronize:
+        _wait(out, op)
+    monitor = current()
+    if monitor is not None:
+        monitor.ran(op, operands, values, out, node)
 
 
 def _wait(out, op):

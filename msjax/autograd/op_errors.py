@@ -12,7 +12,7 @@ from msjax.errors import describe, where
 
 def raise_op_error(error: Any, op: Any, operands: Any) -> None:
     """Re-raise an error of an operator with the operator, the cell and the operands in the message."""
-    if isinstance(error, (TracedValueError, IndexError, NotImplementedError, OpError)):
+    if isinstance(error, (TracedValueError, IndexError, NotImplementedError, FloatingPointError, OpError)):
         raise error
     bad = [o for o in operands if not (o is None or isinstance(o, (Tensor, bool, int, float, complex)) or hasattr(o, "dtype"))]
     if isinstance(error, AttributeError) and not bad:

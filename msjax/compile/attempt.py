@@ -123,6 +123,11 @@ class _Attempt:
             out = self.body(self.subject, args, kwargs)
             trace.finish()
             self.in_body = False
+            if trace.at_end:
+                may_change = [*zip(self.variables, values), *((leaves[i], v) for i, v in zip(self.inputs, values[n:]))]
+                changed = [(t, v) for t, v in may_change if isinstance(t, Tensor) and t._value is not v]
+                for end in trace.at_end:
+                    end(trace, changed)
             self._check_containers(leaves, args, kwargs)
             self.result = trace.keep(out)
             self.writes = [

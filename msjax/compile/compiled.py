@@ -16,7 +16,8 @@ from msjax.compile.attempt import FailedInBody, build
 from msjax.compile.guards import Guards
 from msjax.compile.program import Program, SignatureChanged
 from msjax.compile.signature import STATIC, aliases, signature
-from msjax.compile.trace import NeedsPyNative
+from msjax.compile.snapshot import Snapshot
+from msjax.compile.trace import NeedsPyNative, RunRejected
 from msjax.hooks.delivery import HookNeedsValue, HostNeeded
 from msjax.state import VERSION
 
@@ -84,9 +85,21 @@ class Compiled:
         except SignatureChanged:
             self.forget(program)
             return self(args, kwargs)
+        except RunRejected as rejected:
+            return rejected.again(lambda: self.run_again(program, args, kwargs))
         if program.look_after:
             self._look_after(program)
         return result
+
+    def run_again(self, program: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Run in PyNative mode what a program has run, and put back what that changes."""
+        before, values = Snapshot([self.subject(), *self.roots]), [(v, v._value) for v in program.variables]
+        try:
+            return self.body(self.subject(), args, kwargs)
+        finally:
+            for variable, value in values:
+                variable._value = value
+            before.restore()
 
     def execute(self, program: Program, leaves: Any, place: Any = None) -> Any:
         """Run a program, and notice what that changed; `place` is that of `Program.run`."""

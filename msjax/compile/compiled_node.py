@@ -19,7 +19,7 @@ from msjax.compile.compiled import KEPT, Compiled
 from msjax.compile.program import SignatureChanged
 from msjax.compile.signature import is_argument
 from msjax.compile.snapshot import Snapshot
-from msjax.compile.trace import Capture
+from msjax.compile.trace import Capture, RunRejected
 from msjax.state import LOCK, ROOT, STATE, Tracing, swap
 
 
@@ -55,6 +55,8 @@ def record(compiled: Any, program: Any, leaves: Any, args: Any, kwargs: Any):
         compiled.forget(program)
         program, leaves = compiled.find(args, kwargs)
         return record(compiled, program, leaves, args, kwargs)
+    except RunRejected as rejected:
+        return rejected.again(lambda: compiled.run_again(program, args, kwargs))
     place(_results(out))
     return out
 
@@ -126,7 +128,10 @@ class _Gradients:
         if found.eager:
             return self._run_in_pynative_mode(compiled, found, values, saved, cts, given)
         by_id = dict(zip(map(id, self.program.variables), values))
-        result = list(found.run_on([by_id.get(id(v), v._value) for v in found.variables], leaves))
+        try:
+            result = list(found.run_on([by_id.get(id(v), v._value) for v in found.variables], leaves))
+        except RunRejected as rejected:
+            return rejected.again(lambda: self._run_in_pynative_mode(compiled, None, values, saved, cts, given))
         self.compiled.after_run()
         return result
 
@@ -174,7 +179,8 @@ class _Gradients:
                     variable._value = value
                 before.restore()
         result = self._backward(recording, marks, outputs, cts, given)
-        compiled.tell(fallback)
+        if fallback is not None:
+            compiled.tell(fallback)
         self.compiled.after_run()
         return list(result)
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from flax import nnx
 
+from msjax.autograd.monitor import current
 from msjax.compile.cache import compiled_for
 from msjax.compile.compiled import Compiled
 from msjax.compile.compiled_node import record
 from msjax.errors import describe
 from msjax.hooks.protocol import any_traced_value
 from msjax.hooks.worker import raise_pending
-from msjax.state import STATE
+from msjax.state import ACTIVITY, STATE
 from msjax.typing import CompiledFunction
 
 if TYPE_CHECKING:
@@ -120,7 +121,11 @@ def _jitted(function, fullgraph):
 
 
 def inlined(args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> bool:
-    """True where a call is part of a program that is being compiled already, by msjax or by jax."""
+    """True where a call is part of a program that is being compiled already, by msjax or by jax, or has to run in PyNative mode."""
+    if ACTIVITY.slow_dispatch:
+        monitor = current()
+        if monitor is not None and monitor.eager:
+            return True
     return STATE.trace is not None or STATE.functional or any_traced_value(args, kwargs)
 
 

@@ -50,6 +50,14 @@ class NeedsPyNative(BaseException):
         self.why = why
 
 
+class RunRejected(Exception):
+    """Raised after a run by one of its events: it does not count, and what it would have written has the values of before."""
+
+    def again(self, run: Callable[[], Any]) -> Any:
+        """Called with a function that runs the same in PyNative mode and puts back what it changes; gives the run's result."""
+        raise NotImplementedError
+
+
 class Call:
     """A hook to be called after each run, with values that the program hands out."""
 
@@ -143,6 +151,8 @@ class Trace(Tracing):
         silent: True while what happens is no part of the program's doings (a forward that is computed again).
         mailbox: where observers within loops and transformations wait for their turn.
         refused: why the program can't be compiled, once that is known.
+        at_end: functions that are called at the end of the code with the trace and a list of (Tensor, earlier value) of those that it
+            writes; they may give these other values, and add events.
     """
 
     falls_back = True
@@ -151,6 +161,7 @@ class Trace(Tracing):
         super().__init__()
         self.variables = {id(v): v for v in variables}
         self.events = []
+        self.at_end = []
         self.outputs = []
         self.given = []
         self._index = {}
@@ -300,6 +311,7 @@ class Trace(Tracing):
         """Let go of the cells and values that the code worked on."""
         self.cells = {}
         self.outputs = []
+        self.at_end = []
         self._index = {}
 
     def finish(self) -> None:

@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING
 from msjax.lazy import lazy_names
 
 _LATER = {
+    "find_nan": "msjax.tools.nan_search",
+    "guard": "msjax.tools.guards",
+    "Fault": "msjax.tools.fault",
+    "Statistics": "msjax.tools.fault",
     "summary": "msjax.tools.summarize",
     "Summary": "msjax.tools.summarize",
     "SummaryRow": "msjax.tools.summarize",
@@ -16,6 +20,9 @@ __all__ = [*_LATER]
 if TYPE_CHECKING:
     from msjax.tools.describing import hooks_of
     from msjax.tools.display import tree
+    from msjax.tools.fault import Fault, Statistics
+    from msjax.tools.guards import guard
+    from msjax.tools.nan_search import find_nan
     from msjax.tools.summarize import Summary, SummaryRow, summary
 else:
     __getattr__ = lazy_names(__name__, _LATER)

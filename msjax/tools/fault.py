@@ -1,0 +1,213 @@
+"""Fault: where a value first went wrong, as a short report and as an exception; and what counts as wrong."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.errors import check_callable, describe
+
+On = str | Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What is told of an array in a report.
+
+    Attributes:
+        shape, dtype: of the array.
+        min, max, mean: of its finite values; NaN if there is none.
+        nan, inf: how many values are NaN, and infinite.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    min: float
+    max: float
+    mean: float
+    nan: int
+    inf: int
+
+    @classmethod
+    def of(cls, value: Any) -> Statistics:
+        """Those of an array or a number."""
+        return cls.from_values(value, np.asarray(statistics_of(jnp.asarray(value))))
+
+    @classmethod
+    def from_values(cls, value: Any, row: np.ndarray) -> Statistics:
+        """Those of an array of which `statistics_of` computed a row."""
+        dtype = getattr(value, "dtype", None) or np.result_type(value)
+        low, high, mean, nan, inf = (float(v) for v in row)
+        return cls(tuple(np.shape(value)), str(dtype), low, high, mean, int(nan), int(inf))
+
+    def __str__(self) -> str:
+        size = int(np.prod(self.shape))
+        parts = [f"{count:,} of {size:,} {name}" for count, name in ((self.nan, "NaN"), (self.inf, "infinite")) if count]
+        if not np.isnan(self.min):
+            parts.append(f"min {self.min:.4g}, max {self.max:.4g}, mean {self.mean:.4g}")
+        return f"{self.dtype}{list(self.shape)}: {', '.join(parts) or 'no values'}"
+
+
+def statistics_of(value: jax.Array) -> jax.Array:
+    """min, max and mean of the finite values, and the numbers of NaN and infinite ones, as one Float32 array of shape (5,)."""
+    if (not jnp.issubdtype(value.dtype, jnp.number) and value.dtype != bool) or not value.size:
+        return jnp.array([jnp.nan, jnp.nan, jnp.nan, 0, 0], jnp.float32)
+    value = jnp.abs(value) if jnp.issubdtype(value.dtype, jnp.complexfloating) else value
+    value = value.astype(jnp.float32)
+    finite = jnp.isfinite(value)
+    count = finite.sum()
+    low = jnp.where(count > 0, jnp.where(finite, value, jnp.inf).min(), jnp.nan)
+    high = jnp.where(count > 0, jnp.where(finite, value, -jnp.inf).max(), jnp.nan)
+    mean = jnp.where(finite, value, 0).sum() / count
+    return jnp.stack([low, high, mean, jnp.isnan(value).sum(), jnp.isinf(value).sum()]).astype(jnp.float32)
+
+
+class Check:
+    """What counts as wrong.
+
+    Args:
+        on: "nan", "inf" (which includes NaN), or a function from an array to an array of bools.
+        who: the name of the function whose argument it is.
+
+    Raises:
+        ValueError, TypeError: `on` is something else.
+    """
+
+    def __init__(self, on: On, who: str):
+        if isinstance(on, str):
+            if on not in ("nan", "inf"):
+                raise ValueError(f"For '{who}', 'on' should be 'nan', 'inf' or a function, but got {on!r}.")
+            self.what = "NaN" if on == "nan" else "value that isn't finite"
+        else:
+            check_callable(on, who)
+            self.what = f"value for which {getattr(on, '__name__', 'the predicate')} holds"
+        self.on = on
+
+    def applies(self, value: Any) -> bool:
+        """Whether a value is an array that can be wrong: one of floating-point or complex numbers."""
+        return hasattr(value, "dtype") and jnp.issubdtype(value.dtype, jnp.inexact)
+
+    def traced(self, value: jax.Array) -> jax.Array:
+        """Whether an array is wrong, as a scalar inside of a program."""
+        if self.on == "nan":
+            return jnp.isnan(value).any()
+        return ~jnp.isfinite(value).all() if self.on == "inf" else jnp.any(self.on(value))
+
+    def __call__(self, values: Any) -> bool:
+        """Whether one of several concrete arrays is wrong."""
+        return any(self._wrong(value) for value in values if self.applies(value))
+
+    def _wrong(self, value):
+        if callable(self.on):
+            return bool(jnp.any(self.on(value)))
+        # numpy sees an array on the CPU without a copy, and needs no program for its shape.
+        if next(iter(value.devices())).platform == "cpu" if isinstance(value, jax.Array) else True:
+            value, library = np.asarray(value), np
+        else:
+            library = jnp
+        return bool(library.isnan(value).any() if self.on == "nan" else not library.isfinite(value).all())
+
+
+class Fault(FloatingPointError):
+    """The first value that went wrong, and where; its text is a report, also in a notebook.
+
+    Attributes:
+        what (str): what is wrong: "NaN" and the like.
+        phase (str): "forward" or "backward".
+        path (str): the cell or module, as a dotted path in the model; "" is the model itself. None outside of all.
+        operation (str): the operator or primitive; None if it is not known.
+        line: the user's line that called it (in a backward pass, the line of the forward pass), with `file`, `number`,
+            `function` and `code`; None if it is not known.
+        call (int): which call of the cell it was, from 1; 0 if it is not known.
+        step (tuple of int): the numbers, from 0, of the iterations of the loops (scan, while_loop) around it.
+        inputs (list of Statistics): of the operation's inputs.
+        output (Statistics): of the value that went wrong.
+        note (str): what else is to be said; may be empty.
+        cause (Fault): of a NaN, the first infinite value that was computed before it; None if there was none.
+    """
+
+    def __init__(
+        self, what: str, phase: str, path: str | None, *, cls: str = "", operation: str | None = None, line: Any = None,
+        call: int = 0, step: tuple[int, ...] = (), inputs: Any = (), output: Statistics | None = None, note: str = "",
+        cause: Fault | None = None,
+    ):  # fmt: skip
+        self.what, self.phase, self.path, self.cls = what, phase, path, cls
+        self.operation, self.line, self.call, self.step = operation, line, call, tuple(step)
+        self.inputs, self.output, self.note, self.cause = list(inputs), output, note, cause
+        super().__init__(self._text())
+
+    @property
+    def title(self) -> str:
+        return f"The first {self.what} is in the {self.phase} pass"
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The lines of the report below its title: (name, text)."""
+        rows = []
+        if self.path is not None:
+            name = self.path or "(the model)"
+            of = f" ({self.cls})" if self.cls else ""
+            rows.append(("cell", f"{name}{of}{f', call {self.call}' if self.call else ''}"))
+        if self.operation:
+            rows.append(("operation", self._what_ran()))
+        if self.line is not None:
+            code = getattr(self.line, "code", "")
+            rows.append(("line", f"{self.line}{f': {code}' if code else ''}"))
+        if self.step:
+            rows.append(("step", ", ".join(map(str, self.step)) + " of the loop around it, from 0"))
+        if self.output is not None:
+            rows.append(("result", str(self.output)))
+        rows += [(f"input {i}", str(found)) for i, found in enumerate(self.inputs)]
+        if self.cause is not None:
+            where = "" if self.cause.path is None else f" in {self.cause.path or '(the model)'}"
+            rows.append(
+                ("before", f"an infinite value came from {self.cause._what_ran()}{where}, {self.cause.line or 'unknown line'}")
+            )
+        if self.note:
+            rows.append(("note", self.note))
+        return rows
+
+    def _what_ran(self):
+        return f"the gradient of {self.operation}" if self.phase == "backward" else str(self.operation)
+
+    def _text(self):
+        return "\n".join([self.title, *(f"  {name:<9}  {text}" for name, text in self.rows())])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __reduce__(self) -> Any:
+        return _from_attributes, (dict(vars(self)),)
+
+    def __rich__(self) -> Any:
+        from rich.panel import Panel
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table.grid(padding=(0, 2))
+        for name, text in self.rows():
+            table.add_row(Text(name, "dim"), Text(text, "bold" if name in ("cell", "operation") else ""))
+        return Panel(table, title=Text(self.title, "bold red"), title_align="left", expand=False)
+
+    def _repr_html_(self):
+        rows = "".join(
+            f"<tr><td style='text-align:left;opacity:.6'>{name}</td>"
+            f"<td style='text-align:left;font-family:monospace;white-space:pre'>{html.escape(text)}</td></tr>"
+            for name, text in self.rows()
+        )
+        return f"<b style='color:#c22'>{html.escape(self.title)}</b><table>{rows}</table>"
+
+
+def _from_attributes(attributes):
+    names = ("operation", "line", "call", "step", "inputs", "output", "note", "cls", "cause")
+    return Fault(attributes["what"], attributes["phase"], attributes["path"], **{n: attributes[n] for n in names})
+
+
+def no_tensor(value: Any, who: str) -> TypeError:
+    """The error for a model that is none."""
+    return TypeError(f"For '{who}', the model should be a Cell, a flax nnx module or a function, but got {describe(value)}.")

@@ -1,0 +1,151 @@
+"""find_nan: the operation that first computes a NaN, in the forward or the backward pass."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from msjax.autograd.grad import grad
+from msjax.common.bases import is_cell
+from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
+from msjax.functional.functionalize import state_of
+from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
+from msjax.tools.fault import Check, Fault, On, no_tensor
+from msjax.tools.program_search import search
+from msjax.tools.pynative_search import Search
+
+
+def find_nan(
+    fn: Callable[..., Any], *args: Any, on: On = "nan", gradients: bool | None = None, show: bool = True, **kwargs: Any
+) -> Fault | None:
+    """Find the operation that first computes a NaN, in the forward or in the backward pass.
+
+    Cells and functions of Tensors run in PyNative mode, also where ``ms.jit`` or graph mode would compile them, and every operator is
+    looked at. Functions of jax arrays and flax nnx modules become one program, which tells of each operation, those inside of scan,
+    cond and while_loop included, whether it computed a NaN from other values. The model is left as it was.
+
+    Args:
+        fn: a Cell, a flax nnx module, or a function; its nnx modules are to be among the arguments.
+        args, kwargs: what it is called with. The inputs of a Cell may be jax or numpy arrays.
+        on (str or callable): what is looked for: "nan"; "inf" for infinite values, too; or a function from a jax array to an array
+            of bools. Default: "nan".
+        gradients (bool, optional): whether the gradient of the result, summed, is looked at, with respect to Parameters and arguments.
+            By default of Cells and modules, except cells that make a step of training, and of functions that return one number.
+        show (bool): True prints the report. Default: True.
+
+    Returns:
+        A `Fault`, an exception with the cell's path, operation, source line, step of a scan and statistics of the inputs as
+        attributes; None if neither the result nor a gradient has a NaN.
+
+    Raises:
+        TypeError, ValueError: `fn` can't be called, or `on` is something else.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from msjax import nn, ops
+        >>> class Log(nn.Cell):
+        ...     def construct(self, x):
+        ...         return ops.log(x)
+        >>> net = nn.SequentialCell(nn.ReLU(), Log())
+        >>> fault = ms.tools.find_nan(net, ms.Tensor([1.0, 0.0]), on="inf", show=False)
+        >>> print(fault.phase, fault.path, fault.operation, fault.inputs[0].min)
+        forward 1 log 0.0
+        >>> fault = ms.tools.find_nan(lambda x: jnp.sqrt(x * x).sum(), jnp.zeros(2), show=False)
+        >>> print(fault.phase, fault.operation)
+        backward mul
+    """
+    check = Check(on, "find_nan")
+    if not callable(fn):
+        raise no_tensor(fn, "find_nan")
+    if is_cell(fn) or tensors_in((args, kwargs)):
+        fault = _in_pynative_mode(fn, args, kwargs, check, gradients)
+    else:
+        fault = _in_program(fn, args, kwargs, check, gradients)
+    if show:
+        print(fault if fault is not None else f"No {check.what} was found.")
+    return fault
+
+
+def _in_pynative_mode(fn, args, kwargs, check, gradients):
+    models = [m for m in jax.tree.leaves((fn, args, kwargs), is_leaf=is_cell) if is_cell(m)]
+    args, kwargs = jax.tree.map(lambda v: wrap(jnp.asarray(v)) if _is_array(v) else v, (args, kwargs), is_leaf=is_leaf)
+    model = fn if is_cell(fn) else None
+    with kept_state(models) as state, Search(check, model) as found:
+        out = tensors_in([fn(*args, **kwargs)])
+        if check([t._value for t in [*out, *state]]):
+            return found.first
+    if gradients is None:
+        trains = any(isinstance(cell, TrainOneStepCell) for model in models for _, cell in model.cells_and_names())
+        gradients = (is_cell(fn) and not trains) or [t.shape for t in out] == [()]
+    weights = list({id(p): p for model in models for p in model.trainable_params()}.values())
+    floats = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor) and a.is_floating_point())
+    if not gradients or not (weights or floats) or not any(t.is_floating_point() for t in out):
+        return None
+    with kept_state(models), Search(check, model) as found:
+        grads = tensors_in([grad(lambda *args: fn(*args, **kwargs), floats or None, weights or None)(*args)])
+    return found.first if check([t._value for t in grads]) else None
+
+
+def _in_program(fn, args, kwargs, check, gradients):
+    given, call = ((fn, args, kwargs), _call) if isinstance(fn, nnx.Module) else ((args, kwargs), lambda a, k: fn(*a, **k))
+    models = [m for m in jax.tree.leaves(given, is_leaf=_is_module) if _is_module(m)]
+
+    def forward(*given):
+        # With what modules among the arguments have become.
+        return call(*given), jax.tree.leaves(given)
+
+    if not isinstance(fn, nnx.Module) or (not gradients and gradients is not None):
+        (out, _), fault = search(forward, given, {}, check, models)
+        scalar = [jnp.shape(v) for v in jax.tree.leaves(out)] == [()]
+        if fault is not None or not (scalar if gradients is None else gradients):
+            return fault
+
+    def both(*given):
+        leaves, treedef = jax.tree.flatten(given)
+        at = [i for i, leaf in enumerate(leaves) if _is_float(leaf)]
+
+        def of_floats(floats):
+            new = list(leaves)
+            for i, value in zip(at, floats):
+                new[i] = value
+            out = call(*jax.tree.unflatten(treedef, new))
+            return [v for v in jax.tree.leaves(out) if _is_float(v)]
+
+        out, back = jax.vjp(of_floats, [leaves[i] for i in at])
+        return out, back([jnp.ones_like(v) for v in out])
+
+    return search(both, given, {}, check, models)[1]
+
+
+def _call(module, args, kwargs):
+    return module(*args, **kwargs)
+
+
+def _is_module(value):
+    return isinstance(value, nnx.Module)
+
+
+def _is_float(value):
+    return hasattr(value, "dtype") and jnp.issubdtype(value.dtype, jnp.inexact)
+
+
+def _is_array(value):
+    return not isinstance(value, Tensor) and hasattr(value, "dtype") and hasattr(value, "shape")
+
+
+@contextlib.contextmanager
+def kept_state(models: Any) -> Any:
+    """A context after which the Parameters, buffers and random state of Cells, which it gives, have their values of before."""
+    states = [{**trained, **rest} for trained, rest in map(state_of, models)]
+    before = [(tensor, tensor._value) for state in states for tensor in state.values()]
+    try:
+        yield [tensor for tensor, _ in before]
+    finally:
+        for tensor, value in before:
+            tensor._value = value

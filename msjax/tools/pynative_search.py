@@ -1,0 +1,143 @@
+"""Finds the operator that first computes a wrong value in PyNative mode, in the forward or the backward pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msjax.autograd.monitor import Made, Monitor, set_monitor
+from msjax.common.arrays import is_tracer
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
+from msjax.state import STATE
+from msjax.tools.fault import Check, Fault, Statistics
+
+
+class Search(Monitor):
+    """Watches the operators of this thread, and keeps the first fault; a context manager.
+
+    Args:
+        check (Check): what counts as wrong.
+        model (Cell, optional): the network that paths start from, and whose operators count; None for all operators.
+        eager (bool): True if compiled functions run in PyNative mode meanwhile.
+
+    Attributes:
+        first (Fault): the first fault that was seen; None if there was none.
+    """
+
+    def __init__(self, check: Check, model: Any = None, eager: bool = True):
+        super().__init__()
+        self.check, self.eager, self.first, self._infinite = check, eager, None, None
+        self._cause = Check("inf", "find_nan") if check.on == "nan" else None
+        self._names = {} if model is None else {id(cell): name for name, cell in model.cells_and_names()}
+        self._model = model
+        self._pulling = None
+
+    def __enter__(self) -> Search:
+        self._before = set_monitor(self)
+        self._cells, STATE.cells = STATE.cells, CountedCells(STATE.cells)
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        STATE.cells = self._cells
+        set_monitor(self._before)
+
+    def ran(self, op: Any, operands: Any, values: Any, out: Any, node: Any) -> None:
+        super().ran(op, operands, values, out, node)
+        outs = out if isinstance(out, (tuple, list)) else (out,)
+        if self.first is not None or not (self._wrong(outs) or self._is_cause(outs)):
+            return
+        made = self.here(op.name, values) if node is None else self.made[node]
+        if self._model is None or made.cells or self._pulling is not None:
+            self._keep(
+                made, "forward" if self._pulling is None else "backward", values, outs, _came(operands, values, self.check)
+            )
+
+    def pull(self, node: Any, cts: Any, need: Any, recorded: bool) -> Any:
+        before, self._pulling = self._pulling, node
+        try:
+            return super().pull(node, cts, need, recorded)
+        finally:
+            self._pulling = before
+
+    def pulled(self, node: Any, given: list[Any], grads: list[Any]) -> None:
+        if self.first is None and (self._wrong(grads) or self._is_cause(grads)):
+            made = self.made.get(node) or Made(node.name, "", (), (), ())
+            note = "the gradient that arrived was wrong already" if self._wrong(given) else ""
+            self._keep(made, "backward", given, grads, note)
+
+    def here(self, operation: str, values: Any) -> Made:
+        return super().here(operation, values)._replace(call=getattr(STATE.cells, "current", 0))
+
+    def place(self, cells: Any) -> tuple[str | None, str]:
+        """(path in the model, class) of the innermost of some cells."""
+        for cell in reversed(cells):
+            if id(cell) in self._names:
+                return self._names[id(cell)], type(cell).__name__
+        return (None, "") if not cells else (_path_from(cells), type(cells[-1]).__name__)
+
+    def _is_cause(self, outs):
+        return self._cause is not None and self._infinite is None and self._cause([v for v in outs if not is_tracer(v)])
+
+    def _keep(self, made, phase, values, outs, note):
+        check = self.check if self._wrong(outs) else self._cause
+        fault = self._fault(made, phase, values, outs, note, check)
+        if check is self.check:
+            self.first = fault
+        else:
+            self._infinite = fault
+
+    def _fault(self, made, phase, values, outs, note, check):
+        path, cls = self.place(made.cells)
+        wrong = next(value for value in outs if check((value,)))
+        return Fault(
+            check.what, phase, path, cls=cls, operation=made.operation, line=made.lines[0] if made.lines else None,
+            call=made.call, inputs=[Statistics.of(v) for v in values if hasattr(v, "dtype")], output=Statistics.of(wrong), note=note,
+            cause=self._infinite,
+        )  # fmt: skip
+
+    def _wrong(self, values):
+        return self.check([value for value in values if not is_tracer(value)])
+
+
+class CountedCells(list):
+    """The cells whose call is under way; counts how often each was called since the outermost call began.
+
+    Attributes:
+        current: which call of the innermost cell is under way.
+    """
+
+    def __init__(self, cells: Any):
+        super().__init__(cells)
+        self._counts = {}
+        self._calls = [0] * len(cells)
+
+    @property
+    def current(self) -> int:
+        return self._calls[-1] if self._calls else 0
+
+    def append(self, cell: Any) -> None:
+        if not self:
+            self._counts = {}
+        count = self._counts[id(cell)] = self._counts.get(id(cell), 0) + 1
+        self._calls.append(count)
+        list.append(self, cell)
+
+    def pop(self, *args: Any) -> Any:
+        self._calls.pop(*args)
+        return list.pop(self, *args)
+
+
+def _path_from(cells):
+    for name, cell in cells[0].cells_and_names():
+        if cell is cells[-1]:
+            return name
+    return type(cells[-1]).__name__
+
+
+def _came(operands, values, check):
+    """A note on operands that were wrong before the operator ran."""
+    for i, (operand, value) in enumerate(zip(operands, values)):
+        if check([value]):
+            name = f"the Parameter {operand.name!r}" if isinstance(operand, Parameter) else "an argument or constant"
+            return f"input {i}, {name if isinstance(operand, Tensor) else 'a constant'}, was wrong before"
+    return ""
