@@ -20,7 +20,7 @@ from msjax.functional.hooked import as_function
 from msjax.functional.interpreter import Interpreter, Program
 from msjax.functional.nnx_outputs import module_and_method, paths, pure_call
 from msjax.functional.plan import Patterns, Planner
-from msjax.hooks.places import Edits, site
+from msjax.hooks.places import Edits, Tracing, site
 from msjax.ops.function.control.from_jax import from_jax
 
 
@@ -199,7 +199,7 @@ def _named_output(name):
 
 def _capturing(fn, options):
     def run(*args, **kwargs):
-        program = Program(fn, args, kwargs, options.edits)
+        program = Program(fn, args, kwargs, Tracing(options.edits))
         table = rules(options.max_steps)
         planner = Planner(
             table,

@@ -35,7 +35,9 @@ class Body(NamedTuple):
     recomputed: bool = False
 
 
-def _one_body(key, label=None):
+def one_body(key: str, label: str | None = None) -> Any:
+    """The `bodies` of a Rule whose equations have one jaxpr."""
+
     def bodies(eqn):
         return [Body(close(eqn.params[key]), label or eqn.primitive.name)]
 
@@ -75,10 +77,11 @@ def _jit(interpreter, step, ins, index, probes):
     key = (id(block.steps), len(index))
     # The same function for the same program, so that jax traces and compiles it once.
     if key not in interpreter.jitted:
-        n = len(ins)
+        n, once = len(ins), Once()
 
         def call(*args):
-            return interpreter.run(block, args[:n], args[n], args[n + 1])
+            outs, got = interpreter.run(block, args[:n], args[n], args[n + 1])
+            return outs, once.packed(got)
 
         call.__name__ = call.__qualname__ = params["name"]
         shardings = (
@@ -90,7 +93,7 @@ def _jit(interpreter, step, ins, index, probes):
             given["in_shardings"] = (*shardings[0], None, None)
         if any(s is not None for s in shardings[1]):
             given["out_shardings"] = (list(shardings[1]), None)
-        interpreter.jitted[key] = jax.jit(
+        jitted = jax.jit(
             call,
             donate_argnums=tuple(i for i, donated in enumerate(params["donated_invars"]) if donated),
             keep_unused=params["keep_unused"],
@@ -98,7 +101,24 @@ def _jit(interpreter, step, ins, index, probes):
             compiler_options=dict(params["compiler_options_kvs"]) or None,
             **given,
         )
-    return interpreter.jitted[key](*ins, index, probes)
+        interpreter.jitted[key] = jitted, once
+    jitted, once = interpreter.jitted[key]
+    outs, got = jitted(*ins, index, probes)
+    return outs, once.unpacked(got)
+
+
+class Once:
+    """The values of places that leave an equation, each only once: several places may have the same one."""
+
+    def packed(self, got: Any) -> Any:
+        """The values of a list of lists of them, each once."""
+        number = {}
+        self.numbers = [[number.setdefault(id(v), len(number)) for v in values] for values in got]
+        return list({id(v): v for values in got for v in values}.values())
+
+    def unpacked(self, values: Any) -> Any:
+        """The list of lists that was packed, of these values."""
+        return [[values[n] for n in numbers] for numbers in self.numbers]
 
 
 def _formats(shardings, layouts):
@@ -121,11 +141,12 @@ def _scan(interpreter, step, ins, index, probes):
         consts, carry, _ = params["ft_in"].unpack()
         n_consts, n_carry = len(consts), len(carry)
     consts, init, xs = ins[:n_consts], ins[n_consts : n_consts + n_carry], ins[n_consts + n_carry :]
+    once = Once()
 
     def body(carry, per_step):
         x, counter, probe = per_step
         outs, got = interpreter.run(block, [*consts, *carry, *x], (*index, *counter), probe)
-        return outs[:n_carry], (outs[n_carry:], got)
+        return outs[:n_carry], (outs[n_carry:], once.packed(got))
 
     n = params["length"]
     counter = (jnp.arange(n, dtype=jnp.int32),) if block.indexed else ()
@@ -138,7 +159,7 @@ def _scan(interpreter, step, ins, index, probes):
         unroll=params["unroll"],
         _split_transpose=params.get("_split_transpose", False),
     )
-    return [*carry, *ys], got
+    return [*carry, *ys], once.unpacked(got)
 
 
 def _while_bodies(eqn):
@@ -238,7 +259,7 @@ def _checkpoint(interpreter, step, ins, index, probes):
     return run(ins, index, probes)
 
 
-def _devices(eqn):
+def devices(eqn: Any) -> Any:
     """(the axes of a shard_map's mesh that it maps over, how many devices they have)."""
     params = eqn.params
     manual = params.get("newly_manual_axes", params.get("manual_axes"))
@@ -250,16 +271,16 @@ def _devices(eqn):
 
 
 def _shard_map_found(eqn, found):
-    return [f.from_devices(*_devices(eqn)) for f in found[0]]
+    return [f.from_devices(*devices(eqn)) for f in found[0]]
 
 
 def _shard_map(interpreter, step, ins, index, probes):
-    params, (axes, _) = step.eqn.params, _devices(step.eqn)
-    each = PartitionSpec(axes)
+    params, (axes, _) = step.eqn.params, devices(step.eqn)
+    each, once = PartitionSpec(axes), Once()
 
     def local(index, probes, *ins):
         outs, got = interpreter.run(step.blocks[0], ins, index, [p[0] for p in probes])
-        return tuple(outs), jax.tree.map(lambda v: v[None], got)
+        return tuple(outs), [v[None] for v in once.packed(got)]
 
     outs, got = jax.shard_map(
         local,
@@ -269,10 +290,11 @@ def _shard_map(interpreter, step, ins, index, probes):
         axis_names=set(axes),
         check_vma=params["check_vma"],
     )(index, probes, *ins)
-    return list(outs), got
+    return list(outs), once.unpacked(got)
 
 
-def _inline(interpreter, step, ins, index, probes):
+def inline(interpreter: Any, step: Any, ins: Any, index: Any, probes: Any) -> Any:
+    """The `run` of a Rule that evaluates the only body in the place of the equation."""
     return interpreter.run(step.blocks[0], ins, index, probes)
 
 
@@ -287,14 +309,14 @@ def rules(max_steps: int | None = None) -> Any:
     return {
         "jit": jit,
         "pjit": jit,
-        "scan": Rule(_one_body("jaxpr", "scan"), _scan, _scan_found),
+        "scan": Rule(one_body("jaxpr", "scan"), _scan, _scan_found),
         "while": Rule(_while_bodies, _while, _while_found(max_steps)),
         "cond": Rule(_cond_bodies, _cond, _cond_found),
         "remat2": checkpoint,
         "checkpoint": checkpoint,
-        "shard_map": Rule(_one_body("jaxpr", "shard_map"), _shard_map, _shard_map_found),
-        "custom_jvp_call": Rule(_one_body("call_jaxpr", "custom_jvp"), custom_rules.custom_jvp, has_own_derivative=True),
-        "custom_vjp_call": Rule(_one_body("call_jaxpr", "custom_vjp"), custom_rules.custom_vjp, has_own_derivative=True),
-        "closed_call": Rule(_one_body("call_jaxpr"), _inline),
-        "core_call": Rule(_one_body("call_jaxpr"), _inline),
+        "shard_map": Rule(one_body("jaxpr", "shard_map"), _shard_map, _shard_map_found),
+        "custom_jvp_call": Rule(one_body("call_jaxpr", "custom_jvp"), custom_rules.custom_jvp, has_own_derivative=True),
+        "custom_vjp_call": Rule(one_body("call_jaxpr", "custom_vjp"), custom_rules.custom_vjp, has_own_derivative=True),
+        "closed_call": Rule(one_body("call_jaxpr"), inline),
+        "core_call": Rule(one_body("call_jaxpr"), inline),
     }

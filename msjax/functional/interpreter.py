@@ -102,7 +102,7 @@ class Interpreter:
         """``fn(*args)``, which calls code of the user's; its sites are edited, with `index` for the loops around it."""
         if not self.edits.rows:
             return fn(*args)
-        program = Program(fn, args, {}, self.edits)
+        program = Program(fn, args, {}, Tracing(self.edits))
         block = Planner(self.rules, lambda *names: False, self.edits).block(program.closed)
         return program.result(self.run(block, program.inputs, index)[0])
 
@@ -110,12 +110,15 @@ class Interpreter:
 class Program:
     """What a call of a function computes, as a jaxpr.
 
+    Args:
+        context: a context manager, in which the function is called.
+
     Attributes:
         closed: the ClosedJaxpr.
         inputs: the arrays among the arguments; other arguments are part of the program.
     """
 
-    def __init__(self, fn: Any, args: Any, kwargs: Any, edits: Any):
+    def __init__(self, fn: Any, args: Any, kwargs: Any, context: Any):
         leaves, treedef = jax.tree.flatten((args, kwargs))
         at = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
         self.inputs = [leaves[i] for i in at]
@@ -132,7 +135,7 @@ class Program:
                 self._leaves[i] = None
             return out
 
-        with Tracing(edits):
+        with context:
             self.closed = jax.make_jaxpr(traced)(*self.inputs)
 
     def result(self, outs: Any) -> Any:

@@ -14,7 +14,7 @@ from msjax.functional.hooked import as_function
 from msjax.functional.interpreter import Program
 from msjax.functional.nnx_outputs import module_and_method, pure_call
 from msjax.functional.plan import Planner
-from msjax.hooks.places import Edits
+from msjax.hooks.places import Edits, Tracing
 
 
 class Operation(NamedTuple):
@@ -68,7 +68,7 @@ def ops(fn: Any) -> Callable[..., list[Operation]]:
 
     def run(*args, **kwargs):
         planner = Planner(rules(), lambda *names: False, operations=True)
-        planner.block(Program(fn, args, kwargs, Edits()).closed)
+        planner.block(Program(fn, args, kwargs, Tracing(Edits())).closed)
         return [Operation(o.name, o.shape, o.dtype, o.path) for o in planner.listed if o.kind == "operation"]
 
     return run

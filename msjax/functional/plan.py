@@ -153,6 +153,7 @@ class Plain:
     run: Any
     invars: list[Any]
     outvars: list[Any]
+    eqns: list[Any]
 
 
 @dataclass
@@ -377,7 +378,7 @@ def plain(eqns: Any, needed: Any) -> Any:
     outvars = [v for v in _results(eqns) if v in needed]
     info = jex.DebugInfo("capture", "capture", ("",) * len(invars), ("",) * len(outvars))
     part = jex.Jaxpr((), invars, outvars, eqns, frozenset().union(*(eqn.effects for eqn in eqns)), info)
-    return Plain(jex.jaxpr_as_fun(jex.ClosedJaxpr(part, ())), invars, outvars)
+    return Plain(jex.jaxpr_as_fun(jex.ClosedJaxpr(part, ())), invars, outvars, eqns)
 
 
 def _results(eqns):

@@ -13,6 +13,7 @@ from msjax.lazy import lazy_names
 _LATER = {
     "barrier": "msjax.hooks.worker",
     "capture": "msjax.functional.capture",
+    "jit": "msjax.functional.jit",
     "ops": "msjax.functional.operations",
     "run_with_cache": "msjax.functional.run_with_cache",
     "Captured": "msjax.functional.capture",
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from msjax.functional.capture import Captured, capture
     from msjax.functional.functions import hook_gradient, probe, with_hooks
     from msjax.functional.hooked import hooked
+    from msjax.functional.jit import jit
     from msjax.functional.module_hooks import (
         path,
         register_backward_hook,

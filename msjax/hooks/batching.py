@@ -107,12 +107,14 @@ class _Calls(threading.local):
             use it keep it, and it goes when they do.
         batch: the CallbackBatch under way.
         untied: while `tie_calls_to` runs, the results of calls that nothing depends on yet.
+        outputs: the `CallsAsOutputs` under way.
     """
 
     def __init__(self):
         self.last: weakref.ref[JaxArray] | None = None
         self.batch: CallbackBatch | None = None
         self.untied: list[JaxArray] | None = None
+        self.outputs: CallsAsOutputs | None = None
 
 
 _CALLS = _Calls()
@@ -138,6 +140,10 @@ def observe_traced(fn: Callable[..., Any], args: Sequence[Any], what: HookLabel,
             values.append(jax.lax.stop_gradient(leaf._value))
         else:
             slots.append((leaf,))
+    if _CALLS.outputs is not None:
+        call = HookCall(_CALLS.outputs.delivery(fn, what, slots, treedef), tuple(range(len(values))))
+        _bind(values, (call,), None, kept=True)
+        return args[carries]
     delivery = Delivery(fn, what, slots, treedef)
     if STATE.trace is not None:
         STATE.trace.uses_callbacks = True
@@ -234,6 +240,40 @@ class CallbackBatch:
         """Nested containers whose Tensors depend on the calls."""
         self.flush()
         return value if self.done is None else _depend(value, self.done)
+
+
+class CallsAsOutputs:
+    """A context manager for tracing a program that hands out the values of its hook calls, and calls the hooks after each run.
+
+    No result of the program depends on the calls: each is an equation with an effect, which is taken out before the program is
+    compiled.
+
+    Args:
+        delivery: makes what stands for one hook site; called like `Delivery`.
+    """
+
+    def __init__(self, delivery: Callable[..., Delivery]):
+        self.delivery = delivery
+
+    def __enter__(self) -> Self:
+        self.around, _CALLS.outputs = _CALLS.outputs, self
+        self.key = _OUTPUTS(True)
+        self.key.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        _CALLS.outputs = self.around
+        self.key.__exit__(*exception)
+
+
+# Part of the key of every cache of jax: a function with a jit of its own is traced apart for such programs. Made when msjax is
+# imported, since jax forgets all that it has traced so far when a context is added.
+_OUTPUTS = jax.make_user_context(None)
+
+
+def calls_are_outputs() -> bool:
+    """Whether this thread traces a program within `CallsAsOutputs`."""
+    return _CALLS.outputs is not None
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 
 from msjax.common.arrays import TracedValueError, is_tracer, known_value
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
-from msjax.hooks.batching import observe_traced
+from msjax.hooks.batching import calls_are_outputs, observe_traced
 from msjax.hooks.classify import only_observes
 from msjax.hooks.host import call_on_host
 from msjax.hooks.returns import HookLabel, check_observer_result
@@ -97,7 +97,7 @@ def run_traced_hook(
             trace.call(fn, args, what)
             return None, carried
         if trace is None:
-            ACTIVITY.callbacks = True
+            ACTIVITY.callbacks = ACTIVITY.callbacks or not calls_are_outputs()
         else:
             fn = trace.deposit(fn, what)
         if several:

@@ -1,0 +1,141 @@
+"""hooks.jit: a compiled function whose observers are called after each run, with values that are outputs of the program."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.extend.core as jex
+from flax import nnx
+
+from msjax.errors import check_callable
+from msjax.functional.observers import with_observed
+
+# Of jax outside of all transformations.
+_NO_TRACE = jex.get_opaque_trace_state()
+
+
+def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compile a function, as nnx.jit and jax.jit do, and call its observers after each run.
+
+    Under nnx.jit and jax.jit, hooks get their values by callbacks, late and on another thread. Here the values are outputs of the
+    program: when the call returns, all its observers have been called, on the caller's thread, in the order and with the values of
+    the same code without jit; in a scan, once a step; what the backward pass of a checkpoint computes again calls none again. Hooks that
+    return a value are part of the program. Without hooks, it is the program that nnx.jit or jax.jit would compile.
+
+    Args:
+        fn (callable): a function; among its arguments and results may be flax nnx modules, as for nnx.jit. If left out, this
+            returns a decorator.
+        options: those of nnx.jit (of jax.jit, if no argument is an nnx module): static_argnums, static_argnames, donate_argnums,
+            donate_argnames, in_shardings, out_shardings and so on.
+
+    Returns:
+        A function with the arguments and results of `fn`. Its first call compiles; when hooks come, the next call compiles
+        once more; when they go, the earlier program is used. Within other jitted or differentiated code, it is
+        nnx.jit(fn) or jax.jit(fn).
+
+    Raises:
+        TypeError: `fn` can't be called; or what nnx.jit and jax.jit raise.
+
+    Example:
+        >>> import jax.numpy as jnp
+        >>> import msjax as ms
+        >>> from flax import nnx
+        >>> model = nnx.Sequential(nnx.Linear(1, 1, kernel_init=nnx.initializers.ones, rngs=nnx.Rngs(0)), nnx.relu)
+        >>> handle = ms.hooks.register_forward_hook(model, lambda module, args, output: print("output:", output), "layers.0")
+        >>> gradients = ms.hooks.jit(nnx.grad(lambda model, x: model(x).sum()))(model, jnp.array([2.0]))
+        output: [2.]
+        >>> handle.remove()
+    """
+    if fn is None:
+        return functools.partial(jit, **options)
+    check_callable(fn, "jit")
+    return _Jitted(fn, options)
+
+
+class _Jitted:
+    def __init__(self, fn, options):
+        functools.update_wrapper(self, fn)
+        self._fn = fn
+        self._options = options
+        self._made = {}
+        self._structures = {}
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args, **kwargs):
+        has_modules = self._has_modules(args, kwargs)
+        if jex.get_opaque_trace_state() != _NO_TRACE:
+            # The program around this one hands out the values.
+            return self._jitted(has_modules, False)(*args, **kwargs)
+        out, observed = self._jitted(has_modules, True)(*args, **kwargs)
+        if observed.after is not None:
+            observed.after(observed.values)
+        return out
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """As that of nnx.jit and jax.jit; the values for the hooks are further results."""
+        return self._jitted(self._has_modules(args, kwargs), True).lower(*args, **kwargs)
+
+    def _has_modules(self, args, kwargs):
+        for arg in args:
+            if isinstance(arg, nnx.Module):
+                return True
+        structure = jax.tree.structure((args, kwargs))
+        if structure not in self._structures:
+            leaves = jax.tree.leaves((args, kwargs), is_leaf=lambda v: isinstance(v, (*_OBJECTS, nnx.State)))
+            self._structures[structure] = any(isinstance(leaf, _OBJECTS) for leaf in leaves)
+        return self._structures[structure]
+
+    def _jitted(self, has_modules, observed):
+        """The jitted function; if `observed`, one that also returns the `Observed`."""
+        key = has_modules, observed
+        if key not in self._made:
+            fn, options = self._fn, self._options
+            if observed:
+                fn = _on_modules(self._fn) if has_modules else _on_arrays(self._fn)
+                if options.get("out_shardings") is not None:
+                    options = {**options, "out_shardings": (options["out_shardings"], None)}
+            self._made[key] = (nnx.jit if has_modules else jax.jit)(fn, **options)
+        return self._made[key]
+
+
+_OBJECTS = (nnx.Pytree, nnx.Variable)
+
+
+def _on_arrays(fn):
+    @functools.wraps(fn)
+    def program(*args, **kwargs):
+        return with_observed(fn, args, kwargs)
+
+    return program
+
+
+def _on_modules(fn):
+    """A function on nnx modules, to be called under nnx.jit."""
+
+    @functools.wraps(fn)
+    def program(*args, **kwargs):
+        tag = object()
+
+        def pure(args, kwargs):
+            args, kwargs = nnx.from_tree((args, kwargs), ctxtag=tag, is_inner=True)
+            out = fn(*args, **kwargs)
+            objects = [v for v in jax.tree.leaves((args, kwargs), is_leaf=_is_object) if _is_object(v)]
+            return nnx.to_tree((objects, out), ctxtag=tag)
+
+        with nnx.update_context(tag):
+            args, kwargs = nnx.to_tree((args, kwargs), ctxtag=tag)
+            result, observed = with_observed(pure, (args, kwargs), {})
+            # The user's objects change as fn has changed theirs.
+            _, out = nnx.from_tree(result, ctxtag=tag, is_inner=False)
+        return out, observed
+
+    return program
+
+
+def _is_object(value):
+    return isinstance(value, _OBJECTS)
