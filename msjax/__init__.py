@@ -49,7 +49,7 @@ from msjax.version import __version__
 
 # Imported when first used: `import msjax` stays light.
 _SUBMODULES = (
-    "alias", "amp", "boost", "cli", "dataset", "experimental", "hooks", "mindrecord", "mint", "numpy", "scipy", "serialization", "tools", "train",
+    "alias", "amp", "boost", "cli", "communication", "dataset", "experimental", "hooks", "mindrecord", "mint", "numpy", "scipy", "serialization", "tools", "train",
 )  # fmt: skip
 _LATER = {"install_as_mindspore": "msjax.alias"}
 _LATER |= dict.fromkeys(
@@ -95,6 +95,7 @@ if TYPE_CHECKING:
         amp as amp,
         boost as boost,
         cli as cli,
+        communication as communication,
         dataset as dataset,
         experimental as experimental,
         hooks as hooks,

@@ -34,6 +34,13 @@ def _parser():
     run = commands.add_parser("run", help="run a MindSpore script or module, with msjax as mindspore")
     run.add_argument("--dialect", choices=DIALECTS, help="where hooks sit and what they get (default: tutorial)")
     run.add_argument("--mode", choices=tuple(_MODES), help="the execution mode, whatever the script sets")
+    run.add_argument("--workers", type=_positive, metavar="N", help="start N processes of the script, which communicate")
+    run.add_argument(
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        help="with --workers: end all of them when some have waited so long for one that hangs (default: 600; 0: never)",
+    )
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module")
     run.add_argument("script", metavar="SCRIPT", help="the script, or with -m the module")
     run.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
@@ -52,13 +59,76 @@ def _parser():
     return parser
 
 
+def _positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"should be positive, but is {number}")
+    return number
+
+
 def _run(options) -> int:
+    script = options.script
+    if not options.module and not os.path.exists(script):
+        return _wrong("run", f"there is no script {script!r}")
+    if options.workers:
+        return _run_workers(options)
+    try:
+        status = _run_script(options)
+    except SystemExit as exit:
+        status = exit.code
+        if isinstance(status, str):
+            print(status, file=sys.stderr)
+            status = 1
+        if not _has_joined():
+            raise
+    if status and _has_joined():
+        # An ordinary exit would wait for the other processes.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    return status or 0
+
+
+def _run_workers(options):
+    from msjax.processes.launch import launch
+
+    command = [sys.executable, "-m", "msjax", "run"]
+    for name in ("dialect", "mode"):
+        if getattr(options, name):
+            command += [f"--{name}", getattr(options, name)]
+    command += [*(["-m"] if options.module else []), options.script, *options.args]
+    timeout = 600 if options.timeout is None else options.timeout
+    return launch(command, options.workers, timeout or None)
+
+
+def _has_joined():
+    from msjax.processes.groups import PROCESSES
+
+    return PROCESSES.place.size > 1
+
+
+def _join():
+    """Join the other processes, if there are any, before the script uses jax. Print the stacks of all threads on SIGUSR1."""
+    from msjax.processes.groups import PROCESSES
+    from msjax.processes.joining import place_in_environment
+
+    if place_in_environment().size > 1:
+        import faulthandler
+        import signal
+
+        faulthandler.register(signal.SIGUSR1)
+        PROCESSES.initialize()
+
+
+def _run_script(options):
     from msjax import context
     from msjax.alias import install_as_mindspore
 
     script = options.script
-    if not options.module and not os.path.exists(script):
-        return _wrong("run", f"there is no script {script!r}")
+    try:
+        _join()
+    except (ValueError, RuntimeError) as error:
+        return _wrong("run", str(error))
     install_as_mindspore()
     if options.dialect:
         context.set_context(hook_dialect=options.dialect)

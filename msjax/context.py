@@ -5,11 +5,16 @@ The names and values are MindSpore's (``ms.set_context``); `hook_dialect` is msj
 
 from __future__ import annotations
 
-import logging
 import os
 import warnings
 from typing import Any
 
+from msjax.processes.parallel import (
+    ParallelMode as ParallelMode,
+    get_auto_parallel_context as get_auto_parallel_context,
+    reset_auto_parallel_context as reset_auto_parallel_context,
+    set_auto_parallel_context as set_auto_parallel_context,
+)
 from msjax.state import ACTIVITY, programs_changed
 
 GRAPH_MODE = 0
@@ -226,7 +231,7 @@ def _set_device_target(value, device_id: int | None = None):
     try:
         # Asking for the current device must not initialize jax's backends.
         if (value, device_id) != (SETTINGS.device_target, SETTINGS.device_id):
-            jax.config.update("jax_default_device", jax.devices(backend)[device_id])
+            jax.config.update("jax_default_device", jax.local_devices(backend=backend)[device_id])
     except (RuntimeError, IndexError):
         warnings.warn(
             f"device_target {value!r}, device {device_id}, is not there; jax runs on {jax.default_backend()}.",
@@ -254,39 +259,3 @@ _SETTERS = {
 
 def _names():
     return [*_SETTERS, *SETTINGS.kept]
-
-
-class ParallelMode:
-    """Names of MindSpore's parallel modes; msjax runs STAND_ALONE, other modes are jax shardings."""
-
-    STAND_ALONE = "stand_alone"
-    DATA_PARALLEL = "data_parallel"
-    HYBRID_PARALLEL = "hybrid_parallel"
-    SEMI_AUTO_PARALLEL = "semi_auto_parallel"
-    AUTO_PARALLEL = "auto_parallel"
-
-
-def set_auto_parallel_context(**kwargs: Any) -> None:
-    """Accept MindSpore's stand-alone settings; another parallel mode is an error, since jax does the sharding here.
-
-    Raises:
-        NotImplementedError: a parallel mode other than stand-alone.
-    """
-    mode = kwargs.get("parallel_mode", ParallelMode.STAND_ALONE)
-    if mode != ParallelMode.STAND_ALONE:
-        raise NotImplementedError(
-            f"msjax has no parallel mode {mode!r}: functionalize the network and give its parameters jax shardings."
-        )
-    logging.getLogger("msjax").info("set_auto_parallel_context(%s) has no effect", kwargs)
-
-
-def get_auto_parallel_context(attr_key: str) -> Any:
-    """MindSpore's parallel settings, which are always those of one stand-alone device."""
-    known = {"parallel_mode": ParallelMode.STAND_ALONE, "device_num": 1, "global_rank": 0, "gradients_mean": False}
-    if attr_key not in known:
-        raise ValueError(f"For 'get_auto_parallel_context', there is no setting {attr_key!r}; msjax has {', '.join(known)}.")
-    return known[attr_key]
-
-
-def reset_auto_parallel_context() -> None:
-    """Does nothing, since the parallel settings never change."""

@@ -14,17 +14,10 @@ from typing import Any
 
 # Sentences for parts of MindSpore that several of its modules offer and msjax does not.
 NO_SUMMARY = "it writes no summary files; a callback's on_train_step_end can log to any writer, such as TensorBoard's."
-NO_COMMUNICATION = (
-    "its operators don't talk to other processes; jax.lax.psum and the like do, inside jax.shard_map (see ms.from_jax)."
-)
 NO_MINDRECORD = (
     "only an outline of the format of MindRecord files is published, so msjax neither reads nor writes them. Let MindSpore write the rows into "
     "another format once, such as .npz; NumpySlicesDataset or GeneratorDataset then takes them."
 )
-COMMUNICATION = dict.fromkeys(
-    ("AllGather", "AllReduce", "AlltoAll", "Broadcast", "Receive", "ReduceScatter", "Send"), NO_COMMUNICATION
-)
-
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 
 

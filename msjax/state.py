@@ -103,6 +103,7 @@ class Tracing:
         silent: True while code is run a second time: observers are not called.
         falls_back: whether code that can't become part of the program runs in PyNative mode instead.
         forward_hooks: (hook, weak reference to a Tensor that it was given, sentence that names it) of the traced forward hooks.
+        groups: the groups of processes over which the program communicates.
     """
 
     uses_callbacks = False
@@ -111,6 +112,7 @@ class Tracing:
 
     def __init__(self):
         self.forward_hooks = []
+        self.groups = set()
 
     def here(self) -> bool:
         """Whether values now belong to this program itself, not to a loop or transformation within it."""

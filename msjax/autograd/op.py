@@ -40,6 +40,7 @@ class Op:
         shape_error: the exception that MindSpore raises for shapes that don't match.
 
     Attributes:
+        jit: compiles its functions; an operator with collectives has that of its group of processes.
         accumulation_order: the order of operands in which `Tensor.backward()` passes gradients on, if PyTorch does not go
             from the first operand to the last.
     """
@@ -50,6 +51,7 @@ class Op:
         "int_grad",
         "differentiable",
         "shape_error",
+        "jit",
         "accumulation_order",
         "_plain",
         "_forward",
@@ -64,12 +66,14 @@ class Op:
         int_grad: bool = False,
         differentiable: bool = True,
         shape_error: Any = ValueError,
+        jit: Callable[..., Any] = jax.jit,
     ):
         self.name: str = name
         self.fn = fn
         self.int_grad: bool = int_grad
         self.differentiable: bool = differentiable
         self.shape_error = shape_error
+        self.jit = jit
         self.accumulation_order = None
         self._plain = {}
         self._forward = {}
@@ -86,14 +90,14 @@ class Op:
         try:
             return self._plain[static]
         except KeyError:
-            compiled = self._plain[static] = jax.jit(self.bind(static))
+            compiled = self._plain[static] = self.jit(self.bind(static))
             return compiled
 
     def forward(self, static: Any, slots: tuple[int, ...]) -> Any:
         try:
             return self._forward[static, slots]
         except KeyError:
-            compiled = self._forward[static, slots] = compile_forward(self.bind(static), slots, self.int_grad)
+            compiled = self._forward[static, slots] = compile_forward(self.bind(static), slots, self.int_grad, self.jit)
             return compiled
 
     def derived(self, key: Any, make: Any) -> Any:
@@ -324,14 +328,12 @@ class OpNode(Node):
                 return tuple(g for g in grads if g is not None)
 
             key = ("again", self.static, slots, given, need, n)
-            gradient = self.op.derived(key, lambda: Op("gradient of " + self.op.name, gradient_from_inputs, int_grad=int_grad))
+            gradient = self.op.derived(key, lambda: self._gradient_op(gradient_from_inputs, int_grad))
             grads = apply(gradient, [*inputs, *cts])
         elif self.residuals is not None:
             spec = self.residuals.spec
             key = ("back", spec, given, need)
-            gradient = self.op.derived(
-                key, lambda: Op("gradient of " + self.op.name, spec.backward_fn(given, need), int_grad=True)
-            )
+            gradient = self.op.derived(key, lambda: self._gradient_op(spec.backward_fn(given, need), True))
             grads = apply(gradient, [*self._residuals(spec), *cts])
         else:
             way_back = self.way_back
@@ -341,9 +343,12 @@ class OpNode(Node):
                 grads = way_back([next(rest) if there else None for there in given], need)  # pyright: ignore[reportOptionalCall]
                 return tuple(g for g in grads if g is not None)
 
-            grads = apply(Op("gradient of " + self.op.name, back, int_grad=True), cts)
+            grads = apply(self._gradient_op(back, True), cts)
         found = iter(grads)
         return [next(found) if n else None for n in need]
+
+    def _gradient_op(self, fn, int_grad):
+        return Op("gradient of " + self.op.name, fn, int_grad=int_grad, jit=self.op.jit)
 
     def release(self) -> None:
         if self.base is ROOT and self.residuals is not None and not self.residuals.spec.sources:

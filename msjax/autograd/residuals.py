@@ -117,14 +117,16 @@ class ResidualSpec:
         pull: the traced vjp, without its residuals.
         sources: where each residual comes from: ("in", operand), ("out", output) or ("kept", number). Inputs and
             outputs are not returned a second time: XLA would copy them.
+        jit: compiles the backward.
     """
 
-    __slots__ = ("pull", "treedef", "sources", "_backwards", "needs_values")
+    __slots__ = ("pull", "treedef", "sources", "jit", "_backwards", "needs_values")
 
-    def __init__(self, pull: TracedVJP, treedef: Any, sources: Any):
+    def __init__(self, pull: TracedVJP, treedef: Any, sources: Any, jit: Callable[..., Any]):
         self.pull = pull
         self.treedef = treedef
         self.sources = sources
+        self.jit = jit
         self.needs_values: bool = any(kind != "kept" for kind, _ in sources)
         self._backwards = {}
 
@@ -136,7 +138,7 @@ class ResidualSpec:
         try:
             return self._backwards[given, need]
         except KeyError:
-            compiled = self._backwards[given, need] = jax.jit(self.backward_fn(given, need))
+            compiled = self._backwards[given, need] = self.jit(self.backward_fn(given, need))
             return compiled
 
     def backward_fn(self, given: tuple[bool, ...], need: tuple[bool, ...]) -> Callable[..., Any]:
@@ -151,8 +153,8 @@ class ResidualSpec:
         return backward
 
 
-def compile_forward(fn: Callable[..., Any], slots: tuple[int, ...], int_grad: Any) -> Any:
-    """A compiled function from operand values to (outputs, Residuals)."""
+def compile_forward(fn: Callable[..., Any], slots: tuple[int, ...], int_grad: Any, jit: Callable[..., Any]) -> Any:
+    """A function from operand values to (outputs, Residuals), compiled by `jit`."""
 
     def forward(*values):
         pull = TracedVJP(fn, values, slots, int_grad)
@@ -166,9 +168,9 @@ def compile_forward(fn: Callable[..., Any], slots: tuple[int, ...], int_grad: An
         out = pull.out
         # The spec outlives the trace, so it must not hold tracers.
         pull.vjp = pull.out = None
-        return out, Residuals(ResidualSpec(pull, treedef, tuple(sources)), kept)
+        return out, Residuals(ResidualSpec(pull, treedef, tuple(sources), jit), kept)
 
-    return jax.jit(forward)
+    return jit(forward)
 
 
 def _source(leaf, values, outputs):

@@ -19,6 +19,7 @@ from msjax.compile.signature import aliases, is_input, raw
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import Call, NeedsPyNative, Trace
 from msjax.hooks.delivery import HookNeedsValue
+from msjax.processes.groups import PROCESSES
 from msjax.state import LOCK
 
 
@@ -79,7 +80,7 @@ class _Attempt:
             places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
             values = [*before, *[raw(self.leaves[i]) for i in self.inputs]]
             try:
-                self.jaxpr = jax.make_jaxpr(self._pure)(*values)
+                self.jaxpr = jax.make_jaxpr(self._pure, axis_env=PROCESSES.axes())(*values)
             except (Exception, NeedsPyNative) as error:
                 # What failed may have done so for what was missing.
                 if not self.trace.missing:
@@ -235,12 +236,19 @@ class _Attempt:
             self.treedef,
             None if self.treedef is None else self.inputs,
             self.aliases,
-            jax.jit(program, donate_argnums=donated),
+            self._jit()(program, donate_argnums=donated),
             donated,
             self.sources,
             trace.mailbox if trace.uses_callbacks else None,
             trace.uses_callbacks or any(isinstance(event, Call) for event in trace.events),
         )
+
+    def _jit(self):
+        groups = self.trace.groups
+        if len(groups) > 1:
+            names = ", ".join(sorted(repr(group.name) for group in groups))
+            raise NeedsPyNative(f"it communicates in several groups of processes: {names}")
+        return next(iter(groups)).jit if groups else jax.jit
 
 
 def _tensors_of(jax_trace):

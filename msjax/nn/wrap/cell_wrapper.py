@@ -12,9 +12,9 @@ from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
-from msjax.nn.layer.basic import Identity
 from msjax.nn.optim.optimizer import map_tuples
 from msjax.nn.wrap import loss_scale
+from msjax.nn.wrap.grad_reducer import DistributedGradReducer, reducer_for
 from msjax.typing import Number, TensorLike
 
 __all__ = [
@@ -194,6 +194,9 @@ def gradients_of(network: WithLossCell, weights: ParameterTuple, sens: float) ->
 class TrainOneStepCell(Cell):
     """One step of training: computes the loss, its gradients, and lets the optimizer update the weights.
 
+    With several processes and the parallel mode "data_parallel" (`ms.set_auto_parallel_context`), the optimizer gets the sum or the
+    mean of the gradients of all processes. The loss is that of this process.
+
     Args:
         network (Cell): returns the loss.
         optimizer (Cell): an optimizer; it says which Parameters are trained.
@@ -220,11 +223,13 @@ class TrainOneStepCell(Cell):
         self.weights = ParameterTuple(optimizer.parameters)
         self.sens: float = 1.0 if sens is None else sens
         self.return_grad = return_grad
-        self.reducer_flag = False
+        self.grad_reducer = reducer_for(self.weights)
+        self.reducer_flag = isinstance(self.grad_reducer, DistributedGradReducer)
+        self.mean = self.reducer_flag and self.grad_reducer.mean
+        self.degree = round(1 / self.grad_reducer.degree) if self.reducer_flag else 1
         # MindSpore programs that override `construct` use these.
         self.grad = GradOperation(get_by_list=True, sens_param=True)
         self.grad_no_sens = GradOperation(get_by_list=True)
-        self.grad_reducer = Identity()
         self.hyper_map = map_tuples
 
     def construct(self, *inputs: Any) -> Any:

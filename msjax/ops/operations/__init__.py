@@ -3,10 +3,11 @@
 import sys
 from typing import TYPE_CHECKING
 
-from msjax.lazy import COMMUNICATION, module_placeholders
+from msjax.lazy import module_placeholders
 from msjax.ops.function.control.gradient import HookBackward, InsertGradientOf
 from msjax.ops.operations.array_ops import *
 from msjax.ops.operations.color_ops import *
+from msjax.ops.operations.comm_ops import *
 from msjax.ops.operations.image_ops import *
 from msjax.ops.operations.index_ops import *
 from msjax.ops.operations.linalg_ops import *
@@ -19,20 +20,9 @@ from msjax.ops.operations.reduction_ops import *
 from msjax.ops.operations.region_ops import *
 from msjax.ops.primitive import Primitive, name_classes
 
-
-class ReduceOp:
-    """Names of reductions over processes."""
-
-    AVG = "avg"
-    MAX = "max"
-    MIN = "min"
-    PROD = "prod"
-    SUM = "sum"
-
-
 # MindSpore's short name for this module, as `ops` has it.
 P = sys.modules[__name__]
 
 __all__ = [*name_classes(globals()), "P", "Primitive", "ReduceOp", "print_"]
 if not TYPE_CHECKING:
-    __getattr__ = module_placeholders(__name__, COMMUNICATION)
+    __getattr__ = module_placeholders(__name__)

@@ -1,0 +1,196 @@
+"""Starts several processes of one program on this machine, and ends all of them when one fails or hangs."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from typing import Any, TextIO
+
+from msjax.processes.progress import VARIABLE, Progress
+
+# How long processes have to end after they were asked to, and how long a hung one has to say where it is.
+_GRACE = 1.0
+# How often progress is looked at.
+_LOOK = 0.2
+
+
+def launch(command: list[str], workers: int, timeout: float | None) -> int:
+    """Run a command in several processes and copy what they print, each line after its process's number.
+
+    Args:
+        command: what each process runs. Its environment says which one it is; see `msjax.processes.joining`.
+        workers: how many.
+        timeout: after so many seconds in which no process begins a collective while some wait for others, all are ended. None waits
+            forever.
+
+    Returns:
+        int, the exit status: 0 if all processes succeed, otherwise that of the first that fails, or 1 if it was killed or hung.
+    """
+    with tempfile.NamedTemporaryFile(prefix="msjax-") as file:
+        file.write(bytes(Progress.size_of(workers)))
+        file.flush()
+        return _Launcher(command, workers, file.name).watch(timeout)
+
+
+class _Launcher:
+    def __init__(self, command, workers, path):
+        self.progress = Progress(path)
+        self.ended: queue.Queue[int] = queue.Queue()
+        self.quiet = False
+        self.lock = threading.Lock()
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.workers = [_Worker(rank, command, _environment(rank, workers, port, path), self) for rank in range(workers)]
+
+    def watch(self, timeout) -> int:
+        previous = signal.signal(signal.SIGTERM, _exit) if threading.current_thread() is threading.main_thread() else None
+        try:
+            return self._watch(timeout)
+        finally:
+            self._end_all()
+            if previous is not None:
+                signal.signal(signal.SIGTERM, previous)
+
+    def _watch(self, timeout):
+        left, seen, since = set(range(len(self.workers))), [], time.monotonic()
+        while left:
+            try:
+                rank = self.ended.get(timeout=_LOOK)
+            except queue.Empty:
+                counts = self.progress.counts()
+                if counts != seen:
+                    seen, since = counts, time.monotonic()
+                late = [rank for rank in left if counts[rank] < max(counts)]
+                if timeout is not None and late and time.monotonic() - since > timeout:
+                    return self._hung(late, counts, timeout)
+                continue
+            left.remove(rank)
+            status = self.workers[rank].process.returncode
+            if status:
+                return self._failed(rank, status, left)
+        return 0
+
+    def _failed(self, rank, status, left):
+        self.quiet = True  # what the others say now is that they have lost this one
+        worker = self.workers[rank]
+        worker.drain()
+        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"failed with exit status {status}"
+        others = "; the others were ended" if left else ""
+        last = f": {worker.last_error}" if worker.last_error else "."
+        self.say(f"process {rank} {how}{others}{last}")
+        return status if status > 0 else 1
+
+    def _hung(self, late, counts, timeout):
+        most = max(counts)
+        waiting = [rank for rank, count in enumerate(counts) if count == most]
+        self.say(
+            f"{_listed(late)} hung: no sign within {timeout:g} s of coming to collective {most}, where {_listed(waiting)} "
+            f"waited. The stacks of the threads that hung:"
+        )
+        for rank in late:
+            # Workers print the stacks of their threads then.
+            self.workers[rank].process.send_signal(signal.SIGUSR1)
+        time.sleep(min(_GRACE, timeout))
+        return 1
+
+    def say(self, text):
+        with self.lock:
+            print(f"msjax run: {text}", file=sys.stderr, flush=True)
+
+    def _end_all(self):
+        self.quiet = True
+        running = [worker.process for worker in self.workers if worker.process.poll() is None]
+        for process in running:
+            _signal_group(process, signal.SIGTERM)
+        deadline = time.monotonic() + _GRACE
+        for process in running:
+            try:
+                process.wait(max(0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                _signal_group(process, signal.SIGKILL)
+                process.wait()
+
+
+class _Worker:
+    """One process, and the threads that copy what it prints."""
+
+    def __init__(self, rank: int, command: list[str], environment: dict[str, str], launcher: _Launcher):
+        self.rank = rank
+        self.launcher = launcher
+        self.last_error = ""
+        # In a group of its own, so that what it has started ends with it.
+        self.process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        pipes = ((self.process.stdout, sys.stdout), (self.process.stderr, sys.stderr))
+        self.copying = [threading.Thread(target=self._copy, args=pipe, daemon=True) for pipe in pipes]
+        for thread in (*self.copying, threading.Thread(target=self._wait, daemon=True)):
+            thread.start()
+
+    def _wait(self):
+        self.process.wait()
+        self.drain()
+        self.launcher.ended.put(self.rank)
+
+    def drain(self):
+        """Copy what is left; a process that it has started may keep the pipe open."""
+        deadline = time.monotonic() + _GRACE
+        for thread in self.copying:
+            thread.join(max(0, deadline - time.monotonic()))
+
+    def _copy(self, pipe: Any, target: TextIO):
+        with pipe:
+            for line in pipe:
+                if pipe is self.process.stderr and line.strip():
+                    self.last_error = line.strip()
+                if not self.launcher.quiet:
+                    with self.launcher.lock:
+                        target.write(f"[{self.rank}] {line.rstrip(chr(10))}\n")
+                        target.flush()
+
+
+def _environment(rank, workers, port, path):
+    return {
+        **os.environ,
+        "MS_WORKER_NUM": str(workers),
+        "MS_NODE_ID": str(rank),
+        "MS_ROLE": "MS_WORKER",
+        "MS_SCHED_HOST": "127.0.0.1",
+        "MS_SCHED_PORT": str(port),
+        "DEVICE_ID": str(rank),
+        "RANK_ID": str(rank),
+        "RANK_SIZE": str(workers),
+        "MSJAX_LOCAL_WORKERS": str(workers),
+        "PYTHONUNBUFFERED": "1",
+        VARIABLE: path,
+    }
+
+
+def _listed(ranks):
+    return f"process{'es' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"
+
+
+def _signal_group(process, number):
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        return  # it has ended by itself
+
+
+def _exit(number, _frame):
+    raise SystemExit(128 + number)

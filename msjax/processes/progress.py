@@ -1,0 +1,56 @@
+"""How far each process of a program has come, for the launcher, which notices by it that one hangs."""
+
+from __future__ import annotations
+
+import functools
+import mmap
+import os
+import struct
+import time
+
+# The file that the launcher shares with the processes: for each of them, how many collectives of all processes it has begun.
+VARIABLE = "MSJAX_PROGRESS"
+_COUNT = struct.Struct("q")
+
+
+class Progress:
+    """The shared file.
+
+    Args:
+        path: where it is; it must have `size_of` bytes.
+    """
+
+    def __init__(self, path: str):
+        with open(path, "r+b") as file:
+            self._shared = mmap.mmap(file.fileno(), 0)
+
+    @staticmethod
+    def size_of(processes: int) -> int:
+        return _COUNT.size * processes
+
+    def advance(self, rank: int) -> None:
+        """Note that a process begins its next collective."""
+        _COUNT.pack_into(self._shared, _COUNT.size * rank, self.counts()[rank] + 1)
+
+    def counts(self) -> list[int]:
+        """How many collectives each process has begun."""
+        return [count for (count,) in _COUNT.iter_unpack(self._shared[:])]
+
+
+@functools.cache
+def _of_launcher() -> Progress | None:
+    path = os.environ.get(VARIABLE)
+    return None if path is None else Progress(path)
+
+
+def wait_for_launcher() -> None:
+    """Give the launcher, if there is one, time to end this process."""
+    if _of_launcher() is not None:
+        time.sleep(2)
+
+
+def advance(rank: int) -> None:
+    """Tell the launcher, if there is one that listens, that this process begins its next collective."""
+    progress = _of_launcher()
+    if progress is not None:
+        progress.advance(rank)

@@ -1,0 +1,122 @@
+"""`msjax run --workers`: what the launcher does with processes that fail, are killed, hang or succeed.
+
+Most processes here are plain Python, which starts quickly.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax.alias import install_as_mindspore
+from msjax.cli import main
+from msjax.processes.launch import launch
+
+
+def start(code, workers=3, timeout=None):
+    # -S and -I make Python start faster.
+    return launch([sys.executable, "-S", "-I", "-c", code], workers, timeout)
+
+
+HEAD = """
+import mmap, os, signal, struct, sys, time
+rank, size = int(os.environ["MS_NODE_ID"]), int(os.environ["MS_WORKER_NUM"])
+def wait_for_the_others():
+    time.sleep(60)
+"""
+
+
+def test_output_has_the_number_of_its_process(capfd):
+    assert start(HEAD + "print('out', rank, size); print('err', rank, file=sys.stderr)") == 0
+    out, err = capfd.readouterr()
+    assert sorted(out.splitlines()) == [f"[{i}] out {i} 3" for i in range(3)]
+    assert sorted(err.splitlines()) == [f"[{i}] err {i}" for i in range(3)]
+
+
+@pytest.mark.parametrize(
+    "fault, status, text",
+    [
+        ("raise ValueError('no such file')", 1, "failed with exit status 1; the others were ended: ValueError: no such file"),
+        ("sys.exit(7)", 7, "failed with exit status 7; the others were ended."),
+        ("os.kill(os.getpid(), signal.SIGKILL)", 1, "was killed by SIGKILL; the others were ended."),
+    ],
+)
+def test_one_that_fails_ends_the_others(fault, status, text, capfd):
+    start_time = time.monotonic()
+    assert start(HEAD + f"if rank == 1: {fault}\nwait_for_the_others()") == status
+    assert time.monotonic() - start_time < 20
+    assert capfd.readouterr().err.splitlines()[-1] == f"msjax run: process 1 {text}"
+
+
+def test_one_that_hangs_is_named(capfd):
+    code = """
+if rank != 1:
+    with open(os.environ["MSJAX_PROGRESS"], "r+b") as file:
+        struct.pack_into("q", mmap.mmap(file.fileno(), 0), 8 * rank, 5)
+signal.signal(signal.SIGUSR1, lambda *_: (print("here", file=sys.stderr, flush=True), os._exit(0)))
+wait_for_the_others()
+"""
+    assert start(HEAD + code, timeout=1) == 1
+    err = capfd.readouterr().err.splitlines()
+    assert err[0].startswith(
+        "msjax run: process 1 hung: no sign within 1 s of coming to collective 5, where processes 0, 2 waited."
+    )
+    assert err[1] == "[1] here"
+
+
+def test_the_command_line(monkeypatch, capsys):
+    calls = []
+    monkeypatch.setattr("msjax.processes.launch.launch", lambda *args: calls.append(args) or 5)
+    assert main(["run", "--workers", "4", "--mode", "graph", "--timeout", "9", __file__, "a", "-b"]) == 5
+    command, workers, timeout = calls[0]
+    assert command[1:] == ["-m", "msjax", "run", "--mode", "graph", __file__, "a", "-b"] and (workers, timeout) == (4, 9)
+    with pytest.raises(SystemExit, match="2"):
+        main(["run", "--workers", "0", __file__])
+    assert "should be positive" in capsys.readouterr().err
+
+
+def test_two_processes_train_as_one_with_the_whole_batch(capfd, no_alias_left):
+    script = str(Path(__file__).with_name("data_parallel.py"))
+    assert launch([sys.executable, "-m", "msjax", "run", script, "1,0", "2", "small"], 2, 120) == 0
+    lines = [json.loads(line.partition("] ")[2]) for line in capfd.readouterr().out.splitlines() if "{" in line]
+    install_as_mindspore()
+    try:
+        from tests.processes import data_parallel
+
+        alone = data_parallel.main(ms.GRAPH_MODE, 2, "small")
+    finally:
+        ms.reset_auto_parallel_context()
+        ms.communication.release()
+    assert len(lines) == 4  # of two processes in two modes
+    for line in lines:
+        np.testing.assert_allclose(line["losses"], alone["losses"], rtol=1e-5)
+        np.testing.assert_allclose(line["sum"], alone["sum"], rtol=1e-5)
+        # Each process's hooks see its own part of the batch.
+        assert line["seen"] == [["forward", [4, 10]], ["backward", [4, 10]]] * 2
+    assert alone["seen"] == [("forward", (8, 10)), ("backward", (8, 10))] * 2
+
+
+def test_a_script_that_fails_after_a_collective(tmp_path, capfd):
+    script = tmp_path / "fails.py"
+    script.write_text(
+        "import mindspore as ms\n"
+        "from mindspore import ops, Tensor\n"
+        "from mindspore.communication import get_rank, init\n"
+        "init('mccl')\n"
+        "print(ops.AllReduce()(Tensor([1.0])))\n"
+        "assert get_rank() == 0, 'process 1 stops'\n"
+        "print('never', ops.AllReduce()(Tensor([1.0])))\n"
+    )
+    assert launch([sys.executable, "-m", "msjax", "run", str(script)], 2, 120) == 1
+    out, err = capfd.readouterr()
+    assert "[0] [2.]" in out and "[1] [2.]" in out and "never" not in out
+    assert (
+        err.splitlines()[-1]
+        == "msjax run: process 1 failed with exit status 1; the others were ended: AssertionError: process 1 stops"
+    )
+    assert "[0] Traceback" not in err and os.path.basename(str(script)) in err
