@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from flax import nnx
 
 from msjax.common.tensor import Tensor, wrap
@@ -82,7 +83,7 @@ def _to_tensors(value):
 
 
 def _is_key(value):
-    return jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
+    return jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 
 def _to_arrays(value):
