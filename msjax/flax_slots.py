@@ -35,6 +35,31 @@ def blank_like(module: Cell) -> Cell:
     return blank
 
 
+def set_static(module: Any, name: str, value: Any) -> Any:
+    """Give an nnx module an attribute that is part of its definition. What nnx checks of a value takes longer than all the rest.
+
+    Returns:
+        What `delete_static` needs to undo it.
+    """
+    own = vars(module)
+    before = after = own.get(MODULE_STATE[1])
+    if before is not None and name not in before:
+        after = own[MODULE_STATE[1]] = before.update({name: False})
+    own[name] = value
+    return before, after
+
+
+def delete_static(module: Any, name: str, given: Any) -> None:
+    """Undo a `set_static`, which has returned `given`."""
+    own, (before, after) = vars(module), given
+    if own.get(MODULE_STATE[1]) is after:
+        if before is not None:
+            own[MODULE_STATE[1]] = before
+    else:
+        own.update(without_attribute(own, name))
+    del own[name]
+
+
 def without_attribute(attributes: dict[str, Any], name: str) -> dict[str, Any]:
     """A module's attributes without one of them, which nnx's list of what is data no longer names either."""
     kept = {key: value for key, value in attributes.items() if key != name}

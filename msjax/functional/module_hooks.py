@@ -16,7 +16,7 @@ from typing import Any
 
 from msjax.common.bases import is_cell
 from msjax.errors import check_hook
-from msjax.flax_slots import without_attribute
+from msjax.flax_slots import delete_static, set_static, without_attribute
 from msjax.functional.array_hooks import SITE, OnArrays, call_with_array_hooks
 from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.module_paths import Where, paths, selected, subclass
@@ -212,23 +212,41 @@ class _Site:
         path: of the module in its model.
         table: its HookTable.
         module: a weak reference to the user's module; transformations of nnx run copies of it.
+        undo: what takes it off the module again.
     """
 
-    __slots__ = ("_key", "hook_path", "module", "path", "table")
+    __slots__ = ("_key", "module", "path", "table", "undo")
 
     def __init__(self, path, table, module):
         self.path = path
         self.table = table
         self.module = module
-        self._key = path, tuple(hook.id for kind in _KINDS for hook in getattr(table, kind))
-        # As errors name the module.
-        self.hook_path = f"{path or 'the model'} ({type(module()).__name__})"
+        self.undo = None
+        self._key = None
+
+    @property
+    def key(self):
+        """What it is compared by."""
+        if self._key is None:
+            self._key = self.path, tuple(hook.id for kind in _KINDS for hook in getattr(self.table, kind))
+        return self._key
+
+    def with_table(self, table):
+        """The same with other hooks."""
+        new = _Site(self.path, table, self.module)
+        new.undo = self.undo
+        return new
+
+    @property
+    def hook_path(self):
+        """As errors name the module."""
+        return f"{self.path or 'the model'} ({type(self.module()).__name__})"
 
     def __eq__(self, other):
-        return isinstance(other, _Site) and self._key == other._key
+        return isinstance(other, _Site) and self.key == other.key
 
     def __hash__(self):
-        return hash(self._key)
+        return hash(self.key)
 
     # Copies and pickled modules have no hooks.
 
@@ -239,7 +257,7 @@ class _Site:
         return _Site, (self.path, EMPTY, _no_module)
 
     def __repr__(self):
-        return f"<{len(self._key[1])} hooks of {self.hook_path}>"
+        return f"<{len(self.key[1])} hooks of {self.hook_path}>"
 
 
 def _no_module():
@@ -266,26 +284,39 @@ def _register(model, kind, fn, where, prepend, options):
     if registry is not None:
         registry.register(model, kind, hook, where, prepend)
         return ModuleHandle(hook.id, [functools.partial(registry.remove, hook.id)])
+    refs, known, new_table = [], None, None
     for name, module in chosen.items():
         site = vars(module).get(SITE)
         table = EMPTY if site is None else site.table
+        if table is not known:
+            known, new_table = table, table.add(kind, hook, prepend)
         if site is None:
             object.__setattr__(module, "__class__", _hooked_class(type(module)))
-        setattr(module, SITE, _Site(name, table.add(kind, hook, prepend), weakref.ref(module)))
-    return ModuleHandle(hook.id, [functools.partial(_remove, weakref.ref(module), hook.id) for module in chosen.values()])
+            new = _Site(name, new_table, weakref.ref(module))
+            new.undo = set_static(module, SITE, new)
+        else:
+            new = site.with_table(new_table)
+            set_static(module, SITE, new)
+        refs.append(new.module)
+    return ModuleHandle(hook.id, [functools.partial(_remove, refs, hook.id)])
 
 
-def _remove(ref, id):
-    module = ref()
-    site = None if module is None else vars(module).get(SITE)
-    if site is None:
-        return
-    table: HookTable = site.table.without(id)
-    if table is EMPTY:
-        delattr(module, SITE)
-        object.__setattr__(module, "__class__", type(module).msjax_base)
-    else:
-        setattr(module, SITE, _Site(site.path, table, site.module))
+def _remove(refs, hook_id):
+    # Most modules have equal tables, one after the other.
+    known = table = None
+    for ref in refs:
+        module = ref()
+        site = None if module is None else vars(module).get(SITE)
+        if site is None:
+            continue
+        before: HookTable = site.table
+        if before is not known:
+            known, table = before, before.without(hook_id)
+        if table is EMPTY:
+            delete_static(module, SITE, site.undo)
+            object.__setattr__(module, "__class__", type(module).msjax_base)
+        else:
+            set_static(module, SITE, site.with_table(table))
 
 
 _CLASSES: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()

