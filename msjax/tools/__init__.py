@@ -7,6 +7,10 @@ from msjax.lazy import lazy_names
 _LATER = {
     "find_nan": "msjax.tools.nan_search",
     "guard": "msjax.tools.guards",
+    "record": "msjax.tools.recording",
+    "Record": "msjax.tools.recording",
+    "compare": "msjax.tools.comparing",
+    "Comparison": "msjax.tools.comparing",
     "Fault": "msjax.tools.fault",
     "Statistics": "msjax.tools.fault",
     "summary": "msjax.tools.summarize",
@@ -18,11 +22,13 @@ _LATER = {
 
 __all__ = [*_LATER]
 if TYPE_CHECKING:
+    from msjax.tools.comparing import Comparison, compare
     from msjax.tools.describing import hooks_of
     from msjax.tools.display import tree
     from msjax.tools.fault import Fault, Statistics
     from msjax.tools.guards import guard
     from msjax.tools.nan_search import find_nan
+    from msjax.tools.recording import Record, record
     from msjax.tools.summarize import Summary, SummaryRow, summary
 else:
     __getattr__ = lazy_names(__name__, _LATER)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import io
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from msjax.common.tensor import Tensor, is_leaf, tensors_in
 from msjax.errors import describe
 from msjax.functional.functionalize import functionalize
 from msjax.tools.describing import hooks_in_words
+from msjax.tools.texts import printed
 
 if TYPE_CHECKING:
     from msjax.nn.cell.base import Cell
@@ -98,12 +98,7 @@ class Summary:
         return table
 
     def __str__(self) -> Any:
-        from rich.console import Console
-
-        console = Console(file=io.StringIO(), width=120, color_system=None, force_jupyter=False)
-        console.print(self)
-        lines = [line[1:].rstrip() for line in console.file.getvalue().splitlines()]
-        return "\n".join(line for line in lines if line)
+        return printed(self)
 
     __repr__ = __str__
 

@@ -1,0 +1,169 @@
+"""record and compare: two modes, two frameworks, and a port with planted mistakes."""
+
+import sys
+from pathlib import Path
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+import msjax as ms
+from msjax import nn
+from msjax.tools import Record, compare, record
+from tests.tools.nets_for_records import LeNet, Transformer
+
+pytest.importorskip("safetensors")
+DATA = Path(__file__).parent / "data"
+OTHER_NAMES = {"gamma": "weight", "beta": "bias", "moving_mean": "running_mean", "moving_variance": "running_var"}
+
+
+def port(recorded, net):
+    """A network with the recorded Parameters, in training mode."""
+    values = recorded.of("parameter")
+    for name, parameter in net.parameters_and_names():
+        holder, dot, last = name.rpartition(".")
+        value = values.get(name, values.get(f"{holder}{dot}{OTHER_NAMES.get(last)}"))
+        if value is not None and value.shape == parameter.shape:
+            parameter.set_data(ms.Tensor(value))
+    net.set_train()
+    return net
+
+
+@pytest.mark.parametrize(
+    "file, net", [("lenet_mindspore", LeNet), ("transformer_mindspore", Transformer), ("lenet_torch", LeNet)]
+)
+def test_a_right_port(file, net):
+    original = Record.read(DATA / f"{file}.safetensors")
+    found = compare(original, port(original, net()))
+    kinds = {row.kind for row in found.rows}
+    assert {"activation", "gradient", "parameter", "parameter_gradient"} <= kinds
+    wrong = [row for row in found.rows if not row.same and row.kind != "buffer"]
+    assert not wrong, found
+    # PyTorch updates running_var with the unbiased variance of the batch, as MindSpore does.
+    assert found.first_state is None or file == "lenet_torch", found
+
+
+MISTAKES = [
+    # (the mistake, first difference forward, backward, of parameters and buffers)
+    ({"pad_mode": "same"}, "activation conv1: shapes [2, 2, 4, 4] and [2, 2, 6, 6]", "gradient fc1 ", None),
+    ({"momentum": 0.1}, None, None, "buffer norm.running_mean / norm.moving_mean"),
+    ({"flatten": "NHWC"}, "activation fc1 ", "gradient fc1 ", None),
+]
+
+
+@pytest.mark.parametrize("mistake, forward, backward, state", MISTAKES)
+def test_planted_mistakes_of_a_port(mistake, forward, backward, state):
+    original = Record.read(DATA / "lenet_torch.safetensors")
+    found = compare(original, port(original, LeNet(**mistake)))
+    assert not found
+    assert (found.first_forward is None) == (forward is None), found
+    if forward:
+        assert str(found.first_forward).startswith(forward)
+        assert str(found.first_backward).startswith(backward), found
+    if state:
+        assert str(found.first_state).startswith(state), found
+
+
+def test_modes_and_files(tmp_path):
+    net = nn.SequentialCell(nn.Dense(2, 3), nn.BatchNorm1d(3), nn.ReLU())
+    net.set_train()
+    x, path = np.float32([[1, 2], [3, 5]]), tmp_path / "a.safetensors"
+    mean = net[1].moving_mean.asnumpy().copy()
+    one = record(net, x, path=path)
+    np.testing.assert_array_equal(net[1].moving_mean.asnumpy(), mean)
+    assert list(one.of("gradient")) == list(one.of("activation")) == ["0", "1", "2", ""]
+    for mode in ("graph", "functional"):
+        found = compare(path, record(net, x, mode=mode))
+        assert found and len(found.rows) == 18, found
+    assert ms.get_context("mode") == ms.PYNATIVE_MODE
+    assert not any(cell._hooks for _, cell in net.cells_and_names())
+    assert compare(str(path), net) and str(compare(path, net)).startswith("All 18 arrays agree.")
+    assert repr(Record.read(path)) == "<record of 4 calls and 19 arrays, msjax>"
+
+
+def test_calls_of_one_cell():
+    relu = nn.Tanh()
+    found = record(nn.SequentialCell(relu, relu), np.float32([0.5]))
+    assert [name for name, _ in found.order] == ["0", "0#1", ""]
+    gradients = found.of("gradient")
+    np.testing.assert_allclose(gradients["0"], 1 - np.tanh(np.tanh(0.5)) ** 2, rtol=1e-6)
+    np.testing.assert_array_equal(gradients["0#1"], [1])
+
+
+def test_modules_and_functions():
+    model = nnx.Sequential(nnx.Linear(2, 3, rngs=nnx.Rngs(0)), nnx.relu)
+    x = jnp.ones((1, 2), "float32")
+    found = record(model, x)
+    assert found.order == [("layers.0", "Linear"), ("", "Sequential")]
+    net = nn.SequentialCell(nn.Dense(2, 3), nn.ReLU())
+    net[0].weight.set_data(ms.Tensor(np.asarray(model.layers[0].kernel[...]).T))
+    net[0].bias.set_data(ms.Tensor(np.zeros(3, "float32")))
+    both = compare(found, record(net, x), names={"layers.0": "0", "layers.0.kernel": "0.weight"})
+    # The kernel is the transposed weight; the ReLU is a module on one side only.
+    wrong = {(row.a, row.b) for row in both.rows if not row.same and row.kind in ("activation", "parameter")}
+    assert [row.same for row in both.rows if row.a == "layers.0.bias"] == [True, True]
+    assert wrong == {("layers.0.kernel", "0.weight"), (None, "1")}, both
+    assert record(lambda x: ms.hooks.site("double", x * 2), jnp.ones(2)).of("gradient")["double"].tolist() == [1, 1]
+
+
+def _dense(*sizes):
+    return nn.Dense(*sizes, weight_init="ones", bias_init="zeros")
+
+
+def test_matching_by_order_class_and_shape():
+    one = nn.SequentialCell(_dense(2, 3), nn.ReLU(), _dense(3, 2))
+
+    class Other(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.first, self.act, self.last = _dense(2, 3), nn.ReLU(), _dense(3, 2)
+
+        def construct(self, x):
+            return self.last(self.act(self.first(x)))
+
+    found = compare(one, Other(), np.ones((1, 2), "float32"))
+    pairs = {(row.a, row.b) for row in found.rows if row.kind == "activation"}
+    assert pairs == {("0", "first"), ("1", "act"), ("2", "last"), ("", "")}
+    assert {(row.a, row.b) for row in found.rows if row.kind == "parameter"} >= {
+        ("0.weight", "first.weight"),
+        ("2.bias", "last.bias"),
+    }
+    assert found
+
+
+def test_reports():
+    x = np.float32([[1, 2]])
+    found = compare(nn.SequentialCell(nn.Tanh(), nn.ReLU()), nn.SequentialCell(nn.Tanh(), nn.Sigmoid(), nn.ReLU()), x)
+    text = str(found)
+    assert "FIRST DIFFERENCE" in text and "First difference, forward: activation 1 [1, 2]: 0.332" in text
+    assert "<table>" in found._repr_html_()
+    assert [row.b for row in found.rows if row.a is None and row.kind == "activation"] == ["2"]
+    assert "First difference, backward: gradient 2 is only in b" in text
+
+
+def test_errors(tmp_path):
+    with pytest.raises(ValueError, match="'mode' should be one of pynative, graph, functional"):
+        record(nn.ReLU(), np.ones(1), mode="jit")
+    with pytest.raises(ValueError, match="'names' has 'fc9', but the names in a are"):
+        compare(nn.ReLU(), nn.ReLU(), np.ones(1, "float32"), names={"fc9": "0"})
+    from safetensors.numpy import save_file
+
+    save_file({"x": np.ones(1)}, tmp_path / "other.safetensors")
+    with pytest.raises(ValueError, match="is no record"):
+        compare(tmp_path / "other.safetensors", nn.ReLU())
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_live_torch_module(tmp_path):
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+    x = np.float32([[1, 2]])
+    original = record(net, x)
+    found = compare(original, port(original, nn.SequentialCell(nn.Dense(2, 3), nn.ReLU())))
+    assert found and found.frameworks == ("torch", "msjax")
+
+
+def test_recorder_of_other_frameworks_needs_no_msjax():
+    source = Path(sys.modules["msjax.tools.foreign"].__file__).read_text()
+    assert "import msjax" not in source and "from msjax" not in source and "import jax" not in source
