@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from msjax.common.bases import is_cell
 from msjax.common.parameter import Parameter
-from msjax.hooks.table import KINDS
-
-if TYPE_CHECKING:
-    from msjax.nn.cell.base import Cell
+from msjax.functional.array_hooks import SITE
+from msjax.hooks.table import EMPTY, KINDS, HookTable
 
 
-def hooks_of(cell: Cell) -> dict[str, Any]:
+def hooks_of(cell: Any) -> dict[str, Any]:
     """The names of the functions that are registered on a cell, by the kind of hook.
 
     Args:
-        cell (Cell): the cell; hooks of the cells inside are not listed.
+        cell: a Cell, a flax nnx module, or a module of a hooked model; hooks of the cells or modules inside are not listed.
 
     Returns:
         dict from the kind ("forward_pre", "forward", "backward_pre", "backward", ...; "gradient of NAME" for the hooks of a
@@ -31,11 +30,21 @@ def hooks_of(cell: Cell) -> dict[str, Any]:
         >>> hooks_of(relu)
         {'forward': ['print']}
     """
-    found = {kind: [function_name(hook.fn) for hook in getattr(cell._hooks, kind)] for kind in KINDS}
+    if is_cell(cell):
+        table = cell._hooks
+    else:
+        site = vars(cell).get(SITE)
+        table = EMPTY if site is None else site.table
+    found = _names(table)
     for name, value in vars(cell).items():
         own = getattr(value, "_hooks", None) if isinstance(value, Parameter) else None
         if own is not None:
             found[f"gradient of {name}"] = [function_name(hook) for hook in own.hooks.values()]
+    return found
+
+
+def _names(table):
+    found = {kind: [function_name(hook.fn) for hook in getattr(table, kind)] for kind in KINDS}
     return {kind: names for kind, names in found.items() if names}
 
 
@@ -45,10 +54,19 @@ def function_name(fn: Callable[..., Any]) -> str:
     return getattr(fn, "__name__", type(fn).__name__)
 
 
-def hooks_in_words(cell: Cell) -> str:
+def hooks_in_words(cell: Any) -> str:
     """The hooks of a cell as text, such as "forward: print; backward: check (2)"; empty without hooks."""
+    return _in_words(hooks_of(cell))
+
+
+def table_in_words(table: HookTable) -> str:
+    """The hooks of a table as text."""
+    return _in_words(_names(table))
+
+
+def _in_words(names_of):
     parts = []
-    for kind, names in hooks_of(cell).items():
+    for kind, names in names_of.items():
         counts = {name: names.count(name) for name in names}
         parts.append(f"{kind}: " + ", ".join(n if c == 1 else f"{n} ({c})" for n, c in counts.items()))
     return "; ".join(parts)

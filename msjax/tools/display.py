@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import treescope
 from treescope import rendering_parts as parts
@@ -14,20 +14,18 @@ from msjax.common.bases import is_cell
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
-from msjax.tools.describing import hooks_in_words, hooks_of
-
-if TYPE_CHECKING:
-    from msjax.nn.cell.base import Cell
+from msjax.tools.describing import hooks_in_words, hooks_of, table_in_words
+from msjax.tools.modules import takes_hooks
 
 
 class Tree:
-    """A cell as a tree: text when printed, foldable HTML in a notebook.
+    """A network as a tree: text when printed, foldable HTML in a notebook.
 
     Args:
-        cell (Cell): the network.
+        cell: the network.
     """
 
-    def __init__(self, cell: Cell):
+    def __init__(self, cell: Any):
         self.cell = cell
 
     def __str__(self) -> Any:
@@ -41,17 +39,17 @@ class Tree:
             return treescope.render_to_html(self.cell, roundtrip_mode=False)
 
 
-def tree(cell: Cell) -> Tree:
-    """Show a network as a tree of its cells, with Parameters, shapes and the hooks that are registered.
+def tree(cell: Any) -> Tree:
+    """Show a network as a tree of its cells or modules, with Parameters, shapes and the hooks that are registered.
 
     Args:
-        cell (Cell): the network.
+        cell: a Cell, a flax nnx module, or an equinox model or a linen module that `hooks.hooked` made.
 
     Returns:
         An object that prints as text and that a notebook shows as a foldable tree.
 
     Raises:
-        TypeError: `cell` is not a Cell.
+        TypeError: `cell` is none of these.
 
     Example:
         >>> import msjax as ms
@@ -64,8 +62,10 @@ def tree(cell: Cell) -> Tree:
           1=Tanh(),
         )
     """
-    if not is_cell(cell):
-        raise TypeError(f"For 'tree', the argument should be a Cell, but got {describe(cell)}.")
+    if not is_cell(cell) and not takes_hooks(cell):
+        raise TypeError(
+            f"For 'tree', the argument should be a Cell, a flax nnx module or a hooked model, but got {describe(cell)}."
+        )
     return Tree(cell)
 
 
@@ -87,7 +87,9 @@ def _renderer():
 
 
 def _handler(node, path, subtree_renderer):
-    """treescope's handler for cells; other values are left to other handlers."""
+    """treescope's handler for cells, and for the hooks of modules; other values are left to other handlers."""
+    if hasattr(node, "hook_path"):
+        return parts.build_one_line_tree_node(parts.text(f"<{table_in_words(node.table) or 'none'}>"), path=path)
     if not is_cell(node):
         return NotImplemented
     children = [_tensor(name, value, path, subtree_renderer) for name, value in vars(node).items() if isinstance(value, Tensor)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 
@@ -14,18 +14,15 @@ from msjax.common.tensor import Tensor, is_leaf, tensors_in
 from msjax.errors import describe
 from msjax.functional.functionalize import functionalize
 from msjax.tools.describing import hooks_in_words
+from msjax.tools.modules import described, takes_hooks
 from msjax.tools.texts import printed
-
-if TYPE_CHECKING:
-    from msjax.nn.cell.base import Cell
-
 
 _COLUMNS = ("cell", "class", "output", "parameters", "hooks")
 
 
 @dataclass(frozen=True)
 class SummaryRow:
-    """One row of the table: a cell.
+    """One row of the table: a cell or a module.
 
     Attributes:
         path (str): its path in the network; empty for the network itself.
@@ -120,21 +117,21 @@ def _count(trainable, other):
     return f"{trainable:,} (+{other:,} not trained)"
 
 
-def summary(net: Cell, *inputs: Any, **kwargs: Any) -> Summary:
-    """Make a table of a network's cells: path, class, shapes and dtypes of the outputs, Parameters, hooks.
+def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
+    """Make a table of a network's cells or modules: path, class, shapes and dtypes of the outputs, Parameters, hooks.
 
     The network runs on shapes only: nothing is computed, no Parameter changes, and observers are not called.
 
     Args:
-        net (Cell): the network.
-        inputs, kwargs: the network's arguments: Tensors, arrays, or `jax.ShapeDtypeStruct` to give only a shape and dtype;
+        net: a Cell, a flax nnx module, or what `hooks.hooked` made of another model.
+        inputs, kwargs: the network's arguments (of a linen module or a haiku transform, those of `apply`): Tensors, arrays, or `jax.ShapeDtypeStruct` to give only a shape and dtype;
             other values are passed unchanged. Without arguments, the table has no outputs.
 
     Returns:
         A `Summary`, which prints as a table, also in a notebook.
 
     Raises:
-        TypeError: `net` is not a Cell.
+        TypeError: `net` is none of these.
         RuntimeError: the network reads the values of Tensors, which are not known here.
 
     Example:
@@ -152,7 +149,16 @@ def summary(net: Cell, *inputs: Any, **kwargs: Any) -> Summary:
          in all                                                40
     """
     if not is_cell(net):
-        raise TypeError(f"For 'summary', the network should be a Cell, but got {describe(net)}.")
+        if not takes_hooks(net):
+            raise TypeError(
+                f"For 'summary', the network should be a Cell, a flax nnx module or a hooked model, but got {describe(net)}."
+            )
+        return Summary(
+            [
+                SummaryRow(name, type(module).__name__, calls[0] if calls else None, len(calls), trained, other, words)
+                for name, module, calls, trained, other, words in described(net, inputs, kwargs)
+            ]
+        )
     hooks = {name: hooks_in_words(cell) for name, cell in net.cells_and_names()}
     called = _outputs(net, inputs, kwargs) if inputs or kwargs else {}
     rows, counted = [], set()

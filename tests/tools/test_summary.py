@@ -1,8 +1,10 @@
 """tools.summary: rows, totals, and how it prints; nothing of the network changes."""
 
+import flax.linen as linen
 import jax
 import numpy as np
 import pytest
+from flax import nnx
 
 import msjax as ms
 from msjax import nn
@@ -100,7 +102,48 @@ def test_errors():
     with pytest.raises(RuntimeError, match=r"(?s)summary.*shapes only.*float\(\)"):
         summary(net, x32(2))
     assert not hooks_of(net)
-    with pytest.raises(TypeError, match="should be a Cell, but got"):
+    with pytest.raises(TypeError, match="should be a Cell, a flax nnx module or a hooked model, but got"):
         summary(3)
     with pytest.raises(ValueError):
         summary(Net(), x32(5, 2))
+
+
+def test_modules_of_flax_nnx():
+    class Model(nnx.Module):
+        def __init__(self, rngs):
+            self.blocks = nnx.List([nnx.Linear(4, 4, rngs=rngs)])
+            self.norm = nnx.BatchNorm(4, rngs=rngs)
+            self.drop = nnx.Dropout(0.5, rngs=rngs)
+
+        def __call__(self, x):
+            return {"out": self.drop(self.norm(self.blocks[0](self.blocks[0](x))))}
+
+    model = Model(nnx.Rngs(0))
+    calls = []
+    ms.hooks.register_forward_hook(model, lambda module, args, output: calls.append(output), "norm")
+    rows = {row.path: row for row in summary(model, jax.ShapeDtypeStruct((2, 4), "float32")).rows}
+    assert list(rows) == ["", "drop", "norm", "blocks.0"] and not calls
+    assert rows["blocks.0"].calls == 2 and rows["blocks.0"].trainable == 20 and rows["norm"].other == 8
+    assert rows[""].outputs == (((2, 4), "float32"),) and rows[""].trainable == 0 and rows["drop"].other == 0
+    assert rows["norm"].hooks == "forward: <lambda>"
+    text = str(ms.tools.tree(model))
+    assert "msjax_hooks=<forward: <lambda>>" in text and "kernel=Param(" in text
+
+
+def test_hooked_models():
+    model = ms.hooks.hooked(linen.Sequential([linen.Dense(3), linen.BatchNorm(use_running_average=True)]))
+    x = jax.ShapeDtypeStruct((2, 4), "float32")
+    variables = jax.eval_shape(model.init, jax.random.key(0), x)
+    with ms.hooks.register_forward_hook(model, print, "layers_0"):
+        rows = {row.path: row for row in summary(model, variables, x).rows}
+    assert (rows["layers_0"].trainable, rows["layers_0"].hooks, rows["layers_0"].cls_name) == (15, "forward: print", "Dense")
+    assert (rows["layers_1"].trainable, rows["layers_1"].other, rows[""].outputs) == (6, 6, (((2, 3), "float32"),))
+    equinox, haiku = pytest.importorskip("equinox"), pytest.importorskip("haiku")
+    mlp = ms.hooks.hooked(equinox.nn.MLP(4, 2, 3, 1, key=jax.random.key(0)))
+    table = summary(mlp, jax.ShapeDtypeStruct((4,), "float32"))
+    assert [(row.path, row.trainable) for row in table.rows] == [("", 0), ("layers.0", 15), ("layers.1", 8)]
+    assert "msjax_hooks=<none>" in str(ms.tools.tree(mlp))
+    transform = ms.hooks.hooked(haiku.transform_with_state(lambda x: haiku.BatchNorm(True, True, 0.9)(haiku.Linear(3)(x), True)))
+    params, state = jax.eval_shape(transform.init, jax.random.key(0), x)
+    table = summary(transform, params, state, None, x)
+    assert [(row.path, row.calls, row.trainable) for row in table.rows][:2] == [("linear", 1, 15), ("batch_norm", 1, 6)]

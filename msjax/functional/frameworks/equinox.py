@@ -11,7 +11,7 @@ import jax
 
 from msjax.common.arrays import is_tracer
 from msjax.functional.array_hooks import SITE
-from msjax.functional.frameworks.registry import Registry, Site
+from msjax.functional.frameworks.registry import Registry, Site, key_name, named_leaves
 from msjax.functional.module_paths import selected
 
 
@@ -28,6 +28,13 @@ class _OfModules(Registry):
         _walk(model, (), lambda path, module: found.setdefault(".".join(path), module))
         return dict(sorted(found.items(), key=lambda item: item[0].count(".") + bool(item[0])))
 
+    def function(self, model):
+        return model
+
+    def weights(self, model, inputs):
+        """The arrays in the model; trained are those of floating-point numbers."""
+        return [(name, leaf, equinox.is_inexact_array(leaf)) for name, leaf in named_leaves(model)]
+
     def _choose(self, row, modules):
         # The paths of the modules in the whole model, if only a part of it was given.
         row.paths = {getattr(module, SITE).path for module in selected(modules, row.where).values()}
@@ -36,7 +43,7 @@ class _OfModules(Registry):
 def _modules(value, path):
     """(path, module) of the outermost modules in nested containers."""
     leaves, _ = jax.tree.flatten_with_path(value, is_leaf=_is_module)
-    return [((*path, *map(_name, keys)), leaf) for keys, leaf in leaves if _is_module(leaf)]
+    return [((*path, *map(key_name, keys)), leaf) for keys, leaf in leaves if _is_module(leaf)]
 
 
 def _walk(module, path, visit):
@@ -61,7 +68,7 @@ def _copy(module, path, registry):
         if name in dynamic:
             here = (*path, name)
             value = jax.tree.map_with_path(
-                lambda keys, leaf, here=here: _copy(leaf, (*here, *map(_name, keys)), registry) if _is_module(leaf) else leaf,
+                lambda keys, leaf, here=here: _copy(leaf, (*here, *map(key_name, keys)), registry) if _is_module(leaf) else leaf,
                 value,
                 is_leaf=_is_module,
             )
@@ -77,10 +84,6 @@ def _is_module(value):
 
 def _dynamic_fields(module):
     return [f.name for f in dataclasses.fields(module) if not f.metadata.get("static") and f.name in vars(module)]
-
-
-def _name(key):
-    return str(next(getattr(key, kind) for kind in ("name", "key", "idx") if hasattr(key, kind)))
 
 
 _CLASSES: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()

@@ -9,15 +9,23 @@ import haiku
 import jax
 
 from msjax.functional.array_hooks import SITE
-from msjax.functional.frameworks.registry import Registry, Site
+from msjax.functional.frameworks.registry import Registry, Site, named_leaves
 
 
 def hooked(model: Any) -> Any:
     """A transform with the functions of `model`, whose `apply` runs with hooks; `init` runs without."""
-    registry, cls = Registry(), type(model)
+    registry, cls = _OfTransform(), type(model)
     new = type(cls.__name__, (cls,), {"__module__": cls.__module__, "msjax_registry": registry})
     apply = jax.tree.map(lambda function: _running(function, registry, with_hooks=True), model.apply)
     return new(_running(model.init, registry, with_hooks=False), apply)
+
+
+class _OfTransform(Registry):
+    def weights(self, model, inputs):
+        """Those of the params, which come first, and of the state, which may come next."""
+        with_state = isinstance(model, (haiku.TransformedWithState, haiku.MultiTransformedWithState))
+        given = zip(inputs, (True, False) if with_state else (True,))
+        return [(name, leaf, trained) for tree, trained in given for name, leaf in named_leaves(tree)]
 
 
 def _running(function, registry, with_hooks):

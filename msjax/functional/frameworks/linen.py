@@ -12,7 +12,7 @@ import types
 import flax.linen as linen
 
 from msjax.functional.array_hooks import SITE
-from msjax.functional.frameworks.registry import Registry, Site
+from msjax.functional.frameworks.registry import Registry, Site, named_leaves
 from msjax.hooks.places import HOOKED_WITH
 
 
@@ -65,6 +65,14 @@ class _Running(Registry):
         super().__init__()
         # The path of the hooked module while it runs; of each thread.
         self._here = threading.local()
+
+    def weights(self, model, inputs):
+        """Those of the variables, which come first; trained are the params."""
+        return [
+            (name, leaf, collection == "params")
+            for collection, variables in (inputs[0].items() if inputs else ())
+            for name, leaf in named_leaves(variables)
+        ]
 
     @contextlib.contextmanager
     def running(self, module):

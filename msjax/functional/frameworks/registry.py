@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import jax
+
 from msjax.functional.array_hooks import SITE, call_with_array_hooks
 from msjax.functional.module_paths import Where, matches, selected
 from msjax.hooks.places import HOOKED_WITH, is_tracing, site
@@ -56,6 +58,11 @@ class Site:
     def __hash__(self) -> int:
         return hash((self.registry, self.path))
 
+    @property
+    def table(self) -> HookTable:
+        """The module's present hooks."""
+        return self.registry.table(self.path)
+
     def __repr__(self) -> str:
         return f"<hooks of {self.hook_path}>"
 
@@ -81,6 +88,14 @@ class Registry:
     def paths(self, model: Any) -> dict[str, Any]:
         """{path: module} of a hooked model."""
         return dict(self.modules)
+
+    def function(self, model: Any) -> Callable[..., Any]:
+        """What a hooked model is called as."""
+        return model.apply
+
+    def weights(self, model: Any, inputs: Any) -> list[tuple[str, Any, bool]]:
+        """(dotted name, array, whether it is trained) of what a hooked model computes with, which may be among its inputs."""
+        raise NotImplementedError
 
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> None:
         """Add a hook; ValueError if `where` selects none of the modules that are known."""
@@ -147,6 +162,18 @@ class Registry:
         else:
             out = function(*args, **kwargs)
         return site(path, out) if is_tracing() else out
+
+
+def named_leaves(tree: Any) -> list[tuple[str, Any]]:
+    """(dotted name, array) of the arrays in a pytree."""
+    leaves, _ = jax.tree.flatten_with_path(tree)
+    named = [(".".join(map(key_name, path)), leaf) for path, leaf in leaves if hasattr(leaf, "dtype")]
+    return [(name.replace("/", "."), leaf) for name, leaf in named]
+
+
+def key_name(key: Any) -> str:
+    """A key of a path in a pytree as it stands in the paths of modules."""
+    return str(next(getattr(key, kind) for kind in ("name", "key", "idx") if hasattr(key, kind)))
 
 
 def registry_of(model: Any) -> Registry | None:

@@ -1,0 +1,81 @@
+"""What summary shows of flax nnx modules and of what hooks.hooked made of other models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from flax import nnx
+
+from msjax.functional.frameworks.registry import registry_of
+from msjax.functional.module_hooks import path, register_forward_hook
+from msjax.functional.module_paths import paths
+from msjax.tools.describing import hooks_in_words
+
+
+def takes_hooks(model: Any) -> bool:
+    """Whether a model that is no Cell takes hooks."""
+    return isinstance(model, nnx.Module) or registry_of(model) is not None
+
+
+def described(model: Any, inputs: Any, kwargs: Any) -> list[tuple[str, Any, list[Any], int, int, str]]:
+    """(path, module, outputs, elements that are trained, others, hooks in words) of each module.
+
+    Args:
+        model: it is called on shapes only, if there are arguments.
+        inputs (tuple), kwargs (dict): its arguments; those of `apply`, where a model has one.
+
+    Returns:
+        The outputs are ((shape, dtype), ...) of each call. A weight counts for the innermost module that it is in.
+    """
+    called = _outputs(model, inputs, kwargs) if inputs or kwargs else {}
+    modules = paths(model)
+    trained, others = dict.fromkeys(modules, 0), dict.fromkeys(modules, 0)
+    for name, array, is_trained in _weights(model, inputs):
+        owner = name
+        while owner and owner not in modules:
+            owner = owner.rpartition(".")[0]
+        if owner in modules:
+            (trained if is_trained else others)[owner] += array.size
+    return [
+        (name, module, called.get(name, []), trained[name], others[name], hooks_in_words(module))
+        for name, module in modules.items()
+    ]
+
+
+def _weights(model, inputs):
+    registry = registry_of(model)
+    if registry is not None:
+        return registry.weights(model, inputs)
+    flat = nnx.to_flat_state(nnx.state(model, nnx.Not(nnx.RngState)))
+    return [
+        (".".join(map(str, at)), leaf, isinstance(variable, nnx.Param))
+        for at, variable in flat
+        for leaf in jax.tree.leaves(variable)
+    ]
+
+
+def _outputs(model, inputs, kwargs):
+    called = {}
+
+    def note(module, args, output):
+        shapes = [(tuple(leaf.shape), str(leaf.dtype)) for leaf in jax.tree.leaves(output) if hasattr(leaf, "dtype")]
+        called.setdefault(path(module), []).append(tuple(shapes))
+
+    leaves, treedef = jax.tree.flatten((inputs, kwargs))
+    # Only arrays go through jax; other arguments are passed directly.
+    at = [i for i, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
+    registry = registry_of(model)
+
+    def run(state, arrays):
+        given = list(leaves)
+        for i, array in zip(at, arrays):
+            given[i] = array
+        args, named = jax.tree.unflatten(treedef, given)
+        function = nnx.merge(graphdef, state) if registry is None else registry.function(model)
+        function(*args, **named)
+
+    with register_forward_hook(model, note, "*", traced=True):
+        graphdef, state = nnx.split(model) if registry is None else (None, None)
+        jax.eval_shape(run, state, [leaves[i] for i in at])
+    return called
