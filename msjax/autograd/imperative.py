@@ -170,9 +170,7 @@ def add_grad(tensor: Tensor, grad: Tensor) -> None:
     """Add `grad` to the `grad` of a Tensor."""
     there = tensor._grad
     if there is None:
-        kept = wrap(grad._value)
-        kept._node, kept._oidx = grad._node, grad._oidx
-        tensor._grad = kept
+        tensor._grad = wrap(grad._value, grad._node, grad._oidx)
     elif grad._node is None and there._node is None:
         there._value = _add_arrays(there._value, grad._value)
     else:

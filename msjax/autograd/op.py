@@ -14,17 +14,15 @@ import jax
 
 from msjax.autograd.monitor import current
 from msjax.autograd.op_errors import raise_op_error
-from msjax.autograd.residuals import TracedVJP, compile_forward
-from msjax.common import dtype as mstype
+from msjax.autograd.residuals import Programs, ResidualSpec, TracedVJP
 from msjax.common.arrays import CONCRETE, as_array, is_tracer
-from msjax.common.node import SEQUENCE, Node, wrap
-from msjax.common.tensor import Tensor, is_tensor
+from msjax.common.node import SEQUENCE, Node
+from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import where
 from msjax.state import ACTIVITY, ROOT, STATE
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import JaxArray
 
 if TYPE_CHECKING:
-    from msjax.autograd.residuals import Residuals, ResidualSpec
     from msjax.state import Scope
 
 
@@ -41,6 +39,9 @@ class Op:
 
     Attributes:
         jit: compiles its functions; an operator with collectives has that of its group of processes.
+        programs: the compiled function for each tuple of static values.
+        forwards: the compiled function that also returns `Residuals`, for each pair of static values and slots, the
+            positions of the operands that gradients are taken for.
         accumulation_order: the order of operands in which `Tensor.backward()` passes gradients on, if PyTorch does not go
             from the first operand to the last.
     """
@@ -53,8 +54,8 @@ class Op:
         "shape_error",
         "jit",
         "accumulation_order",
-        "_plain",
-        "_forward",
+        "programs",
+        "forwards",
         "_derived",
     )
 
@@ -75,8 +76,8 @@ class Op:
         self.shape_error = shape_error
         self.jit = jit
         self.accumulation_order = None
-        self._plain = {}
-        self._forward = {}
+        self.programs = Programs(self.compile)
+        self.forwards = Programs(self.compile_forward)
         self._derived = {}
 
     def __repr__(self) -> str:
@@ -86,19 +87,30 @@ class Op:
         """`fn` with its static values bound: a function of the operands only."""
         return _Bound(self.fn, static) if static else self.fn
 
-    def compiled(self, static: Any) -> Any:
-        try:
-            return self._plain[static]
-        except KeyError:
-            compiled = self._plain[static] = self.jit(self.bind(static))
-            return compiled
+    def compile(self, static: tuple[Any, ...]) -> Callable[..., Any]:
+        """The function that `programs` keeps for these static values."""
+        return self.jit(self.bind(static))
 
-    def forward(self, static: Any, slots: tuple[int, ...]) -> Any:
-        try:
-            return self._forward[static, slots]
-        except KeyError:
-            compiled = self._forward[static, slots] = compile_forward(self.bind(static), slots, self.int_grad, self.jit)
-            return compiled
+    def compile_forward(self, static_and_slots: tuple[Any, tuple[int, ...]]) -> Callable[..., Any]:
+        """The function that `forwards` keeps: from operand values to (outputs, Residuals)."""
+        static, slots = static_and_slots
+        fn = self.bind(static)
+
+        def forward(*values):
+            pull = TracedVJP(fn, values, slots, self.int_grad)
+            leaves, treedef = jax.tree.flatten(pull.vjp)
+            sources, kept = [], []
+            for leaf in leaves:
+                source = _source(leaf, values, pull.out)
+                sources.append(source or ("kept", len(kept)))
+                if source is None:
+                    kept.append(leaf)
+            out = pull.out
+            # The spec outlives the trace, so it must not hold tracers.
+            pull.vjp = pull.out = None
+            return out, Residuals(ResidualSpec(pull, treedef, tuple(sources), self.jit), kept)
+
+        return self.jit(forward)
 
     def derived(self, key: Any, make: Any) -> Any:
         """An operator derived from this one, such as its gradient; cached by `key`."""
@@ -107,6 +119,32 @@ class Op:
         except KeyError:
             made = self._derived[key] = make()
             return made
+
+
+def _source(leaf, values, outputs):
+    """The operand or output that a residual is; None if it is neither."""
+    for kind, candidates in (("in", values), ("out", outputs)):
+        for i, value in enumerate(candidates):
+            if leaf is value:
+                return kind, i
+    return None
+
+
+class Residuals:
+    """The residuals of a compiled forward; `spec` describes them."""
+
+    __slots__ = ("spec", "leaves")
+
+    def __init__(self, spec: ResidualSpec, leaves: Any):
+        self.spec = spec
+        self.leaves = leaves
+
+    def emptied(self) -> Residuals:
+        """The same without values."""
+        return Residuals(self.spec, ())
+
+
+jax.tree_util.register_pytree_node(Residuals, lambda r: (r.leaves, r.spec), Residuals)
 
 
 class _Bound:
@@ -162,7 +200,7 @@ def apply(op: Op, operands: Any, static: tuple[Any, ...] = ()) -> Any:
             recorded = _record(op, operands, values, static, traced)
             if recorded is not None:
                 return recorded
-        out = op.bind(static)(*values) if traced else op.compiled(static)(*values)
+        out = op.bind(static)(*values) if traced else op.programs[static](*values)
     except Exception as error:
         raise_op_error(error, op, operands)
     if ACTIVITY.slow_dispatch and not traced:
@@ -202,11 +240,8 @@ def _record(op, operands, values, static, traced):
         pull = TracedVJP(op.bind(static), values, slots, op.int_grad)
         out, residuals = pull.out, None
     else:
-        forward = op._forward.get((static, slots)) or op.forward(static, slots)
-        out, residuals = forward(*values)
+        out, residuals = op.forwards[static, slots](*values)
         pull = residuals.spec.pull
-    single = pull.single
-    tensors = [wrap(out[0])] if single else [wrap(o) for o in out]
     node = None
     if True in pull.carries:
         if pull.slots != slots:
@@ -223,23 +258,11 @@ def _record(op, operands, values, static, traced):
             node.out = out
         if STATE.saving is not None:
             STATE.saving.save(node, operands, values)
-        for i, tensor in enumerate(tensors):
-            if pull.carries[i]:
-                tensor._node = node
-                tensor._oidx = i
     if ACTIVITY.slow_dispatch and not traced:
         _after(op, operands, values, out, node)
-    return tensors[0] if single else tuple(tensors)
-
-
-def snapshot(operand: Any, value: TensorLike | None = None) -> Any:
-    """A copy of the operand with its present value and node, since it may be written to later."""
-    if not isinstance(operand, Tensor):
-        return operand if value is None else value
-    copy = wrap(operand._value)
-    if operand._node is not None:
-        copy._node, copy._oidx = operand._node, operand._oidx
-    return copy
+    if pull.single:
+        return wrap(out[0], node)
+    return tuple([wrap(o, node if carries else None, i) for i, (o, carries) in enumerate(zip(out, pull.carries))])
 
 
 class OpNode(Node):
@@ -286,10 +309,10 @@ class OpNode(Node):
             return self.way_back(cts, need)  # pyright: ignore[reportOptionalCall]
         spec = self.residuals.spec
         if self.nout == 1:
-            compiled = spec.backward((True,), need)
+            compiled = spec.backwards[(True,), need]
             given = cts
         else:
-            compiled = spec.backward(tuple([c is not None for c in cts]), need)
+            compiled = spec.backwards[tuple([c is not None for c in cts]), need]
             given = [c for c in cts if c is not None]
         kept = self.residuals.leaves if self.saved is None and not spec.needs_values else self._residuals(spec)
         grads = compiled(*kept, *given)
@@ -308,8 +331,7 @@ class OpNode(Node):
         """The operands at the time of the call; those on the tape as Tensors."""
         inputs = list(self.values if self.saved is None else self.saved.operands(self))
         for slot, (node, i) in zip(self.way_back.slots, self.edges):  # pyright: ignore[reportOptionalMemberAccess]
-            tensor = inputs[slot] = wrap(inputs[slot])
-            tensor._node, tensor._oidx = node, i
+            inputs[slot] = wrap(inputs[slot], node, i)
         return inputs
 
     def pull_recorded(self, cts: Any, need: Any) -> list[Tensor | None]:
@@ -376,12 +398,3 @@ def _wait(out, op):
         jax.block_until_ready(out)
     except Exception as error:
         raise_op_error(error, op, ())
-
-
-def type_of(value: TensorLike) -> Any:
-    """The msjax data type of an operand: a Tensor's, an array's or that of a Python number."""
-    if isinstance(value, Tensor):
-        return value.dtype
-    if hasattr(value, "dtype"):
-        return mstype.from_np(value.dtype)
-    return mstype.pytype_to_dtype(type(value))

@@ -113,8 +113,7 @@ class _Region:
         node = FunctionNode(base, edges, len(at), self._enter, "recompute", keeps=[leaves[i] for i in at])
         for k, (i, edge) in enumerate(zip(at, edges)):
             if edge is not None:
-                leaves[i] = wrap(leaves[i]._value)
-                leaves[i]._node, leaves[i]._oidx = node, k
+                leaves[i] = wrap(leaves[i]._value, node, k)
         return jax.tree.unflatten(treedef, leaves)
 
     def save(self, node, operands, values):
@@ -216,9 +215,7 @@ class _Snapshot:
 
     def copy(self) -> Tensor:
         """A new Tensor with the recorded value and node."""
-        copy = wrap(self.value)
-        copy._node, copy._oidx = self.node, self.oidx
-        return copy
+        return wrap(self.value, self.node, self.oidx)
 
     def put_back(self):
         """Restore the recorded value and node."""

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 from msjax.autograd.backward import run_backward
 from msjax.common.node import Leaf, place_on_tape
 from msjax.common.tensor import Tensor, tensors_in, wrap
+from msjax.context import SETTINGS
 from msjax.errors import callable_name, describe
-from msjax.hooks.dialect import dialect
+from msjax.hooks.dialect import DIALECTS
 from msjax.state import STATE, Scope
 from msjax.typing import TensorLike
 
@@ -68,12 +69,12 @@ class GradientScope:
                 return tensor, None
             if not requested and not jnp.issubdtype(tensor._value.dtype, jnp.inexact):
                 return tensor, None
-            if id(tensor) in seen and dialect().sums_shared_inputs:
+            if id(tensor) in seen and DIALECTS[SETTINGS.hook_dialect].sums_shared_inputs:
                 tensor._node.requested |= requested
                 return tensor, tensor._node
             if id(tensor) in seen:
-                alias = wrap(tensor._value)
-                alias._node, alias._oidx, alias._hooks = *self._original(tensor), tensor._hooks
+                alias = wrap(tensor._value, *self._original(tensor))
+                alias._hooks = tensor._hooks
                 tensor = alias
             seen.add(id(tensor))
             return tensor, self.mark(tensor, requested)

@@ -1,8 +1,8 @@
-"""The compiled parts of one operator: a forward that also returns residuals, and a backward.
+"""The vjp of one operator: traced with its call, or compiled into a backward that takes residuals.
 
 `jax.grad`, run eagerly, traces again at every call. Here the vjp of an operator is traced once per
-signature. The forward returns its result and a flat list of residuals; the structure of that list
-is kept with the compiled program as auxiliary data of its output.
+signature. The compiled forward (`Op.compile_forward`) returns its result and a flat list of residuals; the structure of that
+list is kept with the compiled program as auxiliary data of its output.
 """
 
 from __future__ import annotations
@@ -93,21 +93,17 @@ def _shadow(value):
     return value.astype(jnp.float64 if jax.config.jax_enable_x64 else jnp.float32)
 
 
-class Residuals:
-    """The residuals of a compiled forward; `spec` describes them."""
+class Programs(dict):
+    """Compiled functions by key; one that is not there yet is made by ``compile(key)``."""
 
-    __slots__ = ("spec", "leaves")
+    __slots__ = ("compile",)
 
-    def __init__(self, spec: ResidualSpec, leaves: Any):
-        self.spec = spec
-        self.leaves = leaves
+    def __init__(self, compile: Callable[[Any], Callable[..., Any]]):
+        self.compile = compile
 
-    def emptied(self) -> Residuals:
-        """The same without values."""
-        return Residuals(self.spec, ())
-
-
-jax.tree_util.register_pytree_node(Residuals, lambda r: (r.leaves, r.spec), Residuals)
+    def __missing__(self, key: Any) -> Callable[..., Any]:
+        made = self[key] = self.compile(key)
+        return made
 
 
 class ResidualSpec:
@@ -118,9 +114,11 @@ class ResidualSpec:
         sources: where each residual comes from: ("in", operand), ("out", output) or ("kept", number). Inputs and
             outputs are not returned a second time: XLA would copy them.
         jit: compiles the backward.
+        backwards: the compiled backward for each pair of (for each output, whether it has a gradient; for each of `slots`,
+            whether its gradient is needed). It takes the residuals, then the given gradients, and returns the needed ones.
     """
 
-    __slots__ = ("pull", "treedef", "sources", "jit", "_backwards", "needs_values")
+    __slots__ = ("pull", "treedef", "sources", "jit", "backwards", "needs_values")
 
     def __init__(self, pull: TracedVJP, treedef: Any, sources: Any, jit: Callable[..., Any]):
         self.pull = pull
@@ -128,18 +126,11 @@ class ResidualSpec:
         self.sources = sources
         self.jit = jit
         self.needs_values: bool = any(kind != "kept" for kind, _ in sources)
-        self._backwards = {}
+        self.backwards = Programs(self.compile_backward)
 
-    def backward(self, given: tuple[bool, ...], need: tuple[bool, ...]) -> Any:
-        """The backward, compiled for the outputs that have a gradient (`given`) and the inputs that need one (`need`).
-
-        It takes the residuals, then the given gradients, and returns the needed ones.
-        """
-        try:
-            return self._backwards[given, need]
-        except KeyError:
-            compiled = self._backwards[given, need] = self.jit(self.backward_fn(given, need))
-            return compiled
+    def compile_backward(self, given_and_need: tuple[tuple[bool, ...], tuple[bool, ...]]) -> Callable[..., Any]:
+        """The function that `backwards` keeps."""
+        return self.jit(self.backward_fn(*given_and_need))
 
     def backward_fn(self, given: tuple[bool, ...], need: tuple[bool, ...]) -> Callable[..., Any]:
         n = len(self.sources)
@@ -151,33 +142,3 @@ class ResidualSpec:
             return tuple(g for g in grads if g is not None)
 
         return backward
-
-
-def compile_forward(fn: Callable[..., Any], slots: tuple[int, ...], int_grad: Any, jit: Callable[..., Any]) -> Any:
-    """A function from operand values to (outputs, Residuals), compiled by `jit`."""
-
-    def forward(*values):
-        pull = TracedVJP(fn, values, slots, int_grad)
-        leaves, treedef = jax.tree.flatten(pull.vjp)
-        sources, kept = [], []
-        for leaf in leaves:
-            sources.append(_source(leaf, values, pull.out))
-            if sources[-1] is None:
-                sources[-1] = ("kept", len(kept))
-                kept.append(leaf)
-        out = pull.out
-        # The spec outlives the trace, so it must not hold tracers.
-        pull.vjp = pull.out = None
-        return out, Residuals(ResidualSpec(pull, treedef, tuple(sources), jit), kept)
-
-    return jit(forward)
-
-
-def _source(leaf, values, outputs):
-    for i, value in enumerate(values):
-        if leaf is value:
-            return "in", i
-    for i, value in enumerate(outputs):
-        if leaf is value:
-            return "out", i
-    return None

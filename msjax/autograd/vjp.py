@@ -60,9 +60,7 @@ def vjp(
     if has_aux:
         out, aux = _main_and_aux(out, "vjp")
     outputs = flatten_tensors(out, fn)
-    sources = [wrap(o._value) for o in outputs]
-    for source, output in zip(sources, outputs):
-        source._node, source._oidx = recording.place(output)
+    sources = [wrap(o._value, *recording.place(o)) for o in outputs]
 
     def vjp_fn(*gradients):
         flat = flatten_tensors(gradients, vjp_fn) if gradients else []

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msjax.common.tensor import wrap
+from msjax.common.tensor import Tensor, wrap
 from msjax.state import ROOT, STATE
 from msjax.typing import JaxArray
 
@@ -177,6 +177,16 @@ class FunctionNode(Node):
     def release(self) -> None:
         if self.keeps or self.base is not ROOT:
             self.edges = self.function = None
+
+
+def through_node(tensor: Tensor, function: Callable[..., Any], label: Any) -> Tensor | None:
+    """A copy of a Tensor that is the output of a new FunctionNode; None if the Tensor is not on the tape."""
+    node, state = tensor._node, STATE
+    if node is None or not state.recording or not node.live():
+        return None
+    if node.base is not state.scope:
+        state.scope.nested = True
+    return wrap(tensor._value, FunctionNode(node.base, [(node, tensor._oidx)], 1, function, label))
 
 
 def place_on_tape(tensors: Any) -> tuple[list[None], None] | tuple[list[Any], Any | None]:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common import _format, dtype as mstype
-from msjax.common.arrays import as_array, concrete, is_tracer, known_value
+from msjax.common.arrays import CONCRETE, as_array, concrete, is_tracer, known_value
 from msjax.common.dtype import Type
 from msjax.common.initializers import initial_array
 from msjax.state import STATE
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     # The methods that other packages attach; written by tests/typing/tensor_methods.py.
     from msjax.common._tensor_methods import TensorMethods
     from msjax.common.initializers import Initializer
+    from msjax.common.node import Node
 else:
     from msjax.common.bases import TensorBase as TensorMethods
 
@@ -365,11 +366,29 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
     return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
 
 
-def wrap(value: TensorLike, _new: Callable[..., Any] = object.__new__) -> Tensor:
-    """A Tensor around a jax array, without checks."""
+def wrap(value: TensorLike, node: Node | None = None, oidx: int = 0, _new: Callable[..., Any] = object.__new__) -> Tensor:
+    """A Tensor around a jax array, without checks; on the tape, it is output number `oidx` of `node`."""
     tensor = _new(Tensor)
     tensor._value = value
+    if node is not None:
+        tensor._node, tensor._oidx = node, oidx
     return tensor
+
+
+def being_traced(args: Any, kwargs: Any = None) -> bool:
+    """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments."""
+    if STATE.trace is not None or STATE.functional:
+        return True
+    for arg in (*args, *kwargs.values()) if kwargs else args:
+        if isinstance(arg, Tensor):
+            if arg._value.__class__ not in CONCRETE and is_tracer(arg._value):
+                return True
+        elif arg.__class__ in (tuple, list):
+            if being_traced(arg):
+                return True
+        elif arg is not None and not isinstance(arg, (float, int, str)) and not callable(arg) and being_traced(tensors_in(arg)):
+            return True
+    return False
 
 
 def _rebuild(array):

@@ -14,8 +14,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.compile.epilogue import build_epilogue
 from msjax.compile.guards import Guards
-from msjax.compile.program import Program, SignatureChanged
-from msjax.compile.signature import aliases, is_input, raw
+from msjax.compile.program import Program, SignatureChanged, aliases, is_input, raw
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import Call, NeedsPyNative, Trace
 from msjax.hooks.delivery import HookNeedsValue

@@ -14,8 +14,7 @@ from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
 from msjax.compile.attempt import FailedInBody, build
 from msjax.compile.guards import Guards
-from msjax.compile.program import Program, SignatureChanged
-from msjax.compile.signature import STATIC, aliases, signature
+from msjax.compile.program import STATIC, Program, SignatureChanged, aliases, signature
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import NeedsPyNative, RunRejected
 from msjax.hooks.delivery import HookNeedsValue, HostNeeded
@@ -81,15 +80,12 @@ class Compiled:
         if program.eager:
             return self.run_eagerly(program, args, kwargs)
         try:
-            result = program.run(leaves)
+            return self.execute(program, leaves)
         except SignatureChanged:
             self.forget(program)
             return self(args, kwargs)
         except RunRejected as rejected:
             return rejected.again(lambda: self.run_again(program, args, kwargs))
-        if program.look_after:
-            self._look_after(program)
-        return result
 
     def run_again(self, program: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run in PyNative mode what a program has run, and put back what that changes."""
@@ -151,7 +147,7 @@ class Compiled:
                 self._never[fallback.key] = fallback
             else:
                 fallback.keep()
-            warnings.warn(f"{self.name} can't be compiled, and runs in PyNative mode: {fallback.why}", stacklevel=5)
+            warnings.warn(f"{self.name} can't be compiled, and runs in PyNative mode: {fallback.why}", stacklevel=6)
             fallback.why = None
 
     def forget(self, program: Any) -> None:

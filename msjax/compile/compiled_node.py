@@ -16,16 +16,16 @@ from msjax.autograd.recording import GradientScope
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, tensors_in, wrap
 from msjax.compile.compiled import KEPT, Compiled
-from msjax.compile.program import SignatureChanged
-from msjax.compile.signature import is_argument
+from msjax.compile.program import SignatureChanged, is_argument
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import Capture, RunRejected
 from msjax.state import LOCK, ROOT, STATE, Tracing, swap
 
 
-def record(compiled: Any, program: Any, leaves: Any, args: Any, kwargs: Any):
-    """Call a compiled function and, if a gradient is recorded for something that it takes in, put one node for it on the tape."""
-    if program.eager or (program.trains and STATE.scope is ROOT):
+def run(compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a compiled function; if a gradient is recorded for something that it takes in, put one node for it on the tape."""
+    program, leaves = compiled.find(args, kwargs)
+    if not STATE.recording or program.eager or (program.trains and STATE.scope is ROOT):
         # A step of training differentiates within itself.
         return compiled.run(program, leaves, args, kwargs)
     edges, base = place_on_tape([*program.variables, *filter(is_argument, leaves)])
@@ -53,8 +53,7 @@ def record(compiled: Any, program: Any, leaves: Any, args: Any, kwargs: Any):
         out = compiled.execute(program, leaves, place)
     except SignatureChanged:
         compiled.forget(program)
-        program, leaves = compiled.find(args, kwargs)
-        return record(compiled, program, leaves, args, kwargs)
+        return run(compiled, args, kwargs)
     except RunRejected as rejected:
         return rejected.again(lambda: compiled.run_again(program, args, kwargs))
     place(_results(out))

@@ -9,8 +9,9 @@ from flax import nnx
 
 from msjax.compile.cache import compiled_for
 from msjax.compile.compiled import Compiled
-from msjax.compile.jit import inlined, run
-from msjax.hooks.worker import raise_pending
+from msjax.compile.compiled_node import run
+from msjax.compile.jit import inlined
+from msjax.hooks.worker import WORKER
 from msjax.state import COMPILER, ROOT, STATE
 
 
@@ -31,7 +32,8 @@ def _within(args, kwargs) -> bool:
     """True where a call is part of something else, so that it is no program of its own."""
     if STATE.cells or STATE.scope is not ROOT or inlined(args, kwargs):
         return True
-    raise_pending()
+    if WORKER.failures.first is not None:
+        WORKER.raise_pending()
     return False
 
 

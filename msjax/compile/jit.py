@@ -6,22 +6,19 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, overload
 
 from flax import nnx
 
 from msjax.autograd.monitor import current
+from msjax.common.tensor import being_traced
 from msjax.compile.cache import compiled_for
 from msjax.compile.compiled import Compiled
-from msjax.compile.compiled_node import record
+from msjax.compile.compiled_node import run
 from msjax.errors import describe
-from msjax.hooks.protocol import any_traced_value
-from msjax.hooks.worker import raise_pending
-from msjax.state import ACTIVITY, STATE
+from msjax.hooks.worker import WORKER
+from msjax.state import ACTIVITY
 from msjax.typing import CompiledFunction
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -105,7 +102,8 @@ def _jitted(function, fullgraph):
     def call(*args, **kwargs):
         if inlined(args, kwargs):
             return function(*args, **kwargs)
-        raise_pending()
+        if WORKER.failures.first is not None:
+            WORKER.raise_pending()
         if method and args and isinstance(args[0], nnx.Module):
             return run(compiled_for(args[0], call, of_cell), args[1:], kwargs)
         return run(whole, args, kwargs)
@@ -120,21 +118,13 @@ def _jitted(function, fullgraph):
     return call
 
 
-def inlined(args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> bool:
+def inlined(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """True where a call is part of a program that is being compiled already, by msjax or by jax, or has to run in PyNative mode."""
     if ACTIVITY.slow_dispatch:
         monitor = current()
         if monitor is not None and monitor.eager:
             return True
-    return STATE.trace is not None or STATE.functional or any_traced_value(args, kwargs)
-
-
-def run(compiled: Compiled, args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> Tensor:
-    """Run a compiled function, with a node on the tape where its gradient is recorded."""
-    program, leaves = compiled.find(args, kwargs)
-    if STATE.recording:
-        return record(compiled, program, leaves, args, kwargs)
-    return compiled.run(program, leaves, args, kwargs)
+    return being_traced(args, kwargs)
 
 
 def _is_method(function) -> bool:

@@ -17,8 +17,8 @@ from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.errors import describe
 from msjax.functional.taped import Installed, NeedsTape, run_taped
 from msjax.hooks.batching import CallbackBatch
-from msjax.hooks.table import hooks_of
-from msjax.hooks.worker import raise_pending
+from msjax.hooks.protocol import hooks_of
+from msjax.hooks.worker import WORKER
 
 if TYPE_CHECKING:
     from msjax.nn.cell.base import Cell
@@ -77,7 +77,7 @@ def pure_apply(net: Cell, forward: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def apply(params, buffers, *args, **kwargs):
-        raise_pending()
+        WORKER.raise_pending()
         trained, rest = state_of(net)
         values = [*_matched(params, trained, "params").values(), *_matched(buffers, rest, "buffers").values()]
         call = _Call(net, forward, args, kwargs, list(rest.values()))

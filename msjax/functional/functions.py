@@ -13,13 +13,15 @@ import jax.extend.core
 import jax.numpy as jnp
 from flax import nnx
 
+from msjax.common.arrays import is_tracer
 from msjax.common.bases import is_cell
 from msjax.common.tensor import wrap
 from msjax.errors import check_callable, check_hook, describe
 from msjax.functional.hooked import framework_of
 from msjax.hooks.delivery import observes, run_traced_hook
 from msjax.hooks.handle import new_hook_id
-from msjax.hooks.nodes import BackwardHooks, any_traced, run_checked, through_custom_vjp
+from msjax.hooks.nodes import through_custom_vjp
+from msjax.hooks.protocol import BackwardHooks, run_checked
 from msjax.hooks.table import Hook, HookTable
 from msjax.typing import TensorLike
 
@@ -193,7 +195,7 @@ def _forward(fn, kind, before, value):
     leaves, treedef = jax.tree.flatten((*before, value))
     tensors = tuple(wrap(jnp.asarray(v)) for v in leaves)
     own = jax.tree.structure(value).num_leaves
-    if not any_traced(tensors):
+    if not any(is_tracer(t._value) for t in tensors):
         result = fn(*before, value)
         return value if result is None else result
     seen = observes(fn)

@@ -301,8 +301,7 @@ def _depend(value, done):
             return leaf
         value = leaf._value
         # `done` is always False, which the compiler does not know.
-        made = wrap(jax.lax.select(jnp.broadcast_to(done, value.shape), jnp.zeros_like(value), value))
-        made._node, made._oidx = leaf._node, leaf._oidx
-        return made
+        value = jax.lax.select(jnp.broadcast_to(done, value.shape), jnp.zeros_like(value), value)
+        return wrap(value, leaf._node, leaf._oidx)
 
     return jax.tree.map(depend, value, is_leaf=is_leaf)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from msjax.context import SETTINGS
-
 
 @dataclass(frozen=True)
 class Dialect:
@@ -33,7 +31,7 @@ class Dialect:
         return f"{type(subject).__name__}({id(subject)})"
 
 
-_DIALECTS = {
+DIALECTS = {
     dialect.name: dialect
     for dialect in (
         Dialect("tutorial"),
@@ -41,8 +39,3 @@ _DIALECTS = {
         Dialect("mindspore-1", names_subject=True, grad_output_first=True),
     )
 }
-
-
-def dialect() -> Dialect:
-    """The dialect that is currently set."""
-    return _DIALECTS[SETTINGS.hook_dialect]

@@ -114,16 +114,6 @@ class GlobalHooks:
 GLOBAL = GlobalHooks()
 
 
-def hooks_of(owner: Any) -> HookTable:
-    """The hooks that run when an owner is called: those of all cells, then its own."""
-    own, table = owner._hooks, GLOBAL.table
-    if table is EMPTY:
-        return own
-    if own is EMPTY:
-        return table
-    return replace(own, **{kind: getattr(table, kind) + getattr(own, kind) for kind in CALL_KINDS})
-
-
 def register(owner: Any, kind: str, fn: Any, prepend: bool = False, **options: Any) -> RemovableHandle:
     """Add a hook to `owner._hooks` and return its handle.
 

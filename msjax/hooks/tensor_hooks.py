@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import callable_name, describe
 from msjax.hooks.handle import RemovableHandle, new_hook_id
-from msjax.hooks.nodes import run_checked
+from msjax.hooks.protocol import run_checked
 from msjax.state import programs_changed
 
 

@@ -79,7 +79,7 @@ class _Worker:
         self._waiters = 0  # threads that call the hooks themselves
         self._unlimited = 0  # threads that wait for programs, which must not wait for room then
         self._other_threads = False  # whether there were any since the last barrier
-        self._failures = _Failures()
+        self.failures = _Failures()
         self._seen_interrupt: BaseException | None = None
 
     # ---- arrivals
@@ -99,7 +99,7 @@ class _Worker:
                 self._start()
             if not from_hook and self._bytes and self._bytes + size > SETTINGS.hook_queue_bytes:
                 self._wait_for_room(size, sharded)
-            if self._failures.stopped:
+            if self.failures.stopped:
                 return
             self._bytes += size
         self.look_for_other_threads()
@@ -121,7 +121,7 @@ class _Worker:
         def has_room():
             return self._bytes == 0 or self._bytes + size <= SETTINGS.hook_queue_bytes
 
-        while not has_room() and not self._unlimited and not self._failures.stopped:
+        while not has_room() and not self._unlimited and not self.failures.stopped:
             # A device that waits for one that is in a callback gives up after 40 seconds, and ends the process.
             if not self._room.wait(_STUCK) or (sharded and time.monotonic() > end):
                 return
@@ -230,21 +230,21 @@ class _Worker:
         return self.sharded or self.platforms != {"cpu"}
 
     def _call(self, call, values, report):
-        if self._failures.stopped:
+        if self.failures.stopped:
             return
         try:
             call(values)
         except BaseException as error:
-            self._failures.add(error, call.delivery.what, report)
-            if self._failures.stopped:
+            self.failures.add(error, call.delivery.what, report)
+            if self.failures.stopped:
                 self.drop()
 
     # ---- failures and interrupts
 
     def raise_pending(self) -> None:
         """Raise the first exception of hooks that has not been raised yet; its notes tell of the others."""
-        if self._failures.first is not None and not STATE.hooks_run:
-            self._failures.raise_first()
+        if self.failures.first is not None and not STATE.hooks_run:
+            self.failures.raise_first()
 
     def drop(self) -> None:
         """Forget the calls that wait."""
@@ -451,6 +451,3 @@ def flush() -> None:
     """Wait for the hooks whose values have arrived, and raise what they raised."""
     WORKER.wait()
     WORKER.raise_pending()
-
-
-raise_pending = WORKER.raise_pending

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from msjax.hooks import nodes
+from msjax.hooks import protocol
 from tests.differential import compare, generate, render, shrink, ways
 
 CASES, BLOCK = 150, 10
@@ -41,7 +41,7 @@ def test_a_difference_is_found_and_shrunk(monkeypatch):
         """Calls no backward hooks of cells."""
 
         def grad(self, args, kwargs):
-            monkeypatch.setattr(nodes.BackwardHooks, "_call_hooks", lambda self, grads: list(grads[: self.n_inputs]))
+            monkeypatch.setattr(protocol.BackwardHooks, "_call_hooks", lambda self, grads: list(grads[: self.n_inputs]))
             try:
                 return super().grad(args, kwargs)
             finally:

@@ -18,8 +18,7 @@ from msjax.context import GRAPH_MODE, SETTINGS
 from msjax.errors import cell_path
 from msjax.flax_slots import MODULE_STATE, blank_like
 from msjax.hooks import table as hook_table
-from msjax.hooks.protocol import call_with_hooks
-from msjax.hooks.table import hooks_of
+from msjax.hooks.protocol import call_with_hooks, hooks_of
 from msjax.nn.cell.custom_bprop import call_with_bprop
 from msjax.nn.cell.hooks import CellHooks
 from msjax.nn.cell.members import CellMembers

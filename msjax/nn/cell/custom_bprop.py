@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.op import snapshot
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import cell_path, describe
@@ -31,7 +30,7 @@ def call_with_bprop(cell: Any, args: Any, kwargs: Any) -> Any:
     at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
     cells = tuple(STATE.cells)
     plain = [wrap(leaves[i]._value) for i in at]
-    saved = tuple(snapshot(a) for a in args)
+    saved = tuple(wrap(a._value, a._node, a._oidx) if isinstance(a, Tensor) else a for a in args)
     for i in at:
         leaves[i] = None
 
@@ -51,10 +50,8 @@ def call_with_bprop(cell: Any, args: Any, kwargs: Any) -> Any:
     )
     outputs = []
     for i, tensor in enumerate(plain):
-        tensor = wrap(tensor._value)
-        if tensor.is_floating_point() or tensor.dtype.kind in "iuc":
-            tensor._node, tensor._oidx = node, i
-        outputs.append(tensor)
+        recorded = tensor.dtype.kind in "fiuc"
+        outputs.append(wrap(tensor._value, node if recorded else None, i))
     return _unflatten(treedef, leaves, at, outputs)
 
 

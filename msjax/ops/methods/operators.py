@@ -36,7 +36,7 @@ def _refused(function: Callable[..., Any], other: TensorLike) -> Tensor:
 def _binary(function: Callable[..., Any], operands: Any) -> Any:
     """A method for an operator of two Tensors, quick where nothing is recorded."""
     op = getattr(function, "op", None)
-    jit = None if op is None else op.compiled(())
+    jit = None if op is None else op.programs[()]
 
     def method(self, other):
         if jit is not None and other.__class__ is Tensor is self.__class__ and self._node is None and other._node is None:

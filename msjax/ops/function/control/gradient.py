@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import check_hook, describe, where
 from msjax.hooks.handle import new_hook_id
-from msjax.hooks.nodes import hook_gradients, run_checked, run_hook
+from msjax.hooks.nodes import hook_gradients
+from msjax.hooks.protocol import run_checked, run_hook
 from msjax.hooks.returns import gradients_result
 from msjax.hooks.table import Hook
 from msjax.ops.primitive import Primitive

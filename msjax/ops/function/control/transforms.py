@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, apply
+from msjax.autograd.op import Op, Residuals, apply
 from msjax.autograd.recording import check_function
-from msjax.autograd.residuals import Residuals, ResidualSpec, TracedVJP
+from msjax.autograd.residuals import ResidualSpec, TracedVJP
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import callable_name, describe
@@ -27,17 +27,19 @@ __all__ = ["jacfwd", "jacrev", "vmap"]
 class _Uncompiled(ResidualSpec):
     """A backward that runs operator by operator, since it is used only once."""
 
-    def backward(self, given, need):
-        return self.backward_fn(given, need)
+    def compile_backward(self, given_and_need):
+        return self.backward_fn(*given_and_need)
 
 
 class Composite(Op):
     """An operator made for one call of a user's function, which therefore isn't compiled."""
 
-    def compiled(self, static: tuple[Any, ...]) -> Callable[..., Any]:
+    def compile(self, static: tuple[Any, ...]) -> Callable[..., Any]:
         return self.bind(static)
 
-    def forward(self, static: Any, slots: Any) -> Any:
+    def compile_forward(self, static_and_slots: tuple[Any, tuple[int, ...]]) -> Callable[..., Any]:
+        static, slots = static_and_slots
+
         def run(*values):
             pull = TracedVJP(self.bind(static), values, slots, self.int_grad)
             leaves, treedef = jax.tree.flatten(pull.vjp)

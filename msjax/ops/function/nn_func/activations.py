@@ -39,9 +39,11 @@ def _relu_jvp(primals, tangents):
     return out, jnp.where(out > 0, tangents[0], jnp.zeros_like(tangents[0]))
 
 
-@operator(name="ReLU", int_grad=True)
-def _relu_op(input):
+def _relu_of_operand(input):
     return _relu(as_operand(input))
+
+
+_RELU = Op("ReLU", _relu_of_operand, int_grad=True)
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -57,14 +59,14 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
         >>> print(ops.relu(ms.Tensor([-1.0, 2.0])))
         [0. 2.]
     """
-    out = _relu_op(input)
+    out = apply(_RELU, (input,))
     if not inplace:
         return out
     rebind(input, out)
     return input
 
 
-relu.op = _relu_op.op
+relu.op = _RELU
 
 
 def _relu6(x):
