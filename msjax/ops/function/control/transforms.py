@@ -9,9 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.autograd.op import Op, Residuals, apply
+from msjax.autograd.op import Op, apply
 from msjax.autograd.recording import check_function
-from msjax.autograd.residuals import ResidualSpec, TracedVJP
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import callable_name, describe
@@ -22,32 +21,6 @@ from msjax.typing import JaxArray
 __all__ = ["jacfwd", "jacrev", "vmap"]
 
 # ---- a function of Tensors as one operator
-
-
-class _Uncompiled(ResidualSpec):
-    """A backward that runs operator by operator, since it is used only once."""
-
-    def compile_backward(self, given_and_need):
-        return self.backward_fn(*given_and_need)
-
-
-class Composite(Op):
-    """An operator made for one call of a user's function, which therefore isn't compiled."""
-
-    def compile(self, static: tuple[Any, ...]) -> Callable[..., Any]:
-        return self.bind(static)
-
-    def compile_forward(self, static_and_slots: tuple[Any, tuple[int, ...]]) -> Callable[..., Any]:
-        static, slots = static_and_slots
-
-        def run(*values):
-            pull = TracedVJP(self.bind(static), values, slots, self.int_grad)
-            leaves, treedef = jax.tree.flatten(pull.vjp)
-            out = pull.out
-            pull.vjp = pull.out = None
-            return out, Residuals(_Uncompiled(pull, treedef, tuple(("kept", i) for i in range(len(leaves)))), leaves)
-
-        return run
 
 
 def captured(fn: Callable[..., Any]) -> list[Any]:
@@ -135,7 +108,9 @@ class Lifted:
 
     def apply(self, name: str, kernel: Any) -> list[Tensor] | list[Any | Tensor]:
         """The results of `kernel`, a function of all values, as a flat list of Tensors."""
-        out = apply(Composite(f"{name} of {callable_name(self.fn)}", kernel, int_grad=True), [*self.tensors, *self.reached])
+        # Not compiled, since the operator is made for this call only.
+        op = Op(f"{name} of {callable_name(self.fn)}", kernel, int_grad=True, jit=lambda function: function)
+        out = apply(op, [*self.tensors, *self.reached])
         return list(out) if isinstance(out, tuple) else [out]
 
 
