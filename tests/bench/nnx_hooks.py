@@ -1,0 +1,125 @@
+"""What hooks on a flax nnx model cost: ``python -m tests.bench.nnx_hooks``.
+
+A training step of a transformer (d=128, 4 layers, 8x64 tokens, 52 modules) under nnx.jit, and under hooks.jit in several ways. One
+repetition times both in the order a b b a; the table shows the medians of the ratios.
+"""
+
+import argparse
+import statistics
+import time
+
+import jax
+import optax
+from flax import nnx
+
+from msjax import hooks
+
+D, HEADS, LAYERS, WORDS = 128, 4, 4, 256
+
+
+class Block(nnx.Module):
+    def __init__(self, rngs):
+        self.norm1, self.norm2 = nnx.LayerNorm(D, rngs=rngs), nnx.LayerNorm(D, rngs=rngs)
+        self.attention = nnx.MultiHeadAttention(num_heads=HEADS, in_features=D, decode=False, rngs=rngs)
+        self.up, self.down = nnx.Linear(D, 4 * D, rngs=rngs), nnx.Linear(4 * D, D, rngs=rngs)
+        self.drop1, self.drop2 = nnx.Dropout(0.0, rngs=rngs), nnx.Dropout(0.0, rngs=rngs)
+
+    def __call__(self, x):
+        x = x + self.drop1(self.attention(self.norm1(x)))
+        return x + self.drop2(self.down(nnx.gelu(self.up(self.norm2(x)))))
+
+
+class Model(nnx.Module):
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(WORDS, D, rngs=rngs)
+        self.blocks = nnx.List([Block(rngs) for _ in range(LAYERS)])
+        self.norm, self.head = nnx.LayerNorm(D, rngs=rngs), nnx.Linear(D, WORDS, rngs=rngs)
+
+    def __call__(self, tokens):
+        x = self.embed(tokens)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+
+def mean_square(value):
+    return (value * value).mean()
+
+
+def loss(model, tokens, statistics=False):
+    call = hooks.capture(model, statistic=mean_square) if statistics else lambda tokens: (model(tokens), None)
+    logits, found = call(tokens)
+    return optax.softmax_cross_entropy_with_integer_labels(logits[:, :-1], tokens[:, 1:]).mean(), found
+
+
+def step(model, optimizer, tokens, statistics=False):
+    (value, found), gradients = nnx.value_and_grad(loss, has_aux=True)(model, tokens, statistics)
+    optimizer.update(model, gradients)
+    return value, found
+
+
+def statistics_step(model, optimizer, tokens):
+    return step(model, optimizer, tokens, True)
+
+
+def contender(jit, fn=step, observe=False, removed=False):
+    """A function that runs one step and returns its seconds; ready, compiled."""
+    model = Model(nnx.Rngs(0))
+    optimizer = nnx.Optimizer(model, optax.adam(1e-3), wrt=nnx.Param)
+    tokens = jax.random.randint(jax.random.key(0), (8, 64), 0, WORDS)
+    run, seen = jit(fn), []
+    if observe:
+        handle = hooks.register_forward_hook(model, lambda module, args, output: seen.append(output), "*")
+
+    def timed():
+        start = time.perf_counter()
+        seen.clear()
+        jax.block_until_ready((run(model, optimizer, tokens), seen))
+        if jit is nnx.jit:
+            hooks.barrier()
+        return time.perf_counter() - start
+
+    timed()
+    if removed:
+        handle.remove()
+    timed()
+    assert len(seen) == (52 if observe and not removed else 0)
+    return timed
+
+
+ROWS = {
+    "no hooks": (1.03, {"jit": hooks.jit}),
+    "a statistic of every module": (1.05, {"jit": hooks.jit, "fn": statistics_step}),
+    "an observer on every module": (1.25, {"jit": hooks.jit, "observe": True}),
+    "the observers removed": (1.0, {"jit": hooks.jit, "observe": True, "removed": True}),
+    "the observers under nnx.jit": (None, {"jit": nnx.jit, "observe": True}),
+}
+
+
+def registration(model):
+    """Milliseconds to put a hook on every module, and to take it off."""
+    start = time.perf_counter()
+    hooks.register_forward_hook(model, print, "*").remove()
+    return 1e3 * (time.perf_counter() - start)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeat", type=int, default=30, help="paired repetitions")
+    repeat = parser.parse_args().repeat
+    plain = contender(nnx.jit)
+    print(f"{'hooks.jit / nnx.jit':32}{'ratio':>8}{'goal':>8}{'ms':>8}   (medians of {repeat}, fastest step)")
+    for name, (goal, how) in ROWS.items():
+        timed, ratios, fastest = contender(**how), [], []
+        for _ in range(repeat):
+            a, b, c, d = timed(), plain(), plain(), timed()
+            ratios.append((a + d) / (b + c))
+            fastest.append(min(a, d))
+        print(f"{name:32}{statistics.median(ratios):8.3f}{goal or '':>8}{1e3 * min(fastest):8.1f}", flush=True)
+    model = Model(nnx.Rngs(0))
+    times = [registration(model) for _ in range(100)]
+    print(f"{'register and remove, ms, fastest':32}{min(times):8.3f}{1.0:8}")
+
+
+if __name__ == "__main__":
+    main()
