@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
     from msjax.common.dtype import Type
     from msjax.common.initializer import Initializer
+    from msjax.common.parameter import Parameter
     from msjax.common.tensor import Tensor
+    from msjax.nn.learning_rate_schedule import LearningRateSchedule
 
 __all__ = [
     "Any",
@@ -43,9 +45,14 @@ __all__ = [
     "Iterable",
     "Iterator",
     "JaxArray",
+    "JaxArrays",
+    "JaxNumber",
     "KernelDecorator",
+    "LearningRate",
     "Mapping",
     "Number",
+    "PadWidths",
+    "ParametersLike",
     "Sequence",
     "Shape",
     "TensorHook",
@@ -55,6 +62,9 @@ __all__ = [
 ]
 
 JaxArray: TypeAlias = "jax.Array"
+JaxArrays: TypeAlias = "tuple[jax.Array, ...]"
+# A number in a compiled formula: a constant or a 0-d array.
+JaxNumber: TypeAlias = "jax.Array | float"
 # bool is an int to a type checker, and an int is taken where a float is asked for.
 Number: TypeAlias = "float"
 # What an operator takes for an operand.
@@ -64,7 +74,13 @@ ArrayLike: TypeAlias = "TensorLike | Sequence[Any]"
 Axes: TypeAlias = "int | Sequence[int]"
 # What fills a Parameter: an initializer or its name, data, or one number.
 InitLike: TypeAlias = "Initializer | ArrayLike | str"
+# (before, after) for each axis.
+PadWidths: TypeAlias = "tuple[tuple[int, int], ...]"
 Shape: TypeAlias = "int | Sequence[int] | Tensor"
+# What an optimizer updates: Parameters, or groups of them with their settings.
+ParametersLike: TypeAlias = "Iterable[Parameter] | Iterable[dict[str, Any]]"
+# A number, one for each step, or what computes it from the step.
+LearningRate: TypeAlias = "float | Iterable[float] | Tensor | LearningRateSchedule"
 DTypeLike: TypeAlias = "Type | np.dtype[Any] | type[Any] | str"
 
 

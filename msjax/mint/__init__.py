@@ -10,6 +10,7 @@ from msjax.mint import linalg as linalg, nn as nn, optim as optim, special as sp
 from msjax.mint.arrange import *
 from msjax.mint.creation import *
 from msjax.mint.reduction import *
+from msjax.mint.same import *
 from msjax.mint.shared import *
 
 if not TYPE_CHECKING:

@@ -12,7 +12,7 @@ from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.arrange import shape_of
 from msjax.ops.function.array_func.scattering import index_combine, scatter_along
-from msjax.typing import TensorLike
+from msjax.typing import Axes, TensorLike
 
 __all__ = [
     "cat", "chunk", "clone", "concat", "diag", "diff", "flatten", "gather", "index_add",
@@ -54,7 +54,7 @@ def chunk(input: TensorLike, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return ops.chunk(input, chunks, dim)
 
 
-def narrow(input: TensorLike, dim: int, start: TensorLike, length: Any) -> Tensor:
+def narrow(input: TensorLike, dim: int, start: TensorLike, length: int | Tensor) -> Tensor:
     """The `length` elements from `start` on along an axis."""
     return ops.narrow(input, dim, start, length)
 
@@ -64,7 +64,7 @@ def select(input: TensorLike, dim: int, index: TensorLike) -> Tensor:
     return input.select(dim, index)
 
 
-def transpose(input: TensorLike, dim0: Any, dim1: Any) -> Tensor:
+def transpose(input: TensorLike, dim0: int, dim1: int) -> Tensor:
     """Two axes exchanged."""
     return ops.swapaxes(input, dim0, dim1)
 
@@ -74,12 +74,12 @@ def permute(input: TensorLike, *axes: Any, dims: int | Sequence[int] | None = No
     return ops.permute(input, shape_of(axes) if dims is None else dims)
 
 
-def flatten(input: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(input: TensorLike, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The axes from `start_dim` to `end_dim` as one, all by default."""
     return ops.flatten(input, start_dim=start_dim, end_dim=end_dim)
 
 
-def squeeze(input: Tensor, dim: int | tuple[int, ...] | None = None) -> Any:
+def squeeze(input: Tensor, dim: Axes | None = None) -> Tensor:
     """Without axes of size 1: all of them, or those named; one of another size stays.
 
     Args:
@@ -102,19 +102,21 @@ def _diag(input, diagonal):
     return jnp.diag(input, diagonal)
 
 
-def diag(input: TensorLike, diagonal: int = 0) -> Any:
+def diag(input: TensorLike, diagonal: int = 0) -> Tensor:
     """A matrix with a vector on its diagonal number `diagonal`, or that diagonal of a matrix."""
     return _diag(input, diagonal)
 
 
-def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, Tensor]:
+def meshgrid(*tensors: TensorLike, indexing: str = "ij") -> tuple[Tensor, ...]:
     """Grids of coordinates from vectors; see `ops.meshgrid`. The first vector runs along the first axis by default."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
     return ops.meshgrid(*tensors, indexing="ij" if indexing is None else indexing)
 
 
-def diff(input: TensorLike, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+def diff(
+    input: TensorLike, n: int = 1, dim: int = -1, prepend: TensorLike | None = None, append: TensorLike | None = None
+) -> Tensor:
     """Differences of neighbours along an axis, `n` times; `prepend` and `append` are joined first."""
     return ops.diff(input, n, dim, prepend, append)
 
@@ -139,7 +141,7 @@ def index_select(input: TensorLike, dim: int, index: Tensor) -> Tensor:
     return ops.index_select(input, dim, index)
 
 
-def index_add(input: TensorLike, dim: int, index: TensorLike, source: Any, *, alpha: int = 1) -> Tensor:
+def index_add(input: TensorLike, dim: int, index: TensorLike, source: Tensor, *, alpha: int = 1) -> Tensor:
     """`input` with slices of `source`, times `alpha`, added to those that `index` names along an axis."""
     return index_combine(input, index, source if alpha == 1 else source * alpha, dim, "add")
 

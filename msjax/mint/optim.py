@@ -10,7 +10,11 @@ from msjax.common.tensor import Tensor
 from msjax.experimental.optim import moments, optimizer as groups
 from msjax.lazy import module_placeholders
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import JaxArray, JaxArrays, JaxNumber, ParametersLike
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
 
 __all__ = ["Adam", "AdamW", "FusedAdamW", "Optimizer", "SGD"]
 
@@ -31,7 +35,7 @@ class Optimizer(groups.Optimizer):
         ValueError: there are no Parameters, or one is in two groups.
     """
 
-    def __init__(self, params: list[Any], defaults: dict[str, Any]):
+    def __init__(self, params: ParametersLike, defaults: dict[str, Any]):
         super().__init__(params, defaults)
         self.state_step = Parameter(Tensor([0], mstype.int32), name="state_step", requires_grad=False)
         self.__dict__["_step_name"] = "state_step"
@@ -68,8 +72,8 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        params: list[Any],
-        lr: float,
+        params: ParametersLike,
+        lr: float | Tensor,
         momentum: float = 0,
         dampening: float = 0,
         weight_decay: float = 0,
@@ -87,8 +91,8 @@ class SGD(Optimizer):
 
     @staticmethod
     def update(
-        c: Any, value: TensorLike, grad: TensorLike, slots: tuple[JaxArray, ...], rate: TensorLike, decay: float, step: Any
-    ) -> Any:
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
+    ) -> JaxArrays:
         if not c.momentum:
             return value - rate * grad, *slots
         return formulas.sgd(value, *slots, grad, rate, c.momentum, c.dampening, c.nesterov, first=step == 1)
@@ -114,8 +118,8 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        params: list[Any],
-        lr: float = 1e-3,
+        params: ParametersLike,
+        lr: float | Tensor = 1e-3,
         betas: tuple[float, ...] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
@@ -128,7 +132,9 @@ class Adam(Optimizer):
         self.add_state("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, t: JaxArray
+    ) -> JaxArrays:
         return moments.adam(c, value, grad, slots, rate, t, scales_eps=False)
 
 
@@ -139,8 +145,8 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1e-3,
+        params: ParametersLike,
+        lr: float | Tensor = 1e-3,
         betas: tuple[float, ...] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
@@ -151,7 +157,9 @@ class AdamW(Adam):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, t: JaxArray
+    ) -> JaxArrays:
         return moments.adam(c, value * (1 - rate * decay), grad, slots, rate, t, scales_eps=False)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import jax.numpy as jnp
 
@@ -12,10 +13,10 @@ from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func.sorting import argsort_as, sort_with_indices, top_along
-from msjax.typing import Number, TensorLike
+from msjax.typing import Axes, BinaryOperator, DTypeLike, Number, TensorLike
 
 if TYPE_CHECKING:
-    from msjax.common.dtype import Type
+    pass
 
 
 __all__ = [
@@ -37,42 +38,42 @@ def _typed(input, dtype):
 # ---- values
 
 
-def mean(input: TensorLike, dim: int | None = None, keepdim: bool = False, *, dtype: Type | None = None) -> Any:
+def mean(input: TensorLike, dim: Axes | None = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
     """The mean over axes; the arguments are those of `sum`."""
     return ops.mean(_typed(input, dtype), dim, keepdim)
 
 
-def prod(input: TensorLike, dim: int | None = None, keepdim: bool = False, *, dtype: Type | None = None) -> Any:
+def prod(input: TensorLike, dim: Axes | None = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
     """The product over an axis, or of all elements; the arguments are those of `sum`."""
     return ops.prod(input, dim, keepdim, dtype)
 
 
-def nansum(input: TensorLike, dim: int | None = None, keepdim: bool = False, *, dtype: Type | None = None) -> Any:
+def nansum(input: TensorLike, dim: Axes | None = None, keepdim: bool = False, *, dtype: DTypeLike | None = None) -> Tensor:
     """The sum over axes, NaN left out; the arguments are those of `sum`."""
     return ops.nansum(input, dim, keepdim, dtype=dtype)
 
 
-def all(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
+def all(input: TensorLike, dim: Axes | None = None, keepdim: bool = False) -> Tensor:
     """True where all elements over axes are true."""
     return ops.all(input, dim, keepdim)
 
 
-def any(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
+def any(input: TensorLike, dim: Axes | None = None, keepdim: bool = False) -> Tensor:
     """True where any element over axes is true."""
     return ops.any(input, dim, keepdim)
 
 
-def amax(input: TensorLike, dim: tuple[Any, ...] = (), keepdim: bool = False) -> Tensor:
+def amax(input: TensorLike, dim: Axes = (), keepdim: bool = False) -> Tensor:
     """The largest values over axes; equal ones share the gradient."""
     return ops.amax(input, dim, keepdim)
 
 
-def amin(input: TensorLike, dim: tuple[Any, ...] = (), keepdim: bool = False) -> Tensor:
+def amin(input: TensorLike, dim: Axes = (), keepdim: bool = False) -> Tensor:
     """The smallest values over axes; equal ones share the gradient."""
     return ops.amin(input, dim, keepdim)
 
 
-def count_nonzero(input: TensorLike, dim: int | None = None) -> Any:
+def count_nonzero(input: TensorLike, dim: Axes | None = None) -> Tensor:
     """How many elements over axes are not zero, as Int64."""
     return ops.count_nonzero(input, () if dim is None else dim, dtype=mstype.int64)
 
@@ -82,7 +83,7 @@ def logsumexp(input: TensorLike, dim: int, keepdim: bool = False) -> Tensor:
     return ops.logsumexp(input, dim, keepdim)
 
 
-def softmax(input: TensorLike, dim: int, *, dtype: Type | None = None) -> Any:
+def softmax(input: TensorLike, dim: int, *, dtype: DTypeLike | None = None) -> Tensor:
     """exp(input) / sum(exp(input)) along an axis."""
     return ops.softmax(input, dim, dtype=dtype)
 
@@ -96,8 +97,18 @@ def _moments(input, dim, correction, keepdim, what):
     return (spread, jnp.mean(x, axes, keepdims=keepdim)) if what.endswith("mean") else spread
 
 
-def _moment(name, doc):
-    def call(input, dim=None, *, correction=1, keepdim=False):
+class _Moment(Protocol):
+    def __call__(self, input: TensorLike, dim: Axes | None = None, *, correction: int = 1, keepdim: bool = False) -> Tensor: ...
+
+
+class _Moments(Protocol):
+    def __call__(
+        self, input: TensorLike, dim: Axes | None = None, *, correction: int = 1, keepdim: bool = False
+    ) -> tuple[Tensor, Tensor]: ...
+
+
+def _moment(name: str, doc: str) -> Any:
+    def call(input: TensorLike, dim: Axes | None = None, *, correction: int = 1, keepdim: bool = False) -> Any:
         return _moments(input, freeze(dim), correction, keepdim, name)
 
     call.__name__ = call.__qualname__ = name
@@ -112,20 +123,20 @@ def _moment(name, doc):
     return call
 
 
-std = _moment("std", "The standard deviation")
-var = _moment("var", "The variance")
-std_mean = _moment("std_mean", "The standard deviation and the mean")
-var_mean = _moment("var_mean", "The variance and the mean")
+std: _Moment = _moment("std", "The standard deviation")
+var: _Moment = _moment("var", "The variance")
+std_mean: _Moments = _moment("std_mean", "The standard deviation and the mean")
+var_mean: _Moments = _moment("var_mean", "The variance and the mean")
 
 
 def norm(
     input: Tensor,
     p: Number | str = "fro",
-    dim: int | tuple[int, ...] | None = None,
+    dim: Axes | None = None,
     keepdim: bool = False,
     *,
-    dtype: Type | None = None,
-) -> Any:
+    dtype: DTypeLike | None = None,
+) -> Tensor:
     """The p-norm of all elements, or over axes.
 
     Args:
@@ -145,10 +156,19 @@ def norm(
 # ---- values and indices
 
 
-def _extreme(name, elementwise, reduced):
-    function, whole = getattr(ops, name), reduced
+class _Extreme(Protocol):
+    @overload
+    def __call__(self, input: TensorLike) -> Tensor: ...
+    @overload
+    def __call__(self, input: TensorLike, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def __call__(self, input: TensorLike, other: Tensor) -> Tensor: ...
 
-    def call(input, dim=None, keepdim=False, *, other=None):
+
+def _extreme(name: str, elementwise: BinaryOperator, whole: Callable[..., Tensor], doc: str) -> _Extreme:
+    function = getattr(ops, name)
+
+    def call(input: TensorLike, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
         if isinstance(dim, Tensor):
             dim, other = None, dim
         if other is not None:
@@ -158,25 +178,30 @@ def _extreme(name, elementwise, reduced):
         return _int64(function(input, dim, keepdim))
 
     call.__name__ = call.__qualname__ = name
+    call.__doc__ = doc
     return call
 
 
-max = _extreme("max", ops.maximum, ops.amax)
-min = _extreme("min", ops.minimum, ops.amin)
-max.__doc__ = (
-    """The largest of all elements; with an axis, the largest along it and their Int64 indices; of two Tensors, the larger."""
-)
-min.__doc__ = (
-    """The smallest of all elements; with an axis, the smallest along it and their Int64 indices; of two Tensors, the smaller."""
-)
+max: _Extreme = _extreme(
+    "max", ops.maximum, ops.amax,
+    "The largest of all elements; with an axis, the largest along it and their Int64 indices; of two Tensors, the larger.",
+)  # fmt: skip
+min: _Extreme = _extreme(
+    "min", ops.minimum, ops.amin,
+    "The smallest of all elements; with an axis, the smallest along it and their Int64 indices; of two Tensors, the smaller.",
+)  # fmt: skip
 
 
-def argmin(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
+def argmin(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Tensor:
     """The index of the smallest value along an axis, of the flattened Tensor by default, as Int64."""
     return ops.cast(ops.argmin(input, dim, keepdim), mstype.int64)
 
 
-def median(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> Any:
+@overload
+def median(input: Tensor) -> Tensor: ...
+@overload
+def median(input: Tensor, dim: int, keepdim: bool = ...) -> tuple[Tensor, Tensor]: ...
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The lower median of all elements; with an axis, those along it and their Int64 indices."""
     if dim is None:
         flat = ops.ravel(input)
@@ -184,7 +209,7 @@ def median(input: TensorLike, dim: int | None = None, keepdim: bool = False) -> 
     return kthvalue(input, (input.shape[dim] + 1) // 2, dim, keepdim)
 
 
-def kthvalue(input: TensorLike, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The k-th smallest element along an axis, and its Int64 index.
 
     Raises:
@@ -222,7 +247,7 @@ def topk(input: TensorLike, k: int, dim: int = -1, largest: bool = True, sorted:
 
 
 def unique(
-    input: TensorLike, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """The distinct elements; with the place of each element among them and their counts, where asked for."""
     return input.unique(sorted, return_inverse, return_counts, dim)
@@ -231,25 +256,25 @@ def unique(
 # ---- along an axis
 
 
-def cumsum(input: TensorLike, dim: int, dtype: Type | None = None) -> Any:
+def cumsum(input: Tensor, dim: int, dtype: DTypeLike | None = None) -> Tensor:
     """The cumulative sum along an axis; of Bools and integers as Int64."""
     if dtype is None and input.dtype.kind in "biu":
         dtype = mstype.int64
     return ops.cumsum(_typed(input, dtype), dim)
 
 
-def cumprod(input: TensorLike, dim: int, dtype: Type | None = None) -> Any:
+def cumprod(input: Tensor, dim: int, dtype: DTypeLike | None = None) -> Tensor:
     """The cumulative product along an axis; of Bools and integers as Int64."""
     if dtype is None and input.dtype.kind in "biu":
         dtype = mstype.int64
     return ops.cumprod(_typed(input, dtype), dim)
 
 
-def cummax(input: TensorLike, dim: int) -> Any:
+def cummax(input: TensorLike, dim: int) -> tuple[Tensor, Tensor]:
     """The cumulative maximum along an axis, and Int64 indices."""
     return _int64(ops.cummax(input, dim))
 
 
-def cummin(input: TensorLike, dim: int) -> Any:
+def cummin(input: TensorLike, dim: int) -> tuple[Tensor, Tensor]:
     """The cumulative minimum along an axis, and Int64 indices."""
     return _int64(ops.cummin(input, dim))

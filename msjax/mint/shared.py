@@ -1,8 +1,8 @@
-"""mint's functions that are those of ops, or differ by an argument."""
+"""mint's functions that are those of ops with other parameters."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import jax
 
@@ -11,45 +11,30 @@ from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func.arithmetic import sub_method
 from msjax.ops.function.math_func.tables import renamed
-from msjax.typing import TensorLike, UnaryOperator
+from msjax.typing import Number, TensorLike, UnaryOperator
 
 __all__ = [
-    "add", "addcdiv", "addcmul", "addr", "allclose", "baddbmm", "cdist", "clip", "constexpr", "equal", "fix", "item", "sub",
-    "triangular_solve", "vdot",
+    "add", "addcdiv", "addcmul", "addr", "allclose", "baddbmm", "bitwise_not", "bmm", "cdist", "clip", "constexpr", "equal",
+    "fix", "frac", "isnan", "item", "mv", "sqrt", "sub", "triangular_solve", "vdot",
 ]  # fmt: skip
 
-_SAME = """
-abs acos acosh addbmm addmm addmv arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax asin asinh atan atan2
-atanh bincount bitwise_and bitwise_or bitwise_xor bmm broadcast_to ceil clamp cos cosh cross div divide dot dstack einsum eq
-erf erfc erfinv exp exp2 expm1 eye flip float_power floor floor_divide fmod frac full full_like gcd ge greater greater_equal
-gt histc hstack imag inverse isclose isfinite isinf isnan isneginf le lerp less less_equal log log10 log1p log2 logaddexp
-logaddexp2 logical_and logical_not logical_or logical_xor lt masked_select matmul maximum minimum mm mul mv nan_to_num ne
-neg negative nonzero not_equal ones_like outer polar pow ravel real reciprocal remainder reshape roll round rsqrt
-searchsorted sigmoid sign sin sinc sinh sqrt square sum swapaxes t take tan tanh tile trace tril triu trunc unbind
-unique_consecutive unsqueeze where xlogy zeros_like
-""".split()
-for _name in _SAME:
-    globals()[_name] = getattr(ops, _name)
-__all__ += _SAME
-
 bitwise_not: UnaryOperator = ops.bitwise_not
-bmm = renamed(ops.bmm, "bmm", input="input_x")
-frac = renamed(ops.frac, "frac", input="x")
-sqrt = renamed(ops.sqrt, "sqrt", input="x")
-mv = renamed(ops.mv, "mv", input="mat")
+bmm: Callable[..., Tensor] = renamed(ops.bmm, "bmm", input="input_x")
+frac: UnaryOperator = renamed(ops.frac, "frac", input="x")
+sqrt: UnaryOperator = renamed(ops.sqrt, "sqrt", input="x")
+mv: Callable[..., Tensor] = renamed(ops.mv, "mv", input="mat")
 constexpr = ops.constexpr
 clip = ops.clamp
 baddbmm = ops.baddbmm_ext
 fix: UnaryOperator = ops.trunc
-__all__.append("bitwise_not")
 
 
-def isnan(tensor: TensorLike) -> bool:
+def isnan(tensor: TensorLike) -> Tensor:
     """True where an element is NaN."""
     return ops.not_equal(tensor, tensor)
 
 
-def add(input: TensorLike, other: TensorLike, *, alpha: int = 1) -> Tensor:
+def add(input: TensorLike, other: TensorLike, *, alpha: Number = 1) -> Tensor:
     """input + alpha * other, elementwise with broadcasting.
 
     Example:
@@ -61,27 +46,27 @@ def add(input: TensorLike, other: TensorLike, *, alpha: int = 1) -> Tensor:
     return ops.add(input, other if alpha == 1 else ops.mul(other, alpha))
 
 
-def sub(input: TensorLike, other: TensorLike, *, alpha: int = 1) -> Any:
+def sub(input: TensorLike, other: TensorLike, *, alpha: Number = 1) -> Tensor:
     """input - alpha * other, elementwise with broadcasting."""
     return sub_method(input, other if alpha == 1 else ops.mul(other, alpha))
 
 
-def addcmul(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Any:
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: TensorLike = 1) -> Tensor:
     """input + value * tensor1 * tensor2, elementwise with broadcasting."""
     return input + tensor1 * tensor2 * value
 
 
-def addcdiv(input: TensorLike, tensor1: TensorLike, tensor2: TensorLike, *, value: TensorLike = 1) -> Any:
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: TensorLike = 1) -> Tensor:
     """input + value * tensor1 / tensor2, elementwise with broadcasting."""
     return input + tensor1 / tensor2 * value
 
 
-def addr(input: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: int = 1, alpha: int = 1) -> Any:
+def addr(input: Tensor, vec1: TensorLike, vec2: TensorLike, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """beta * input + alpha * the products of all elements of two vectors."""
     return input * beta + ops.outer(vec1, vec2) * alpha
 
 
-def vdot(input: TensorLike, other: TensorLike) -> Tensor:
+def vdot(input: Tensor, other: TensorLike) -> Tensor:
     """The dot product of two vectors, the first one conjugated."""
     return ops.dot(ops.conj(input) if input.is_complex() else input, other)
 
@@ -91,7 +76,7 @@ def allclose(input: TensorLike, other: TensorLike, rtol: float = 1e-05, atol: fl
     return bool(ops.isclose(input, other, rtol, atol, equal_nan).all())
 
 
-def equal(input: TensorLike, other: TensorLike) -> bool:
+def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two Tensors have one shape and equal elements.
 
     Example:
@@ -103,7 +88,7 @@ def equal(input: TensorLike, other: TensorLike) -> bool:
     return input.shape == other.shape and bool((input == other).all())
 
 
-def item(input: TensorLike) -> Any:
+def item(input: Tensor) -> bool | int | float | complex:
     """The only element as a Python number.
 
     Raises:
@@ -114,7 +99,7 @@ def item(input: TensorLike) -> Any:
     return input.item()
 
 
-def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Any:
+def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """The p-norm distance of each row of one Tensor to each of the other; `compute_mode` is without effect."""
     return ops.cdist(x1, x2, p)
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msjax import ops
 from msjax.lazy import module_placeholders
-from msjax.typing import TensorLike, UnaryOperator
+from msjax.typing import DTypeLike, TensorLike, UnaryOperator
 
 if TYPE_CHECKING:
-    from msjax.common.dtype import Type
+    from msjax.common.tensor import Tensor
 
 
 __all__ = ["erfc", "exp2", "expm1", "log1p", "log_softmax", "round", "sinc"]
@@ -22,7 +22,7 @@ round = ops.round
 sinc: UnaryOperator = ops.sinc
 
 
-def log_softmax(input: TensorLike, dim: int | None = None, *, dtype: Type | None = None) -> Any:
+def log_softmax(input: TensorLike, dim: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
     """log(softmax(input)) along an axis; the last by default."""
     return ops.log_softmax(input if dtype is None else ops.cast(input, dtype), -1 if dim is None else dim)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +14,7 @@ from msjax.checks import check_one_of
 from msjax.numpy.lifting import lifted, tensor, tensors
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.casting import ints
-from msjax.typing import ArrayLike, JaxArray, Number
+from msjax.typing import ArrayLike, Axes, JaxArray, Number, Shape
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
@@ -27,7 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def reshape(x: ArrayLike, new_shape: Any) -> Tensor:
+def reshape(x: ArrayLike, new_shape: Shape) -> Tensor:
     """The same elements in another shape; one -1 is worked out."""
     return ops.reshape(tensor(x), new_shape)
 
@@ -37,7 +37,7 @@ def ravel(x: ArrayLike) -> Tensor:
     return ops.ravel(tensor(x))
 
 
-def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
+def size(a: ArrayLike, axis: int | None = None) -> int:
     """The number of elements, or the size of an axis."""
     a = tensor(a)
     return a.size if axis is None else a.shape[axis]
@@ -49,35 +49,42 @@ def expand_dims(a: ArrayLike, axis: int) -> JaxArray:
     return jnp.expand_dims(a, axis)
 
 
-def squeeze(a: ArrayLike, axis: tuple[int, ...] | None = None) -> Any:
+def squeeze(a: ArrayLike, axis: Axes | None = None) -> Tensor:
     """Without axes of size 1: all of them, or those named."""
     return ops.squeeze(tensor(a), freeze(axis))
 
 
-def transpose(a: ArrayLike, axes: int | Sequence[int] | None = None) -> Tensor:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Tensor:
     """The axes in another order, reversed by default."""
     a = tensor(a)
     return ops.transpose(a, tuple(range(a.ndim))[::-1] if axes is None else axes)
 
 
-def swapaxes(x: ArrayLike, axis1: int, axis2: Any) -> Any:
+def swapaxes(x: ArrayLike, axis1: int, axis2: int) -> Tensor:
     """Two axes exchanged."""
     return ops.swapaxes(tensor(x), axis1, axis2)
 
 
-def moveaxis(a: ArrayLike, source: int, destination: int) -> Any:
+def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Tensor:
     """Axes moved to other positions, the others in their order."""
     return ops.moveaxis(tensor(a), freeze(source), freeze(destination))
 
 
 @lifted(int_grad=True)
-def rollaxis(x: ArrayLike, axis: int | Sequence[int], start: int = 0) -> JaxArray:
+def rollaxis(x: ArrayLike, axis: int, start: int = 0) -> JaxArray:
     """An axis moved in front of the axis `start`."""
     return jnp.rollaxis(x, axis, start)
 
 
-def _atleast(function, doc):
-    def call(*arys):
+class _AtLeast(Protocol):
+    @overload
+    def __call__(self, arys: Tensor, /) -> Tensor: ...
+    @overload
+    def __call__(self, *arys: ArrayLike) -> Any: ...
+
+
+def _atleast(function: Callable[[Tensor], Tensor], doc: str) -> _AtLeast:
+    def call(*arys: Any) -> Any:
         arys = arys[0] if len(arys) == 1 and isinstance(arys[0], (tuple, list)) and hasattr(arys[0][0], "shape") else arys
         out = [function(tensor(a)) for a in arys]
         return out[0] if len(out) == 1 else out
@@ -87,55 +94,57 @@ def _atleast(function, doc):
     return call
 
 
-atleast_1d = _atleast(ops.atleast_1d, "Arrays with at least one axis.")
-atleast_2d = _atleast(ops.atleast_2d, "Arrays with at least two axes; new ones go in front.")
-atleast_3d = _atleast(ops.atleast_3d, "Arrays with at least three axes: (n,) becomes (1, n, 1), (m, n) becomes (m, n, 1).")
+atleast_1d: _AtLeast = _atleast(ops.atleast_1d, "Arrays with at least one axis.")
+atleast_2d: _AtLeast = _atleast(ops.atleast_2d, "Arrays with at least two axes; new ones go in front.")
+atleast_3d: _AtLeast = _atleast(
+    ops.atleast_3d, "Arrays with at least three axes: (n,) becomes (1, n, 1), (m, n) becomes (m, n, 1)."
+)
 
 
-def broadcast_to(array: ArrayLike, shape: tuple[int, ...]) -> Tensor:
+def broadcast_to(array: ArrayLike, shape: Shape) -> Tensor:
     """The array repeated to a larger shape."""
     return ops.broadcast_to(tensor(array), ints(shape))
 
 
-def broadcast_arrays(*args: Any) -> list[Tensor]:
+def broadcast_arrays(*args: ArrayLike) -> list[Tensor]:
     """Arrays repeated to the shape that all of them fit, as a list."""
     args = tensors(args)  # pyright: ignore[reportAssignmentType]
     shape = np.broadcast_shapes(*(a.shape for a in args))
     return [ops.broadcast_to(a, shape) for a in args]
 
 
-def tile(a: ArrayLike, reps: int | Sequence[int]) -> Tensor:
+def tile(a: ArrayLike, reps: Axes) -> Tensor:
     """The array repeated along its axes."""
     return ops.tile(tensor(a), ints(reps))
 
 
-def repeat(a: ArrayLike, repeats: Any, axis: int | Sequence[int] | None = None) -> Tensor:
+def repeat(a: ArrayLike, repeats: int | Sequence[int], axis: Axes | None = None) -> Tensor:
     """Each element, or each slice along an axis, repeated where it stands."""
     return ops.repeat_interleave(tensor(a), repeats, axis)
 
 
-def flip(m: Any, axis: int | Sequence[int] | None = None) -> Tensor:
+def flip(m: ArrayLike, axis: Axes | None = None) -> Tensor:
     """The order of elements reversed along axes, all by default."""
     m = tensor(m)
     return ops.flip(m, tuple(range(m.ndim)) if axis is None else ints(axis))
 
 
-def fliplr(m: Any) -> Tensor:
+def fliplr(m: ArrayLike) -> Tensor:
     """The order of elements reversed along the second axis."""
     return ops.flip(tensor(m), (1,))
 
 
-def flipud(m: Any) -> Tensor:
+def flipud(m: ArrayLike) -> Tensor:
     """The order of elements reversed along the first axis."""
     return ops.flip(tensor(m), (0,))
 
 
-def rot90(a: ArrayLike, k: int = 1, axes: tuple[int, ...] = (0, 1)) -> Tensor:
+def rot90(a: ArrayLike, k: int = 1, axes: Shape = (0, 1)) -> Tensor:
     """The plane of two axes turned by k times 90 degrees."""
     return ops.rot90(tensor(a), k, ints(axes))
 
 
-def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> Tensor:
+def roll(a: ArrayLike, shift: Axes, axis: Axes | None = None) -> Tensor:
     """Elements moved along axes, those that leave coming in at the other end; the flattened array by default."""
     return ops.roll(tensor(a), freeze(shift), freeze(axis))
 
@@ -143,7 +152,7 @@ def roll(a: ArrayLike, shift: Any, axis: int | Sequence[int] | None = None) -> T
 _GRID = Op("meshgrid", lambda *args: tuple(jnp.meshgrid(*args[:-2], sparse=args[-2], indexing=args[-1])), int_grad=True)
 
 
-def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> tuple[Tensor, Tensor]:
+def meshgrid(*xi: ArrayLike, sparse: bool = False, indexing: str = "xy") -> list[Tensor]:
     """Grids of coordinates from vectors, as a tuple; with `sparse`, arrays that broadcast to them.
 
     Example:
@@ -159,7 +168,7 @@ def meshgrid(*xi: Any, sparse: bool = False, indexing: str = "xy") -> tuple[Tens
     return apply(_GRID, tensors(xi), (sparse, indexing))
 
 
-def ix_(*args: Any) -> tuple[Tensor, ...]:
+def ix_(*args: ArrayLike) -> tuple[Tensor, ...]:
     """Vectors shaped so that together they index the grid of their elements."""
     args = tensors(args)  # pyright: ignore[reportAssignmentType]
     return tuple(ops.reshape(a, (1,) * i + (-1,) + (1,) * (len(args) - 1 - i)) for i, a in enumerate(args))
@@ -228,7 +237,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     return ops.moveaxis(out, tuple(range(len(rest), out.ndim)), tuple(range(axis, axis + made))) if made else out
 
 
-def apply_over_axes(func: Any, a: ArrayLike, axes: int | Sequence[int]) -> Any:
+def apply_over_axes(func: Callable[[Tensor, int], Tensor], a: ArrayLike, axes: int | Sequence[int]) -> Tensor:
     """A function of (array, axis) called for one axis after the other; a reduced axis comes back with size 1."""
     a = tensor(a)
     for axis in ints(axes):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,10 +15,10 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.numpy.lifting import as_type, floating, number, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
-from msjax.typing import ArrayLike
+from msjax.typing import ArrayLike, DTypeLike, Shape
 
 if TYPE_CHECKING:
-    from msjax.common.dtype import Type
+    pass
 
 
 __all__ = [
@@ -35,7 +36,7 @@ def _type(dtype, default=None):
 # ---- from data
 
 
-def array(obj: ArrayLike, dtype: Type | None = None, copy: bool = True, ndmin: int = 0) -> Tensor:
+def array(obj: ArrayLike, dtype: DTypeLike | None = None, copy: bool = True, ndmin: int = 0) -> Tensor:
     """A Tensor of numbers, lists, arrays or a Tensor.
 
     Args:
@@ -55,12 +56,12 @@ def array(obj: ArrayLike, dtype: Type | None = None, copy: bool = True, ndmin: i
     return ops.identity(out) if out is obj else out
 
 
-def asarray(a: ArrayLike, dtype: Type | None = None) -> Tensor:
+def asarray(a: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
     """A Tensor of numbers, lists or arrays; a Tensor of the right type as it is."""
     return as_type(tensor(a), _type(dtype)) if dtype is not None else tensor(a)
 
 
-def asfarray(a: ArrayLike, dtype: Type = mstype.float32) -> Tensor:
+def asfarray(a: ArrayLike, dtype: DTypeLike = mstype.float32) -> Tensor:
     """A Tensor of floating numbers, Float32 by default."""
     dtype = mstype.as_dtype(dtype)
     return as_type(tensor(a), dtype if dtype.kind == "f" else mstype.float32)
@@ -83,40 +84,44 @@ def _filled(shape, value, dtype):
     return wrap(jnp.full(ints(shape), value, mstype.to_jax(dtype)))
 
 
-def zeros(shape: tuple[int, ...], dtype: Type = mstype.float32) -> Tensor:
+def zeros(shape: Shape, dtype: DTypeLike = mstype.float32) -> Tensor:
     """Zeros of a shape, Float32 by default."""
     return _filled(shape, 0, _type(dtype, mstype.float32))
 
 
-def ones(shape: int | tuple[int, ...], dtype: Type = mstype.float32) -> Tensor:
+def ones(shape: Shape, dtype: DTypeLike = mstype.float32) -> Tensor:
     """Ones of a shape, Float32 by default."""
     return _filled(shape, 1, _type(dtype, mstype.float32))
 
 
-def empty(shape: tuple[int, ...], dtype: Type = mstype.float32) -> Tensor:
+def empty(shape: Shape, dtype: DTypeLike = mstype.float32) -> Tensor:
     """Zeros of a shape: jax leaves no memory unset."""
     return zeros(shape, dtype)
 
 
-def full(shape: tuple[int, ...], fill_value: float, dtype: Type | None = None) -> Tensor:
+def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
     """One value in a shape, of the value's type by default."""
     value = tensor(fill_value)
     return ops.broadcast_to(as_type(value, _type(dtype)), ints(shape))
 
 
-def _like(value):
-    def function(a, dtype=None, shape=None):
+class _Like(Protocol):
+    def __call__(self, a: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Tensor: ...
+
+
+def _like(value: int) -> _Like:
+    def function(a: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Tensor:
         a = tensor(a)
         return _filled(a.shape if shape is None else shape, value, _type(dtype, a.dtype))
 
     return function
 
 
-zeros_like = _like(0)
-ones_like = _like(1)
+zeros_like: _Like = _like(0)
+ones_like: _Like = _like(1)
 
 
-def empty_like(prototype: Any, dtype: Type | None = None, shape: tuple[int, ...] | None = None) -> Tensor:
+def empty_like(prototype: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Tensor:
     return zeros_like(prototype, dtype, shape)
 
 
@@ -125,23 +130,23 @@ for _function, _what in ((zeros_like, "Zeros"), (ones_like, "Ones"), (empty_like
 zeros_like.__name__, ones_like.__name__, empty_like.__name__ = "zeros_like", "ones_like", "empty_like"
 
 
-def full_like(a: ArrayLike, fill_value: int, dtype: Type | None = None, shape: tuple[int, ...] | None = None) -> Tensor:
+def full_like(a: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Tensor:
     """One value in another array's shape and type, or in those given."""
     a = tensor(a)
     return ops.broadcast_to(as_type(tensor(fill_value), _type(dtype, a.dtype)), a.shape if shape is None else ints(shape))
 
 
-def eye(N: int, M: ArrayLike | None = None, k: int = 0, dtype: Type = mstype.float32) -> Tensor:
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = mstype.float32) -> Tensor:
     """Ones on the diagonal number `k` of a matrix of shape (N, M), zeros elsewhere."""
     return wrap(jnp.eye(N, M, k, mstype.to_jax(_type(dtype, mstype.float32))))
 
 
-def identity(n: int, dtype: Type = mstype.float32) -> Tensor:
+def identity(n: int, dtype: DTypeLike = mstype.float32) -> Tensor:
     """The identity matrix of size `n`."""
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: ArrayLike | None = None, k: int = 0, dtype: Type = mstype.float32) -> Tensor:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = mstype.float32) -> Tensor:
     """Ones on and below the diagonal number `k` of a matrix of shape (N, M), zeros elsewhere."""
     return wrap(jnp.tri(N, M, k, mstype.to_jax(_type(dtype, mstype.float32))))
 
@@ -149,7 +154,7 @@ def tri(N: int, M: ArrayLike | None = None, k: int = 0, dtype: Type = mstype.flo
 # ---- ranges
 
 
-def arange(start: int, stop: int | None = None, step: int | None = None, dtype: Type | None = None) -> Tensor:
+def arange(start: float, stop: float | None = None, step: float | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """Numbers from `start` up to, without, `stop`.
 
     Example:
@@ -174,7 +179,7 @@ def linspace(
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: Type | None = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Any:
     """`num` numbers at equal distances.
@@ -198,7 +203,7 @@ def logspace(
     num: int = 50,
     endpoint: bool = True,
     base: float = 10.0,
-    dtype: Type | None = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Tensor:
     """`num` powers of `base`, whose exponents stand at equal distances from `start` to `stop`."""
@@ -207,7 +212,7 @@ def logspace(
 
 
 def geomspace(
-    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, dtype: Type | None = None, axis: int = 0
+    start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None, axis: int = 0
 ) -> Tensor:
     """`num` numbers, each by the same factor larger than the one before."""
     start, stop = floating(start), floating(stop)
@@ -215,7 +220,7 @@ def geomspace(
     return as_type(start * ops.exp(linspace(ops.zeros_like(ratio), ratio, num, endpoint, axis=axis)), _type(dtype))
 
 
-def indices(dimensions: Any, dtype: Type = mstype.int32, sparse: bool = False) -> tuple[Tensor, ...]:
+def indices(dimensions: Sequence[int], dtype: DTypeLike = mstype.int32, sparse: bool = False) -> tuple[Tensor, ...]:
     """The indices of a grid of a shape, a tuple of one array for each axis; with `sparse`, of arrays that broadcast."""
     grids = [wrap(as_array(g, _type(dtype))) for g in np.indices(ints(dimensions), sparse=sparse)]
     return tuple(grids)
@@ -236,18 +241,18 @@ class _Grid:
         return [convert(g) for g in grid] if isinstance(grid, (list, tuple)) else convert(grid)
 
 
-mgrid = _Grid(True)
-ogrid = _Grid(False)
+mgrid: _Grid = _Grid(True)
+ogrid: _Grid = _Grid(False)
 
 # ---- triangles
 
 
-def tril_indices(n: int, k: int = 0, m: Any = None) -> tuple[Tensor, ...]:
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
     """(rows, columns) of the lower triangle of a matrix of shape (n, m)."""
     return tuple(wrap(as_array(i, mstype.int32)) for i in np.tril_indices(n, k, m))
 
 
-def triu_indices(n: int, k: int = 0, m: Any = None) -> tuple[Tensor, ...]:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
     """(rows, columns) of the upper triangle of a matrix of shape (n, m)."""
     return tuple(wrap(as_array(i, mstype.int32)) for i in np.triu_indices(n, k, m))
 
@@ -267,7 +272,7 @@ def _vander(x, N, increasing):
     return jnp.vander(x, N, increasing)
 
 
-def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Tensor:
     """A matrix whose columns are powers of a vector, the highest first."""
     return _vander(tensor(x), N, increasing)
 
@@ -275,8 +280,12 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Any:
 # ---- windows
 
 
-def _window(function, doc):
-    def call(M):
+class _Window(Protocol):
+    def __call__(self, M: int | Tensor) -> Tensor: ...
+
+
+def _window(function: Callable[[int], np.ndarray], doc: str) -> _Window:
+    def call(M: int | Tensor) -> Tensor:
         return wrap(jnp.asarray(function(int(number(M))), jnp.float32))
 
     call.__name__ = call.__qualname__ = function.__name__
@@ -284,20 +293,20 @@ def _window(function, doc):
     return call
 
 
-bartlett = _window(np.bartlett, "The triangular")
-blackman = _window(np.blackman, "The Blackman")
-hamming = _window(np.hamming, "The Hamming")
-hanning = _window(np.hanning, "The Hann")
+bartlett: _Window = _window(np.bartlett, "The triangular")
+blackman: _Window = _window(np.blackman, "The Blackman")
+hamming: _Window = _window(np.hamming, "The Hamming")
+hanning: _Window = _window(np.hanning, "The Hann")
 
 # ---- random numbers
 
 
-def rand(*shape: Any, dtype: Type = mstype.float32) -> Tensor:
+def rand(*shape: int | Sequence[int], dtype: DTypeLike = mstype.float32) -> Tensor:
     """Random numbers between 0 and 1 in a shape."""
     return ops.rand(*_shape(shape), dtype=_type(dtype))
 
 
-def randn(*shape: Any, dtype: Type = mstype.float32) -> Tensor:
+def randn(*shape: int | Sequence[int], dtype: DTypeLike = mstype.float32) -> Tensor:
     """Random numbers of the standard normal distribution in a shape."""
     return ops.randn(*_shape(shape), dtype=_type(dtype))
 
@@ -306,7 +315,7 @@ def _shape(shape):
     return tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape or (1,)
 
 
-def randint(minval: Any, maxval: Any = None, shape: tuple[int, ...] | None = None, dtype: Type = mstype.int32) -> Tensor:
+def randint(minval: int, maxval: int | None = None, shape: Shape | None = None, dtype: DTypeLike = mstype.int32) -> Tensor:
     """Random integers from `minval` up to, without, `maxval`; from 0 on with one number."""
     low, high = (0, minval) if maxval is None else (minval, maxval)
     return ops.randint(low, high, (1,) if shape is None else ints(shape), dtype=_type(dtype))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
+from msjax.typing import ArrayLike, DTypeLike
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["float_", "inf", "int_", "isscalar", "nan", "pi", "promote_types", "result_type", "uint"]
 
-int_ = mstype.int32
-uint = mstype.uint32
-float_ = mstype.float32
+int_: Type = mstype.int32
+uint: Type = mstype.uint32
+float_: Type = mstype.float32
 pi: float = 3.141592653589793
 inf: float = builtins.float("inf")
 nan: float = builtins.float("nan")
@@ -30,7 +31,7 @@ _SHORT = {"b1": "bool", "?": "bool"} | {
 }
 
 
-def dtype_of(value: Type | str) -> Type:
+def dtype_of(value: object) -> Type:
     """The data type of a Tensor, Python number, data type or its name."""
     if isinstance(value, Tensor):
         return value.dtype
@@ -49,7 +50,7 @@ def dtype_of(value: Type | str) -> Type:
     return mstype.as_dtype(value)
 
 
-def promote_types(type1: Type, type2: Type) -> Type:
+def promote_types(type1: DTypeLike, type2: DTypeLike) -> Type:
     """The smallest data type to which both can be converted.
 
     Example:
@@ -61,7 +62,7 @@ def promote_types(type1: Type, type2: Type) -> Type:
     return mstype.from_np(jnp.promote_types(dtype_of(type1).np, dtype_of(type2).np))
 
 
-def result_type(*arrays_and_dtypes: Any) -> Any:
+def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike) -> Type:
     """The data type that arrays, numbers and data types are computed in together.
 
     Example:
@@ -76,7 +77,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     return found
 
 
-def isscalar(element: float) -> bool:
+def isscalar(element: object) -> bool:
     """True for a Python number or str.
 
     Example:

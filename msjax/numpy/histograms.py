@@ -49,7 +49,7 @@ def _float32(array):
 
 
 def histogram_bin_edges(
-    a: ArrayLike, bins: ArrayLike = 10, range: tuple[Any, ...] | None = None, weights: ArrayLike | None = None
+    a: ArrayLike, bins: ArrayLike = 10, range: Sequence[Any] | None = None, weights: ArrayLike | None = None
 ) -> Tensor:
     """The edges of the intervals of a histogram.
 
@@ -79,7 +79,7 @@ def _histogram(a, edges, weights, density):
 def histogram(
     a: ArrayLike,
     bins: ArrayLike = 10,
-    range: tuple[Any, ...] | None = None,
+    range: Sequence[Any] | None = None,
     weights: ArrayLike | None = None,
     density: bool = False,
 ) -> tuple[Tensor, Tensor]:
@@ -102,10 +102,10 @@ def histogram(
 def histogramdd(
     sample: ArrayLike,
     bins: int | Sequence[int] = 10,
-    range: tuple[Any, ...] | None = None,
+    range: Sequence[Any] | None = None,
     weights: ArrayLike | None = None,
     density: bool = False,
-) -> Any:
+) -> tuple[Tensor, list[Tensor]]:
     """How many points of several coordinates fall into each cell of a grid.
 
     Args:
@@ -131,7 +131,7 @@ def histogramdd(
 
 def histogram2d(
     x: ArrayLike, y: ArrayLike, bins: int = 10, range: Any = None, weights: ArrayLike | None = None, density: bool = False
-) -> Any:
+) -> tuple[Tensor, Tensor, Tensor]:
     """How many points (x, y) fall into each cell of a grid: (counts as Float32, edges of x, edges of y)."""
     if isinstance(bins, (Tensor, np.ndarray)):
         bins = [bins, bins]  # pyright: ignore[reportAssignmentType]

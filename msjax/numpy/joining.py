@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msjax import ops
 from msjax.numpy.lifting import tensor, tensors
@@ -20,7 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def concatenate(arrays: tuple[Tensor, ...], axis: int = 0) -> Tensor:
+def concatenate(arrays: ArrayLike, axis: int = 0) -> Tensor:
     """Arrays joined along an axis; flattened first if that is None.
 
     Example:
@@ -33,32 +33,32 @@ def concatenate(arrays: tuple[Tensor, ...], axis: int = 0) -> Tensor:
     return ops.concat([ops.ravel(a) for a in arrays] if axis is None else arrays, 0 if axis is None else axis)
 
 
-def append(arr: ArrayLike, values: Any, axis: int | Sequence[int] | None = None) -> Tensor:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Tensor:
     """`values` joined to the end of an array along an axis; flattened first if that is None."""
     return concatenate((arr, values), axis)
 
 
-def stack(arrays: Any, axis: int = 0) -> Tensor:
+def stack(arrays: ArrayLike, axis: int = 0) -> Tensor:
     """Arrays of one shape joined along a new axis."""
     return ops.stack(tensors(arrays), axis)
 
 
-def hstack(tup: Any) -> Tensor:
+def hstack(tup: ArrayLike) -> Tensor:
     """Arrays joined along the second axis; 1-d ones along their only axis."""
     return ops.hstack(tensors(tup))
 
 
-def vstack(tup: Any) -> Tensor:
+def vstack(tup: ArrayLike) -> Tensor:
     """Arrays joined along the first axis; 1-d ones as rows."""
     return ops.vstack(tensors(tup))
 
 
-def dstack(tup: Any) -> Tensor:
+def dstack(tup: ArrayLike) -> Tensor:
     """Arrays joined along the third axis, which is added where it is missing."""
     return ops.dstack(tensors(tup))
 
 
-def column_stack(tup: Any) -> Tensor:
+def column_stack(tup: ArrayLike) -> Tensor:
     """Arrays joined along the second axis; 1-d ones as columns."""
     return ops.column_stack(tensors(tup))
 
@@ -75,7 +75,7 @@ def split(x: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0)
     return ops.tensor_split(x, where, axis)
 
 
-def array_split(x: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, Tensor, Tensor]:
+def array_split(x: ArrayLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
     """Pieces along an axis, the first ones larger by one where the number doesn't divide."""
     return ops.tensor_split(tensor(x), indices_or_sections, axis)
 

@@ -14,10 +14,10 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote
 from msjax.ops.function.array_func.casting import cast
 from msjax.ops.function.math_func.tables import renamed
-from msjax.typing import ArrayLike, KernelDecorator
+from msjax.typing import ArrayLike, BinaryOperator, DTypeLike, KernelDecorator
 
 if TYPE_CHECKING:
-    from msjax.common.dtype import Type
+    pass
 
 
 def tensor(value: ArrayLike) -> Tensor:
@@ -33,7 +33,7 @@ def _plain(value) -> bool:
     return all(map(_plain, value)) if isinstance(value, (list, tuple)) else isinstance(value, int)
 
 
-def tensors(values: tuple[Tensor, ...]) -> list[Any]:
+def tensors(values: ArrayLike) -> list[Tensor]:
     """Tensors of a tuple or list of array-likes, or of the rows of one."""
     return [tensor(v) for v in values]
 
@@ -44,7 +44,7 @@ def floating(value: ArrayLike) -> Tensor:
     return value if value.dtype.kind in "fc" else cast(value, mstype.float32)
 
 
-def as_type(value: ArrayLike, dtype: Type) -> Any:
+def as_type(value: ArrayLike, dtype: DTypeLike | None) -> Any:
     """The Tensor, or each of a tuple, in a data type, if one is asked for."""
     if dtype is None:
         return value
@@ -53,7 +53,7 @@ def as_type(value: ArrayLike, dtype: Type) -> Any:
     return cast(value, dtype)
 
 
-def number(value: int) -> int:
+def number(value: Any) -> Any:
     """The Python number of a 0-d Tensor or array; a Python number itself."""
     return value.item() if hasattr(value, "item") else value
 
@@ -83,7 +83,7 @@ def lifted(operands: int = 1, *, floats: bool = False, **settings: Any) -> Kerne
     return typing.cast(KernelDecorator, decorate)
 
 
-def lifted_pair(name: str, parameters: str, doc: str) -> Any:
+def lifted_pair(name: str, parameters: str, doc: str) -> BinaryOperator:
     """The function of jax.numpy called `name`, on two array-likes promoted to one type.
 
     Args:

@@ -14,10 +14,9 @@ from msjax.common import dtype as mstype
 from msjax.numpy.lifting import as_type, lifted, lifted_pair, tensor, tensors
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote
-from msjax.typing import ArrayLike, JaxArray
+from msjax.typing import ArrayLike, BinaryOperator, DTypeLike, JaxArray
 
 if TYPE_CHECKING:
-    from msjax.common.dtype import Type
     from msjax.common.tensor import Tensor
 
 
@@ -27,15 +26,15 @@ __all__ = [
 ]  # fmt: skip
 
 
-dot = lifted_pair(
+dot: BinaryOperator = lifted_pair(
     "dot", "a b", "The product over the last axis of `a` and the last but one of `b`; of vectors, their dot product."
 )
-inner = lifted_pair("inner", "a b", "The product over the last axes of both.")
-outer = lifted_pair("outer", "a b", "All products of an element of each, both flattened.")
-kron = lifted_pair("kron", "a b", "The Kronecker product.")
+inner: BinaryOperator = lifted_pair("inner", "a b", "The product over the last axes of both.")
+outer: BinaryOperator = lifted_pair("outer", "a b", "All products of an element of each, both flattened.")
+kron: BinaryOperator = lifted_pair("kron", "a b", "The Kronecker product.")
 
 
-def matmul(x1: ArrayLike, x2: ArrayLike, dtype: Type | None = None) -> Tensor:
+def matmul(x1: ArrayLike, x2: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
     """The matrix product, batched over leading axes.
 
     Example:
@@ -48,12 +47,12 @@ def matmul(x1: ArrayLike, x2: ArrayLike, dtype: Type | None = None) -> Tensor:
 
 
 @lifted(2, int_grad=True)
-def tensordot(a: ArrayLike, b: ArrayLike, axes: int = 2) -> JaxArray:
+def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[Any] = 2) -> JaxArray:
     """The product over axes: that many last ones of `a` and first ones of `b`, or those given as a pair of tuples."""
     return jnp.tensordot(*promote(a, b), axes)
 
 
-def multi_dot(arrays: Any) -> Tensor:
+def multi_dot(arrays: Sequence[ArrayLike]) -> Tensor:
     """The product of two or more matrices (the first and last may be vectors).
 
     Raises:
@@ -77,12 +76,12 @@ def cross(
 
 
 @lifted(int_grad=True)
-def diag(v: Any, k: int = 0) -> JaxArray:
+def diag(v: ArrayLike, k: int = 0) -> JaxArray:
     """A matrix with a vector on its diagonal number `k`, or that diagonal of a matrix."""
     return jnp.diag(v, k)
 
 
-def diagflat(v: Any, k: int = 0) -> Tensor:
+def diagflat(v: ArrayLike, k: int = 0) -> Tensor:
     """A matrix with the flattened array on its diagonal number `k`."""
     return ops.diagflat(tensor(v), k)
 
@@ -97,19 +96,19 @@ def _trace(a, offset, axis1, axis2):
     return jnp.trace(a, offset, axis1, axis2, a.dtype)
 
 
-def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Type | None = None) -> Tensor:
+def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None) -> Tensor:
     """The sum along the diagonal number `offset` of the matrices in two axes."""
     a = tensor(a)
     dtype = mstype.int64 if dtype is None and a.dtype.kind in "biu" else dtype
     return _trace(as_type(a, dtype), offset, axis1, axis2)
 
 
-def tril(m: Any, k: int = 0) -> Any:
+def tril(m: ArrayLike, k: int = 0) -> Tensor:
     """The lower triangle of matrices, zeros elsewhere."""
     return ops.tril(tensor(m), k)
 
 
-def triu(m: Any, k: int = 0) -> Any:
+def triu(m: ArrayLike, k: int = 0) -> Tensor:
     """The upper triangle of matrices, zeros elsewhere."""
     return ops.triu(tensor(m), k)
 
@@ -121,12 +120,12 @@ _MODES = ("full", "same", "valid")
 
 
 @lifted(2, floats=True)
-def convolve(a: ArrayLike, v: Any, mode: str = "full") -> JaxArray:
+def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full") -> JaxArray:
     """The convolution of two vectors."""
     return jnp.convolve(*promote(a, v), check_one_of(mode, _MODES, "mode", "convolve"))
 
 
 @lifted(2, floats=True)
-def correlate(a: ArrayLike, v: Any, mode: str = "valid") -> JaxArray:
+def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid") -> JaxArray:
     """The correlation of two vectors."""
     return jnp.correlate(*promote(a, v), check_one_of(mode, _MODES, "mode", "correlate"))

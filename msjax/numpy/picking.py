@@ -18,7 +18,7 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
 from msjax.ops.function.array_func.gathering import take_along_axis as _take_along_axis
 from msjax.ops.function.array_func.searching import unravel_index as _unravel
-from msjax.typing import ArrayLike, JaxArray, Number
+from msjax.typing import ArrayLike, JaxArray, Number, Shape
 
 __all__ = [
     "argwhere", "array_equal", "array_equiv", "choose", "digitize", "diag_indices", "in1d", "intersect1d", "isin",
@@ -53,7 +53,7 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, mode: str = 
     return a.take(tensor(indices), axis, mode)
 
 
-def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | Sequence[int]) -> Tensor:
+def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None) -> Tensor:
     """Elements picked along an axis, by an index for each place; of the flattened array if the axis is None."""
     arr, indices = tensor(arr), tensor(indices)
     if axis is None:
@@ -61,7 +61,7 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | Sequence[int
     return _take_along_axis(arr, indices, axis)
 
 
-def choose(a: ArrayLike, choices: Any, mode: str = "clip") -> Tensor:
+def choose(a: ArrayLike, choices: ArrayLike, mode: str = "clip") -> Tensor:
     """For each index in `a`, the element of the choice of that number."""
     return tensor(a).choose(choices if isinstance(choices, Tensor) else tensors(choices), mode)
 
@@ -72,7 +72,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
     return (at,) * ndim
 
 
-def unravel_index(indices: ArrayLike, shape: tuple[int, ...], order: str = "C") -> tuple[Tensor, ...]:
+def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[Tensor, ...]:
     """The positions in an array of a shape of indices into the flattened array, a tuple of one for each axis."""
     check_one_of(order, ("C", "F"), "order", "unravel_index")
     indices, shape = tensor(indices), ints(shape)
@@ -81,7 +81,7 @@ def unravel_index(indices: ArrayLike, shape: tuple[int, ...], order: str = "C") 
     return tuple(columns[::-1] if order == "F" else columns)
 
 
-def ravel_multi_index(multi_index: tuple[ArrayLike, ...], dims: tuple[int, ...], mode: str = "clip", order: str = "C") -> None:
+def ravel_multi_index(multi_index: tuple[ArrayLike, ...], dims: Shape, mode: str = "clip", order: str = "C") -> Tensor:
     """The index into the flattened array of positions, one array for each axis.
 
     Args:
@@ -104,7 +104,7 @@ def ravel_multi_index(multi_index: tuple[ArrayLike, ...], dims: tuple[int, ...],
 # ---- conditions
 
 
-def where(condition: ArrayLike, x: float | None = None, y: float | None = None) -> Tensor:
+def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None = None) -> Tensor:
     """`x` where the condition holds, `y` elsewhere; without them, the positions where it holds.
 
     Example:
@@ -120,7 +120,7 @@ def where(condition: ArrayLike, x: float | None = None, y: float | None = None) 
     return ops.where(condition, x, y)
 
 
-def select(condlist: Any, choicelist: Any, default: int = 0) -> Any:
+def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Tensor:
     """For each place the element of the first choice whose condition holds, `default` where none does."""
     conditions, choices = tensors(condlist), tensors(choicelist)
     if len(conditions) != len(choices):
@@ -202,12 +202,12 @@ def unique(x: ArrayLike, return_inverse: bool = False) -> Any:
 
 
 @lifted(2, differentiable=False)
-def isin(element: ArrayLike, test_elements: Any, invert: bool = False) -> JaxArray:
+def isin(element: ArrayLike, test_elements: ArrayLike, invert: bool = False) -> JaxArray:
     """True for each element that is among others; with `invert`, for each that isn't."""
     return jnp.isin(element, test_elements, invert=invert)
 
 
-def in1d(ar1: ArrayLike, ar2: ArrayLike, invert: bool = False) -> bool:
+def in1d(ar1: ArrayLike, ar2: ArrayLike, invert: bool = False) -> Tensor:
     """As `isin`, of the flattened array."""
     return isin(ops.ravel(tensor(ar1)), ar2, invert)
 
@@ -233,7 +233,7 @@ def _searchsorted(a, v, sorter, side, dtype):
     return jnp.searchsorted(a, v, side, sorter=sorter).astype(mstype.to_jax(dtype))
 
 
-def searchsorted(a: ArrayLike, v: Any, side: str = "left", sorter: ArrayLike | None = None) -> Tensor:
+def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None) -> Tensor:
     """Where values would go in a sorted vector, before equal elements, or after them (side="right")."""
     check_one_of(side, ("left", "right"), "side", "searchsorted")
     a, v = floating(a), floating(v)
@@ -241,6 +241,6 @@ def searchsorted(a: ArrayLike, v: Any, side: str = "left", sorter: ArrayLike | N
 
 
 @lifted(2, differentiable=False)
-def digitize(x: ArrayLike, bins: Any, right: bool = False) -> JaxArray:
+def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> JaxArray:
     """The number of the interval between monotonic `bins` that each element falls into."""
     return jnp.digitize(x, bins, right).astype(mstype.to_jax(mstype.int32))

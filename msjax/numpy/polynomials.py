@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
 from msjax.numpy.lifting import floating, lifted, lifted_pair
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote
-from msjax.typing import ArrayLike, JaxArray
+from msjax.typing import ArrayLike, BinaryOperator, JaxArray
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["polyadd", "polyder", "polyint", "polymul", "polysub", "polyval"]
 
 
-polyadd = lifted_pair("polyadd", "a1 a2", "The sum of two polynomials.")
-polysub = lifted_pair("polysub", "a1 a2", "The difference of two polynomials.")
+polyadd: BinaryOperator = lifted_pair("polyadd", "a1 a2", "The sum of two polynomials.")
+polysub: BinaryOperator = lifted_pair("polysub", "a1 a2", "The difference of two polynomials.")
 
 
 @lifted(2, int_grad=True)
@@ -43,7 +43,7 @@ def polyval(p: ArrayLike, x: ArrayLike) -> JaxArray:
 
 
 @lifted(int_grad=True)
-def polyder(p: Any, m: int = 1) -> JaxArray:
+def polyder(p: ArrayLike, m: int = 1) -> JaxArray:
     """The `m`-th derivative of a polynomial."""
     return jnp.polyder(p, m)
 
@@ -53,6 +53,6 @@ def _polyint(p, m, k):
     return jnp.polyint(p, m, jnp.asarray(k, p.dtype))
 
 
-def polyint(p: Any, m: int = 1, k: Any = None) -> Tensor:
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Tensor:
     """The `m`-th integral of a polynomial, with the constants `k`, 0 by default."""
     return _polyint(floating(p), m, 0 if k is None else k)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import jax.numpy as jnp
 
@@ -15,10 +14,10 @@ from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import as_type, floating, lifted, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of, to_float
-from msjax.typing import ArrayLike, JaxArray, Number
+from msjax.typing import ArrayLike, Axes, DTypeLike, JaxArray, Number
 
 if TYPE_CHECKING:
-    from msjax.common.dtype import Type
+    pass
 
 
 __all__ = [
@@ -47,7 +46,7 @@ def _min(a, where, axis, keepdims, initial):
 
 def amax(
     a: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
+    axis: Axes | None = None,
     keepdims: bool = False,
     initial: Number | None = None,
     where: ArrayLike = True,
@@ -70,7 +69,9 @@ def amax(
     return _max(tensor(a), None if where is True else where, _axes(axis), keepdims, initial)
 
 
-def amin(a: ArrayLike, axis: int | None = None, keepdims: bool = False, initial: Any = None, where: bool = True) -> Tensor:
+def amin(
+    a: ArrayLike, axis: Axes | None = None, keepdims: bool = False, initial: Number | None = None, where: ArrayLike = True
+) -> Tensor:
     """The smallest values over axes; the arguments are those of `amax`."""
     return _min(tensor(a), None if where is True else where, _axes(axis), keepdims, initial)
 
@@ -80,7 +81,7 @@ min = amin
 
 
 @lifted(differentiable=False)
-def argmax(a: ArrayLike, axis: int | Sequence[int] | None = None) -> JaxArray:
+def argmax(a: ArrayLike, axis: int | None = None) -> JaxArray:
     """The index of the largest value along an axis, of the flattened array by default."""
     return jnp.argmax(a, axis).astype(mstype.to_jax(mstype.int64))
 
@@ -91,7 +92,7 @@ def argmin(a: ArrayLike, axis: int | None = None) -> JaxArray:
     return jnp.argmin(a, axis).astype(jnp.int32)
 
 
-def ptp(x: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+def ptp(x: ArrayLike, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
     """The largest less the smallest value over axes."""
     return amax(x, axis, keepdims) - amin(x, axis, keepdims)
 
@@ -106,8 +107,8 @@ def _sum(a, axis, keepdims):
 
 def sum(
     a: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    dtype: Type | None = None,
+    axis: Axes | None = None,
+    dtype: DTypeLike | None = None,
     keepdims: bool = False,
     initial: Number | None = None,
 ) -> Tensor:
@@ -130,7 +131,7 @@ def sum(
     return as_type(out if initial is None else out + initial, dtype)
 
 
-def mean(a: ArrayLike, axis: int | tuple[int, ...] | None = None, keepdims: bool = False, dtype: Type | None = None) -> Any:
+def mean(a: ArrayLike, axis: Axes | None = None, keepdims: bool = False, dtype: DTypeLike | None = None) -> Tensor:
     """The mean over axes; of integers an integer, rounded towards zero, unless `dtype` says otherwise.
 
     Args:
@@ -154,18 +155,18 @@ def _moment(name):
     return kernel
 
 
-def std(x: ArrayLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> Any:
+def std(x: ArrayLike, axis: Axes | None = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """The standard deviation over axes, with the divisor N - ddof."""
     return _moment("std")(floating(x), _axes(axis), ddof, keepdims)
 
 
-def var(x: ArrayLike, axis: int | None = None, ddof: int = 0, keepdims: bool = False) -> Any:
+def var(x: ArrayLike, axis: Axes | None = None, ddof: int = 0, keepdims: bool = False) -> Tensor:
     """The variance over axes, with the divisor N - ddof."""
     return _moment("var")(floating(x), _axes(axis), ddof, keepdims)
 
 
 def average(
-    x: ArrayLike, axis: int | tuple[int, ...] | None = None, weights: ArrayLike | None = None, returned: bool = False
+    x: ArrayLike, axis: Axes | None = None, weights: ArrayLike | None = None, returned: bool = False
 ) -> tuple[JaxArray | Tensor, Tensor] | JaxArray | Tensor:
     """The mean over an axis, with weights.
 
@@ -193,11 +194,21 @@ def average(
 # ---- without NaN
 
 
-def _without_nan(name, doc):
+class _WithoutNaN(Protocol):
+    def __call__(
+        self, a: ArrayLike, axis: Axes | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
+    ) -> Tensor: ...
+
+
+class _Cumulative(Protocol):
+    def __call__(self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor: ...
+
+
+def _without_nan(name: str, doc: str) -> _WithoutNaN:
     function = getattr(jnp, name)
     kernel = operator(1, name=name)(lambda a, axis, keepdims: function(a, axis, keepdims=keepdims))
 
-    def call(a, axis=None, dtype=None, keepdims=False):
+    def call(a: ArrayLike, axis: Axes | None = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Tensor:
         a = tensor(a)
         if name == "nanmean":
             a = floating(a)
@@ -208,21 +219,21 @@ def _without_nan(name, doc):
     return call
 
 
-nanmax = _without_nan("nanmax", "The largest values over axes, NaN left out.")
-nanmin = _without_nan("nanmin", "The smallest values over axes, NaN left out.")
-nanmean = _without_nan("nanmean", "The mean over axes, NaN left out.")
-nansum = _without_nan("nansum", "The sum over axes, NaN left out.")
+nanmax: _WithoutNaN = _without_nan("nanmax", "The largest values over axes, NaN left out.")
+nanmin: _WithoutNaN = _without_nan("nanmin", "The smallest values over axes, NaN left out.")
+nanmean: _WithoutNaN = _without_nan("nanmean", "The mean over axes, NaN left out.")
+nansum: _WithoutNaN = _without_nan("nansum", "The sum over axes, NaN left out.")
 
 
 def nanstd(
-    a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Type | None = None, ddof: int = 0, keepdims: bool = False
+    a: ArrayLike, axis: Axes | None = None, dtype: DTypeLike | None = None, ddof: int = 0, keepdims: bool = False
 ) -> Tensor:
     """The standard deviation over axes, NaN left out."""
     return as_type(_moment("nanstd")(floating(a), _axes(axis), ddof, keepdims), dtype)
 
 
 def nanvar(
-    a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Type | None = None, ddof: int = 0, keepdims: bool = False
+    a: ArrayLike, axis: Axes | None = None, dtype: DTypeLike | None = None, ddof: int = 0, keepdims: bool = False
 ) -> Tensor:
     """The variance over axes, NaN left out."""
     return as_type(_moment("nanvar")(floating(a), _axes(axis), ddof, keepdims), dtype)
@@ -231,7 +242,7 @@ def nanvar(
 # ---- along an axis
 
 
-def _cumulative(name, doc):
+def _cumulative(name: str, doc: str) -> _Cumulative:
     function = getattr(jnp, name)
 
     @operator(1, name=name, int_grad=True)
@@ -242,7 +253,7 @@ def _cumulative(name, doc):
             a = a.astype(jnp.int32)
         return function(a, axis)
 
-    def call(a, axis=None, dtype=None):
+    def call(a: ArrayLike, axis: Axes | None = None, dtype: DTypeLike | None = None) -> Tensor:
         return kernel(tensor(a), axis, None if dtype is None else mstype.as_dtype(dtype))
 
     call.__name__ = call.__qualname__ = name
@@ -250,11 +261,11 @@ def _cumulative(name, doc):
     return call
 
 
-cumsum = _cumulative("cumsum", "The cumulative sum along an axis, of the flattened array by default.")
-cumprod = _cumulative("cumprod", "The cumulative product along an axis, of the flattened array by default.")
+cumsum: _Cumulative = _cumulative("cumsum", "The cumulative sum along an axis, of the flattened array by default.")
+cumprod: _Cumulative = _cumulative("cumprod", "The cumulative product along an axis, of the flattened array by default.")
 
 
-def nancumsum(a: ArrayLike, axis: int | Sequence[int] | None = None, dtype: Type | None = None) -> Tensor:
+def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """The cumulative sum along an axis, of the flattened array by default; NaN counts as 0."""
     a = tensor(a)
     return cumsum(ops.where(ops.isnan(a), ops.zeros_like(a), a) if a.is_floating_point() else a, axis, dtype)
@@ -265,7 +276,7 @@ def _diff(a, prepend, append, n, axis):
     return jnp.diff(a, n, axis, prepend, append)
 
 
-def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = None, append: ArrayLike | None = None) -> Tensor:
     """Differences of neighbours along an axis, `n` times; `prepend` and `append` are joined first.
 
     Example:
@@ -279,7 +290,7 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = None, append: 
 
 
 @lifted(3, int_grad=True)
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> JaxArray:
+def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> JaxArray:
     """Differences of neighbours in the flattened array, with others put before and after."""
     return jnp.ediff1d(ary, to_end, to_begin)
 
@@ -289,7 +300,7 @@ def _gradient(f, spacing, axis):
     return jnp.gradient(f, *spacing, axis=axis)
 
 
-def gradient(f: ArrayLike, *varargs: Number, axis: int | tuple[int, ...] | None = None, edge_order: int = 1) -> Any:
+def gradient(f: ArrayLike, *varargs: Number, axis: Axes | None = None, edge_order: int = 1) -> Any:
     """Central differences along axes, one-sided at the ends.
 
     Args:
@@ -318,13 +329,13 @@ def trapz(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: int =
 
 
 @lifted(differentiable=False)
-def count_nonzero(x: ArrayLike, axis: int | tuple[Any, ...] | None = None, keepdims: bool = False) -> JaxArray:
+def count_nonzero(x: ArrayLike, axis: Axes | None = None, keepdims: bool = False) -> JaxArray:
     """How many elements are not zero, over axes."""
     return jnp.count_nonzero(x, axis, keepdims=keepdims).astype(mstype.to_jax(mstype.int32))
 
 
 @lifted(differentiable=False)
-def sometrue(a: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> JaxArray:
+def sometrue(a: ArrayLike, axis: Axes | None = None, keepdims: bool = False) -> JaxArray:
     """True where any value over axes is true."""
     return jnp.any(a, axis, keepdims=keepdims)
 
@@ -333,9 +344,7 @@ def sometrue(a: ArrayLike, axis: int | Sequence[int] | None = None, keepdims: bo
 
 
 @lifted()
-def norm(
-    x: ArrayLike, ord: Number | str | None = None, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
-) -> JaxArray:
+def norm(x: ArrayLike, ord: Number | str | None = None, axis: Axes | None = None, keepdims: bool = False) -> JaxArray:
     """A vector or matrix norm; by default the 2-norm of all elements.
 
     Args:
@@ -356,14 +365,14 @@ def _cov(m, y, fweights, aweights, rowvar, bias, ddof):
 
 
 def cov(
-    m: Any,
+    m: ArrayLike,
     y: ArrayLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
-    ddof: Any = None,
-    fweights: Any = None,
-    aweights: Any = None,
-    dtype: Type | None = None,
+    ddof: int | None = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
 ) -> Tensor:
     """The covariance matrix of variables, one a row (or column, without `rowvar`)."""
     y, aweights = (None if v is None else floating(v) for v in (y, aweights))
@@ -376,6 +385,6 @@ def _corrcoef(x, y, rowvar):
     return jnp.corrcoef(x, y, rowvar)
 
 
-def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: Type | None = None) -> Tensor:
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None) -> Tensor:
     """The correlation coefficients of variables, one a row (or column, without `rowvar`)."""
     return as_type(_corrcoef(floating(x), None if y is None else floating(y), rowvar), dtype)

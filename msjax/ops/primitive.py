@@ -5,10 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from msjax.ops.dispatch.docs import DerivedDoc
-from msjax.typing import TensorLike
 
 
 class Primitive:
@@ -32,12 +31,12 @@ class Primitive:
         self.name: str = name or type(self).__name__
         self.attrs: dict[str, Any] = {}
 
-    def add_prim_attr(self, name: str, value: TensorLike) -> Self:
+    def add_prim_attr(self, name: str, value: object) -> Self:
         """Sets an attribute; returns the operator itself."""
         self.attrs[name] = value
         return self
 
-    def set_device(self, device_target: Any) -> Self:
+    def set_device(self, device_target: str) -> Self:
         """Stored as an attribute, without effect; returns the operator itself."""
         return self.add_prim_attr("primitive_target", device_target)
 
@@ -55,6 +54,14 @@ class Primitive:
     def __repr__(self) -> str:
         shown = {key: getattr(self, key) for key in self._arguments} | self.attrs
         return f"Prim[{self.name}]" + (f"<{', '.join(f'{k}={v}' for k, v in shown.items())}>" if shown else "")
+
+
+if TYPE_CHECKING:
+
+    class PrimitiveSelf(Primitive):
+        """`self` of a function under `operator_class`: a Primitive with the attributes that the decorator names."""
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
 REQUIRED = inspect.Parameter.empty
@@ -116,13 +123,20 @@ def operator_class(**attributes: Any) -> Callable[[Callable[..., Any]], type[Pri
     return decorate
 
 
-def name_classes(names: dict[str, Any]) -> list[str]:
-    """Gives class forms the names that they have in a module's globals; returns the names of all of its operator classes."""
+def name_classes(names: dict[str, Any], *others: str) -> None:
+    """Gives class forms the names that they have in a module's globals, and lists its operator classes in its ``__all__``.
+
+    Type checkers read the names in the module's stub, which tests/typing/class_forms.py writes.
+
+    Args:
+        names (dict): the module's globals.
+        others (str): names that ``__all__`` lists, too.
+    """
     found = {name: value for name, value in names.items() if isinstance(value, type) and issubclass(value, Primitive)}
     for name, made in found.items():
         if names.get(made.__name__) is not made:
             made.__name__ = made.__qualname__ = name
-    return [name for name, made in found.items() if made is not Primitive]
+    names["__all__"] = [*(name for name, made in found.items() if made is not Primitive), *others]
 
 
 def _primitive_class(name, attributes, call, doc):

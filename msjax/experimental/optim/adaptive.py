@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 
@@ -10,7 +10,12 @@ from msjax.checks import check_number
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.nn.optim.signed import averaged, averaging, signed
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray, JaxArrays, JaxNumber, ParametersLike
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from msjax.common.tensor import Tensor
 
 
 class Adadelta(Optimizer):
@@ -29,8 +34,8 @@ class Adadelta(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1.0,
+        params: ParametersLike,
+        lr: float | Tensor = 1.0,
         rho: float = 0.9,
         eps: float = 1e-6,
         weight_decay: float = 0.0,
@@ -45,7 +50,9 @@ class Adadelta(Optimizer):
         check_number(group["rho"], "rho", "Adadelta", low=0, high=1)
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, context: Any
+    ) -> JaxArrays:
         return formulas.adadelta(value, *slots, rate, c.rho, c.eps, grad)
 
 
@@ -66,8 +73,8 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1e-2,
+        params: ParametersLike,
+        lr: float | Tensor = 1e-2,
         lr_decay: float = 0.0,
         weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0,
@@ -84,11 +91,19 @@ class Adagrad(Optimizer):
         self.add_step("step_t")
 
     @staticmethod
-    def begin(c: Any, shared: Any, step: Any, rate: Any) -> tuple[Any, dict[Any, Any]]:
+    def begin(c: SimpleNamespace, shared: dict[str, JaxArray], step: JaxArray, rate: JaxArray) -> tuple[Any, dict[str, JaxArray]]:
         return rate / (1 + (step.astype(jnp.float32) - 1) * c.lr_decay), {}
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, decayed_rate: Any) -> Any:
+    def update(
+        c: SimpleNamespace,
+        value: JaxArray,
+        grad: JaxArray,
+        slots: JaxArrays,
+        rate: JaxArray,
+        decay: JaxNumber,
+        decayed_rate: JaxArray,
+    ) -> JaxArrays:
         return formulas.adagrad(value, *slots, decayed_rate.astype(value.dtype), grad, c.eps)
 
 
@@ -110,8 +125,8 @@ class ASGD(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1e-2,
+        params: ParametersLike,
+        lr: float | Tensor = 1e-2,
         lambd: float = 1e-4,
         alpha: float = 0.75,
         t0: float = 1e6,
@@ -123,12 +138,20 @@ class ASGD(Optimizer):
         self.add_step("step_t")
 
     @staticmethod
-    def begin(c: Any, shared: Any, step: Any, rate: Any) -> tuple[Any, dict[str, Any]]:
+    def begin(c: SimpleNamespace, shared: dict[str, JaxArray], step: JaxArray, rate: JaxArray) -> tuple[Any, dict[str, JaxArray]]:
         mu, eta = averaging(c, rate, step.astype(jnp.float32))
         return shared, {"eta": eta, "mu": mu}
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, shared: Any) -> Any:
+    def update(
+        c: SimpleNamespace,
+        value: JaxArray,
+        grad: JaxArray,
+        slots: JaxArrays,
+        rate: JaxArray,
+        decay: JaxNumber,
+        shared: dict[str, JaxArray],
+    ) -> JaxArrays:
         return averaged(c, value, grad, *slots, shared["eta"].astype(value.dtype), shared["mu"].astype(value.dtype))
 
 
@@ -149,7 +172,7 @@ class RMSprop(Optimizer):
     not_negative = ("alpha", "eps", "weight_decay", "momentum")
 
     def __init__(
-        self, params: Any, lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0.0,
+        self, params: ParametersLike, lr: float | Tensor = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0.0,
         momentum: float = 0.0, centered: bool = False, maximize: bool = False,
     ):  # fmt: skip
         defaults = dict(
@@ -160,8 +183,8 @@ class RMSprop(Optimizer):
 
     @staticmethod
     def update(
-        c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any
-    ) -> tuple[Any, Any, Any, Any]:
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, context: Any
+    ) -> JaxArrays:
         mean, square, moment = slots
         square = c.alpha * square + (1 - c.alpha) * jnp.square(grad)
         spread = square
@@ -187,8 +210,8 @@ class Rprop(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 1e-2,
+        params: ParametersLike,
+        lr: float | Tensor = 1e-2,
         etas: tuple[float, ...] = (0.5, 1.2),
         step_sizes: tuple[float, ...] = (1e-6, 50),
         *,
@@ -205,5 +228,7 @@ class Rprop(Optimizer):
         group["step_sizes"] = tuple(float(s) for s in group["step_sizes"])
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
+    ) -> JaxArrays:
         return signed(c, value, grad, slots[0], jnp.where(step == 1, rate, slots[1]))

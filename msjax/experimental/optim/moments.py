@@ -8,13 +8,23 @@ import jax.numpy as jnp
 
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import JaxArray, JaxArrays, JaxNumber, ParametersLike
 
 if TYPE_CHECKING:
-    from msjax.common.parameter import Parameter
+    from types import SimpleNamespace
+
+    from msjax.common.tensor import Tensor
 
 
-def adam(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, t: TensorLike, scales_eps: bool = True) -> Any:
+def adam(
+    c: SimpleNamespace,
+    value: JaxArray,
+    grad: JaxArray,
+    slots: JaxArrays,
+    rate: JaxArray,
+    t: JaxArray,
+    scales_eps: bool = True,
+) -> JaxArrays:
     """A step of Adam; `eps` is added before the bias of the squares is corrected (`scales_eps`), or after it."""
     t = t.astype(value.dtype)
     first, second = (beta**t for beta in c.betas)
@@ -40,7 +50,7 @@ class Adam(Optimizer):
     not_negative = ("eps", "weight_decay")
 
     def __init__(
-        self, params: list[Parameter], lr: float = 1e-3, betas: tuple[float, ...] = (0.9, 0.999), eps: float = 1e-8,
+        self, params: ParametersLike, lr: float | Tensor = 1e-3, betas: tuple[float, ...] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False,
     ):  # fmt: skip
         defaults = dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize)
@@ -49,7 +59,9 @@ class Adam(Optimizer):
         self.add_step("state_step")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, t: JaxArray
+    ) -> JaxArrays:
         return adam(c, value, grad, slots, rate, t)
 
 
@@ -64,13 +76,15 @@ class AdamW(Adam):
     decays_gradient = False
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, betas: tuple[float, ...] = (0.9, 0.999), eps: float = 1e-8,
+        self, params: ParametersLike, lr: float | Tensor = 1e-3, betas: tuple[float, ...] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.01, amsgrad: bool = False, *, maximize: bool = False,
     ):  # fmt: skip
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, t: JaxArray
+    ) -> JaxArrays:
         return adam(c, value * (1 - rate * decay), grad, slots, rate, t, scales_eps=False)
 
 
@@ -86,8 +100,8 @@ class Adamax(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 2e-3,
+        params: ParametersLike,
+        lr: float | Tensor = 2e-3,
         betas: tuple[float, ...] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
@@ -100,8 +114,8 @@ class Adamax(Optimizer):
 
     @staticmethod
     def update(
-        c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike
-    ) -> tuple[Any, Any, JaxArray]:
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, t: JaxArray
+    ) -> JaxArrays:
         beta1, beta2 = c.betas
         m = beta1 * slots[0] + (1 - beta1) * grad
         largest = jnp.maximum(beta2 * slots[1], jnp.abs(grad) + c.eps)
@@ -118,14 +132,19 @@ class RAdam(Optimizer):
     not_negative = ("eps", "weight_decay")
 
     def __init__(
-        self, params: Any, lr: float = 1e-3, betas: tuple[float, ...] = (0.9, 0.999), eps: float = 1e-8, weight_decay: float = 0.0
+        self,
+        params: ParametersLike,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float, ...] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
     ):
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay))
         self.add_step("step_t")
         self.add_state("exp_avg", "exp_avg_sq")
 
     @staticmethod
-    def begin(c: Any, shared: Any, step: Any, rate: Any) -> tuple[tuple[Any, JaxArray, Any], dict[Any, Any]]:
+    def begin(c: SimpleNamespace, shared: dict[str, JaxArray], step: JaxArray, rate: JaxArray) -> tuple[Any, dict[str, JaxArray]]:
         beta1, beta2 = c.betas
         t = step.astype(jnp.float32)
         most = 2 / (1 - beta2) - 1
@@ -136,8 +155,8 @@ class RAdam(Optimizer):
 
     @staticmethod
     def update(
-        c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any
-    ) -> tuple[Any, Any, Any]:
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, context: Any
+    ) -> JaxArrays:
         enough, factor, first = context
         m, v = formulas.moments(*slots, grad, *c.betas)
         scaled = jnp.where(enough, factor / (jnp.sqrt(v) + c.eps), 1.0)
@@ -158,8 +177,8 @@ class NAdam(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        lr: float = 2e-3,
+        params: ParametersLike,
+        lr: float | Tensor = 2e-3,
         betas: tuple[float, ...] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
@@ -170,7 +189,7 @@ class NAdam(Optimizer):
         self.add_state("exp_avg", "exp_avg_sq")
 
     @staticmethod
-    def begin(c: Any, shared: Any, step: Any, rate: Any) -> tuple[tuple[Any, Any, Any], dict[str, Any]]:
+    def begin(c: SimpleNamespace, shared: dict[str, JaxArray], step: JaxArray, rate: JaxArray) -> tuple[Any, dict[str, JaxArray]]:
         t = step.astype(jnp.float32)
         now, after = (c.betas[0] * (1 - 0.5 * 0.96 ** ((t + ahead) * c.momentum_decay)) for ahead in (0, 1))
         product = shared["mu_product"] * now
@@ -179,8 +198,8 @@ class NAdam(Optimizer):
 
     @staticmethod
     def update(
-        c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any
-    ) -> tuple[Any, Any, Any]:
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, context: Any
+    ) -> JaxArrays:
         own, ahead, second = context
         m, v = formulas.moments(*slots, grad, *c.betas)
         return value - rate * (own * grad + ahead * m) / (jnp.sqrt(v / second) + c.eps), m, v

@@ -14,6 +14,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.nn.optim.engine import CompiledOptimizer, GroupSpec, StepInputs, UpdateSpec, compiled_step
 from msjax.ops.dispatch.operator import freeze
+from msjax.typing import ParametersLike
 
 
 class Optimizer(CompiledOptimizer):
@@ -45,7 +46,7 @@ class Optimizer(CompiledOptimizer):
     # What a group shares beside the state of its Parameters: {name: its first value, or "lr" for the learning rate's}.
     group_state: dict[str, Any] = {}
 
-    def __init__(self, params: list[Parameter], defaults: dict[str, Any]):
+    def __init__(self, params: ParametersLike, defaults: dict[str, Any]):
         super().__init__()
         if isinstance(params, (Parameter, str, dict)):
             raise TypeError(

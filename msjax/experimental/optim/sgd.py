@@ -8,10 +8,12 @@ import jax.numpy as jnp
 
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import JaxArray, JaxArrays, JaxNumber, ParametersLike
 
 if TYPE_CHECKING:
-    from msjax.common.parameter import Parameter
+    from types import SimpleNamespace
+
+    from msjax.common.tensor import Tensor
 
 
 class SGD(Optimizer):
@@ -31,8 +33,8 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        params: list[Parameter],
-        lr: float,
+        params: ParametersLike,
+        lr: float | Tensor,
         momentum: float = 0,
         dampening: float = 0,
         weight_decay: float = 0.0,
@@ -60,8 +62,8 @@ class SGD(Optimizer):
 
     @staticmethod
     def update(
-        c: Any, value: TensorLike, grad: TensorLike, slots: tuple[JaxArray, ...], rate: TensorLike, decay: Any, context: Any
-    ) -> Any:
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, context: Any
+    ) -> JaxArrays:
         if not c.momentum:
             return value - rate * grad, *slots
         accum, first = slots

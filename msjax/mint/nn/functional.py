@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,33 +17,35 @@ from msjax.mint.reduction import norm
 from msjax.mint.special import log_softmax
 from msjax.ops.function.nn_func.pads import pad as _pad
 from msjax.ops.methods.inplace import inplace
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import Axes, DTypeLike, TensorLike
+
+# isort: off
+# Identical there.
+from msjax.ops import (
+    adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool2d, binary_cross_entropy,
+    conv_transpose2d, cosine_embedding_loss, cross_entropy, embedding, fold, gelu, grid_sample, group_norm, hardshrink,
+    hardsigmoid, hardswish, interpolate, l1_loss, layer_norm, logsigmoid, max_unpool2d, mish, mse_loss, pixel_shuffle, prelu,
+    selu, sigmoid, soft_margin_loss, softplus, softshrink, tanh, unfold, upsample,
+)  # fmt: skip
+
+# isort: on
 
 if TYPE_CHECKING:
-    from msjax.common.dtype import Type
     from msjax.common.parameter import Parameter
     from msjax.common.tensor import Tensor
 
 
 __all__ = [
-    "adaptive_max_pool1d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "binary_cross_entropy_with_logits",
-    "conv1d", "conv2d", "conv3d", "dropout", "dropout2d", "elu", "elu_", "flatten", "glu", "hardtanh", "hardtanh_", "kl_div",
-    "leaky_relu", "linear", "log_softmax", "max_pool2d", "nll_loss", "normalize", "one_hot", "pad", "relu", "relu6", "relu_",
-    "sigmoid_", "silu", "smooth_l1_loss", "softmax", "threshold", "threshold_",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "conv1d", "conv2d", "conv3d", "conv_transpose2d", "cosine_embedding_loss", "cross_entropy", "dropout", "dropout2d", "elu",
+    "elu_", "embedding", "flatten", "fold", "gelu", "glu", "grid_sample", "group_norm", "hardshrink", "hardsigmoid",
+    "hardswish", "hardtanh", "hardtanh_", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear",
+    "log_softmax", "logsigmoid", "max_pool2d", "max_unpool2d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad",
+    "pixel_shuffle", "prelu", "relu", "relu6", "relu_", "selu", "sigmoid", "sigmoid_", "silu", "smooth_l1_loss",
+    "soft_margin_loss", "softmax", "softplus", "softshrink", "tanh", "threshold", "threshold_", "unfold", "upsample",
 ]  # fmt: skip
 
-# Identical in ops.
-_SAME = """
-adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool2d binary_cross_entropy
-cosine_embedding_loss cross_entropy embedding fold gelu grid_sample group_norm hardshrink hardsigmoid
-hardswish interpolate l1_loss layer_norm logsigmoid max_unpool2d mish mse_loss pixel_shuffle prelu selu sigmoid
-soft_margin_loss softplus softshrink tanh unfold upsample conv_transpose2d
-""".split()
-
-
-for _name in _SAME:
-    globals()[_name] = getattr(ops, _name)
-__all__ += _SAME
 
 # ---- activations
 
@@ -66,33 +69,33 @@ def silu(input: TensorLike, inplace: bool = False) -> Tensor:
     return _put(input, ops.silu(input), inplace)
 
 
-def elu(input: TensorLike, alpha: float = 1.0, inplace: bool = False) -> Any:
+def elu(input: TensorLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """input, or alpha * (exp(input) - 1) where that is negative; with `inplace`, written to the input."""
     value = ops.where(input > 0, input, (ops.exp(ops.minimum(input, ops.zeros_like(input))) - 1) * alpha)
     return _put(input, value, inplace)
 
 
-def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
+def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """Values limited to [min_val, max_val]; with `inplace`, written to the input."""
     return _put(input, ops.hardtanh(input, min_val, max_val), inplace)
 
 
-def leaky_relu(input: TensorLike, negative_slope: float = 0.01) -> Any:
+def leaky_relu(input: TensorLike, negative_slope: float = 0.01) -> Tensor:
     """input, or negative_slope * input where that is negative."""
     return ops.leaky_relu(input, negative_slope)
 
 
-def threshold(input: TensorLike, threshold: TensorLike, value: TensorLike, inplace: bool = False) -> Any:
+def threshold(input: TensorLike, threshold: TensorLike, value: TensorLike, inplace: bool = False) -> Tensor:
     """input where it exceeds a threshold, `value` elsewhere; with `inplace`, written to the input."""
     return _put(input, ops.threshold(input, threshold, value), inplace)
 
 
-def glu(input: TensorLike, dim: int = -1) -> Any:
+def glu(input: TensorLike, dim: int = -1) -> Tensor:
     """The first half along an axis times the sigmoid of the second."""
     return ops.glu(input, dim)
 
 
-def softmax(input: TensorLike, dim: int | None = None, dtype: Type | None = None) -> Any:
+def softmax(input: TensorLike, dim: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """exp(input) / sum(exp(input)) along an axis; the last by default."""
     return ops.softmax(input, -1 if dim is None else dim, dtype=dtype)
 
@@ -101,12 +104,12 @@ relu_ = inplace(ops.relu)
 sigmoid_ = inplace(ops.sigmoid)
 
 
-def elu_(input: TensorLike, alpha: float = 1.0) -> JaxArray:
+def elu_(input: TensorLike, alpha: float = 1.0) -> Tensor:
     """In place: `elu`."""
     return elu(input, alpha, True)
 
 
-def hardtanh_(input: TensorLike, min_val: int = -1, max_val: int = 1) -> JaxArray:
+def hardtanh_(input: TensorLike, min_val: float = -1, max_val: float = 1) -> Tensor:
     """In place: `hardtanh`."""
     return hardtanh(input, min_val, max_val, True)
 
@@ -119,7 +122,7 @@ def threshold_(input: TensorLike, threshold: TensorLike, value: TensorLike) -> T
 # ---- linear
 
 
-def linear(input: TensorLike, weight: Parameter | Tensor, bias: Parameter | None = None) -> Tensor:
+def linear(input: TensorLike, weight: Parameter | Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias, over the last axis.
 
     Example:
@@ -143,7 +146,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     return ops.one_hot(tensor, num_classes).astype(mstype.int64)
 
 
-def normalize(input: TensorLike, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Any:
+def normalize(input: TensorLike, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """Vectors along an axis, divided by their p-norm, or by `eps` where that is larger."""
     length = norm(input, p, dim, True)
     return input / ops.clamp(length, eps, None)
@@ -156,8 +159,29 @@ def _sizes(value, n):
     return (value,) * n if isinstance(value, int) else tuple(value)
 
 
-def _conv(function, n):
-    def call(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+class _Convolution(Protocol):
+    def __call__(
+        self,
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Axes = 1,
+        padding: Axes | str = 0,
+        dilation: Axes = 1,
+        groups: int = 1,
+    ) -> Tensor: ...
+
+
+def _conv(function: Callable[..., Tensor], n: int) -> _Convolution:
+    def call(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Axes = 1,
+        padding: Axes | str = 0,
+        dilation: Axes = 1,
+        groups: int = 1,
+    ) -> Tensor:
         unbatched = input.ndim == n + 1
         if unbatched:
             input = ops.expand_dims(input, 0)
@@ -186,17 +210,17 @@ def _conv(function, n):
     return call
 
 
-conv1d = _conv(ops.conv1d, 1)
-conv2d = _conv(ops.conv2d, 2)
-conv3d = _conv(ops.conv3d, 3)
+conv1d: _Convolution = _conv(ops.conv1d, 1)
+conv2d: _Convolution = _conv(ops.conv2d, 2)
+conv3d: _Convolution = _conv(ops.conv3d, 3)
 
 
 def max_pool2d(
     input: TensorLike,
-    kernel_size: int | tuple[int, ...],
-    stride: int | tuple[int, ...] | None = None,
-    padding: int | tuple[int, ...] = 0,
-    dilation: int | tuple[int, ...] = 1,
+    kernel_size: Axes,
+    stride: Axes | None = None,
+    padding: Axes = 0,
+    dilation: Axes = 1,
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -218,9 +242,9 @@ def avg_pool1d(
 
 def avg_pool2d(
     input: TensorLike,
-    kernel_size: int | tuple[int, ...],
-    stride: int | tuple[int, ...] | None = None,
-    padding: int | tuple[int, ...] = 0,
+    kernel_size: Axes,
+    stride: Axes | None = None,
+    padding: Axes = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
@@ -232,21 +256,19 @@ def avg_pool2d(
 
 def avg_pool3d(
     input: TensorLike,
-    kernel_size: int | tuple[int, ...],
-    stride: int | tuple[int, ...] | None = None,
-    padding: int | tuple[int, ...] = 0,
+    kernel_size: Axes,
+    stride: Axes | None = None,
+    padding: Axes = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-    divisor_override: TensorLike | None = None,
+    divisor_override: int | None = None,
 ) -> Tensor:
     """The mean of each window, or its sum divided by `divisor_override`; `stride` is the window's size by default."""
     stride = kernel_size if stride is None else stride
     return ops.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or 0)
 
 
-def adaptive_max_pool1d(
-    input: TensorLike, output_size: int | tuple[int, ...], return_indices: bool = False
-) -> Tensor | tuple[Tensor, Tensor]:
+def adaptive_max_pool1d(input: TensorLike, output_size: Axes, return_indices: bool = False) -> Tensor | tuple[Tensor, Tensor]:
     """The largest value of each of `output_size` windows; with `return_indices`, also where it was."""
     if not return_indices:
         return ops.adaptive_max_pool1d(input, output_size)
@@ -254,7 +276,7 @@ def adaptive_max_pool1d(
     return ops.squeeze(values, -2), ops.squeeze(indices, -2)
 
 
-def pad(input: TensorLike, pad: Any, mode: str = "constant", value: TensorLike | None = None) -> Tensor:
+def pad(input: TensorLike, pad: Sequence[int] | Tensor, mode: str = "constant", value: TensorLike | None = None) -> Tensor:
     """The Tensor with elements added at its edges, from the last axis on; see `ops.pad`."""
     return _pad(input, pad, mode, value)
 
@@ -305,7 +327,7 @@ def dropout(input: TensorLike, p: float = 0.5, training: bool = True, inplace: b
     return _put(input, ops.dropout(input, p, training), inplace)
 
 
-def dropout2d(input: TensorLike, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
+def dropout2d(input: TensorLike, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Channels set to zero with probability `p`, the others scaled by 1 / (1 - p)."""
     return _put(input, ops.dropout2d(input, p, training) if training else input, inplace)
 
@@ -324,7 +346,11 @@ def smooth_l1_loss(input: TensorLike, target: TensorLike, reduction: str = "mean
 
 
 def binary_cross_entropy_with_logits(
-    input: TensorLike, target: TensorLike, weight: TensorLike | None = None, reduction: str = "mean", pos_weight: Any = None
+    input: TensorLike,
+    target: TensorLike,
+    weight: TensorLike | None = None,
+    reduction: str = "mean",
+    pos_weight: TensorLike | None = None,
 ) -> Tensor:
     """The cross entropy of sigmoid(input) and a target between 0 and 1."""
     return ops.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)

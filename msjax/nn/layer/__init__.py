@@ -16,9 +16,17 @@ if TYPE_CHECKING:
     from msjax.nn.layer.dropout import *
     from msjax.nn.layer.embedding import *
     from msjax.nn.layer.image import *
+    from msjax.nn.layer.layer_norm import *
     from msjax.nn.layer.math import *
     from msjax.nn.layer.matrix import *
     from msjax.nn.layer.normalization import *
+    from msjax.nn.layer.padding import *
+    from msjax.nn.layer.pooling import *
+    from msjax.nn.layer.rnn_cells import *
+    from msjax.nn.layer.rnns import *
+    from msjax.nn.layer.softmax import *
+    from msjax.nn.layer.timedistributed import *
+    from msjax.nn.layer.transformer import *
 else:
     __getattr__, __dir__ = gather(
         __name__,

@@ -8,10 +8,11 @@ from msjax.checks import check_bool
 from msjax.common.tensor import Tensor
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray, JaxArrays, JaxNumber, LearningRate, ParametersLike
 
 if TYPE_CHECKING:
-    from msjax.common.parameter import Parameter
+    from types import SimpleNamespace
+
     from msjax.nn.cell.base import Cell
 
 
@@ -33,12 +34,14 @@ class _BiasCorrected(Optimizer):
         self.add_state("moment1", "moment2")
 
     @staticmethod
-    def begin(c, shared, step, rate):
+    def begin(c: SimpleNamespace, shared: dict[str, JaxArray], step: JaxArray, rate: JaxArray) -> tuple[Any, dict[str, JaxArray]]:
         powers = {"beta1_power": shared["beta1_power"] * c.beta1, "beta2_power": shared["beta2_power"] * c.beta2}
         return [p.reshape(()) for p in powers.values()], powers
 
     @staticmethod
-    def update(c, value, grad, slots, rate, decay, powers):
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, powers
+    ) -> JaxArrays:
         m, v, *vhat = slots
         return formulas.adam(value, m, v, *powers, rate, c.beta1, c.beta2, c.eps, grad, c.use_nesterov, *vhat)
 
@@ -69,7 +72,7 @@ class Adam(_BiasCorrected):
     """
 
     def __init__(
-        self, params: list[Parameter], learning_rate: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999,
+        self, params: ParametersLike, learning_rate: LearningRate = 1e-3, beta1: float = 0.9, beta2: float = 0.999,
         eps: float = 1e-8, use_locking: bool = False, use_nesterov: bool = False, weight_decay: float | Cell = 0.0,
         loss_scale: float = 1.0, use_amsgrad: bool = False, **kwargs: Any,
     ):  # fmt: skip
@@ -97,8 +100,8 @@ class LazyAdam(_BiasCorrected):
     """
 
     def __init__(
-        self, params: Any, learning_rate: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
-        use_locking: bool = False, use_nesterov: bool = False, weight_decay: float = 0.0, loss_scale: float = 1.0,
+        self, params: ParametersLike, learning_rate: LearningRate = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8,
+        use_locking: bool = False, use_nesterov: bool = False, weight_decay: float | Cell = 0.0, loss_scale: float = 1.0,
     ):  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self._make(beta1, beta2, eps, use_locking, use_nesterov, [1.0])
@@ -128,8 +131,8 @@ class AdamWeightDecay(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: float = 1e-3,
+        params: ParametersLike,
+        learning_rate: LearningRate = 1e-3,
         beta1: float = 0.9,
         beta2: float = 0.999,
         eps: float = 1e-6,
@@ -140,7 +143,9 @@ class AdamWeightDecay(Optimizer):
         self.add_state("adam_m", "adam_v")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
+    ) -> JaxArrays:
         return formulas.adam_weight_decay(value, *slots, rate, c.beta1, c.beta2, c.eps, decay, grad)
 
 
@@ -160,8 +165,8 @@ class AdaMax(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: float = 1e-3,
+        params: ParametersLike,
+        learning_rate: LearningRate = 1e-3,
         beta1: float = 0.9,
         beta2: float = 0.999,
         eps: float = 1e-8,
@@ -174,10 +179,12 @@ class AdaMax(Optimizer):
         self.add_state("moment1", "moment2")
 
     @staticmethod
-    def begin(c: Any, shared: Any, step: Any, rate: Any) -> tuple[Any, dict[str, Any]]:
+    def begin(c: SimpleNamespace, shared: dict[str, JaxArray], step: JaxArray, rate: JaxArray) -> tuple[Any, dict[str, JaxArray]]:
         power = shared["beta1_power"] * c.beta1
         return power.reshape(()), {"beta1_power": power}
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, power: Any) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, power: JaxArray
+    ) -> JaxArrays:
         return formulas.ada_max(value, *slots, power, rate, c.beta1, c.beta2, c.eps, grad)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
 from msjax.checks import check_bool, check_float
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray, JaxArrays, JaxNumber, LearningRate, ParametersLike
 
 if TYPE_CHECKING:
+    from types import SimpleNamespace
+
     from msjax.nn.cell.base import Cell
 
 
@@ -38,9 +40,9 @@ class Adagrad(Optimizer):
 
     def __init__(
         self,
-        params: Any,
+        params: ParametersLike,
         accum: float = 0.1,
-        learning_rate: float = 0.001,
+        learning_rate: LearningRate = 0.001,
         update_slots: bool = True,
         loss_scale: float = 1.0,
         weight_decay: float | Cell = 0.0,
@@ -50,7 +52,9 @@ class Adagrad(Optimizer):
         self.add_state("accum", start=_filled(check_float(accum, "accum", "Adagrad", low=0)))
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
+    ) -> JaxArrays:
         return formulas.adagrad(value, *slots, rate, grad, 0.0, c.update_slots)
 
 
@@ -70,8 +74,8 @@ class Adadelta(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: float = 1.0,
+        params: ParametersLike,
+        learning_rate: LearningRate = 1.0,
         rho: float = 0.9,
         epsilon: float = 1e-6,
         loss_scale: float = 1.0,
@@ -83,7 +87,9 @@ class Adadelta(Optimizer):
         self.add_state("accum", "accum_update")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
+    ) -> JaxArrays:
         return formulas.adadelta(value, *slots, rate, c.rho, c.epsilon, grad)
 
 
@@ -105,7 +111,7 @@ class RMSProp(Optimizer):
     constants = ("decay", "momentum", "epsilon", "centered")
 
     def __init__(
-        self, params: Any, learning_rate: float = 0.1, decay: float = 0.9, momentum: float = 0.0, epsilon: float = 1e-10,
+        self, params: ParametersLike, learning_rate: LearningRate = 0.1, decay: float = 0.9, momentum: float = 0.0, epsilon: float = 1e-10,
         use_locking: bool = False, centered: bool = False, loss_scale: float = 1.0, weight_decay: float | Cell = 0.0,
     ):  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
@@ -120,7 +126,9 @@ class RMSProp(Optimizer):
         self.add_state("moment")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
+    ) -> JaxArrays:
         step = formulas.centered_rms_prop if c.centered else formulas.rms_prop
         return step(value, *slots, lr=rate, grad=grad, decay=c.decay, momentum=c.momentum, epsilon=c.epsilon)
 
@@ -143,7 +151,7 @@ class FTRL(Optimizer):
     spared = ()
 
     def __init__(
-        self, params: Any, initial_accum: float = 0.1, learning_rate: float = 0.001, lr_power: float = -0.5, l1: float = 0.0,
+        self, params: ParametersLike, initial_accum: float = 0.1, learning_rate: LearningRate = 0.001, lr_power: float = -0.5, l1: float = 0.0,
         l2: float = 0.0, use_locking: bool = False, loss_scale: float = 1.0, weight_decay: float | Cell = 0.0,
     ):  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
@@ -157,7 +165,9 @@ class FTRL(Optimizer):
         self.add_state("linear")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
+    ) -> JaxArrays:
         return formulas.ftrl(value, *slots, grad, rate, c.l1, c.l2, c.lr_power)
 
 
@@ -178,9 +188,9 @@ class ProximalAdagrad(Optimizer):
 
     def __init__(
         self,
-        params: Any,
+        params: ParametersLike,
         accum: float = 0.1,
-        learning_rate: float = 0.001,
+        learning_rate: LearningRate = 0.001,
         l1: float = 0.0,
         l2: float = 0.0,
         use_locking: bool = False,
@@ -193,5 +203,7 @@ class ProximalAdagrad(Optimizer):
         self.add_state("accum", start=_filled(check_float(accum, "accum", "ProximalAdagrad", low=0)))
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
+    ) -> JaxArrays:
         return formulas.proximal_adagrad(value, *slots, rate, c.l1, c.l2, grad)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,10 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRateSchedule
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray, JaxArrays, JaxNumber
+
+if TYPE_CHECKING:
+    from types import SimpleNamespace
 
 
 class UpdateSpec(NamedTuple):
@@ -111,7 +114,9 @@ class CompiledOptimizer(Cell):
         return list(zip(*(getattr(self, name) for name in self._states))) or [()] * len(self.parameters)
 
     @staticmethod
-    def begin(c: Any, shared: dict[str, Any], step: Any, rate: Any) -> tuple[Any, dict[Any, Any]]:
+    def begin(
+        c: SimpleNamespace, shared: dict[str, JaxArray], step: JaxArray | None, rate: JaxArray
+    ) -> tuple[Any, dict[str, JaxArray]]:
         """What a step has in common for all Parameters of a group, on jax arrays.
 
         Args:
@@ -126,7 +131,9 @@ class CompiledOptimizer(Cell):
         return step, {}
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, context: Any) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, context: Any
+    ) -> JaxArrays:
         """One Parameter's step, on jax arrays.
 
         Args:
@@ -146,7 +153,7 @@ class CompiledOptimizer(Cell):
     def _prepare(self) -> StepInputs:
         raise NotImplementedError
 
-    def construct(self, gradients: Sequence[Tensor]) -> Any:
+    def construct(self, gradients: Sequence[Tensor]) -> Tensor | bool:
         """One step.
 
         Args:
@@ -205,7 +212,7 @@ def _rate_now(rate, step):
 
 
 @functools.lru_cache(maxsize=256)
-def compiled_step(cls: type[Any], groups: tuple[GroupSpec, ...], loss_scale: float = 1.0) -> Any:
+def compiled_step(cls: type[Any], groups: tuple[GroupSpec, ...], loss_scale: float = 1.0) -> Callable[..., Any]:
     """The compiled step of an optimizer class; optimizers whose groups have the same settings share it.
 
     Args:
@@ -247,7 +254,7 @@ def compiled_step(cls: type[Any], groups: tuple[GroupSpec, ...], loss_scale: flo
     return jax.jit(step, inline=True)
 
 
-def centralize(grad: TensorLike) -> Any:
+def centralize(grad: JaxArray) -> JaxArray:
     """The gradient less its mean over all but the first axis, where MindSpore does so: the second axis a multiple of 16."""
     if grad.ndim < 2 or grad.shape[1] % 16:
         return grad

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
@@ -16,9 +16,11 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import InitLike, TensorLike
+from msjax.typing import JaxArray, JaxArrays, JaxNumber, LearningRate, ParametersLike
 
 if TYPE_CHECKING:
+    from types import SimpleNamespace
+
     from msjax.nn.cell.base import Cell
 
 
@@ -49,8 +51,8 @@ class Lamb(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: TensorLike,
+        params: ParametersLike,
+        learning_rate: LearningRate,
         beta1: float = 0.9,
         beta2: float = 0.999,
         eps: float = 1e-6,
@@ -62,7 +64,9 @@ class Lamb(Optimizer):
         self.add_state("lamb_v", attribute="moments2")
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> tuple[Any, Any, Any]:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
+    ) -> JaxArrays:
         t = step.astype(value.dtype)
         m, v = formulas.moments(*slots, grad, c.beta1, c.beta2)
         move = (m / (1 - c.beta1**t)) / (jnp.sqrt(v / (1 - c.beta2**t)) + c.eps) + decay * value
@@ -112,7 +116,7 @@ class LARS(Optimizer):
         optimizer.dynamic_weight_decay = optimizer.exec_weight_decay = False
         optimizer.loss_scale = optimizer.reciprocal_scale = 1.0
 
-    def construct(self, gradients: Any) -> Tensor:
+    def construct(self, gradients: Sequence[Tensor]) -> Tensor | bool:
         if len(gradients) != len(self.parameters):
             raise ValueError(f"For 'LARS', {len(self.parameters)} gradients are expected, but got {len(gradients)}.")
         self.global_step.set_data(self.opt.global_step)
@@ -152,9 +156,9 @@ class AdaFactor(Optimizer):
     decays_gradient = False
 
     def __init__(
-        self, params: Any, learning_rate: TensorLike | None = None, eps: tuple[float, ...] = (1e-30, 1e-3),
-        clip_threshold: float = 1.0, decay_rate: float = 0.8, beta1: float = 0.9, weight_decay: float = 0.0,
-        scale_parameter: bool = True, relative_step: bool = True, warmup_init: InitLike = False, compression: bool = False,
+        self, params: ParametersLike, learning_rate: LearningRate | None = None, eps: tuple[float, ...] = (1e-30, 1e-3),
+        clip_threshold: float = 1.0, decay_rate: float = 0.8, beta1: float = 0.9, weight_decay: float | Cell = 0.0,
+        scale_parameter: bool = True, relative_step: bool = True, warmup_init: bool = False, compression: bool = False,
         loss_scale: float = 1.0,
     ):  # fmt: skip
         if learning_rate is not None and relative_step:
@@ -189,12 +193,14 @@ class AdaFactor(Optimizer):
         self.add_shared("afactor_step", Tensor(np.zeros(1), mstype.float32))
 
     @staticmethod
-    def begin(c: Any, shared: Any, step: Any, rate: Any) -> tuple[Any, dict[str, Any]]:
+    def begin(c: SimpleNamespace, shared: dict[str, JaxArray], step: JaxArray, rate: JaxArray) -> tuple[Any, dict[str, JaxArray]]:
         t = shared["afactor_step"].reshape(()) + 1
         return t, {"afactor_step": t.reshape(1)}
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, t: TensorLike) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, t: JaxArray
+    ) -> JaxArrays:
         *mean, rows, columns, squares = slots
         t = t.astype(value.dtype)
         if c.relative_step:

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 from msjax.checks import check_bool, check_float, check_number
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import JaxArray, JaxArrays, JaxNumber, LearningRate, ParametersLike
 
 if TYPE_CHECKING:
-    from msjax.common.parameter import Parameter
+    from types import SimpleNamespace
+
     from msjax.nn.cell.base import Cell
 
 
@@ -45,8 +46,8 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        params: list[Parameter],
-        learning_rate: float = 0.1,
+        params: ParametersLike,
+        learning_rate: LearningRate = 0.1,
         momentum: float = 0.0,
         dampening: float = 0.0,
         weight_decay: float | Cell = 0.0,
@@ -67,19 +68,19 @@ class SGD(Optimizer):
         self.add_state("stat", start=jnp.ones_like)
 
     @staticmethod
-    def begin(c: Any, shared: dict[str, Any], step: TensorLike, rate: Any) -> tuple[JaxArray, dict[str, Any]]:
+    def begin(c: SimpleNamespace, shared: dict[str, JaxArray], step: JaxArray, rate: JaxArray) -> tuple[Any, dict[str, JaxArray]]:
         return shared["momentum"], {}
 
     @staticmethod
     def update(
-        c: Any,
-        value: TensorLike,
-        grad: TensorLike,
-        slots: tuple[JaxArray, ...],
-        rate: TensorLike,
-        decay: float,
-        momentum: TensorLike,
-    ) -> Any:
+        c: SimpleNamespace,
+        value: JaxArray,
+        grad: JaxArray,
+        slots: JaxArrays,
+        rate: JaxArray,
+        decay: JaxNumber,
+        momentum: JaxArray,
+    ) -> JaxArrays:
         if c._plain:
             return value - rate * grad, *slots
         accum, first = slots
@@ -112,8 +113,8 @@ class Momentum(Optimizer):
 
     def __init__(
         self,
-        params: list[Parameter],
-        learning_rate: float,
+        params: ParametersLike,
+        learning_rate: LearningRate,
         momentum: float,
         weight_decay: float | Cell = 0.0,
         loss_scale: float = 1.0,
@@ -125,17 +126,17 @@ class Momentum(Optimizer):
         self.add_state("moments")
 
     @staticmethod
-    def begin(c: Any, shared: dict[str, Any], step: TensorLike, rate: Any) -> tuple[JaxArray, dict[str, Any]]:
+    def begin(c: SimpleNamespace, shared: dict[str, JaxArray], step: JaxArray, rate: JaxArray) -> tuple[Any, dict[str, JaxArray]]:
         return shared["momentum"], {}
 
     @staticmethod
     def update(
-        c: Any,
-        value: TensorLike,
-        grad: TensorLike,
-        slots: tuple[JaxArray, ...],
-        rate: TensorLike,
-        decay: float,
-        momentum: TensorLike,
-    ) -> tuple[JaxArray, tuple[JaxArray]]:
+        c: SimpleNamespace,
+        value: JaxArray,
+        grad: JaxArray,
+        slots: JaxArrays,
+        rate: JaxArray,
+        decay: JaxNumber,
+        momentum: JaxArray,
+    ) -> JaxArrays:
         return formulas.sgd(value, *slots, grad, rate, momentum.astype(value.dtype), nesterov=c.use_nesterov)

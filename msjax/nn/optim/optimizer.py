@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -215,7 +215,7 @@ class Optimizer(CompiledOptimizer):
 
     # ---- for optimizers that define `construct`
 
-    def get_lr(self) -> Any:
+    def get_lr(self) -> Tensor | tuple[Tensor, ...]:
         """The learning rate of the next step: a Tensor, or a tuple of one for each Parameter if groups have their own."""
         if not self.is_group_lr:
             return self._lr(self._rates[0])
@@ -227,7 +227,7 @@ class Optimizer(CompiledOptimizer):
         rate = rate(self.global_step)
         return rate if rate.shape == () else wrap(rate._value.reshape(()))
 
-    def get_lr_parameter(self, param: Any) -> list[Any]:
+    def get_lr_parameter(self, param: Parameter | list[Parameter]) -> list[Any]:
         """The learning rate's Parameter, or schedule, of a Parameter or a list of them.
 
         Raises:
@@ -246,7 +246,7 @@ class Optimizer(CompiledOptimizer):
             found.append(rate.learning_rate if kept else rate)
         return found[0] if isinstance(param, Parameter) else found
 
-    def get_weight_decay(self) -> Any:
+    def get_weight_decay(self) -> Tensor | tuple[Tensor, ...]:
         """The weight decay of the next step, times the loss scale: a Tensor; with groups, a tuple of one for each Parameter."""
         if self.is_group:
             return tuple(self._decay(d) for d in self.weight_decay)
@@ -265,11 +265,11 @@ class Optimizer(CompiledOptimizer):
             g + p * d if decays else g for g, p, d, decays in zip(gradients, self.parameters, each, self.decay_flags, strict=True)
         )
 
-    def scale_grad(self, gradients: Any) -> Any:
+    def scale_grad(self, gradients: Sequence[Tensor]) -> Sequence[Tensor]:
         """The gradients divided by the loss scale."""
         return gradients if self.loss_scale == 1.0 else tuple(g * self.reciprocal_scale for g in gradients)
 
-    def gradients_centralization(self, gradients: Any) -> Any:
+    def gradients_centralization(self, gradients: Sequence[Tensor]) -> Sequence[Tensor]:
         """The gradients, those of groups with "grad_centralization" less their mean over all but the first axis.
 
         As in MindSpore, that goes for gradients whose second axis is a multiple of 16 long; others stay as they are.
@@ -285,11 +285,11 @@ class Optimizer(CompiledOptimizer):
         """Returns the gradients unchanged: they are dense here."""
         return gradients
 
-    def flatten_gradients(self, gradients: Any) -> Any:
+    def flatten_gradients(self, gradients: Sequence[Tensor]) -> Sequence[Tensor]:
         """Returns the gradients unchanged: they are not fused into one chunk here."""
         return gradients
 
-    def assignadd(self, parameter: Any, value: TensorLike) -> Any:
+    def assignadd(self, parameter: Parameter, value: TensorLike) -> Parameter:
         """Add to a Parameter; returns its new value."""
         parameter.set_data(parameter + value)
         return parameter.value()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,12 +14,13 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRateSchedule
+from msjax.typing import LearningRate
 
 
 class RateTable(LearningRateSchedule):
     """A learning rate for each step; the last one holds from then on."""
 
-    def __init__(self, rates: Any, name: str):
+    def __init__(self, rates: Sequence[float] | Tensor, name: str):
         super().__init__(auto_prefix=False)
         self.learning_rate = Parameter(Tensor(rates, mstype.float32), name=name)
 
@@ -38,7 +38,7 @@ _LOOK_UP = Op("LearningRateTable", _look_up, differentiable=False)
 class ConstantRate(LearningRateSchedule):
     """One learning rate for all steps, where other groups have schedules."""
 
-    def __init__(self, rate: Any, name: str):
+    def __init__(self, rate: float | Tensor, name: str):
         super().__init__(auto_prefix=False)
         self.learning_rate = Parameter(Tensor(rate, mstype.float32), name=name)
 
@@ -77,7 +77,7 @@ def changes(rate: float) -> bool:
     return isinstance(rate, LearningRateSchedule) or np.ndim(rate) == 1
 
 
-def keep(rate: float, name: str, as_schedule: bool = False) -> Any:
+def keep(rate: LearningRate, name: str, as_schedule: bool = False) -> Cell | Parameter:
     """A rate as a member of an optimizer: a Parameter called `name`, or a schedule."""
     if isinstance(rate, LearningRateSchedule):
         return rate

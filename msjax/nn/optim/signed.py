@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
 from msjax.checks import check_float, check_type
 from msjax.nn.optim.optimizer import Optimizer
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import JaxArray, JaxArrays, JaxNumber, LearningRate, ParametersLike
 
 if TYPE_CHECKING:
+    from types import SimpleNamespace
+
+    from msjax.common.tensor import Tensor
     from msjax.nn.cell.base import Cell
 
 
@@ -34,8 +37,8 @@ class ASGD(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: float = 0.1,
+        params: ParametersLike,
+        learning_rate: LearningRate = 0.1,
         lambd: float = 1e-4,
         alpha: float = 0.75,
         t0: float = 1e6,
@@ -49,26 +52,28 @@ class ASGD(Optimizer):
         self.add_state("eta", start=lambda x: jnp.zeros((), jnp.float32), form="{}_{}")
         self.add_state("ax_", attribute="ax")
 
-    def construct(self, gradients: Any) -> Any:
+    def construct(self, gradients: Sequence[Tensor]) -> bool:
         super().construct(gradients)
         return True
 
     @staticmethod
     def update(
-        c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any
-    ) -> tuple[TensorLike, JaxArray, Any, JaxArray]:
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
+    ) -> JaxArrays:
         mu, eta, average = slots
         value, average = averaged(c, value, grad, average, jnp.where(step == 1, rate, eta), mu)
         return value, *averaging(c, rate, step.astype(value.dtype)), average
 
 
-def averaged(c: Any, value: TensorLike, grad: TensorLike, average: Any, eta: Any, mu: Any) -> tuple[TensorLike, JaxArray]:
+def averaged(
+    c: SimpleNamespace, value: JaxArray, grad: JaxArray, average: JaxArray, eta: JaxArray, mu: JaxArray
+) -> tuple[JaxArray, JaxArray]:
     """(new value, new average of the values) of ASGD."""
     value = value * (1 - c.lambd * eta) - eta * grad
     return value, jnp.where(mu == 1, value, average + (value - average) * mu)
 
 
-def averaging(c: Any, rate: Any, t: TensorLike) -> tuple[JaxArray, Any]:
+def averaging(c: SimpleNamespace, rate: JaxArray, t: JaxArray) -> tuple[JaxArray, JaxArray]:
     """(weight of the next value in the average, next size of a step) of ASGD after step t."""
     return 1 / jnp.maximum(1, t - c.t0), rate / (1 + c.lambd * rate * t) ** c.alpha
 
@@ -88,8 +93,8 @@ class Rprop(Optimizer):
 
     def __init__(
         self,
-        params: Any,
-        learning_rate: float = 0.1,
+        params: ParametersLike,
+        learning_rate: LearningRate = 0.1,
         etas: tuple[float, ...] = (0.5, 1.2),
         step_sizes: tuple[float, ...] = (1e-6, 50.0),
         weight_decay: float | Cell = 0.0,
@@ -105,16 +110,18 @@ class Rprop(Optimizer):
             raise ValueError(f"For 'Rprop', the smallest of 'step_sizes' should come first, but got {step_sizes}.")
         self.add_state("prev", "step_size")
 
-    def construct(self, gradients: Any) -> Any:
+    def construct(self, gradients: Sequence[Tensor]) -> bool:
         super().construct(gradients)
         return True
 
     @staticmethod
-    def update(c: Any, value: TensorLike, grad: TensorLike, slots: Any, rate: Any, decay: Any, step: Any) -> Any:
+    def update(
+        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
+    ) -> JaxArrays:
         return signed(c, value, grad, slots[0], jnp.where(step == 1, rate, slots[1]))
 
 
-def signed(c: Any, value: TensorLike, grad: TensorLike, before: Any, size: int | Sequence[int]) -> Any:
+def signed(c: SimpleNamespace, value: JaxArray, grad: JaxArray, before: JaxArray, size: JaxArray) -> JaxArrays:
     """(new value, gradient without the elements that changed their sign, new sizes of the step) of Rprop."""
     agrees = grad * before
     size = jnp.clip(jnp.where(agrees > 0, size * c.etas[1], jnp.where(agrees < 0, size * c.etas[0], size)), *c.step_sizes)  # pyright: ignore[reportAssignmentType]

@@ -4,7 +4,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from msjax.lazy import module_placeholders
-from msjax.ops.function.control.gradient import HookBackward, InsertGradientOf
+from msjax.ops.function.control.gradient import HookBackward as HookBackward, InsertGradientOf as InsertGradientOf
 from msjax.ops.operations.array_ops import *
 from msjax.ops.operations.color_ops import *
 from msjax.ops.operations.comm_ops import *
@@ -18,11 +18,11 @@ from msjax.ops.operations.optim_ops import *
 from msjax.ops.operations.random_ops import *
 from msjax.ops.operations.reduction_ops import *
 from msjax.ops.operations.region_ops import *
-from msjax.ops.primitive import Primitive, name_classes
+from msjax.ops.primitive import Primitive as Primitive, name_classes
 
 # MindSpore's short name for this module, as `ops` has it.
 P = sys.modules[__name__]
 
-__all__ = [*name_classes(globals()), "P", "Primitive", "ReduceOp", "print_"]
+name_classes(globals(), "P", "Primitive", "ReduceOp", "print_")
 if not TYPE_CHECKING:
     __getattr__ = module_placeholders(__name__)

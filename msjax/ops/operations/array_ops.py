@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
@@ -12,7 +13,11 @@ from msjax.ops.function.array_func import arrange, casting, diagonals, joining, 
 from msjax.ops.function.image_func import pixels
 from msjax.ops.function.nn_func import pads
 from msjax.ops.primitive import REQUIRED, Primitive, class_form, name_classes, operator_class, unused
-from msjax.typing import TensorLike
+from msjax.typing import Number, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.ops.primitive import PrimitiveSelf
+
 
 Reshape = class_form(arrange.reshape)
 Transpose = class_form(ordering.transpose)
@@ -63,32 +68,32 @@ DynamicShape = class_form(casting.dyn_shape, dtype=unused(9))
 
 
 @operator_class()
-def Flatten(self: Any, x: TensorLike) -> Tensor:
+def Flatten(self: PrimitiveSelf, x: Tensor) -> Tensor:
     """The axes after the first one as one: ``ops.Flatten()(x)``."""
     return arrange.flatten(x, start_dim=1)
 
 
 @operator_class()
-def DiagPart(self: Any, x: TensorLike) -> Tensor:
+def DiagPart(self: PrimitiveSelf, x: Tensor) -> Tensor:
     """The elements ``x[i..., i...]``, the opposite of `Diag`: ``ops.DiagPart()(x)``."""
     half = x.shape[: x.ndim // 2]
     return arrange.reshape(diagonals.diagonal(arrange.reshape(x, (math.prod(half),) * 2)), half)
 
 
 @operator_class()
-def TensorToTuple(self: Any, x: TensorLike) -> tuple[Any, ...]:
+def TensorToTuple(self: PrimitiveSelf, x: Tensor) -> tuple[Any, ...]:
     """The elements of a vector as a tuple of numbers: ``ops.TensorToTuple()(x)``."""
     return tuple(x.tolist())
 
 
 @operator_class()
-def ParallelConcat(self: Any, values: Any) -> Tensor:
+def ParallelConcat(self: PrimitiveSelf, values: Sequence[TensorLike]) -> Tensor:
     """Tensors joined along the first axis: ``ops.ParallelConcat()(values)``."""
     return joining.concat(values, 0)
 
 
 @operator_class(axis=0, output_num=1)
-def Split(self: Any, x: TensorLike) -> tuple[Tensor, ...]:
+def Split(self: PrimitiveSelf, x: Tensor) -> tuple[Tensor, ...]:
     """Equal pieces along an axis.
 
     Args:
@@ -102,7 +107,7 @@ def Split(self: Any, x: TensorLike) -> tuple[Tensor, ...]:
 
 
 @operator_class(size_splits=REQUIRED, split_dim=REQUIRED, num_split=REQUIRED)
-def SplitV(self: Any, x: TensorLike) -> tuple[Tensor, ...]:
+def SplitV(self: PrimitiveSelf, x: TensorLike) -> tuple[Tensor, ...]:
     """Pieces of given sizes along an axis.
 
     Args:
@@ -114,7 +119,7 @@ def SplitV(self: Any, x: TensorLike) -> tuple[Tensor, ...]:
 
 
 @operator_class(paddings=REQUIRED)
-def Pad(self: Any, x: TensorLike) -> Tensor:
+def Pad(self: PrimitiveSelf, x: TensorLike) -> Tensor:
     """Zeros added around a Tensor.
 
     Args:
@@ -124,7 +129,7 @@ def Pad(self: Any, x: TensorLike) -> Tensor:
 
 
 @operator_class(mode="constant", paddings_contiguous=True)
-def PadV3(self: Any, x: TensorLike, paddings: Any, constant_value: int = 0) -> Tensor:
+def PadV3(self: PrimitiveSelf, x: Tensor, paddings: Shape, constant_value: Number | None = 0) -> Tensor:
     """Elements added around a Tensor, from the last axis on: ``PadV3()(x, paddings, value)``.
 
     Args:
@@ -142,7 +147,7 @@ def PadV3(self: Any, x: TensorLike, paddings: Any, constant_value: int = 0) -> T
 
 
 @operator_class(indexing="xy")
-def Meshgrid(self: Any, inputs: Any) -> tuple[Tensor, Tensor]:
+def Meshgrid(self: PrimitiveSelf, inputs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
     """Grids of coordinates from a tuple of vectors.
 
     Args:
@@ -154,7 +159,7 @@ def Meshgrid(self: Any, inputs: Any) -> tuple[Tensor, Tensor]:
 class Depend(Primitive):
     """Returns its first input; the second has been computed before, as in any Python program."""
 
-    def __call__(self, value: TensorLike, expr: Any) -> TensorLike:
+    def __call__(self, value: TensorLike, expr: object) -> TensorLike:
         return casting.depend(value, expr)
 
 
@@ -179,4 +184,4 @@ def print_(*input_x: Any) -> None:
         print(repr(value) if isinstance(value, Tensor) else value)
 
 
-__all__ = [*name_classes(globals()), "print_"]
+name_classes(globals(), "print_")

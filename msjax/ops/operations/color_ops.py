@@ -1,10 +1,13 @@
 """Operator classes on colors (hue, saturation) and on data formats."""
 
+from __future__ import annotations
+
 import jax.numpy as jnp
 import numpy as np
 
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.primitive import class_form, name_classes
+from msjax.typing import JaxArray, TensorLike
 
 
 def _images(images):
@@ -30,13 +33,13 @@ def _colors(hue, saturation, value):
 
 
 @operator(name="RGBToHSV", differentiable=False, tensors=True)
-def _rgb_to_hsv(images):
+def _rgb_to_hsv(images: JaxArray) -> JaxArray:
     """Images (..., 3) of red, green, blue as hue, saturation, value."""
     return jnp.stack(_hue_saturation_value(_images(images)), -1)
 
 
 @operator(name="HSVToRGB", differentiable=False, tensors=True)
-def _hsv_to_rgb(x):
+def _hsv_to_rgb(x: JaxArray) -> JaxArray:
     """Images (N, H, W, 3) of hue, saturation, value as red, green, blue."""
     if x.ndim != 4:
         raise ValueError(f"'x' should have 4 axes, but its shape is {x.shape}.")
@@ -45,14 +48,14 @@ def _hsv_to_rgb(x):
 
 
 @operator(2, name="AdjustHue", differentiable=False, tensors=True)
-def _adjust_hue(image, delta):
+def _adjust_hue(image: JaxArray, delta: TensorLike) -> JaxArray:
     """Images (..., 3) with `delta` added to their hue."""
     hue, saturation, value = _hue_saturation_value(_images(image))
     return _colors(jnp.mod(hue + delta, 1), saturation, value).astype(image.dtype)
 
 
 @operator(2, name="AdjustSaturation", differentiable=False, tensors=True)
-def _adjust_saturation(image, scale):
+def _adjust_saturation(image: JaxArray, scale: TensorLike) -> JaxArray:
     """Images (..., 3) with their saturation times `scale`."""
     hue, saturation, value = _hue_saturation_value(_images(image))
     return _colors(hue, jnp.clip(saturation * scale, 0, 1), value).astype(image.dtype)
@@ -65,13 +68,13 @@ def _places(source, target, who):
 
 
 @operator(name="DataFormatDimMap", differentiable=False, tensors=True)
-def _dim_map(x, src_format, dst_format):
+def _dim_map(x: JaxArray, src_format: str, dst_format: str) -> JaxArray:
     """Numbers of axes in one data format as those in another."""
     return jnp.asarray(_places(src_format, dst_format, "DataFormatDimMap")[1], x.dtype)[jnp.mod(x, 4)]
 
 
 @operator(name="DataFormatVecPermute", differentiable=False, tensors=True)
-def _vec_permute(x, src_format, dst_format):
+def _vec_permute(x: JaxArray, src_format: str, dst_format: str) -> JaxArray:
     """A value for each axis, (4,) or (4, 2), in the order of another data format."""
     if x.shape not in ((4,), (4, 2)):
         raise ValueError(f"the shape should be (4,) or (4, 2), but is {x.shape}.")
@@ -85,4 +88,4 @@ AdjustSaturation = class_form(_adjust_saturation)
 DataFormatDimMap = class_form(_dim_map, src_format="NHWC", dst_format="NCHW")
 DataFormatVecPermute = class_form(_vec_permute, src_format="NHWC", dst_format="NCHW")
 
-__all__ = name_classes(globals())
+name_classes(globals())

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msjax.autograd.op import apply
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.image_func import boxes, grids, pixels, resizing
 from msjax.ops.function.image_func.patches import extract_image_patches
 from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class
-from msjax.typing import TensorLike
+from msjax.typing import Axes, Shape, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
+    from msjax.ops.primitive import PrimitiveSelf
 
 
 # ---- resizing
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def _resizing(way, mode, size_given=True):
     """A class that resizes images; its size is an input, or else an attribute."""
 
-    def call(self, image, *size):
+    def call(self, image: Tensor, *size: Shape) -> Tensor:
         if self.align_corners and self.half_pixel_centers:
             raise ValueError(f"For '{self.name}', 'align_corners' and 'half_pixel_centers' can't both be True.")
         # The first version of nearest takes half_pixel_centers, but MindSpore's kernel ignores it.
@@ -50,7 +51,7 @@ ResizeNearestNeighbor = _resizing("to the nearest element", "nearest", size_give
 
 
 @operator_class(coordinate_transformation_mode="align_corners")
-def ResizeLinear1D(self: Any, x: TensorLike, size: int | Sequence[int]) -> Tensor:
+def ResizeLinear1D(self: PrimitiveSelf, x: TensorLike, size: Axes) -> Tensor:
     """Inputs (N, C, L) brought to another size, linearly: of (x, size)."""
     how = {"align_corners": "corners", "half_pixel": "half"}.get(self.coordinate_transformation_mode)
     if how is None:
@@ -60,13 +61,17 @@ def ResizeLinear1D(self: Any, x: TensorLike, size: int | Sequence[int]) -> Tenso
 
 
 @operator_class()
-def UpsampleNearest3D(self: Any, x: TensorLike, output_size: int | tuple[int, ...] | None = None, scales: Any = None) -> Tensor:
+def UpsampleNearest3D(
+    self: PrimitiveSelf, x: TensorLike, output_size: Axes | None = None, scales: float | Sequence[float] | None = None
+) -> Tensor:
     """Volumes brought to another size by the nearest elements; see `ops.interpolate`."""
     return resizing.interpolate(x, output_size, scales, "nearest")
 
 
 @operator_class(align_corners=False)
-def UpsampleTrilinear3D(self: Any, x: TensorLike, output_size: int | tuple[int, ...] | None = None, scales: Any = None) -> Tensor:
+def UpsampleTrilinear3D(
+    self: PrimitiveSelf, x: TensorLike, output_size: Axes | None = None, scales: float | Sequence[float] | None = None
+) -> Tensor:
     """Volumes brought to another size linearly; see `ops.interpolate`.
 
     Args:
@@ -87,7 +92,7 @@ GridSampler2D, GridSampler3D = (
 # ---- rearranging
 
 
-def _depth_to_space(x, block_size):
+def _depth_to_space(x: Tensor, block_size: int) -> Tensor:
     """Channels spread over space, by blocks: (N, C * b * b, H, W) to (N, C, H * b, W * b).
 
     Args:
@@ -97,7 +102,7 @@ def _depth_to_space(x, block_size):
     return apply(pixels.DEPTH_TO_SPACE, (x,), (block_size,))
 
 
-def _space_to_depth(x, block_size):
+def _space_to_depth(x: Tensor, block_size: int) -> Tensor:
     """The inverse of `DepthToSpace`: (N, C, H * b, W * b) to (N, C * b * b, H, W).
 
     Args:
@@ -118,13 +123,13 @@ Col2Im = class_form(pixels.col2im, kernel_size=REQUIRED, dilation=1, padding=giv
 
 
 @operator_class(ksizes=REQUIRED, strides=1, dilations=1, pads=0)
-def Im2Col(self: Any, input_x: TensorLike) -> tuple[Tensor, ...] | Tensor:
+def Im2Col(self: PrimitiveSelf, input_x: TensorLike) -> Tensor:
     """The windows of (N, C, H, W) as columns (N, C, elements of a window, windows)."""
     return apply(pixels.IM2COL, (input_x,), pixels.window_sizes(self.ksizes, self.dilations, self.pads, self.strides, "Im2Col"))
 
 
 @operator_class(ksizes=REQUIRED, strides=REQUIRED, rates=REQUIRED, padding="VALID")
-def ExtractImagePatches(self: Any, input_x: TensorLike) -> Any:
+def ExtractImagePatches(self: PrimitiveSelf, input_x: TensorLike) -> Tensor:
     """The windows of (N, C, H, W) as channels; sizes are [1, 1, height, width]."""
     windows = [freeze(getattr(self, key))[2:] for key in ("ksizes", "strides", "rates")]
     return extract_image_patches(input_x, *windows, self.padding.upper() == "SAME")
@@ -138,4 +143,4 @@ CheckValid = class_form(boxes.check_valid)
 BoundingBoxEncode = class_form(boxes.bounding_box_encode, **_BOXES)
 BoundingBoxDecode = class_form(boxes.bounding_box_decode, max_shape=REQUIRED, **_BOXES, wh_ratio_clip=0.016)
 
-__all__ = name_classes(globals())
+name_classes(globals())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
@@ -11,6 +11,11 @@ from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import assigning, gathering, indexing, scattering, searching, segments, selecting, sorting
 from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class, unused
 from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.parameter import Parameter
+    from msjax.ops.primitive import PrimitiveSelf
+
 
 Select = class_form(selecting.select)
 MaskedFill = class_form(selecting.masked_fill)
@@ -83,19 +88,19 @@ SegmentMin = class_form(segments.SEGMENTS["min"])
 
 
 @operator_class()
-def SparseGatherV2(self: Any, params: Any, indices: TensorLike, axis: int | Sequence[int]) -> Tensor:
+def SparseGatherV2(self: PrimitiveSelf, params: TensorLike, indices: TensorLike, axis: int) -> Tensor:
     """Slices along an axis, picked by index: ``SparseGatherV2()(params, indices, axis)``."""
     return gathering.gather(params, indices, axis)
 
 
 @operator_class()
-def InplaceUpdateV2(self: Any, x: TensorLike, indices: TensorLike, v: Any) -> Tensor:
+def InplaceUpdateV2(self: PrimitiveSelf, x: TensorLike, indices: TensorLike, v: TensorLike) -> Tensor:
     """`x` with its rows number `indices` replaced by `v`: ``InplaceUpdateV2()(x, indices, v)``."""
     return scattering.inplace_update(x, v, indices)
 
 
 @operator_class(dtype=mstype.int64, right=False)
-def SearchSorted(self: Any, x: TensorLike, values: Any, sorter: TensorLike | None = None) -> Tensor:
+def SearchSorted(self: PrimitiveSelf, x: TensorLike, values: TensorLike, sorter: TensorLike | None = None) -> Tensor:
     """Where values would go in a sorted sequence.
 
     Args:
@@ -106,7 +111,7 @@ def SearchSorted(self: Any, x: TensorLike, values: Any, sorter: TensorLike | Non
 
 
 @operator_class(boundaries=REQUIRED)
-def Bucketize(self: Any, x: TensorLike) -> Tensor:
+def Bucketize(self: PrimitiveSelf, x: TensorLike) -> Tensor:
     """The number of the bucket that each element falls into.
 
     Args:
@@ -116,7 +121,7 @@ def Bucketize(self: Any, x: TensorLike) -> Tensor:
 
 
 @operator_class(out_type=mstype.int32)
-def LowerBound(self: Any, x: TensorLike, values: Any) -> Tensor:
+def LowerBound(self: PrimitiveSelf, x: TensorLike, values: TensorLike) -> Tensor:
     """Where values would go in sorted rows, before equal elements.
 
     Args:
@@ -126,7 +131,7 @@ def LowerBound(self: Any, x: TensorLike, values: Any) -> Tensor:
 
 
 @operator_class(out_type=mstype.int32)
-def UpperBound(self: Any, x: TensorLike, values: Any) -> Tensor:
+def UpperBound(self: PrimitiveSelf, x: TensorLike, values: TensorLike) -> Tensor:
     """Where values would go in sorted rows, after equal elements.
 
     Args:
@@ -136,7 +141,7 @@ def UpperBound(self: Any, x: TensorLike, values: Any) -> Tensor:
 
 
 @operator_class(axis=0)
-def ScatterAddWithAxis(self: Any, x: TensorLike, indices: TensorLike, updates: TensorLike) -> Tensor:
+def ScatterAddWithAxis(self: PrimitiveSelf, x: TensorLike, indices: TensorLike, updates: TensorLike) -> Tensor:
     """Updates added along an axis, at an index for each element.
 
     Args:
@@ -145,7 +150,7 @@ def ScatterAddWithAxis(self: Any, x: TensorLike, indices: TensorLike, updates: T
     return scattering.tensor_scatter_elements(x, indices, updates, self.axis, "add")
 
 
-def _index_add(x, indices, y, axis):
+def _index_add(x: Parameter, indices: Tensor, y: Tensor, axis: int) -> Parameter:
     """Slices added to those of a Parameter along an axis, in place.
 
     Args:
@@ -162,7 +167,7 @@ IndexAdd = class_form(_index_add, axis=REQUIRED, use_lock=unused(True), check_in
 
 
 @operator_class(accumulate=0)
-def IndexPut(self: Any, x1: TensorLike, x2: TensorLike, indices: TensorLike) -> tuple[Tensor, ...] | Tensor:
+def IndexPut(self: PrimitiveSelf, x1: TensorLike, x2: TensorLike, indices: Sequence[TensorLike]) -> Tensor:
     """Values put in at indices, one Tensor for each axis: ``IndexPut()(x, values, indices)``.
 
     Args:
@@ -172,11 +177,11 @@ def IndexPut(self: Any, x1: TensorLike, x2: TensorLike, indices: TensorLike) -> 
 
 
 @operator_class()
-def Bincount(self: Any, array: TensorLike, size: int | Sequence[int], weights: TensorLike) -> Tensor:
+def Bincount(self: PrimitiveSelf, array: TensorLike, size: int, weights: TensorLike) -> Tensor:
     """How often each integer from 0 up to a size occurs: ``Bincount()(x, size, weights)``."""
     size = freeze(size)
     weights = weights if isinstance(weights, Tensor) and weights.size else None  # pyright: ignore[reportAssignmentType]
     return searching.bincount(array, weights, size)[:size]
 
 
-__all__ = name_classes(globals())
+name_classes(globals())

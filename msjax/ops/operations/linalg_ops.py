@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
@@ -11,7 +12,11 @@ from msjax.ops.function.array_func import creation, ordering
 from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
 from msjax.ops.function.math_func import complexes, fourier, norms
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class, unused
-from msjax.typing import TensorLike
+from msjax.typing import Shape, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.ops.primitive import PrimitiveSelf
+
 
 Dense = class_form(layers.dense)
 Ger = class_form(linear.outer)
@@ -50,7 +55,7 @@ def _product(primitive, x, y):
 
 
 @operator_class(transpose_a=False, transpose_b=False)
-def MatMul(self: Any, input: TensorLike, mat2: Any) -> Tensor:
+def MatMul(self: PrimitiveSelf, input: TensorLike, mat2: TensorLike) -> Tensor:
     """The product of two matrices.
 
     Args:
@@ -69,7 +74,7 @@ def MatMul(self: Any, input: TensorLike, mat2: Any) -> Tensor:
 
 
 @operator_class(transpose_a=False, transpose_b=False)
-def BatchMatMul(self: Any, x: TensorLike, y: TensorLike) -> Tensor:
+def BatchMatMul(self: PrimitiveSelf, x: TensorLike, y: TensorLike) -> Tensor:
     """The products of two batches of matrices.
 
     Args:
@@ -86,7 +91,7 @@ def BatchMatMul(self: Any, x: TensorLike, y: TensorLike) -> Tensor:
 
 
 @operator_class(equation=REQUIRED)
-def Einsum(self: Any, operands: Any) -> Tensor:
+def Einsum(self: PrimitiveSelf, operands: TensorLike | Sequence[TensorLike]) -> Tensor:
     """Sums of products in Einstein's notation: ``ops.Einsum("ij,jk->ik")((x, y))``.
 
     Args:
@@ -96,7 +101,7 @@ def Einsum(self: Any, operands: Any) -> Tensor:
 
 
 @operator_class(dim=-65530)
-def Cross(self: Any, input: TensorLike, other: TensorLike) -> Tensor:
+def Cross(self: PrimitiveSelf, input: TensorLike, other: TensorLike) -> Tensor:
     """The vector product along an axis of size 3.
 
     Args:
@@ -106,13 +111,13 @@ def Cross(self: Any, input: TensorLike, other: TensorLike) -> Tensor:
 
 
 @operator_class()
-def ConjugateTranspose(self: Any, x: TensorLike, perm: Any) -> Tensor:
+def ConjugateTranspose(self: PrimitiveSelf, x: TensorLike, perm: Shape) -> Tensor:
     """The complex conjugate with its axes in another order: ``ops.ConjugateTranspose()(x, perm)``."""
     return complexes.conj(ordering.transpose(x, perm))
 
 
 @operator_class(adjoint=False)
-def MatrixInverse(self: Any, x: TensorLike) -> Tensor:
+def MatrixInverse(self: PrimitiveSelf, x: TensorLike) -> Tensor:
     """The inverse of square matrices.
 
     Args:
@@ -122,7 +127,7 @@ def MatrixInverse(self: Any, x: TensorLike) -> Tensor:
 
 
 @operator_class(full_matrices=False)
-def Qr(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
+def Qr(self: PrimitiveSelf, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The QR decomposition.
 
     Args:
@@ -132,7 +137,7 @@ def Qr(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 @operator_class(full_matrices=False, compute_uv=True)
-def Svd(self: Any, input: TensorLike) -> Tensor | tuple[Tensor, ...]:
+def Svd(self: PrimitiveSelf, input: Tensor) -> Tensor | tuple[Tensor, ...]:
     """The singular value decomposition; returns (s, u, v).
 
     Args:
@@ -144,7 +149,7 @@ def Svd(self: Any, input: TensorLike) -> Tensor | tuple[Tensor, ...]:
 
 
 @operator_class(compute_v=False)
-def Eig(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
+def Eig(self: PrimitiveSelf, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The eigenvalues and eigenvectors of square matrices.
 
     Args:
@@ -157,7 +162,7 @@ def Eig(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 @operator_class(fast=True)
-def MatrixSolveLs(self: Any, matrix: Any, rhs: Any, l2_regularizer: Any) -> Tensor:
+def MatrixSolveLs(self: PrimitiveSelf, matrix: TensorLike, rhs: TensorLike, l2_regularizer: float | Tensor) -> Tensor:
     """The X for which matrix X comes closest to rhs: ``ops.MatrixSolveLs()(matrix, rhs, l2_regularizer)``.
 
     Args:
@@ -170,7 +175,7 @@ _STFT = ("n_fft", "hop_length", "win_length", "normalized", "onesided", "return_
 
 
 @operator_class(**dict.fromkeys(_STFT, REQUIRED))
-def STFT(self: Any, signal: Any, window: Any) -> Tensor:
+def STFT(self: PrimitiveSelf, signal: TensorLike, window: TensorLike | None) -> Tensor:
     """Fourier transforms of the frames of a signal: ``ops.STFT(...)(signal, window)``; see `ops.stft`.
 
     Args:
@@ -182,7 +187,7 @@ def STFT(self: Any, signal: Any, window: Any) -> Tensor:
 
 
 @operator_class(signal_ndim=REQUIRED, inverse=REQUIRED, real=REQUIRED, norm="backward", onesided=True, signal_sizes=())
-def FFTWithSize(self: Any, x: TensorLike) -> Tensor:
+def FFTWithSize(self: PrimitiveSelf, x: TensorLike) -> Tensor:
     """Fourier transforms over the last axes.
 
     Args:
@@ -202,4 +207,4 @@ def FFTWithSize(self: Any, x: TensorLike) -> Tensor:
     return complexes.real(out) if self.real and self.inverse else out
 
 
-__all__ = name_classes(globals())
+name_classes(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msjax.errors import describe
 from msjax.ops.function.math_func.arithmetic import true_divide
@@ -13,6 +13,7 @@ from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
+    from msjax.ops.primitive import PrimitiveSelf
 
 
 SoftmaxCrossEntropyWithLogits = class_form(classification.softmax_cross_entropy_and_gradient)
@@ -28,25 +29,25 @@ CTCGreedyDecoder = class_form(ctc.ctc_greedy_decoder, merge_repeated=True)
 
 
 @operator_class(is_grad=False)
-def SparseSoftmaxCrossEntropyWithLogits(self: Any, logits: TensorLike, labels: TensorLike) -> Tensor:
+def SparseSoftmaxCrossEntropyWithLogits(self: PrimitiveSelf, logits: TensorLike, labels: TensorLike) -> Tensor:
     """The mean cross entropy of logits (N, C) and class numbers (N,), or with `is_grad` its gradient."""
     return classification.sparse_softmax_cross_entropy(logits, labels, bool(self.is_grad))
 
 
 @operator_class()
-def SigmoidCrossEntropyWithLogits(self: Any, logits: TensorLike, label: Any) -> Tensor:
+def SigmoidCrossEntropyWithLogits(self: PrimitiveSelf, logits: TensorLike, label: TensorLike) -> Tensor:
     """Elementwise binary cross entropies of sigmoid(logits): ``ops.SigmoidCrossEntropyWithLogits()(logits, label)``."""
     return classification.binary_cross_entropy_with_logits(logits, label, reduction="none")
 
 
 @operator_class(p=1, margin=1.0, reduction="mean")
-def MultiMarginLoss(self: Any, x: TensorLike, target: TensorLike, weight: TensorLike | None = None) -> Tensor:
+def MultiMarginLoss(self: PrimitiveSelf, x: TensorLike, target: TensorLike, weight: TensorLike | None = None) -> Tensor:
     """The margin loss of class scores (N, C) and class numbers (N,); see `ops.multi_margin_loss`."""
     return classification.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction)
 
 
 @operator_class(reduction="mean", ignore_index=-100)
-def NLLLoss(self: Any, logits: TensorLike, labels: TensorLike, weight: TensorLike) -> tuple[Tensor, Tensor]:
+def NLLLoss(self: PrimitiveSelf, logits: TensorLike, labels: Tensor, weight: TensorLike) -> tuple[Tensor, Tensor]:
     """The negative log likelihood loss and the sum of the weights; see `ops.nll_loss`."""
     if labels.dtype.kind not in "iu":
         raise TypeError(f"For 'NLLLoss', the labels should be integers, but got {describe(labels)}.")
@@ -58,7 +59,7 @@ def NLLLoss(self: Any, logits: TensorLike, labels: TensorLike, weight: TensorLik
 
 @operator_class(preprocess_collapse_repeated=False, ctc_merge_repeated=True, ignore_longer_outputs_than_inputs=False)
 def CTCLoss(
-    self: Any, x: Tensor, labels_indices: Tensor, labels_values: Tensor, sequence_length: Tensor
+    self: PrimitiveSelf, x: Tensor, labels_indices: Tensor, labels_values: Tensor, sequence_length: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The loss of connectionist temporal classification, and its gradient with respect to the inputs.
 
@@ -80,4 +81,4 @@ def CTCLoss(
     return ctc.ctc_loss_of_logits(x, labels_indices, labels_values, sequence_length)
 
 
-__all__ = name_classes(globals())
+name_classes(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
@@ -23,11 +23,11 @@ from msjax.ops.function.math_func import (
 )
 from msjax.ops.function.nn_func import activations, gated, softmaxes
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class
-from msjax.typing import TensorLike
+from msjax.typing import DTypeLike, JaxArray, TensorLike
 
 if TYPE_CHECKING:
-    from msjax.common.dtype import Type
     from msjax.common.tensor import Tensor
+    from msjax.ops.primitive import PrimitiveSelf
 
 
 # ---- arithmetic
@@ -61,13 +61,13 @@ AccumulateNV2 = class_form(arithmetic.addn)
 
 
 @operator_class()
-def Round(self: Any, input: TensorLike, decimals: int = 0) -> Tensor:
+def Round(self: PrimitiveSelf, input: TensorLike, decimals: int = 0) -> Tensor:
     """The input rounded to a number of decimals, halves to the even digit: ``ops.Round()(x)``."""
     return elementary.round(input, decimals=decimals)
 
 
 @operator(2)
-def _div_no_nan(x1, x2):
+def _div_no_nan(x1: TensorLike, x2: TensorLike) -> JaxArray:
     """x1 / x2, elementwise; 0 where x2 is 0."""
     x, y = promote(x1, x2)
     x, y = to_float(x), to_float(y)
@@ -76,14 +76,14 @@ def _div_no_nan(x1, x2):
 
 
 @operator(2)
-def _mul_no_nan(x, y):
+def _mul_no_nan(x: TensorLike, y: TensorLike) -> JaxArray:
     """x * y, elementwise; 0 where y is 0, also for an infinite or NaN x."""
     x, y = promote(x, y)
     return jnp.where(y == 0, jnp.where(y == 0, 0, x), x * jnp.where(y == 0, 0, y)).astype(x.dtype)
 
 
 @operator(2)
-def _squared_difference(x, y):
+def _squared_difference(x: TensorLike, y: TensorLike) -> JaxArray:
     """(x - y)**2, elementwise with broadcasting."""
     x, y = promote(x, y)
     return (x - y) * (x - y)
@@ -214,7 +214,7 @@ Softmax = class_form(softmaxes.softmax, axis=-1)
 LogSoftmax = class_form(softmaxes.log_softmax, axis=-1)
 
 
-def _gelu_by_tanh(input):
+def _gelu_by_tanh(input: TensorLike) -> Tensor:
     """input * Phi(input), Phi the normal distribution function, by its approximation with tanh."""
     return activations.gelu(input, "tanh")
 
@@ -224,13 +224,13 @@ Gelu = class_form(_gelu_by_tanh)
 
 
 @operator_class()
-def Softplus(self: Any, x: TensorLike) -> Tensor:
+def Softplus(self: PrimitiveSelf, x: TensorLike) -> Tensor:
     """log(1 + exp(x)): ``ops.Softplus()(x)``."""
     return activations.softplus(x, 1, 1e30)
 
 
 @operator_class()
-def LogSoftmaxExt(self: Any, input: TensorLike, dim: int | None = None, dtype: Type | None = None) -> Tensor:
+def LogSoftmaxExt(self: PrimitiveSelf, input: TensorLike, dim: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
     """log(softmax(input)) along an axis, the last by default: ``ops.LogSoftmaxExt()(input, dim)``."""
     return softmaxes.log_softmax(input if dtype is None else casting.cast(input, dtype), -1 if dim is None else dim)
 
@@ -258,7 +258,7 @@ HammingWindow = class_form(windows.hamming_window, periodic=True, alpha=0.54, be
 
 
 @operator_class(steps=10, base=10, dtype=None)
-def LogSpace(self: Any, start: TensorLike, end: Any) -> Tensor:
+def LogSpace(self: PrimitiveSelf, start: TensorLike, end: TensorLike) -> Tensor:
     """Powers with exponents at equal distances: ``ops.LogSpace()(start, end)``.
 
     Args:
@@ -269,4 +269,4 @@ def LogSpace(self: Any, start: TensorLike, end: Any) -> Tensor:
     return creation.logspace(start, end, self.steps, self.base, dtype=self.dtype or mstype.float32)
 
 
-__all__ = name_classes(globals())
+name_classes(globals())

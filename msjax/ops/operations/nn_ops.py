@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,11 @@ from msjax.ops.function.nn_func.convolution import conv_pads
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_TRANSPOSE
 from msjax.ops.function.nn_func.sliding import n_ints, same_pads
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class
-from msjax.typing import TensorLike
+from msjax.typing import Shape, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.ops.primitive import PrimitiveSelf
+
 
 # ---- convolution
 
@@ -58,7 +62,7 @@ _CONV = {"mode": 1, "pad_mode": "valid", "pad": 0, "stride": 1, "dilation": 1, "
 
 
 @operator_class(out_channel=REQUIRED, kernel_size=REQUIRED, **_CONV, data_format="NCHW")
-def Conv2D(self: Any, x: TensorLike, weight: TensorLike) -> tuple[Tensor, ...] | Tensor:
+def Conv2D(self: PrimitiveSelf, x: Tensor, weight: Tensor) -> Tensor:
     """A 2-D convolution of (N, C, H, W) with a weight (out_channel, C / group, h, w); see `ops.conv2d`.
 
     Args:
@@ -81,12 +85,12 @@ def Conv2D(self: Any, x: TensorLike, weight: TensorLike) -> tuple[Tensor, ...] |
 
 
 @operator_class(out_channel=REQUIRED, kernel_size=REQUIRED, **_CONV, data_format="NCDHW")
-def Conv3D(self: Any, x: TensorLike, weight: TensorLike) -> tuple[Tensor, ...] | Tensor:
+def Conv3D(self: PrimitiveSelf, x: Tensor, weight: Tensor) -> Tensor:
     """A 3-D convolution of (N, C, D, H, W) with a weight (out_channel, C / group, d, h, w); see `Conv2D`."""
     return _convolve(self, 3, x, weight)
 
 
-def _conv_backprop_input(self, dout, weight, input_size):
+def _conv_backprop_input(self, dout: Tensor, weight: Tensor, input_size: Shape) -> Tensor:
     """The gradient of a 2-D convolution with respect to its input: of (dout, weight, input_size).
 
     Args:
@@ -112,7 +116,7 @@ Conv2DTranspose, Conv2DBackpropInput = (
 
 
 @operator_class(in_channel=REQUIRED, out_channel=REQUIRED, kernel_size=REQUIRED, **_CONV, output_padding=0, data_format="NCDHW")
-def Conv3DTranspose(self: Any, dout: Any, weight: TensorLike, bias: TensorLike | None = None) -> Tensor:
+def Conv3DTranspose(self: PrimitiveSelf, dout: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> Tensor:
     """The transpose of a 3-D convolution; see `ops.conv3d_transpose`."""
     _check_format(self)
     if bias is not None:
@@ -122,7 +126,7 @@ def Conv3DTranspose(self: Any, dout: Any, weight: TensorLike, bias: TensorLike |
 
 
 @operator_class(data_format="NCHW")
-def BiasAdd(self: Any, input_x: TensorLike, bias: TensorLike) -> Tensor:
+def BiasAdd(self: PrimitiveSelf, input_x: TensorLike, bias: TensorLike) -> Tensor:
     """x + bias, with one number for each channel; see `ops.bias_add`."""
     axis = {"NCHW": 1, "NCDHW": 1, "NHWC": -1}.get(self.data_format)
     if axis is None:
@@ -153,7 +157,7 @@ def _largest(self, n, x, pad=0, ceil_mode=None, indices=False):
 
 
 @operator_class(**_POOL, data_format="NCHW")
-def MaxPool(self: Any, x: TensorLike) -> Tensor | tuple[Tensor, Tensor]:
+def MaxPool(self: PrimitiveSelf, x: Tensor) -> Tensor:
     """The largest value of each window of (N, C, H, W).
 
     Args:
@@ -165,7 +169,7 @@ def MaxPool(self: Any, x: TensorLike) -> Tensor | tuple[Tensor, Tensor]:
 
 
 @operator_class(**_POOL | {"pad_mode": "VALID"}, pad_list=0, ceil_mode=None, data_format="NCDHW")
-def MaxPool3D(self: Any, x: TensorLike) -> Tensor | tuple[Tensor, Tensor]:
+def MaxPool3D(self: PrimitiveSelf, x: Tensor) -> Tensor:
     """The largest value of each window of (N, C, D, H, W).
 
     Args:
@@ -178,7 +182,7 @@ def MaxPool3D(self: Any, x: TensorLike) -> Tensor | tuple[Tensor, Tensor]:
 
 
 @operator_class(**_POOL, data_format="NCHW")
-def MaxPoolWithArgmax(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
+def MaxPoolWithArgmax(self: PrimitiveSelf, x: Tensor) -> tuple[Tensor, Tensor]:
     """The largest value of each window of (N, C, H, W), and its number, which counts over channels, too, as Int32.
 
     Args:
@@ -192,7 +196,7 @@ def MaxPoolWithArgmax(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 @operator_class(**_POOL | {"pad_mode": "VALID"}, data_format="NCHW")
-def AvgPool(self: Any, x: TensorLike) -> Tensor:
+def AvgPool(self: PrimitiveSelf, x: Tensor) -> Tensor:
     """The mean of each window of (N, C, H, W).
 
     Args:
@@ -204,7 +208,7 @@ def AvgPool(self: Any, x: TensorLike) -> Tensor:
 
 
 @operator_class(**_POOL, pad=0, ceil_mode=False, count_include_pad=True, divisor_override=0, data_format="NCDHW")
-def AvgPool3D(self: Any, x: TensorLike) -> Tensor:
+def AvgPool3D(self: PrimitiveSelf, x: Tensor) -> Tensor:
     """The mean of each window of (N, C, D, H, W).
 
     Args:
@@ -220,7 +224,7 @@ def AvgPool3D(self: Any, x: TensorLike) -> Tensor:
 
 
 @operator_class(kernel_size=REQUIRED, strides=None, pads=0, dilation=(1, 1), ceil_mode=False, argmax_type=mstype.int64)
-def MaxPoolWithArgmaxV2(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
+def MaxPoolWithArgmaxV2(self: PrimitiveSelf, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The largest value of each window of (N, C, H, W), and its number; see `ops.max_pool2d`."""
     window = (self.kernel_size, self.strides, self.pads, self.dilation)
     out, index = pooling.max_pool2d(x, *window, return_indices=True, ceil_mode=self.ceil_mode)
@@ -231,7 +235,7 @@ def MaxPoolWithArgmaxV2(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
     ksize=REQUIRED, strides=REQUIRED, pads=REQUIRED, dilation=(1, 1, 1), ceil_mode=False,
     data_format="NCDHW", argmax_type=mstype.int64,
 )  # fmt: skip
-def MaxPool3DWithArgmax(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
+def MaxPool3DWithArgmax(self: PrimitiveSelf, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The largest value of each window of (N, C, D, H, W), and its number; see `ops.max_pool3d`."""
     window = (self.ksize, self.strides, self.pads, self.dilation)
     out, index = pooling.max_pool3d(x, *window, return_indices=True, ceil_mode=self.ceil_mode)
@@ -239,7 +243,7 @@ def MaxPool3DWithArgmax(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 def _unpool(function, data_format):
-    def call(self, x, argmax):
+    def call(self, x: Tensor, argmax: Tensor) -> Tensor:
         return function(x, argmax, self.ksize, self.strides or None, self.pads, self.output_shape or None)
 
     call.__doc__ = f"The inverse of max-pooling; see `ops.{function.__name__}`."
@@ -253,7 +257,7 @@ AdaptiveAvgPool3D = class_form(pooling.adaptive_avg_pool3d, output_size=REQUIRED
 
 
 @operator_class(output_size=REQUIRED)
-def AdaptiveMaxPool2D(self: Any, input: TensorLike) -> Tensor:
+def AdaptiveMaxPool2D(self: PrimitiveSelf, input: Tensor) -> tuple[Tensor, Tensor]:
     """The maxima and their numbers; see `ops.adaptive_max_pool2d`."""
     if not isinstance(self.output_size, (tuple, list)):
         raise TypeError(f"For 'AdaptiveMaxPool2D', 'output_size' should be a tuple, but got {describe(self.output_size)}.")
@@ -261,7 +265,7 @@ def AdaptiveMaxPool2D(self: Any, input: TensorLike) -> Tensor:
 
 
 @operator_class()
-def AdaptiveMaxPool3D(self: Any, x: TensorLike, output_size: int | tuple[int, ...]) -> tuple[Any | Tensor, Tensor | Any] | Tensor:
+def AdaptiveMaxPool3D(self: PrimitiveSelf, x: Tensor, output_size: Shape) -> tuple[Tensor, Tensor]:
     """The maxima and their numbers; see `ops.adaptive_max_pool3d`."""
     return pooling.adaptive_max_pool3d(x, output_size, True)
 
@@ -272,13 +276,15 @@ LRN = class_form(local_response.lrn, depth_radius=5, bias=1.0, alpha=1.0, beta=0
 
 
 @operator_class(epsilon=1e-6)
-def RmsNorm(self: Any, x: TensorLike, gamma: Any) -> tuple[Tensor, Tensor]:
+def RmsNorm(self: PrimitiveSelf, x: TensorLike, gamma: TensorLike) -> tuple[Tensor, Tensor]:
     """x divided by its root mean square; see `ops.rms_norm`."""
     return normalization.rms_norm(x, gamma, float(self.epsilon))
 
 
 @operator_class(is_training=False, epsilon=1e-5, momentum=0.1, data_format="NCHW")
-def BatchNorm(self: Any, input_x: TensorLike, scale: Any, bias: TensorLike, mean: Any, variance: Any) -> tuple[Tensor, ...]:
+def BatchNorm(
+    self: PrimitiveSelf, input_x: TensorLike, scale: TensorLike, bias: TensorLike, mean: Tensor, variance: Tensor
+) -> tuple[Tensor, ...]:
     """Batch normalization of (input, scale, bias, mean, variance).
 
     Returns a tuple of the output and, in training, of the new mean and variance and those of the batch; else of zeros.
@@ -300,7 +306,7 @@ def BatchNorm(self: Any, input_x: TensorLike, scale: Any, bias: TensorLike, mean
 
 
 @operator_class(begin_norm_axis=1, begin_params_axis=1, epsilon=1e-7)
-def LayerNorm(self: Any, input_x: TensorLike, gamma: Any, beta: Any) -> tuple[Tensor, Tensor, Tensor]:
+def LayerNorm(self: PrimitiveSelf, input_x: TensorLike, gamma: TensorLike, beta: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
     """Normalization over the last axes of (input, gamma, beta); returns the output, the mean and the variance.
 
     Args:
@@ -311,4 +317,4 @@ def LayerNorm(self: Any, input_x: TensorLike, gamma: Any, beta: Any) -> tuple[Te
     return normalization.layer_norm_outputs(input_x, gamma, beta, *axes, float(self.epsilon))
 
 
-__all__ = name_classes(globals())
+name_classes(globals())

@@ -23,6 +23,7 @@ from msjax.ops.function.nn_func.optimizer_steps import (
     sgd,
 )
 from msjax.ops.primitive import REQUIRED, name_classes, operator_class
+from msjax.typing import TensorLike
 
 
 def _momentum(var, accum, lr, grad, momentum, nesterov, scale):
@@ -90,7 +91,7 @@ def _step(name, fn, written, doc=None, *, first=False, order=None, **attributes)
 
     op = Op(name, kernel, differentiable=False)
 
-    def call(self, *operands):
+    def call(self, *operands: TensorLike):
         operands = [operands[i] for i in order] if order is not None else operands
         for operand in operands[:written]:
             if not isinstance(operand, Parameter):
@@ -102,6 +103,7 @@ def _step(name, fn, written, doc=None, *, first=False, order=None, **attributes)
             operand._value = new._value
         return out[0] if first else out
 
+    call.__annotations__["return"] = "Tensor" if first else "tuple[Tensor, ...]"
     returned = "the first" if first else "them"
     call.__doc__ = doc or (
         f"An optimizer's step, called with ({operands}): writes the new values into the first {written} and returns {returned}."
@@ -169,4 +171,4 @@ SGD = _step(
     """, first=True, order=(0, 3, 5, 1, 2, 4), dampening=0.0, weight_decay=0.0, nesterov=False,
 )  # fmt: skip
 
-__all__ = name_classes(globals())
+name_classes(globals())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -16,10 +16,11 @@ from msjax.ops.function.array_func import casting
 from msjax.ops.function.nn_func import dropouts
 from msjax.ops.function.random_func import choices, distributions, sampling
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray, Shape, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
+    from msjax.ops.primitive import PrimitiveSelf
 
 
 _SEEDS = "seed, seed2 (int): if not both 0, each new object gives the same numbers in every run of the program. Default: 0."
@@ -43,6 +44,7 @@ def _drawing(draw=None, *, first=None, last=None):
         return draw(self, _key(self, "seed", "seed2"), *inputs)
 
     call.__name__ = draw.__name__
+    call.draw = draw  # its parameters, but for the key, are those of the class's call
     call.__doc__ = draw.__doc__ if "Args:" in draw.__doc__ else f"{draw.__doc__}\n\n    Args:\n        {_SEEDS}\n    "
     return operator_class(**(first or {}), seed=0, seed2=0, **(last or {}))(call)
 
@@ -51,50 +53,50 @@ shape_of = sampling.shape_of
 
 
 @_drawing
-def StandardNormal(self: Any, key: Any, shape: tuple[int, ...]) -> tuple[Tensor, ...] | Tensor:
+def StandardNormal(self: PrimitiveSelf, key: JaxArray, shape: Shape) -> Tensor:
     """Random numbers of the standard normal distribution, as Float32: ``ops.StandardNormal()(shape)``."""
     return apply(sampling.RANDN, (key,), (shape_of(shape, self.name), mstype.float32))
 
 
 @_drawing
-def UniformReal(self: Any, key: Any, shape: tuple[int, ...]) -> tuple[Tensor, ...] | Tensor:
+def UniformReal(self: PrimitiveSelf, key: JaxArray, shape: Shape) -> Tensor:
     """Random numbers, uniform in [0, 1), as Float32: ``ops.UniformReal()(shape)``."""
     return apply(sampling.RAND, (key,), (shape_of(shape, self.name), mstype.float32))
 
 
 @_drawing
-def UniformInt(self: Any, key: Any, shape: tuple[int, ...], minval: Any, maxval: Any) -> tuple[Tensor, ...] | Tensor:
+def UniformInt(self: PrimitiveSelf, key: JaxArray, shape: Shape, minval: TensorLike, maxval: TensorLike) -> Tensor:
     """Random Int32, uniform in [minval, maxval): ``ops.UniformInt()(shape, minval, maxval)``."""
     return apply(sampling.RANDINT, (minval, maxval, key), (shape_of(shape, self.name), mstype.int32))
 
 
 @_drawing
-def StandardLaplace(self: Any, key: Any, shape: tuple[int, ...]) -> tuple[Tensor, ...] | Tensor:
+def StandardLaplace(self: PrimitiveSelf, key: JaxArray, shape: Shape) -> Tensor:
     """Random numbers of the Laplace distribution of mean 0 and scale 1: ``ops.StandardLaplace()(shape)``."""
     return apply(distributions.LAPLACE, (0.0, 1.0, key), (shape_of(shape, self.name),))
 
 
 @_drawing
-def Gamma(self: Any, key: Any, shape: tuple[int, ...], alpha: Any, beta: Any) -> tuple[Tensor, ...] | Tensor:
+def Gamma(self: PrimitiveSelf, key: JaxArray, shape: Shape, alpha: TensorLike, beta: TensorLike) -> Tensor:
     """Random numbers of a gamma distribution: ``ops.Gamma()(shape, alpha, beta)``, beta the inverse scale."""
     return apply(distributions.GAMMA, (alpha, beta, key), (shape_of(shape, self.name),))
 
 
 @_drawing
-def Poisson(self: Any, key: Any, shape: tuple[int, ...], mean: Any) -> tuple[Tensor, ...] | Tensor:
+def Poisson(self: PrimitiveSelf, key: JaxArray, shape: Shape, mean: Tensor) -> Tensor:
     """Random Int32 of a Poisson distribution: ``ops.Poisson()(shape, mean)``."""
     full = jnp.broadcast_shapes(shape_of(shape, self.name), mean.shape)
     return apply(distributions.POISSON, (mean, key), (full, mstype.int32))
 
 
 @_drawing
-def RandomGamma(self: Any, key: Any, shape: tuple[int, ...], alpha: Any) -> tuple[Tensor, ...] | Tensor:
+def RandomGamma(self: PrimitiveSelf, key: JaxArray, shape: Shape, alpha: Tensor) -> Tensor:
     """Random numbers of gamma distributions of scale 1: ``ops.RandomGamma()(shape, alpha)``."""
     return apply(distributions.GAMMA, (alpha, 1.0, key), (shape_of(shape, self.name) + alpha.shape,))
 
 
 @_drawing(last={"dtype": mstype.int64})
-def RandomPoisson(self: Any, key: Any, shape: tuple[int, ...], rate: Any) -> tuple[Tensor, ...] | Tensor:
+def RandomPoisson(self: PrimitiveSelf, key: JaxArray, shape: Shape, rate: Tensor) -> Tensor:
     """Random numbers of Poisson distributions: ``ops.RandomPoisson()(shape, rate)``.
 
     Args:
@@ -105,7 +107,7 @@ def RandomPoisson(self: Any, key: Any, shape: tuple[int, ...], rate: Any) -> tup
 
 
 @_drawing(last={"dtype": mstype.int32})
-def Multinomial(self: Any, key: Any, x: TensorLike, num_samples: Any) -> Tensor:
+def Multinomial(self: PrimitiveSelf, key: JaxArray, x: TensorLike, num_samples: int) -> Tensor:
     """Random indices, drawn with weights and replacement: ``ops.Multinomial()(weights, num_samples)``.
 
     Args:
@@ -116,7 +118,7 @@ def Multinomial(self: Any, key: Any, x: TensorLike, num_samples: Any) -> Tensor:
 
 
 @operator_class(numsamples=REQUIRED, replacement=False)
-def MultinomialWithReplacement(self: Any, x: TensorLike, seed: Any, offset: Any) -> Tensor:
+def MultinomialWithReplacement(self: PrimitiveSelf, x: TensorLike, seed: int | Tensor, offset: int | Tensor) -> Tensor:
     """Random indices, drawn with weights: ``ops.MultinomialWithReplacement(n)(weights, seed, offset)``.
 
     Args:
@@ -127,13 +129,13 @@ def MultinomialWithReplacement(self: Any, x: TensorLike, seed: Any, offset: Any)
 
 
 @_drawing
-def RandomShuffle(self: Any, key: Any, x: TensorLike) -> tuple[Tensor, ...] | Tensor:
+def RandomShuffle(self: PrimitiveSelf, key: JaxArray, x: TensorLike) -> Tensor:
     """The elements along the first axis in random order: ``ops.RandomShuffle()(x)``."""
     return apply(choices.SHUFFLE, (x, key))
 
 
 @_drawing(first={"count": 256})
-def RandomChoiceWithMask(self: Any, key: Any, x: TensorLike) -> tuple[Tensor, ...] | Tensor:
+def RandomChoiceWithMask(self: PrimitiveSelf, key: JaxArray, x: TensorLike) -> Tensor:
     """Random places where a Tensor of Bools is true.
 
     Args:
@@ -144,7 +146,7 @@ def RandomChoiceWithMask(self: Any, key: Any, x: TensorLike) -> tuple[Tensor, ..
 
 
 @operator_class(dtype=mstype.int64)
-def RandomCategorical(self: Any, logits: TensorLike, num_sample: Any, seed: int = 0) -> Tensor:
+def RandomCategorical(self: PrimitiveSelf, logits: TensorLike, num_sample: int, seed: int | Tensor = 0) -> Tensor:
     """Random indices, drawn with log weights: ``ops.RandomCategorical()(logits, num_sample, seed)``.
 
     Args:
@@ -154,7 +156,7 @@ def RandomCategorical(self: Any, logits: TensorLike, num_sample: Any, seed: int 
 
 
 @operator_class(seed=-1, offset=0)
-def Bernoulli(self: Any, x: TensorLike, p: Any) -> tuple[Tensor, ...] | Tensor:
+def Bernoulli(self: PrimitiveSelf, x: TensorLike, p: TensorLike) -> Tensor:
     """Ones with probability p, else zeros: ``ops.Bernoulli()(x, p)``.
 
     Args:
@@ -175,7 +177,7 @@ _TRUNCATED = Op("TruncatedNormal", _truncated, differentiable=False)
 
 
 @_drawing(first={"dtype": mstype.float32})
-def TruncatedNormal(self: Any, key: Any, shape: tuple[int, ...]) -> tuple[Tensor, ...] | Tensor:
+def TruncatedNormal(self: PrimitiveSelf, key: JaxArray, shape: Shape) -> Tensor:
     """Random numbers of the standard normal distribution, within two standard deviations: ``ops.TruncatedNormal()(shape)``.
 
     Args:
@@ -196,8 +198,8 @@ _PARAMETERIZED = Op("ParameterizedTruncatedNormal", _parameterized)
 
 @_drawing
 def ParameterizedTruncatedNormal(
-    self: Any, key: Any, shape: tuple[int, ...], mean: Any, stdevs: Any, low: Any, high: Any
-) -> tuple[Tensor, ...] | Tensor:
+    self: PrimitiveSelf, key: JaxArray, shape: Shape, mean: TensorLike, stdevs: TensorLike, low: TensorLike, high: TensorLike
+) -> Tensor:
     """Normal numbers within limits, one set of parameters for each row: called with (shape, mean, stdevs, min, max)."""
     return apply(_PARAMETERIZED, (mean, stdevs, low, high, key), (shape_of(shape, self.name),))
 
@@ -214,7 +216,7 @@ _RANDPERM_PADDED = Op("Randperm", _padded, differentiable=False)
 
 
 @operator_class(max_length=1, pad=-1, dtype=mstype.int32)
-def Randperm(self: Any, n: int) -> tuple[Tensor, ...] | Tensor:
+def Randperm(self: PrimitiveSelf, n: int | Tensor) -> Tensor:
     """The integers from 0 to n - 1 in random order, filled up to a fixed length: ``ops.Randperm(max_length)(n)``.
 
     Args:
@@ -229,7 +231,7 @@ def Randperm(self: Any, n: int) -> tuple[Tensor, ...] | Tensor:
 
 
 @operator_class(size=REQUIRED, median=0.0, sigma=1.0)
-def Cauchy(self: Any) -> tuple[Tensor, ...] | Tensor:
+def Cauchy(self: PrimitiveSelf) -> Tensor:
     """Random numbers of a Cauchy distribution: ``ops.Cauchy(size)()``.
 
     Args:
@@ -241,7 +243,7 @@ def Cauchy(self: Any) -> tuple[Tensor, ...] | Tensor:
 
 
 @operator_class(mean=1.0, std=2.0)
-def LogNormalReverse(self: Any, x: TensorLike) -> tuple[Tensor, ...] | Tensor:
+def LogNormalReverse(self: PrimitiveSelf, x: TensorLike) -> Tensor:
     """Random numbers whose logarithms are normal, in the shape and dtype of a Tensor: ``ops.LogNormalReverse()(x)``.
 
     Args:
@@ -259,7 +261,7 @@ _ANY_INTS = Op("NonDeterministicInts", _any_ints, differentiable=False)
 
 
 @operator_class(dtype=mstype.int64)
-def NonDeterministicInts(self: Any, shape: tuple[int, ...]) -> tuple[Tensor, ...] | Tensor:
+def NonDeterministicInts(self: PrimitiveSelf, shape: Shape) -> Tensor:
     """Random integers from the whole range of a type: ``ops.NonDeterministicInts()(shape)``.
 
     Args:
@@ -272,7 +274,7 @@ def NonDeterministicInts(self: Any, shape: tuple[int, ...]) -> tuple[Tensor, ...
 
 
 @operator_class(keep_prob=0.5, Seed0=0, Seed1=0)
-def Dropout(self: Any, x: TensorLike) -> tuple[Any | Tensor, Tensor]:
+def Dropout(self: PrimitiveSelf, x: Tensor) -> tuple[Tensor, Tensor]:
     """Elements dropped at random, the others scaled by 1 / keep_prob; returns (output, mask).
 
     Args:
@@ -287,7 +289,7 @@ def Dropout(self: Any, x: TensorLike) -> tuple[Any | Tensor, Tensor]:
 
 
 def _channel_dropout(ndim):
-    def call(self, x):
+    def call(self, x: Tensor) -> tuple[Tensor, Tensor]:
         return apply(dropouts.DROPOUT_WITH_MASK, (x, next_key()), (1 - float(self.keep_prob), tuple(range(2, ndim))))
 
     call.__doc__ = f"""Whole channels of a Tensor of {ndim} axes dropped at random, the others scaled; returns (output, mask).
@@ -311,4 +313,4 @@ LogUniformCandidateSampler = class_form(
     choices.log_uniform_candidate_sampler, num_true=1, num_sampled=5, unique=True, range_max=5, seed=0
 )
 
-__all__ = name_classes(globals())
+name_classes(globals())

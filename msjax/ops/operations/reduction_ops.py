@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msjax.checks import check_bool
 from msjax.common import dtype as mstype
@@ -12,17 +11,18 @@ from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func import casting
 from msjax.ops.function.math_func import cumulative, extremes, norms, reduction, statistics
 from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class
-from msjax.typing import TensorLike
+from msjax.typing import Axes, JaxArray, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
+    from msjax.ops.primitive import PrimitiveSelf
 
 
 _KEEP = "keep_dims (bool): whether reduced axes stay, with size 1. Default: False."
 
 
 def _over_axes(function, what):
-    def call(self, x, axis=()):
+    def call(self, x: TensorLike, axis: Axes | None = ()) -> Tensor:
         return function(x, () if axis is None else axis, check_bool(self.keep_dims, "keep_dims", self.name))
 
     call.__doc__ = f"{what} over axes, by default all: called with (x, axis).\n\n    Args:\n        {_KEEP}"
@@ -38,7 +38,7 @@ ReduceAny = _over_axes(reduction.any, "Whether any element is true,")
 
 
 @operator_class(keep_dims=False, skip_mode=False)
-def ReduceSum(self: Any, x: TensorLike, axis: tuple[Any, ...] = ()) -> Any:
+def ReduceSum(self: PrimitiveSelf, x: TensorLike, axis: Axes | None = ()) -> Tensor:
     """The sum over axes (all by default): ``ops.ReduceSum()(x, axis)``.
 
     Args:
@@ -59,7 +59,7 @@ def ReduceSum(self: Any, x: TensorLike, axis: tuple[Any, ...] = ()) -> Any:
 
 
 @operator_class(axis=(), unbiased=True, keep_dims=False)
-def ReduceStd(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
+def ReduceStd(self: PrimitiveSelf, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean.
 
     Args:
@@ -72,7 +72,7 @@ def ReduceStd(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 def _index_of(function, what):
-    def call(self, x):
+    def call(self, x: TensorLike) -> Tensor:
         kind = mstype.as_dtype(self.output_type)
         if kind not in (mstype.int32, mstype.int64):
             raise TypeError(f"For '{self.name}', 'output_type' should be Int32 or Int64, but got {kind}.")
@@ -92,7 +92,7 @@ Argmin = _index_of(extremes.argmin, "smallest")
 
 
 def _with_index(function, what):
-    def call(self, input):
+    def call(self, input: TensorLike) -> tuple[Tensor, Tensor]:
         values, index = function(input, self.axis, self.keep_dims)
         return index, values
 
@@ -110,7 +110,7 @@ ArgMinWithValue = _with_index(extremes.min, "smallest")
 
 
 @operator_class(dims=None)
-def CountNonZero(self: Any, x: TensorLike) -> Tensor:
+def CountNonZero(self: PrimitiveSelf, x: TensorLike) -> Tensor:
     """How many values are not 0, as Int64.
 
     Args:
@@ -120,7 +120,7 @@ def CountNonZero(self: Any, x: TensorLike) -> Tensor:
 
 
 @operator_class(global_median=False, axis=0, keep_dims=False, ignore_nan=False)
-def Median(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
+def Median(self: PrimitiveSelf, x: TensorLike) -> tuple[Tensor, Tensor]:
     """The median along an axis and its index, as (values, indices).
 
     Args:
@@ -135,7 +135,7 @@ def Median(self: Any, x: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 @operator_class(dim=None, keep_dims=False, ignore_nan=False)
-def Quantile(self: Any, x: TensorLike, q: Any) -> Tensor:
+def Quantile(self: PrimitiveSelf, x: TensorLike, q: TensorLike) -> Tensor:
     """The q-th quantiles: ``ops.Quantile(dim)(x, q)``.
 
     Args:
@@ -158,14 +158,14 @@ Cummin = class_form(cumulative.cummin, axis=REQUIRED)
 
 
 @operator(name="L2Loss")
-def _l2_loss(x):
+def _l2_loss(x: JaxArray) -> JaxArray:
     """Half of the sum of squares."""
     x = to_float(x)
     return (x * x).sum() / 2
 
 
 @operator(2, name="SquareSumAll")
-def _square_sum_all(x, y):
+def _square_sum_all(x: JaxArray, y: JaxArray) -> tuple[JaxArray, JaxArray]:
     """The sums of squares of two Tensors."""
     return (x * x).sum(), (y * y).sum()
 
@@ -177,7 +177,7 @@ Renorm = class_form(norms.renorm, p=REQUIRED, dim=given_as("axis"), maxnorm=REQU
 
 
 @operator_class(axis=0, epsilon=1e-4)
-def L2Normalize(self: Any, x: TensorLike) -> Tensor:
+def L2Normalize(self: PrimitiveSelf, x: TensorLike) -> Tensor:
     """x / sqrt(max(sum(x**2), epsilon)) along an axis.
 
     Args:
@@ -199,7 +199,7 @@ def L2Normalize(self: Any, x: TensorLike) -> Tensor:
 
 
 @operator_class(keep_dims=False)
-def EuclideanNorm(self: Any, x: TensorLike, axes: int | Sequence[int]) -> Tensor:
+def EuclideanNorm(self: PrimitiveSelf, x: TensorLike, axes: Axes) -> Tensor:
     """The 2-norm over axes: ``ops.EuclideanNorm()(x, axes)``.
 
     Args:
@@ -209,7 +209,7 @@ def EuclideanNorm(self: Any, x: TensorLike, axes: int | Sequence[int]) -> Tensor
 
 
 @operator_class(dim=None, keepdim=False)
-def NuclearNorm(self: Any, x: TensorLike) -> Tensor:
+def NuclearNorm(self: PrimitiveSelf, x: TensorLike) -> Tensor:
     """The sum of the singular values of matrices.
 
     Args:
@@ -219,4 +219,4 @@ def NuclearNorm(self: Any, x: TensorLike) -> Tensor:
     return norms.matrix_norm(x, "nuc", (0, 1) if self.dim is None else self.dim, self.keepdim)
 
 
-__all__ = name_classes(globals())
+name_classes(globals())

@@ -1,10 +1,13 @@
 """Operator classes on regions of images: ROIAlign and non-maximum suppression."""
 
+from __future__ import annotations
+
 import jax
 import jax.numpy as jnp
 
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.primitive import REQUIRED, class_form, name_classes
+from msjax.typing import JaxArray
 
 
 def _bilinear(image, y, x):
@@ -26,7 +29,15 @@ def _at(start, size, pooled, samples):
 
 
 @operator(2, name="ROIAlign", tensors=True)
-def _roi_align(features, rois, pooled_height, pooled_width, spatial_scale, sample_num, roi_end_mode):
+def _roi_align(
+    features: JaxArray,
+    rois: JaxArray,
+    pooled_height: int,
+    pooled_width: int,
+    spatial_scale: float,
+    sample_num: int,
+    roi_end_mode: int,
+) -> JaxArray:
     """Regions of images, each pooled to one size by means of bilinear samples: of (features, rois).
 
     Args:
@@ -57,7 +68,7 @@ def _roi_align(features, rois, pooled_height, pooled_width, spatial_scale, sampl
 
 
 @operator(name="NMSWithMask", differentiable=False, tensors=True)
-def _nms_with_mask(bboxes, iou_threshold):
+def _nms_with_mask(bboxes: JaxArray, iou_threshold: float) -> tuple[JaxArray, JaxArray, JaxArray]:
     """Boxes by falling score, and which of them overlap none that is better by more than `iou_threshold`.
 
     Args:
@@ -90,4 +101,4 @@ ROIAlign = class_form(
 )
 NMSWithMask = class_form(_nms_with_mask, iou_threshold=0.5)
 
-__all__ = name_classes(globals())
+name_classes(globals())

@@ -92,7 +92,7 @@ class ReduceLROnPlateau:
         self.last_epoch = self.wait = self.cooldown_counter = 0
         self._last_lr = rates_of(optimizer)
 
-    def step(self, metrics: Any) -> None:
+    def step(self, metrics: float | Tensor) -> None:
         """Take the metric of an epoch, a number or 0-d Tensor."""
         current = as_float(metrics)
         self.last_epoch += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.checks import check_one_of, is_int
@@ -11,6 +11,7 @@ from msjax.errors import describe
 from msjax.experimental.optim.lr_scheduler.scheduler import LRScheduler, check_optimizer, per_group, set_rates
 
 if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
     from msjax.experimental.optim.optimizer import Optimizer
 
 __all__ = ["CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR"]
@@ -59,7 +60,7 @@ class CyclicLR(LRScheduler):
         self._scale_fn, self.scale_mode = scale_fn, scale_mode
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Any:
+    def get_lr(self) -> Sequence[float | Tensor]:
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         share = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -81,7 +82,7 @@ class CosineAnnealingLR(LRScheduler):
         self.T_max, self.eta_min = T_max, float(eta_min)
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Any:
+    def get_lr(self) -> Sequence[float | Tensor]:
         t, top = self.last_epoch, self.T_max
         if t == 0:
             return self._rates()
@@ -117,11 +118,11 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_cur = last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self) -> Any:
+    def get_lr(self) -> Sequence[float | Tensor]:
         wave = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (base - self.eta_min) * wave for base in self._bases()]
 
-    def step(self, epoch: Any = None) -> None:
+    def step(self, epoch: float | None = None) -> None:
         """Go to the next epoch, or to `epoch`, also a fractional one, and set the learning rates."""
         if epoch is not None and epoch < 0:
             raise ValueError(f"For 'CosineAnnealingWarmRestarts', 'epoch' should not be negative, but got {epoch}.")

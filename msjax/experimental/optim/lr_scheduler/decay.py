@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from msjax.checks import check_float, check_int, check_number, check_type
 from msjax.errors import describe
 from msjax.experimental.optim.lr_scheduler.scheduler import LRScheduler, check_optimizer, per_group
 
 if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
     from msjax.experimental.optim.optimizer import Optimizer
 
 __all__ = [
@@ -29,7 +31,7 @@ class _ByFactor(LRScheduler):
         """The factor from the first learning rate to this epoch's."""
         raise NotImplementedError
 
-    def get_lr(self) -> list[float]:
+    def get_lr(self) -> Sequence[float | Tensor]:
         change = self._change()
         return [rate * change for rate in self._rates()]
 
@@ -196,7 +198,9 @@ class MultiStepLR(_ByFactor):
 
 
 class _ByFunction(LRScheduler):
-    def __init__(self, optimizer: Any, lr_lambda: Any, last_epoch: Any = -1):
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | list[Callable[[int], float]], last_epoch: int = -1
+    ):
         who = type(self).__name__
         check_optimizer(optimizer, who)
         self.lr_lambdas = per_group(optimizer, lr_lambda, "lr_lambda", who)
@@ -217,7 +221,7 @@ class LambdaLR(_ByFunction):
         last_epoch (int): Default: -1.
     """
 
-    def get_lr(self) -> Any:
+    def get_lr(self) -> Sequence[float | Tensor]:
         return [base * f(self.last_epoch) for base, f in zip(self._bases(), self.lr_lambdas)]
 
 
@@ -230,7 +234,7 @@ class MultiplicativeLR(_ByFunction):
         last_epoch (int): Default: -1.
     """
 
-    def get_lr(self) -> Any:
+    def get_lr(self) -> Sequence[float | Tensor]:
         if self.last_epoch == 0:
             return self._rates()
         return [rate * f(self.last_epoch) for rate, f in zip(self._rates(), self.lr_lambdas)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.checks import check_int
@@ -17,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["LRScheduler"]
 
 
-def check_optimizer(optimizer: Any, who: Any) -> None:
+def check_optimizer(optimizer: object, who: str) -> None:
     """TypeError unless it is an optimizer with parameter groups: an experimental one, or one of mint's."""
     if not is_cell(optimizer) or not isinstance(getattr(optimizer, "param_groups", None), list):
         raise TypeError(f"For '{who}', 'optimizer' should be an optimizer with parameter groups, but got {describe(optimizer)}.")
 
 
-def per_group(optimizer: Any, value: TensorLike, name: str, who: Any) -> list[Any]:
+def per_group(optimizer: Optimizer, value: Any, name: str, who: str) -> list[Any]:
     """A list with one value for each parameter group, from such a list or from one value for all."""
     groups = len(optimizer.param_groups)
     values = list(value) if isinstance(value, (list, tuple)) else [value] * groups
@@ -37,13 +38,13 @@ def as_float(value: TensorLike) -> float:
     return float(value.asnumpy()) if isinstance(value, Tensor) else float(value)
 
 
-def set_rates(optimizer: Any, rates: Any) -> None:
+def set_rates(optimizer: Optimizer, rates: Sequence[Any]) -> None:
     """Give each parameter group its learning rate."""
     for group, rate in zip(optimizer.param_groups, rates):
         group["lr"].set_data(Tensor(as_float(rate), mstype.float32))
 
 
-def rates_of(optimizer: Any) -> list[Any]:
+def rates_of(optimizer: Optimizer) -> list[Tensor]:
     """The learning rates of the parameter groups, as Tensors."""
     return [group["lr"].value() for group in optimizer.param_groups]
 
@@ -84,7 +85,7 @@ class LRScheduler:
         self.last_epoch = last_epoch
         self.step()
 
-    def get_lr(self) -> Any:
+    def get_lr(self) -> Sequence[float | Tensor]:
         """The learning rates of the present epoch, one for each parameter group."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'get_lr'.")
 
@@ -92,7 +93,7 @@ class LRScheduler:
         """The learning rates last set: one Tensor for each parameter group."""
         return self._last_lr
 
-    def step(self, epoch: Any = None) -> None:
+    def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch, or to `epoch`, and set the learning rates."""
         if epoch is None:
             self.last_epoch += 1

@@ -252,7 +252,7 @@ def repeat_interleave(input: Tensor, repeats: int | Sequence[int] | Tensor, axis
     return _repeat(input, ints(repeats), axis)
 
 
-def repeat_elements(x: TensorLike, rep: Any, axis: int = 0) -> Tensor:
+def repeat_elements(x: TensorLike, rep: int, axis: int = 0) -> Tensor:
     """Each slice along `axis` repeated `rep` times where it stands."""
     check_int(rep, "rep", "repeat_elements")
     return _repeat(x, (rep,), axis)
@@ -261,7 +261,7 @@ def repeat_elements(x: TensorLike, rep: Any, axis: int = 0) -> Tensor:
 # ---- reversal
 
 
-def shape_of(args: Any) -> Any:
+def shape_of(args: tuple[Any, ...]) -> Any:
     """The shape in arguments given one by one, or as one tuple or list."""
     first = args[0] if len(args) == 1 else args
     return first if isinstance(first, (tuple, list, Tensor)) else args if builtins.len(args) != 1 else (first,)

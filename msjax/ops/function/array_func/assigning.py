@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import jax.numpy as jnp
 
@@ -85,15 +85,23 @@ def assign_add(variable: Parameter, value: TensorLike) -> Parameter:
     return written(_target(variable, "assign_add"), _add(variable, value))
 
 
-def assign_sub(variable: Any, value: TensorLike) -> Parameter:
+def assign_sub(variable: Parameter, value: TensorLike) -> Parameter:
     """Subtract `value`, a Tensor or number, from a Parameter; returns the Parameter."""
     return written(_target(variable, "assign_sub"), _sub(variable, value))
 
 
-def _rows(how, doc):
+class _ScatterRows(Protocol):
+    def __call__(self, input_x: Parameter, indices: Tensor, updates: TensorLike) -> Parameter: ...
+
+
+class _ScatterPlaces(Protocol):
+    def __call__(self, input_x: Parameter, indices: Tensor, updates: Tensor, use_locking: bool = False) -> Parameter: ...
+
+
+def _rows(how: str, doc: str) -> _ScatterRows:
     name = f"scatter_{how}"
 
-    def function(input_x, indices, updates):
+    def function(input_x: Parameter, indices: Tensor, updates: TensorLike) -> Parameter:
         require_integers(name, indices=indices)
         want = indices.shape + _target(input_x, name).shape[1:]
         if getattr(updates, "shape", want) != want:
@@ -114,19 +122,19 @@ def _rows(how, doc):
     return function
 
 
-scatter_update = _rows("update", "Replace rows")
-scatter_add = _rows("add", "Add to rows")
-scatter_sub = _rows("sub", "Subtract from rows")
-scatter_mul = _rows("mul", "Multiply rows")
-scatter_div = _rows("div", "Divide rows")
-scatter_max = _rows("max", "Take the larger of rows and updates, in the rows")
-scatter_min = _rows("min", "Take the smaller of rows and updates, in the rows")
+scatter_update: _ScatterRows = _rows("update", "Replace rows")
+scatter_add: _ScatterRows = _rows("add", "Add to rows")
+scatter_sub: _ScatterRows = _rows("sub", "Subtract from rows")
+scatter_mul: _ScatterRows = _rows("mul", "Multiply rows")
+scatter_div: _ScatterRows = _rows("div", "Divide rows")
+scatter_max: _ScatterRows = _rows("max", "Take the larger of rows and updates, in the rows")
+scatter_min: _ScatterRows = _rows("min", "Take the smaller of rows and updates, in the rows")
 
 
-def _places(how, doc):
+def _places(how: str, doc: str) -> _ScatterPlaces:
     name = f"scatter_nd_{how}"
 
-    def function(input_x, indices, updates, use_locking=False):
+    def function(input_x: Parameter, indices: Tensor, updates: Tensor, use_locking: bool = False) -> Parameter:
         require_integers(name, indices=indices)
         return written(_target(input_x, name), scatter_rows(input_x, indices, updates, how))
 
@@ -145,10 +153,10 @@ def _places(how, doc):
     return function
 
 
-scatter_nd_update = _places("update", "Replace the elements")
-scatter_nd_add = _places("add", "Add to the elements")
-scatter_nd_sub = _places("sub", "Subtract from the elements")
-scatter_nd_mul = _places("mul", "Multiply the elements")
-scatter_nd_div = _places("div", "Divide the elements")
-scatter_nd_max = _places("max", "Take the larger of the updates and the elements")
-scatter_nd_min = _places("min", "Take the smaller of the updates and the elements")
+scatter_nd_update: _ScatterPlaces = _places("update", "Replace the elements")
+scatter_nd_add: _ScatterPlaces = _places("add", "Add to the elements")
+scatter_nd_sub: _ScatterPlaces = _places("sub", "Subtract from the elements")
+scatter_nd_mul: _ScatterPlaces = _places("mul", "Multiply the elements")
+scatter_nd_div: _ScatterPlaces = _places("div", "Divide the elements")
+scatter_nd_max: _ScatterPlaces = _places("max", "Take the larger of the updates and the elements")
+scatter_nd_min: _ScatterPlaces = _places("min", "Take the smaller of the updates and the elements")

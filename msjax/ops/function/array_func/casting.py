@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, is_tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
-from msjax.typing import Number, TensorLike
+from msjax.typing import DTypeLike, Number, TensorLike
 
 __all__ = [
     "array_to_scalar", "cast", "deepcopy", "depend", "dtype", "dyn_shape", "identity", "is_complex", "is_floating_point",
@@ -61,7 +62,7 @@ def type_as(input: TensorLike, other: TensorLike) -> Tensor:
     return _cast(input, other.dtype)
 
 
-def mixed_precision_cast(dst_dtype: Any, x: TensorLike) -> Any:
+def mixed_precision_cast(dst_dtype: DTypeLike, x: Any) -> Any:
     """Floating Tensors, also in nested tuples, lists and dicts, converted to a type; other values as they are."""
     if isinstance(x, Tensor):
         return cast(x, dst_dtype) if x.is_floating_point() else x
@@ -128,20 +129,20 @@ class TensorType:
         """The data type of the elements."""
         return self.element
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, TensorType) and self.element is other.element
 
     def __hash__(self) -> int:
         return hash((TensorType, self.element))
 
-    def __str__(self) -> Any:
+    def __str__(self) -> str:
         return f"Tensor[{self.element}]"
 
     def __repr__(self) -> str:
         return f"mindspore.tensor[{self.element.code}]"
 
 
-def typeof(x: TensorLike) -> Any:
+def typeof(x: object) -> Type | TensorType:
     """The type of a Tensor, with that of its elements, or the msjax type of another Python object."""
     return TensorType(x.dtype) if isinstance(x, Tensor) else mstype.pytype_to_dtype(type(x))
 
@@ -178,19 +179,19 @@ def _identity(x):
     return jnp.asarray(x)
 
 
-def identity(x: TensorLike) -> Any:
+def identity(x: TensorLike | Sequence[Any]) -> Any:
     """The same value; a new Tensor for a Tensor, each of them in a tuple or list."""
     if isinstance(x, (tuple, list)):
         return tuple(identity(v) for v in x)
     return _identity(x)
 
 
-def deepcopy(input_x: TensorLike) -> Any:
+def deepcopy(input_x: Any) -> Any:
     """A Tensor of the same data, differentiable like the Tensor itself."""
     return _identity(_tensor(input_x, "deepcopy")) if isinstance(input_x, Tensor) else copy.deepcopy(input_x)
 
 
-def depend(value: TensorLike, expr: Any) -> TensorLike:
+def depend(value: Any, expr: object) -> Any:
     """The first argument; the second has been computed before, as in any Python program."""
     del expr
     return value
@@ -229,7 +230,7 @@ def scalar_to_array(input_x: TensorLike) -> Tensor:
     return Tensor(input_x, mstype.float32 if isinstance(input_x, float) else mstype.int32 if type(input_x) is int else None)
 
 
-def array_to_scalar(x: TensorLike) -> Any:
+def array_to_scalar(x: Tensor) -> bool | int | float | complex:
     """The number in a 0-d Tensor."""
     return x.item()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -248,7 +248,7 @@ def matrix_diag_part(x: Tensor, k: int | tuple[int, ...], padding_value: Number 
     return _get_diagonals(x, padding_value, _diagonals(k), _checked_align(align))
 
 
-def matrix_set_diag(x: TensorLike, diagonal: Any, k: int = 0, align: str = "RIGHT_LEFT") -> Tensor:
+def matrix_set_diag(x: Tensor, diagonal: Tensor, k: int = 0, align: str = "RIGHT_LEFT") -> Tensor:
     """Matrices with other diagonals; the arguments are those of `matrix_diag`."""
     require_tensors("matrix_set_diag", diagonal=diagonal)
     return _put_diagonals(x, diagonal, _diagonals(k), _checked_align(align))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -211,7 +210,7 @@ def _lookup(table, indices):
     return jnp.where(inside.reshape(inside.shape + (1,) * (table.ndim - 1)), rows, jnp.zeros((), table.dtype))
 
 
-def embedding_lookup(input_params: Any, input_indices: Any, offset: int = 0) -> Tensor:
+def embedding_lookup(input_params: Tensor, input_indices: Tensor, offset: int = 0) -> Tensor:
     """Rows of a table, by index less `offset`; zeros for an index outside of the table."""
     indices = integers(input_indices, "EmbeddingLookup", "input_indices")
     offset = freeze(offset)

@@ -244,13 +244,13 @@ def _widen(mask, x):
     return mask.reshape(mask.shape + (1,) * (x.ndim - mask.ndim))
 
 
-def getitem(self: Any, index: int | tuple[Any, ...] | tuple[int, ...]) -> Tensor:
+def getitem(self: Tensor, index: Any) -> Tensor:
     """Part of a Tensor: ints, slices, None, ..., lists, integer and Bool Tensors, as in numpy."""
     parsed = _Index(index, self._value.shape)
     return apply(_GETITEM, (self, *parsed.operands), parsed.key)
 
 
-def setitem(self: Any, index: int | tuple[int, ...], value: TensorLike) -> None:
+def setitem(self: Tensor, index: Any, value: TensorLike | Sequence[Any]) -> None:
     """Write into part of a Tensor: it gets a new value with that part replaced."""
     if isinstance(value, (list, tuple)):
         value = Tensor(value)

@@ -21,7 +21,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def tensors_of(values: list[Tensor] | tuple[Tensor, ...], who: str) -> Any:
+def tensors_of(values: Any, who: str) -> Sequence[Tensor]:
     """The values, if they are a tuple or list of Tensors; TypeError otherwise, ValueError if it is empty."""
     if isinstance(values, Tensor) or not isinstance(values, (tuple, list)) or not values:
         kind = ValueError if isinstance(values, (tuple, list)) else TypeError
@@ -104,7 +104,7 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
     return apply(_HSTACK, tensors_of(tensors, "hstack"), (None,))
 
 
-def vstack(inputs: Any) -> Tensor:
+def vstack(inputs: Sequence[Tensor]) -> Tensor:
     """Tensors joined along the first axis; 1-d ones as rows."""
     return apply(_VSTACK, tensors_of(inputs, "vstack"), (None,))
 

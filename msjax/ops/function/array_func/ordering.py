@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax.numpy as jnp
 
@@ -11,7 +10,7 @@ from msjax.checks import check_axis
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.casting import ints
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import JaxArray, Shape, TensorLike
 
 __all__ = [
     "flip", "fliplr", "flipud", "moveaxis", "movedim", "permute", "reverse", "reverse_sequence", "roll", "rot90", "swapaxes",
@@ -24,7 +23,7 @@ def _transpose(input, axes):
     return jnp.transpose(input, axes)
 
 
-def transpose(input: Tensor, dims: tuple[int, ...] | None = None, *, input_perm: Any = None) -> Tensor:
+def transpose(input: Tensor, dims: Shape | None = None, *, input_perm: Shape | None = None) -> Tensor:
     """The axes in another order.
 
     Args:
@@ -51,7 +50,7 @@ def permute(input: TensorLike, axis: tuple[int, ...]) -> Tensor:
     return _transpose(input, ints(axis))
 
 
-def t(input: TensorLike) -> Any:
+def t(input: Tensor) -> Tensor:
     """A matrix transposed; a Tensor of fewer axes as it is.
 
     Raises:
@@ -70,7 +69,7 @@ def swapaxes(input: TensorLike, axis0: int, axis1: int) -> JaxArray:
     return jnp.swapaxes(input, axis0, axis1)
 
 
-def swapdims(input: TensorLike, dim0: Any, dim1: Any) -> Any:
+def swapdims(input: TensorLike, dim0: int, dim1: int) -> Tensor:
     """Two axes exchanged."""
     return swapaxes(input, dim0, dim1)
 
@@ -103,23 +102,23 @@ def flip(input: TensorLike, dims: tuple[int, ...]) -> Tensor:
     return _flip(input, ints(dims))
 
 
-def reverse(x: TensorLike, axis: int | Sequence[int]) -> Any:
+def reverse(x: TensorLike, axis: Shape) -> Tensor:
     """The order of elements reversed along the axes `axis`, a tuple."""
     return _flip(x, ints(axis))
 
 
-def fliplr(input: TensorLike) -> Any:
+def fliplr(input: TensorLike) -> Tensor:
     """The order of elements reversed along the second axis."""
     return _flip(input, (1,))
 
 
-def flipud(input: TensorLike) -> Any:
+def flipud(input: TensorLike) -> Tensor:
     """The order of elements reversed along the first axis."""
     return _flip(input, (0,))
 
 
 @operator(int_grad=True)
-def rot90(input: TensorLike, k: Any, dims: int | Sequence[int]) -> JaxArray:
+def rot90(input: TensorLike, k: int, dims: Sequence[int]) -> JaxArray:
     """The plane of the two axes `dims` turned by k times 90 degrees, from the first axis towards the second."""
     if len(dims) != 2:
         raise ValueError(f"'dims' should be two axes, but got {dims}.")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -120,8 +119,12 @@ def scatter_rows(x: TensorLike, indices: TensorLike, updates: TensorLike, how: s
     return combine(how, x, updates, index)
 
 
-def _tensor_scatter(how, doc):
-    def function(input_x, indices, updates):
+class _TensorScatter(Protocol):
+    def __call__(self, input_x: Tensor, indices: Tensor, updates: TensorLike) -> Tensor: ...
+
+
+def _tensor_scatter(how: str, doc: str) -> _TensorScatter:
+    def function(input_x: Tensor, indices: Tensor, updates: TensorLike) -> Tensor:
         require_integers(name, indices=indices)
         if isinstance(updates, Tensor) and updates.dtype is not input_x.dtype:
             raise TypeError(
@@ -145,13 +148,13 @@ def _tensor_scatter(how, doc):
     return function
 
 
-tensor_scatter_update = _tensor_scatter("update", "`updates` put in")
-tensor_scatter_add = _tensor_scatter("add", "`updates` added")
-tensor_scatter_sub = _tensor_scatter("sub", "`updates` subtracted")
-tensor_scatter_mul = _tensor_scatter("mul", "its elements multiplied by `updates`")
-tensor_scatter_div = _tensor_scatter("div", "its elements divided by `updates`")
-tensor_scatter_max = _tensor_scatter("max", "the larger of its elements and `updates`")
-tensor_scatter_min = _tensor_scatter("min", "the smaller of its elements and `updates`")
+tensor_scatter_update: _TensorScatter = _tensor_scatter("update", "`updates` put in")
+tensor_scatter_add: _TensorScatter = _tensor_scatter("add", "`updates` added")
+tensor_scatter_sub: _TensorScatter = _tensor_scatter("sub", "`updates` subtracted")
+tensor_scatter_mul: _TensorScatter = _tensor_scatter("mul", "its elements multiplied by `updates`")
+tensor_scatter_div: _TensorScatter = _tensor_scatter("div", "its elements divided by `updates`")
+tensor_scatter_max: _TensorScatter = _tensor_scatter("max", "the larger of its elements and `updates`")
+tensor_scatter_min: _TensorScatter = _tensor_scatter("min", "the smaller of its elements and `updates`")
 
 
 @operator(2, name="ScatterNd", int_grad=(1,))
@@ -288,7 +291,7 @@ def _index_fill(x, index, value, axis):
     return x.at[_at(axis, x.ndim, index)].set(jnp.asarray(value).astype(x.dtype))
 
 
-def index_fill(x: TensorLike, axis: int | Sequence[int], index: TensorLike, value: TensorLike) -> Tensor:
+def index_fill(x: TensorLike, axis: int | Tensor, index: TensorLike, value: TensorLike) -> Tensor:
     """`x` with one value in its slices number `index` along an axis.
 
     Raises:
@@ -304,21 +307,21 @@ def _rows(indices):
     return Tensor([indices] if isinstance(indices, int) else indices, mstype.int32)
 
 
-def inplace_update(x: TensorLike, v: Any, indices: TensorLike) -> Tensor:
+def inplace_update(x: TensorLike, v: TensorLike, indices: int | tuple[int, ...] | Tensor) -> Tensor:
     """`x` with its rows number `indices` (an int, tuple or Tensor) replaced by those of `v`, as a new Tensor."""
     return index_combine(x, _rows(indices), v, 0, "update")
 
 
-def inplace_add(x: TensorLike, v: Any, indices: TensorLike) -> Tensor:
+def inplace_add(x: TensorLike, v: TensorLike, indices: int | tuple[int, ...] | Tensor) -> Tensor:
     """`x` with the rows of `v` added to its rows number `indices` (an int or tuple), as a new Tensor."""
     return index_combine(x, _rows(indices), v, 0, "add")
 
 
-def inplace_sub(x: TensorLike, v: Any, indices: TensorLike) -> Tensor:
+def inplace_sub(x: TensorLike, v: TensorLike, indices: int | tuple[int, ...] | Tensor) -> Tensor:
     """`x` with the rows of `v` subtracted from its rows number `indices` (an int or tuple), as a new Tensor."""
     return index_combine(x, _rows(indices), v, 0, "sub")
 
 
-def inplace_index_add(var: TensorLike, indices: TensorLike, updates: TensorLike, axis: int | Sequence[int]) -> Tensor:
+def inplace_index_add(var: TensorLike, indices: TensorLike, updates: TensorLike, axis: int) -> Tensor:
     """`var` with `updates` added to its slices number `indices` along an axis, as a new Tensor."""
     return index_combine(var, indices, updates, axis, "add")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.function.array_func.casting import ints
 from msjax.ops.function.array_func.sorting import checked, known_array
-from msjax.typing import JaxArray, Number, TensorLike
+from msjax.typing import DTypeLike, JaxArray, Number, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
@@ -180,7 +180,7 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0.0, max: Number = 0.0) 
     return _histc(checked(input, "histc"), bins, float(min), float(max))
 
 
-def histogram_fixed_width(x: TensorLike, range_: Any, nbins: Any, dtype: Type = mstype.int32) -> Tensor:
+def histogram_fixed_width(x: TensorLike, range_: Tensor | Sequence[float], nbins: int, dtype: DTypeLike = mstype.int32) -> Tensor:
     """How many elements fall into each of `nbins` equal intervals of a range; those outside count in the first or last.
 
     Args:
@@ -205,13 +205,13 @@ def _fixed_width(x, nbins, low, high, dtype):
 # ---- positions
 
 
-def bound(sequence: Any, values: Any, right: Any, dtype: Type) -> Tensor:
+def bound(sequence: TensorLike, values: TensorLike, right: bool, dtype: DTypeLike) -> Tensor:
     """Where values would go in the rows of a sorted matrix, before (or after) equal elements."""
     return _searchsorted(sequence, values, None, right, dtype)
 
 
 @operator(differentiable=False)
-def nth_element(x: TensorLike, n: int, largest: Any) -> JaxArray:
+def nth_element(x: TensorLike, n: int, largest: bool) -> JaxArray:
     """The n-th smallest element of each row.
 
     Args:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -28,8 +31,12 @@ def _segment(x, ids, number, how):
     return combine(how, jnp.full(shape, info.min if how == "max" else info.max, x.dtype), x, (ids,))
 
 
-def _segments(how, doc, name):
-    def function(x, segment_ids, num_segments):
+class _SegmentOperator(Protocol):
+    def __call__(self, x: Tensor, segment_ids: Tensor, num_segments: int | Tensor) -> Tensor: ...
+
+
+def _segments(how: str, doc: str, name: str) -> _SegmentOperator:
+    def function(x: Tensor, segment_ids: Tensor, num_segments: int | Tensor) -> Tensor:
         require_integers(name, segment_ids=segment_ids)
         number = freeze(num_segments)
         if x.shape[: segment_ids.ndim] != segment_ids.shape:
@@ -52,13 +59,17 @@ def _segments(how, doc, name):
     return function
 
 
-unsorted_segment_prod = _segments("mul", "The product (1 for an empty segment)", "unsorted_segment_prod")
-unsorted_segment_max = _segments("max", "The largest value (the lowest number for an empty segment)", "unsorted_segment_max")
-unsorted_segment_min = _segments("min", "The smallest value (the highest number for an empty segment)", "unsorted_segment_min")
+unsorted_segment_prod: _SegmentOperator = _segments("mul", "The product (1 for an empty segment)", "unsorted_segment_prod")
+unsorted_segment_max: _SegmentOperator = _segments(
+    "max", "The largest value (the lowest number for an empty segment)", "unsorted_segment_max"
+)
+unsorted_segment_min: _SegmentOperator = _segments(
+    "min", "The smallest value (the highest number for an empty segment)", "unsorted_segment_min"
+)
 _segment_sum = _segments("add", "The sum", "unsorted_segment_sum")
 
 
-def unsorted_segment_sum(input_x: Tensor, segment_ids: Tensor, num_segments: int) -> Tensor:
+def unsorted_segment_sum(input_x: Tensor, segment_ids: Tensor, num_segments: int | Tensor) -> Tensor:
     """The sum over the elements of each segment.
 
     Args:
@@ -92,8 +103,8 @@ def _sorted_segment(x, ids, number, how):
     return jnp.where(counts > 0, out, jnp.zeros((), x.dtype))
 
 
-def _sorted(how, doc):
-    def function(x, segment_ids):
+def _sorted(how: str, doc: str) -> Callable[[Tensor, Tensor], Tensor]:
+    def function(x: Tensor, segment_ids: Tensor) -> Tensor:
         ids = np.asarray(concrete(segment_ids, "the operator Segment"))
         if ids.ndim != 1 or ids.shape != x.shape[:1] or (np.diff(ids) < 0).any():
             raise ValueError(
@@ -106,7 +117,7 @@ def _sorted(how, doc):
 
 
 # The operator classes SegmentSum and so on, by the second part of their names.
-SEGMENTS = {
+SEGMENTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "sum": _sorted("add", "The sum"),
     "mean": _sorted("mean", "The mean"),
     "prod": _sorted("mul", "The product"),

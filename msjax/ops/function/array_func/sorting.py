@@ -145,7 +145,7 @@ def topk(input: Tensor, k: int, dim: int | None = None, largest: bool = True, so
     return top_along(input, k, dim, largest, mstype.int32)
 
 
-def top_k(input_x: TensorLike, k: Any, sorted: bool = True) -> tuple[Tensor, Tensor]:
+def top_k(input_x: TensorLike, k: int, sorted: bool = True) -> tuple[Tensor, Tensor]:
     """The k largest elements along the last axis, in order, and Int32 indices; see `topk`."""
     return topk(input_x, k, -1, True, sorted)
 
@@ -237,7 +237,7 @@ def unique(input: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def distinct(
-    input: TensorLike, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """The distinct elements or slices; with the place of each element in the result and their counts, where asked for."""
     array = known_array(input, "unique")
@@ -254,7 +254,7 @@ def distinct(
     return out[0] if len(out) == 1 else tuple(out)
 
 
-def unique_with_pad(x: TensorLike, pad_num: Any) -> tuple[Tensor, Tensor]:
+def unique_with_pad(x: TensorLike, pad_num: float | Tensor) -> tuple[Tensor, Tensor]:
     """As `unique`, with the distinct elements filled up with `pad_num` to the size of `x`."""
     values, inverse, _ = unique_parts(known_array(x, "unique_with_pad"))
     pad_num = pad_num.item() if isinstance(pad_num, Tensor) else pad_num

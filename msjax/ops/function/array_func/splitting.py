@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 
@@ -159,7 +159,7 @@ def _unstack(input, axis):
     return tuple(jax.lax.index_in_dim(input, i, axis, keepdims=False) for i in builtins.range(input.shape[axis]))
 
 
-def unstack(input_x: TensorLike, axis: int = 0) -> Any:
+def unstack(input_x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis, without it, as a tuple.
 
     Example:
@@ -210,7 +210,7 @@ def slice(input_x: TensorLike, begin: tuple[int, ...], size: tuple[int, ...]) ->
 tensor_slice = slice
 
 
-def narrow(input: TensorLike, axis: int | Sequence[int], start: TensorLike, length: Any) -> Tensor:
+def narrow(input: Tensor, axis: int, start: int | Tensor, length: int | Tensor) -> Tensor:
     """The `length` elements from `start` on along `axis`.
 
     Raises:
@@ -298,7 +298,7 @@ def strided_slice(
 
 @operator(2, int_grad=True)
 def slice_scatter(
-    input: TensorLike, src: TensorLike, axis: int = 0, start: TensorLike | None = None, end: Any = None, step: int = 1
+    input: TensorLike, src: TensorLike, axis: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> JaxArray:
     """`input` with its slice from `start` to `end` along `axis` replaced by `src`."""
     index = (builtins.slice(None),) * (axis % input.ndim) + (builtins.slice(start, end, step),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator as py
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -21,13 +21,20 @@ from msjax.ops.function.control.transforms import Lifted
 from msjax.ops.primitive import Primitive
 
 if TYPE_CHECKING:
-    from msjax.ops.function.control.multitype import MultitypeFuncGraph
+    pass
 
 
-__all__ = ["Assert", "ForiLoop", "Partial", "PyFunc", "Scan", "WhileLoop", "add_flags", "constexpr", "partial"]
+__all__ = [
+    "Assert", "ForiLoop", "Partial", "PyFunc", "Scan", "WhileLoop", "add_flags", "constexpr", "partial", "bool_and",
+    "bool_eq", "bool_not", "bool_or", "dict_getitem", "in_dict", "is_", "is_not", "list_equal", "list_getitem", "list_len",
+    "make_list", "make_slice", "make_tuple", "not_in_dict", "scalar_add", "scalar_div", "scalar_eq", "scalar_floordiv",
+    "scalar_ge", "scalar_gt", "scalar_le", "scalar_log", "scalar_lt", "scalar_max", "scalar_min", "scalar_mod", "scalar_mul",
+    "scalar_ne", "scalar_pow", "scalar_sub", "scalar_uadd", "scalar_usub", "string_concat", "string_eq", "tuple_equal",
+    "tuple_getitem", "tuple_len", "tuple_reversed", "shape_mul",
+]  # fmt: skip
 
 
-def partial(fn: MultitypeFuncGraph, *args: Any, **kwargs: Any) -> Any:
+def partial(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
     """A function with its first arguments given, as functools.partial."""
     return functools.partial(check_function(fn, "partial"), *args, **kwargs)
 
@@ -35,7 +42,7 @@ def partial(fn: MultitypeFuncGraph, *args: Any, **kwargs: Any) -> Any:
 class Partial(Primitive):
     """Makes a function with its first arguments given: ``Partial()(fn, *args)``."""
 
-    def __call__(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
         check_function(fn, "Partial")
         return functools.partial(fn, *args, **kwargs)
 
@@ -190,8 +197,8 @@ class Scan(Primitive):
     """
 
     def __call__(
-        self, loop_func: Callable[..., Any], init: int, xs: list[int], length: Any = None, unroll: bool = True
-    ) -> tuple[int, list[int]]:
+        self, loop_func: Callable[..., Any], init: Any, xs: Sequence[Any] | None, length: int | None = None, unroll: bool = True
+    ) -> tuple[Any, list[Any]]:
         check_function(loop_func, "Scan")
         if xs is None:
             if not isinstance(length, int):
@@ -275,7 +282,7 @@ class Assert(Primitive):
         super().__init__("Assert")
         self.summarize = summarize
 
-    def __call__(self, condition: Any, input_data: Any) -> Any:
+    def __call__(self, condition: object, input_data: Sequence[Any]) -> object:
         if not condition:
             shown = [v.asnumpy().ravel()[: self.summarize].tolist() if isinstance(v, Tensor) else v for v in input_data]
             raise RuntimeError(f"For 'Assert', the condition is false; the values are {shown}.")
@@ -293,50 +300,7 @@ def _of_two(function):
     return lambda x, y: function(x, y)
 
 
-_PYTHON = {
-    "bool_and": lambda x, y: x and y,
-    "bool_eq": py.eq,
-    "bool_not": py.not_,
-    "bool_or": lambda x, y: x or y,
-    "dict_getitem": py.getitem,
-    "in_dict": lambda x, y: x in y,
-    "is_": py.is_,
-    "is_not": py.is_not,
-    "list_equal": py.eq,
-    "list_getitem": py.getitem,
-    "list_len": len,
-    "make_list": lambda *values: list(values),
-    "make_slice": lambda start, stop, step: slice(start, stop, step),
-    "make_tuple": lambda *values: values,
-    "not_in_dict": lambda x, y: x not in y,
-    "scalar_add": _of_two(py.add),
-    "scalar_div": _of_two(py.truediv),
-    "scalar_eq": _of_two(py.eq),
-    "scalar_floordiv": _of_two(py.floordiv),
-    "scalar_ge": _of_two(py.ge),
-    "scalar_gt": _of_two(py.gt),
-    "scalar_le": _of_two(py.le),
-    "scalar_log": math.log,
-    "scalar_lt": _of_two(py.lt),
-    "scalar_max": _of_two(max),
-    "scalar_min": _of_two(min),
-    "scalar_mod": _of_two(py.mod),
-    "scalar_mul": _of_two(py.mul),
-    "scalar_ne": _of_two(py.ne),
-    "scalar_pow": _of_two(py.pow),
-    "scalar_sub": _of_two(py.sub),
-    "scalar_uadd": _of_one(py.pos),
-    "scalar_usub": _of_one(py.neg),
-    "string_concat": py.add,
-    "string_eq": py.eq,
-    "tuple_equal": py.eq,
-    "tuple_getitem": py.getitem,
-    "tuple_len": len,
-    "tuple_reversed": lambda values: values[::-1],
-}
-
-
-def _named(name, function):
+def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args, **kwargs):
         return function(*args, **kwargs)
 
@@ -346,14 +310,47 @@ def _named(name, function):
     return call
 
 
-for _name, _function in _PYTHON.items():
-    globals()[_name] = _named(_name, _function)
-    __all__.append(_name)
+bool_and: Callable[..., Any] = _named("bool_and", lambda x, y: x and y)
+bool_eq: Callable[..., Any] = _named("bool_eq", py.eq)
+bool_not: Callable[..., Any] = _named("bool_not", py.not_)
+bool_or: Callable[..., Any] = _named("bool_or", lambda x, y: x or y)
+dict_getitem: Callable[..., Any] = _named("dict_getitem", py.getitem)
+in_dict: Callable[..., Any] = _named("in_dict", lambda x, y: x in y)
+is_: Callable[..., Any] = _named("is_", py.is_)
+is_not: Callable[..., Any] = _named("is_not", py.is_not)
+list_equal: Callable[..., Any] = _named("list_equal", py.eq)
+list_getitem: Callable[..., Any] = _named("list_getitem", py.getitem)
+list_len: Callable[..., Any] = _named("list_len", len)
+make_list: Callable[..., Any] = _named("make_list", lambda *values: list(values))
+make_slice: Callable[..., Any] = _named("make_slice", lambda start, stop, step: slice(start, stop, step))
+make_tuple: Callable[..., Any] = _named("make_tuple", lambda *values: values)
+not_in_dict: Callable[..., Any] = _named("not_in_dict", lambda x, y: x not in y)
+scalar_add: Callable[..., Any] = _named("scalar_add", _of_two(py.add))
+scalar_div: Callable[..., Any] = _named("scalar_div", _of_two(py.truediv))
+scalar_eq: Callable[..., Any] = _named("scalar_eq", _of_two(py.eq))
+scalar_floordiv: Callable[..., Any] = _named("scalar_floordiv", _of_two(py.floordiv))
+scalar_ge: Callable[..., Any] = _named("scalar_ge", _of_two(py.ge))
+scalar_gt: Callable[..., Any] = _named("scalar_gt", _of_two(py.gt))
+scalar_le: Callable[..., Any] = _named("scalar_le", _of_two(py.le))
+scalar_log: Callable[..., Any] = _named("scalar_log", math.log)
+scalar_lt: Callable[..., Any] = _named("scalar_lt", _of_two(py.lt))
+scalar_max: Callable[..., Any] = _named("scalar_max", _of_two(max))
+scalar_min: Callable[..., Any] = _named("scalar_min", _of_two(min))
+scalar_mod: Callable[..., Any] = _named("scalar_mod", _of_two(py.mod))
+scalar_mul: Callable[..., Any] = _named("scalar_mul", _of_two(py.mul))
+scalar_ne: Callable[..., Any] = _named("scalar_ne", _of_two(py.ne))
+scalar_pow: Callable[..., Any] = _named("scalar_pow", _of_two(py.pow))
+scalar_sub: Callable[..., Any] = _named("scalar_sub", _of_two(py.sub))
+scalar_uadd: Callable[..., Any] = _named("scalar_uadd", _of_one(py.pos))
+scalar_usub: Callable[..., Any] = _named("scalar_usub", _of_one(py.neg))
+string_concat: Callable[..., Any] = _named("string_concat", py.add)
+string_eq: Callable[..., Any] = _named("string_eq", py.eq)
+tuple_equal: Callable[..., Any] = _named("tuple_equal", py.eq)
+tuple_getitem: Callable[..., Any] = _named("tuple_getitem", py.getitem)
+tuple_len: Callable[..., Any] = _named("tuple_len", len)
+tuple_reversed: Callable[..., Any] = _named("tuple_reversed", lambda values: values[::-1])
 
 
-def shape_mul(input_data: Any) -> int:
+def shape_mul(input_data: Sequence[int]) -> int:
     """The product of the sizes in a shape."""
     return math.prod(input_data)
-
-
-__all__.append("shape_mul")

@@ -12,7 +12,7 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 
 if TYPE_CHECKING:
-    from msjax.common.parameter import Parameter
+    pass
 
 
 __all__ = ["HyperMap", "Map", "MultitypeFuncGraph"]
@@ -97,10 +97,10 @@ class MultitypeFuncGraph:
 
         return decorate
 
-    def set_doc_url(self, doc_url: Any) -> None:
+    def set_doc_url(self, doc_url: str) -> None:
         """Kept for MindSpore's programs, without effect."""
 
-    def __call__(self, *args: Any) -> Parameter | Tensor | int:
+    def __call__(self, *args: Any) -> Any:
         for names, fn in self.entries:
             if len(names) == len(args) and all(map(_fits, names, args)):
                 return fn(*args)

@@ -80,7 +80,7 @@ class Lifted:
         tree: how the results fit together, once `run` was called.
     """
 
-    def __init__(self, fn: Callable[..., Any], args: Any):
+    def __init__(self, fn: Callable[..., Any], args: Sequence[Any]):
         self.fn = fn
         self.leaves, self.structure = jax.tree.flatten(tuple(args), is_leaf=is_tensor)
         self.places = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
@@ -106,7 +106,7 @@ class Lifted:
         found, self.tree = jax.tree.flatten(out, is_leaf=is_tensor)
         return tuple(leaf._value if isinstance(leaf, Tensor) else jnp.asarray(leaf) for leaf in found)
 
-    def apply(self, name: str, kernel: Any) -> list[Tensor] | list[Any | Tensor]:
+    def apply(self, name: str, kernel: Callable[..., Any]) -> list[Tensor] | list[Any | Tensor]:
         """The results of `kernel`, a function of all values, as a flat list of Tensors."""
         # Not compiled, since the operator is made for this call only.
         op = Op(f"{name} of {callable_name(self.fn)}", kernel, int_grad=True, jit=lambda function: function)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 
 from msjax.ops.dispatch.operator import operator
@@ -12,7 +10,9 @@ from msjax.typing import JaxArray, TensorLike
 
 
 @operator(name="ExtractImagePatches", int_grad=True)
-def extract_image_patches(x: TensorLike, kernel: Any, stride: int | tuple[int, ...], rates: Any, same: Any) -> JaxArray:
+def extract_image_patches(
+    x: TensorLike, kernel: tuple[int, ...], stride: tuple[int, ...], rates: tuple[int, ...], same: bool
+) -> JaxArray:
     """(N, C, H, W) to (N, elements of a window * C, H', W')."""
     pads = same_pads(x.shape[2:], kernel, stride, rates) if same else ((0, 0), (0, 0))
     if min(out_sizes(x.shape[2:], kernel, stride, pads, rates)) <= 0:

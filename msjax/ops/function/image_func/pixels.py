@@ -15,7 +15,7 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.nn_func.sliding import n_ints, out_sizes, pad_spatial, steps
-from msjax.typing import TensorLike
+from msjax.typing import Axes, PadWidths, TensorLike
 
 __all__ = [
     "batch_to_space_nd", "channel_shuffle", "col2im", "fold", "pixel_shuffle", "pixel_unshuffle", "space_to_batch_nd", "unfold",
@@ -220,8 +220,8 @@ def window_sizes(
     dilation: int | tuple[int, ...],
     padding: int | tuple[int, ...],
     stride: int | tuple[int, ...],
-    who: Any,
-) -> Any:
+    who: str,
+) -> tuple[tuple[int, ...], tuple[int, ...], PadWidths, tuple[int, ...]]:
     kernel, dilation = n_ints(kernel_size, 2, "kernel_size", who), n_ints(dilation, 2, "dilation", who)
     pads = tuple((p, p) for p in n_ints(padding, 2, "padding", who, lowest=0))
     return kernel, dilation, pads, n_ints(stride, 2, "stride", who)
@@ -293,7 +293,7 @@ def col2im(
     output_size: int | tuple[int, ...],
     kernel_size: int | tuple[int, ...],
     dilation: int | tuple[int, ...],
-    padding_value: Any,
+    padding_value: Axes,
     stride: int | tuple[int, ...],
 ) -> Tensor:
     """Columns (N, C, elements of a window, windows) put back as the windows of an image; see `fold`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -90,7 +89,7 @@ def _nearest(x, axis, index):
 
 
 @operator(name="Resize")
-def resize(x: TensorLike, sizes: tuple[int, ...], mode: str, how: str, steps: Any = None) -> JaxArray:
+def resize(x: TensorLike, sizes: tuple[int, ...], mode: str, how: str, steps: Sequence[float | None] | None = None) -> JaxArray:
     """x with its last axes brought to `sizes`.
 
     Args:
@@ -198,10 +197,10 @@ def interpolate(
 def upsample(
     input: TensorLike,
     size: int | Sequence[int] | None = None,
-    scale_factor: Any = None,
+    scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest",
-    align_corners: Any = None,
-    recompute_scale_factor: Any = None,
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
 ) -> Tensor:
     """An image brought to another size; the same as `interpolate`."""
     return interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor)

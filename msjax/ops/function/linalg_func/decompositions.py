@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -11,10 +11,9 @@ import jax.scipy.linalg as jsl
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, to_float
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import DTypeLike, JaxArray, TensorLike
 
 if TYPE_CHECKING:
-    from msjax.common.dtype import Type
     from msjax.common.tensor import Tensor
 
 
@@ -127,7 +126,7 @@ def trace(input: TensorLike) -> Tensor:
     return _trace(input, 0, 0, 1, None)
 
 
-def trace_method(self: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Type | None = None) -> Tensor:
+def trace_method(self: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None) -> Tensor:
     """The sum of a diagonal over two axes; of integers as Int64."""
     if dtype is None and self.dtype.kind in "biu":
         dtype = mstype.int64
@@ -298,7 +297,7 @@ def ormqr(input: TensorLike, tau: TensorLike, other: TensorLike, left: bool = Tr
     return jnp.matmul(q, other) if left else jnp.matmul(other, q)
 
 
-def permutation_of(pivots: Any, n: int) -> JaxArray:
+def permutation_of(pivots: JaxArray, n: int) -> JaxArray:
     """Row numbers after the exchanges that LAPACK's pivots, which count from 1, describe."""
     return jax.lax.linalg.lu_pivots_to_permutation(pivots.astype(jnp.int32) - 1, n)
 
@@ -317,7 +316,7 @@ def _lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
     return tuple(parts)
 
 
-def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple[Tensor, ...]:
     """The permutation matrix and the factors of an LU decomposition.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -186,7 +186,7 @@ def lu_solve(b: TensorLike, LU_data: TensorLike, LU_pivots: TensorLike) -> JaxAr
 
 
 @operator(2, name="MatrixSolveLs")
-def matrix_solve_ls(matrix: TensorLike, rhs: TensorLike, l2: Any) -> JaxArray:
+def matrix_solve_ls(matrix: TensorLike, rhs: TensorLike, l2: float) -> JaxArray:
     """The X for which matrix X comes closest to rhs, with the penalty l2 * |X|**2, by the normal equations."""
     a, b = promote(matrix, rhs)
     square = jnp.matmul(transposed(a), a)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -71,7 +71,7 @@ def cumprod(input: TensorLike, dim: int, dtype: Type | None = None) -> JaxArray:
     return jnp.cumprod(x, dim, dtype=x.dtype)
 
 
-def _shifted(x, axis, exclusive, reverse, scan, first):
+def _shifted(x, axis, exclusive: bool, reverse: bool, scan, first):
     """A cumulative result from the end and / or without the element itself."""
     if reverse:
         x = jnp.flip(x, axis)
@@ -83,7 +83,7 @@ def _shifted(x, axis, exclusive, reverse, scan, first):
 
 
 @operator(int_grad=True)
-def cumsum_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: Any, reverse: Any) -> JaxArray:
+def cumsum_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: bool, reverse: bool) -> JaxArray:
     """The cumulative sum along an axis.
 
     Args:
@@ -96,7 +96,7 @@ def cumsum_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: Any, rev
 
 
 @operator(int_grad=True)
-def cumprod_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: Any, reverse: Any) -> JaxArray:
+def cumprod_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: bool, reverse: bool) -> JaxArray:
     """The cumulative product along an axis.
 
     Args:
@@ -109,7 +109,7 @@ def cumprod_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: Any, re
 
 
 @operator()
-def logcumsumexp_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: Any, reverse: Any) -> JaxArray:
+def logcumsumexp_shifted(x: TensorLike, axis: int | Sequence[int], exclusive: bool, reverse: bool) -> JaxArray:
     """log of the cumulative sum of exp along an axis.
 
     Args:
@@ -212,7 +212,9 @@ def diff(x: Tensor, n: int = 1, axis: int = -1, prepend: Tensor | None = None, a
     return _diff(x, prepend, append, n, axis)
 
 
-def diff_ext(input: TensorLike, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
+def diff_ext(
+    input: TensorLike, n: int = 1, dim: int = -1, prepend: TensorLike | None = None, append: TensorLike | None = None
+) -> Tensor:
     """Differences of neighbours along an axis; see `diff`.
 
     Example:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import jax.numpy as jnp
 
@@ -11,10 +12,10 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import Axes, DTypeLike, JaxArray, TensorLike
 
 if TYPE_CHECKING:
-    from msjax.common.dtype import Type
+    pass
 
 
 __all__ = [
@@ -41,8 +42,18 @@ def _check_norm(norm):
     return norm
 
 
-def _one(name, fn, doc, size=4):
-    def kernel(input, n=None, dim=-1, norm=None):
+class _OneAxis(Protocol):
+    def __call__(self, input: TensorLike, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor: ...
+
+
+class _SeveralAxes(Protocol):
+    def __call__(
+        self, input: TensorLike, s: Sequence[int] | None = None, dim: Sequence[int] | None = ..., norm: str | None = None
+    ) -> Tensor: ...
+
+
+def _one(name: str, fn: Callable[..., JaxArray], doc: str, size: int = 4) -> _OneAxis:
+    def kernel(input: TensorLike, n: int | None = None, dim: int = -1, norm: str | None = None) -> JaxArray:
         return fn(_numbers(input), n, dim, _check_norm(norm))
 
     kernel.__name__ = kernel.__qualname__ = name
@@ -62,8 +73,10 @@ def _one(name, fn, doc, size=4):
     return operator()(kernel)
 
 
-def _several(name, fn, doc, default, size=4):
-    def kernel(input, s=None, dim=default, norm=None):
+def _several(name: str, fn: Callable[..., JaxArray], doc: str, default: tuple[int, int] | None, size: int = 4) -> _SeveralAxes:
+    def kernel(
+        input: TensorLike, s: Sequence[int] | None = None, dim: Sequence[int] | None = default, norm: str | None = None
+    ) -> JaxArray:
         return fn(_numbers(input), s, dim, _check_norm(norm))
 
     kernel.__name__ = kernel.__qualname__ = name
@@ -99,28 +112,32 @@ def _ihfftn(x, s, dim, norm):
 
 
 _PAIR = (-2, -1)
-fft = _one("fft", jnp.fft.fft, "The discrete Fourier transform")
-ifft = _one("ifft", jnp.fft.ifft, "The inverse discrete Fourier transform")
-rfft = _one("rfft", jnp.fft.rfft, "The discrete Fourier transform of real numbers, its non-negative frequencies,", 3)
-irfft = _one("irfft", jnp.fft.irfft, "The inverse of rfft", 6)
-hfft = _one("hfft", jnp.fft.hfft, "The discrete Fourier transform of a signal that is Hermitian,", 6)
-ihfft = _one("ihfft", jnp.fft.ihfft, "The inverse of hfft", 3)
-fft2 = _several("fft2", jnp.fft.fftn, "The discrete Fourier transform", _PAIR)
-ifft2 = _several("ifft2", jnp.fft.ifftn, "The inverse discrete Fourier transform", _PAIR)
-rfft2 = _several("rfft2", jnp.fft.rfftn, "The discrete Fourier transform of real numbers", _PAIR, 3)
-irfft2 = _several("irfft2", jnp.fft.irfftn, "The inverse of rfft2", _PAIR, 6)
-hfft2 = _several("hfft2", _hfftn, "The discrete Fourier transform of a signal that is Hermitian in its last axis,", _PAIR, 6)
-ihfft2 = _several("ihfft2", _ihfftn, "The inverse of hfft2", _PAIR, 3)
-fftn = _several("fftn", jnp.fft.fftn, "The discrete Fourier transform", None)
-ifftn = _several("ifftn", jnp.fft.ifftn, "The inverse discrete Fourier transform", None)
-rfftn = _several("rfftn", jnp.fft.rfftn, "The discrete Fourier transform of real numbers", None, 3)
-irfftn = _several("irfftn", jnp.fft.irfftn, "The inverse of rfftn", None, 6)
-hfftn = _several("hfftn", _hfftn, "The discrete Fourier transform of a signal that is Hermitian in its last axis,", None, 6)
-ihfftn = _several("ihfftn", _ihfftn, "The inverse of hfftn", None, 3)
+fft: _OneAxis = _one("fft", jnp.fft.fft, "The discrete Fourier transform")
+ifft: _OneAxis = _one("ifft", jnp.fft.ifft, "The inverse discrete Fourier transform")
+rfft: _OneAxis = _one("rfft", jnp.fft.rfft, "The discrete Fourier transform of real numbers, its non-negative frequencies,", 3)
+irfft: _OneAxis = _one("irfft", jnp.fft.irfft, "The inverse of rfft", 6)
+hfft: _OneAxis = _one("hfft", jnp.fft.hfft, "The discrete Fourier transform of a signal that is Hermitian,", 6)
+ihfft: _OneAxis = _one("ihfft", jnp.fft.ihfft, "The inverse of hfft", 3)
+fft2: _SeveralAxes = _several("fft2", jnp.fft.fftn, "The discrete Fourier transform", _PAIR)
+ifft2: _SeveralAxes = _several("ifft2", jnp.fft.ifftn, "The inverse discrete Fourier transform", _PAIR)
+rfft2: _SeveralAxes = _several("rfft2", jnp.fft.rfftn, "The discrete Fourier transform of real numbers", _PAIR, 3)
+irfft2: _SeveralAxes = _several("irfft2", jnp.fft.irfftn, "The inverse of rfft2", _PAIR, 6)
+hfft2: _SeveralAxes = _several(
+    "hfft2", _hfftn, "The discrete Fourier transform of a signal that is Hermitian in its last axis,", _PAIR, 6
+)
+ihfft2: _SeveralAxes = _several("ihfft2", _ihfftn, "The inverse of hfft2", _PAIR, 3)
+fftn: _SeveralAxes = _several("fftn", jnp.fft.fftn, "The discrete Fourier transform", None)
+ifftn: _SeveralAxes = _several("ifftn", jnp.fft.ifftn, "The inverse discrete Fourier transform", None)
+rfftn: _SeveralAxes = _several("rfftn", jnp.fft.rfftn, "The discrete Fourier transform of real numbers", None, 3)
+irfftn: _SeveralAxes = _several("irfftn", jnp.fft.irfftn, "The inverse of rfftn", None, 6)
+hfftn: _SeveralAxes = _several(
+    "hfftn", _hfftn, "The discrete Fourier transform of a signal that is Hermitian in its last axis,", None, 6
+)
+ihfftn: _SeveralAxes = _several("ihfftn", _ihfftn, "The inverse of hfftn", None, 3)
 
 
 @operator(int_grad=True)
-def fftshift(input: TensorLike, dim: int | None = None) -> JaxArray:
+def fftshift(input: TensorLike, dim: Axes | None = None) -> JaxArray:
     """Frequencies reordered so that 0 is in the middle of the axes `dim` (all by default).
 
     Example:
@@ -133,7 +150,7 @@ def fftshift(input: TensorLike, dim: int | None = None) -> JaxArray:
 
 
 @operator(int_grad=True)
-def ifftshift(input: TensorLike, dim: int | None = None) -> JaxArray:
+def ifftshift(input: TensorLike, dim: Axes | None = None) -> JaxArray:
     """The inverse of fftshift.
 
     Example:
@@ -145,7 +162,7 @@ def ifftshift(input: TensorLike, dim: int | None = None) -> JaxArray:
     return jnp.fft.ifftshift(as_operand(input), dim)
 
 
-def fftfreq(n: int, d: float = 1.0, dtype: Type | None = None) -> Tensor:
+def fftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
     """The frequencies of the results of fft of length n, for samples at a distance of d.
 
     Example:
@@ -156,7 +173,7 @@ def fftfreq(n: int, d: float = 1.0, dtype: Type | None = None) -> Tensor:
     return wrap(jnp.fft.fftfreq(n, d).astype(mstype.to_jax(mstype.float32 if dtype is None else dtype)))
 
 
-def rfftfreq(n: int, d: float = 1.0, dtype: Type | None = None) -> Tensor:
+def rfftfreq(n: int, d: float = 1.0, dtype: DTypeLike | None = None) -> Tensor:
     """The frequencies of the results of rfft of length n, for samples at a distance of d.
 
     Example:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import jax
 import jax.numpy as jnp
@@ -159,7 +159,7 @@ def matrix_norm(
 
 
 @operator()
-def cond(A: TensorLike, p: Any = None) -> JaxArray:
+def cond(A: TensorLike, p: float | str | None = None) -> JaxArray:
     """The condition number of matrices in the norm `p`: the product of the norms of the matrix and its inverse.
 
     Example:
@@ -176,7 +176,7 @@ def cond(A: TensorLike, p: Any = None) -> JaxArray:
 
 
 @operator()
-def lp_norm(x: TensorLike, axis: int | Sequence[int], p: Any, keep_dims: bool, epsilon: TensorLike) -> JaxArray:
+def lp_norm(x: TensorLike, axis: int | Sequence[int], p: float, keep_dims: bool, epsilon: TensorLike) -> JaxArray:
     """The p-norm over axes, but not below epsilon.
 
     Args:
@@ -289,6 +289,12 @@ def _total_norm(tensors, p):
     return norm(stack([vector_norm(t, p) for t in tensors]), p)
 
 
+@overload
+def clip_by_norm(x: Tensor, max_norm: float, norm_type: float = ..., error_if_nonfinite: bool = ...) -> Tensor: ...
+@overload
+def clip_by_norm(
+    x: Sequence[Tensor], max_norm: float, norm_type: float = ..., error_if_nonfinite: bool = ...
+) -> Sequence[Tensor]: ...
 def clip_by_norm(x: Tensor | Sequence[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Any:
     """Tensors scaled down where the norm of all of them together is above `max_norm`.
 
@@ -327,7 +333,7 @@ def _scaled_global(x, total, clip_norm):
     return x * (clip_norm / jnp.maximum(total, clip_norm)).astype(x.dtype)
 
 
-def clip_by_global_norm(x: Sequence[Tensor], clip_norm: float = 1.0, use_norm: Any = None) -> Any:
+def clip_by_global_norm(x: Sequence[Tensor], clip_norm: float = 1.0, use_norm: None = None) -> tuple[Tensor, ...]:
     """Tensors scaled by clip_norm / max(global norm, clip_norm), the global norm being that of all of them together.
 
     Args:

@@ -12,7 +12,7 @@ from msjax.checks import check_axis
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import Axes, JaxArray, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
@@ -25,7 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def reduced_axes(axis: int | Sequence[int], x: TensorLike, scalars: bool = True) -> Any:
+def reduced_axes(axis: Axes | None, x: TensorLike, scalars: bool = True) -> int | tuple[int, ...] | None:
     """The axes as jax takes them; None or an empty tuple: all.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -79,7 +79,7 @@ def nanmedian(input: TensorLike, axis: int = -1, keepdims: bool = False) -> tupl
 
 
 @operator(name="median", int_grad=True)
-def global_median(input: TensorLike, ignore_nan: Any) -> tuple[JaxArray, JaxArray]:
+def global_median(input: TensorLike, ignore_nan: bool) -> tuple[JaxArray, JaxArray]:
     """The median of all elements."""
     x = as_operand(input).reshape(-1)
     out = _median.op.fn(x, 0, False, ignore_nan)[0]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
-from typing import Any, Literal, TypeVar, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import jax.numpy as jnp
 
@@ -22,10 +22,14 @@ from msjax.ops.dispatch.promotion import (
 )
 from msjax.typing import BinaryOperator, JaxArray, TensorLike, UnaryOperator, UnaryOperatorOfX
 
+if TYPE_CHECKING:
+    from msjax.common.dtype import Type
+
+
 _R = TypeVar("_R")
 
 
-def named(kernel: Any, name: str, doc: str, shown: tuple[str, str] | None) -> Any:
+def named(kernel: Callable[..., Any], name: str, doc: str, shown: tuple[str, str] | None) -> Callable[..., Any]:
     kernel.__name__ = kernel.__qualname__ = name
     kernel.__module__ = sys._getframe(2).f_globals["__name__"]
     kernel.__doc__ = doc if shown is None else f"{doc}\n\n    Example:\n        {_example(*shown)}"
@@ -42,7 +46,7 @@ def unary(
     name: str,
     fn: Callable[..., Any],
     doc: str,
-    shown: Any = ...,
+    shown: tuple[str, str] | None = ...,
     *,
     floats: bool = ...,
     only_floats: bool = ...,
@@ -55,7 +59,7 @@ def unary(
     name: str,
     fn: Callable[..., Any],
     doc: str,
-    shown: Any = ...,
+    shown: tuple[str, str] | None = ...,
     *,
     floats: bool = ...,
     only_floats: bool = ...,
@@ -127,7 +131,7 @@ def binary(
     yields: bool = False,
     same: bool = False,
     only_floats: bool = False,
-    dtypes: Any = None,
+    dtypes: Sequence[Type] | None = None,
     int_grad: bool = False,
     differentiable: bool = True,
 ) -> BinaryOperator:
@@ -176,6 +180,6 @@ def comparison(name: str, fn: Callable[..., Any], doc: str, shown: tuple[str, st
     return operator(2, differentiable=False)(named(kernel, name, doc, shown))
 
 
-def bools(x: Any) -> JaxArray:
+def bools(x: TensorLike) -> JaxArray:
     """The truth values of an array."""
     return jnp.asarray(x) != 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
@@ -48,7 +46,7 @@ def softmax_cross_entropy_and_gradient(logits: TensorLike, labels: TensorLike) -
 
 
 @operator(2, name="SparseSoftmaxCrossEntropyWithLogits")
-def sparse_softmax_cross_entropy(logits: TensorLike, labels: TensorLike, is_grad: Any) -> JaxArray:
+def sparse_softmax_cross_entropy(logits: TensorLike, labels: TensorLike, is_grad: bool) -> JaxArray:
     """The mean cross entropy, or its gradient."""
     if is_grad:
         return (jax.nn.softmax(logits, -1) - jax.nn.one_hot(labels, logits.shape[-1], dtype=logits.dtype)) / logits.shape[0]
@@ -97,7 +95,7 @@ def _check_classes(input, target, ignore_index, reduction, label_smoothing, who)
 
 
 @operator(2, differentiable=False)
-def weights_of(weight: TensorLike, target: TensorLike, ignore_index: Any) -> JaxArray:
+def weights_of(weight: TensorLike, target: TensorLike, ignore_index: int) -> JaxArray:
     """The weight of each target; 0 for one that doesn't count."""
     return jnp.where(target == ignore_index, 0, jnp.take(weight, jnp.where(target == ignore_index, 0, target)))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msjax.autograd.op import apply
 from msjax.checks import check_int
 from msjax.common.tensor import Tensor
@@ -11,7 +9,7 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_TRANSPOSE
 from msjax.ops.function.nn_func.sliding import n_ints, same_pads
-from msjax.typing import TensorLike
+from msjax.typing import PadWidths, TensorLike
 
 __all__ = ["bias_add", "conv1d", "conv2d", "conv3d", "conv3d_transpose", "conv_transpose2d"]
 
@@ -20,10 +18,10 @@ def transposed_sizes(
     sizes: tuple[int, ...],
     kernel: tuple[int, ...],
     stride: int | tuple[int, ...],
-    pads: Any,
+    pads: PadWidths,
     dilation: int | tuple[int, ...],
     output_padding: int | tuple[int, ...],
-) -> tuple[int, int]:
+) -> tuple[int, ...]:
     """The spatial sizes of a transposed convolution's output."""
     return tuple(
         [
@@ -41,7 +39,7 @@ def conv_pads(
     stride: int | tuple[int, ...],
     dilation: int | tuple[int, ...],
     who: str,
-) -> Any:
+) -> PadWidths:
     """The padding pairs of MindSpore's `pad_mode` and `padding`, a number for all sides or one for each axis.
 
     Raises:
@@ -263,7 +261,7 @@ def transposed_layout(
     dilation: int | tuple[int, ...],
     output_padding: int | tuple[int, ...],
     who: str,
-) -> Any:
+) -> tuple[PadWidths, tuple[int, ...]]:
     """The padding pairs and output sizes of a transposed convolution in one of MindSpore's pad modes."""
     pads = conv_pads(pad_mode, padding, sizes, kernel, stride, dilation, who)
     mode = pad_mode.lower()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -201,7 +200,7 @@ def gaussian_nll_loss(
 
 @operator(2)
 def poisson_nll_loss(
-    input: TensorLike, target: TensorLike, log_input: Any, full: Any, eps: TensorLike, reduction: Any
+    input: TensorLike, target: TensorLike, log_input: bool, full: bool, eps: TensorLike, reduction: str
 ) -> JaxArray:
     """The negative logarithm of a Poisson distribution's probability of `target`."""
     losses = jnp.exp(input) - target * input if log_input else input - target * jnp.log(input + eps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -110,7 +110,7 @@ def batch_norm_outputs(
     beta: TensorLike,
     mean: TensorLike,
     variance: TensorLike,
-    is_training: Any,
+    is_training: bool,
     eps: TensorLike,
     momentum: TensorLike,
 ) -> tuple[JaxArray, JaxArray, JaxArray, JaxArray, JaxArray]:
@@ -185,7 +185,7 @@ LAYER_NORM = Op("LayerNorm", _layer_norm)
 
 @operator(3, name="LayerNorm")
 def layer_norm_outputs(
-    x: TensorLike, gamma: TensorLike, beta: TensorLike, axis: int | Sequence[int], params_axis: Any, eps: TensorLike
+    x: TensorLike, gamma: TensorLike, beta: TensorLike, axis: int, params_axis: int, eps: TensorLike
 ) -> tuple[JaxArray, JaxArray, JaxArray]:
     """MindSpore's three outputs: the output, the mean and the variance."""
     mean, variance = _moments(_wide(x), tuple(range(axis % x.ndim, x.ndim)))

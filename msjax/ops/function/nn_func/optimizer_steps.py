@@ -2,48 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray, JaxNumber
 
 
 def sgd(
-    var: TensorLike,
-    accum: TensorLike,
-    grad: TensorLike,
-    lr: float,
-    momentum: TensorLike,
-    dampening: float = 0.0,
+    var: JaxArray,
+    accum: JaxArray,
+    grad: JaxArray,
+    lr: JaxNumber,
+    momentum: JaxNumber,
+    dampening: JaxNumber = 0.0,
     nesterov: bool = False,
-    first: Any = None,
-) -> Any:
+    first: JaxArray | None = None,
+) -> tuple[JaxArray, JaxArray]:
     """Gradient descent with momentum; where `first` is true, the momentum starts with the whole gradient."""
     started = momentum * accum + (1 - dampening) * grad
     accum = started if first is None else jnp.where(first, grad, started)
     return var - lr * (grad + momentum * accum if nesterov else accum), accum
 
 
-def moments(m: Any, v: Any, grad: TensorLike, beta1: Any, beta2: Any) -> tuple[Any, Any]:
+def moments(m: JaxArray, v: JaxArray, grad: JaxArray, beta1: JaxNumber, beta2: JaxNumber) -> tuple[JaxArray, JaxArray]:
     """The running means of the gradients and of their squares."""
     return m + (grad - m) * (1 - beta1), v + (jnp.square(grad) - v) * (1 - beta2)
 
 
 def adam(
-    var: TensorLike,
-    m: Any,
-    v: Any,
-    beta1_power: Any,
-    beta2_power: Any,
-    lr: float,
-    beta1: Any,
-    beta2: Any,
-    epsilon: TensorLike,
-    grad: TensorLike,
+    var: JaxArray,
+    m: JaxArray,
+    v: JaxArray,
+    beta1_power: JaxNumber,
+    beta2_power: JaxNumber,
+    lr: JaxNumber,
+    beta1: JaxNumber,
+    beta2: JaxNumber,
+    epsilon: JaxNumber,
+    grad: JaxArray,
     nesterov: bool = False,
-    vhat: Any = None,
-) -> Any:
+    vhat: JaxArray | None = None,
+) -> tuple[JaxArray, ...]:
     """A step of Adam; with `vhat`, the largest `v` so far, of AMSGrad."""
     m, v = moments(m, v, grad, beta1, beta2)
     largest = () if vhat is None else (jnp.maximum(vhat, v),)
@@ -53,80 +51,105 @@ def adam(
 
 
 def adam_weight_decay(
-    var: TensorLike, m: Any, v: Any, lr: float, beta1: Any, beta2: Any, epsilon: TensorLike, decay: Any, grad: TensorLike
-) -> tuple[Any, Any, Any]:
+    var: JaxArray,
+    m: JaxArray,
+    v: JaxArray,
+    lr: JaxNumber,
+    beta1: JaxNumber,
+    beta2: JaxNumber,
+    epsilon: JaxNumber,
+    decay: JaxNumber,
+    grad: JaxArray,
+) -> tuple[JaxArray, JaxArray, JaxArray]:
     m, v = moments(m, v, grad, beta1, beta2)
     return var - lr * (m / (jnp.sqrt(v) + epsilon) + decay * var), m, v
 
 
 def adagrad(
-    var: TensorLike, accum: TensorLike, lr: float, grad: TensorLike, epsilon: TensorLike, update_slots: bool = True
-) -> Any:
+    var: JaxArray, accum: JaxArray, lr: JaxNumber, grad: JaxArray, epsilon: JaxNumber, update_slots: bool = True
+) -> tuple[JaxArray, JaxArray]:
     accum = accum + jnp.square(grad) if update_slots else accum
     return var - lr * grad / (jnp.sqrt(accum) + epsilon), accum
 
 
 def rms_prop(
-    var: TensorLike,
-    mean_square: TensorLike,
-    moment: TensorLike,
-    lr: float,
-    grad: TensorLike,
-    decay: Any,
-    momentum: TensorLike,
-    epsilon: TensorLike,
-) -> Any:
+    var: JaxArray,
+    mean_square: JaxArray,
+    moment: JaxArray,
+    lr: JaxNumber,
+    grad: JaxArray,
+    decay: JaxNumber,
+    momentum: JaxNumber,
+    epsilon: JaxNumber,
+) -> tuple[JaxArray, JaxArray, JaxArray]:
     mean_square = decay * mean_square + (1 - decay) * jnp.square(grad)
     moment = momentum * moment + lr * grad / jnp.sqrt(mean_square + epsilon)
     return var - moment, mean_square, moment
 
 
 def adadelta(
-    var: TensorLike, accum: TensorLike, accum_update: Any, lr: float, rho: Any, epsilon: TensorLike, grad: TensorLike
-) -> Any:
+    var: JaxArray, accum: JaxArray, accum_update: JaxArray, lr: JaxNumber, rho: JaxNumber, epsilon: JaxNumber, grad: JaxArray
+) -> tuple[JaxArray, JaxArray, JaxArray]:
     accum = rho * accum + (1 - rho) * jnp.square(grad)
     update = jnp.sqrt(accum_update + epsilon) / jnp.sqrt(accum + epsilon) * grad
     return var - lr * update, accum, rho * accum_update + (1 - rho) * jnp.square(update)
 
 
 def ada_max(
-    var: TensorLike, m: Any, v: Any, beta1_power: Any, lr: float, beta1: Any, beta2: Any, epsilon: TensorLike, grad: TensorLike
-) -> tuple[Any, Any, Any]:
+    var: JaxArray,
+    m: JaxArray,
+    v: JaxArray,
+    beta1_power: JaxNumber,
+    lr: JaxNumber,
+    beta1: JaxNumber,
+    beta2: JaxNumber,
+    epsilon: JaxNumber,
+    grad: JaxArray,
+) -> tuple[JaxArray, JaxArray, JaxArray]:
     m = beta1 * m + (1 - beta1) * grad
     v = jnp.maximum(beta2 * v, jnp.abs(grad))
     return var - lr / (1 - beta1_power) * m / (v + epsilon), m, v
 
 
 def centered_rms_prop(
-    var: TensorLike,
-    mean_gradient: Any,
-    mean_square: TensorLike,
-    moment: TensorLike,
-    grad: TensorLike,
-    lr: float,
-    decay: Any,
-    momentum: TensorLike,
-    epsilon: TensorLike,
-) -> Any:
+    var: JaxArray,
+    mean_gradient: JaxArray,
+    mean_square: JaxArray,
+    moment: JaxArray,
+    grad: JaxArray,
+    lr: JaxNumber,
+    decay: JaxNumber,
+    momentum: JaxNumber,
+    epsilon: JaxNumber,
+) -> tuple[JaxArray, JaxArray, JaxArray, JaxArray]:
     mean_gradient = decay * mean_gradient + (1 - decay) * grad
     mean_square = decay * mean_square + (1 - decay) * jnp.square(grad)
     moment = momentum * moment + lr * grad / jnp.sqrt(mean_square - jnp.square(mean_gradient) + epsilon)
     return var - moment, mean_gradient, mean_square, moment
 
 
-def proximal(var: TensorLike, rate: Any, l1: TensorLike, l2: Any, grad: TensorLike) -> Any:
+def proximal(var: JaxArray, rate: JaxNumber, l1: JaxNumber, l2: JaxNumber, grad: JaxArray) -> JaxArray:
     moved = var - rate * grad
     return jnp.sign(moved) * jnp.maximum(jnp.abs(moved) - rate * jnp.maximum(l1, 0), 0) / (1 + rate * l2)
 
 
-def proximal_adagrad(var: TensorLike, accum: TensorLike, lr: float, l1: TensorLike, l2: Any, grad: TensorLike) -> Any:
+def proximal_adagrad(
+    var: JaxArray, accum: JaxArray, lr: JaxNumber, l1: JaxNumber, l2: JaxNumber, grad: JaxArray
+) -> tuple[JaxArray, JaxArray]:
     accum = accum + jnp.square(grad)
     return proximal(var, lr / jnp.sqrt(accum), l1, l2, grad), accum
 
 
 def ftrl(
-    var: TensorLike, accum: TensorLike, linear: Any, grad: TensorLike, lr: float, l1: TensorLike, l2: Any, lr_power: Any
-) -> Any:
+    var: JaxArray,
+    accum: JaxArray,
+    linear: JaxArray,
+    grad: JaxArray,
+    lr: JaxNumber,
+    l1: JaxNumber,
+    l2: JaxNumber,
+    lr_power: JaxNumber,
+) -> tuple[JaxArray, JaxArray, JaxArray]:
     larger = accum + jnp.square(grad)
     power = jnp.power(larger, -lr_power)
     linear = linear + grad - (power - jnp.power(accum, -lr_power)) / lr * var

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax.numpy as jnp
 
@@ -13,7 +12,7 @@ from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.array_func.casting import ints
-from msjax.typing import JaxArray, Number, TensorLike
+from msjax.typing import JaxArray, Number, PadWidths, Shape, TensorLike
 
 __all__ = ["mirror_pad", "pad", "padding"]
 
@@ -27,14 +26,14 @@ def _crop(x, widths):
 
 
 @operator(2, name="Pad", int_grad=(0,))
-def pad_constant(x: TensorLike, value: TensorLike, widths: Any) -> JaxArray:
+def pad_constant(x: TensorLike, value: TensorLike, widths: PadWidths) -> JaxArray:
     """x with `value` around it; `widths` has a pair for each axis, where negative ones cut off."""
     x, widths = _crop(x, widths)
     return jnp.pad(x, widths, constant_values=jnp.asarray(value).astype(x.dtype))
 
 
 @operator(name="Pad", int_grad=True)
-def pad_mirrored(x: TensorLike, widths: Any, mode: str) -> JaxArray:
+def pad_mirrored(x: TensorLike, widths: PadWidths, mode: str) -> JaxArray:
     """x with its own elements around it; `widths` has a pair for each axis, `mode` is one of `pad`'s."""
     x, widths = _crop(x, widths)
     if mode == "reflect" and any(max(w) >= n for w, n in zip(widths, x.shape)):
@@ -42,7 +41,7 @@ def pad_mirrored(x: TensorLike, widths: Any, mode: str) -> JaxArray:
     return jnp.pad(x, widths, mode=_MODES[mode])
 
 
-def widths_from_last(padding: int | tuple[int, ...], rank: int, who: str = "pad") -> Any:
+def widths_from_last(padding: Shape, rank: int, who: str = "pad") -> PadWidths:
     """A pair for each of `rank` axes, from numbers that begin with the last axis: (left, right, top, bottom, ...)."""
     padding = ints(padding)
     if not all(map(is_int, padding)):

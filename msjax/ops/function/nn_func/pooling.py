@@ -18,7 +18,7 @@ from msjax.ops.function.nn_func.pooling_kernels import (
     MAX_POOL_WITH_INDEX,
 )
 from msjax.ops.function.nn_func.sliding import ceil_pads, n_ints, out_sizes
-from msjax.typing import TensorLike
+from msjax.typing import PadWidths, TensorLike
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool2d_ext", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -38,7 +38,12 @@ def check_tensor(value: TensorLike, name: str, ndims: tuple[int, ...], who: str)
 
 
 def check_fits(
-    x: TensorLike, kernel: tuple[int, ...], stride: int | tuple[int, ...], pads: Any, dilation: int | tuple[int, ...], who: str
+    x: TensorLike,
+    kernel: tuple[int, ...],
+    stride: int | tuple[int, ...],
+    pads: PadWidths,
+    dilation: int | tuple[int, ...],
+    who: str,
 ) -> None:
     """ValueError unless the window fits the padded input."""
     sizes = x.shape[x.ndim - len(kernel) :]
@@ -50,7 +55,7 @@ def max_pool(
     x: TensorLike,
     kernel: tuple[int, ...],
     stride: int | tuple[int, ...],
-    pads: Any,
+    pads: PadWidths,
     dilation: int | tuple[int, ...],
     ceil_mode: bool,
     return_indices: bool,
@@ -71,10 +76,10 @@ def avg_pool(
     x: TensorLike,
     kernel: tuple[int, ...],
     stride: int | tuple[int, ...],
-    pads: Any,
+    pads: PadWidths,
     ceil_mode: bool,
     count_include_pad: bool,
-    divisor: Any,
+    divisor: int | None,
     who: str,
 ) -> Tensor:
     """Average pooling with a number for each axis; `pads` are pairs."""
@@ -257,7 +262,7 @@ def lp_pool1d(x: Tensor, norm_type: float, kernel_size: int, stride: int | None 
 
 def lp_pool2d(
     x: TensorLike,
-    norm_type: Any,
+    norm_type: float,
     kernel_size: int | tuple[int, ...],
     stride: int | tuple[int, ...] | None = None,
     ceil_mode: bool = False,

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from msjax.checks import check_ints
 from msjax.ops.dispatch.operator import freeze
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import JaxArray, PadWidths, TensorLike
 
 
 def on_cpu() -> bool:
@@ -31,16 +31,20 @@ def same_padding(size: int, kernel: int, stride: int | tuple[int, ...], dilation
 
 def same_pads(
     sizes: tuple[int, ...], kernel: tuple[int, ...], stride: int | tuple[int, ...], dilation: int | tuple[int, ...] | None = None
-) -> Any:
+) -> PadWidths:
     """`same_padding` of each axis."""
     dilation = dilation or (1,) * len(kernel)
     return tuple([same_padding(*each) for each in zip(sizes, kernel, stride, dilation)])
 
 
 def ceil_pads(
-    sizes: Any, kernel: Any, stride: int | tuple[int, ...], pads: Any, dilation: int | tuple[int, ...] | None = None
-) -> tuple[Any, ...]:
-    """Pads with more at the end, so that the output's size is rounded up; no window begins in the added part."""
+    sizes: tuple[int, ...],
+    kernel: tuple[int, ...],
+    stride: int | tuple[int, ...],
+    pads: PadWidths,
+    dilation: int | tuple[int, ...] | None = None,
+) -> PadWidths:
+    """PadWidths with more at the end, so that the output's size is rounded up; no window begins in the added part."""
     dilation = dilation or (1,) * len(kernel)
     grown = []
     for size, k, s, (before, after), d in zip(sizes, kernel, stride, pads, dilation):
@@ -53,7 +57,7 @@ def ceil_pads(
 
 
 def out_size(
-    size: int, kernel: int, stride: int | tuple[int, ...], pads: tuple[int, ...], dilation: int | tuple[int, ...] = 1
+    size: int, kernel: int, stride: int | tuple[int, ...], pads: tuple[int, int], dilation: int | tuple[int, ...] = 1
 ) -> int:
     """How many windows fit on one axis."""
     return (size + sum(pads) - (kernel - 1) * dilation - 1) // stride + 1
@@ -63,15 +67,15 @@ def out_sizes(
     sizes: tuple[int, ...],
     kernel: tuple[int, ...],
     stride: int | tuple[int, ...],
-    pads: Any,
+    pads: PadWidths,
     dilation: int | tuple[int, ...] | None = None,
-) -> tuple[Any, ...]:
+) -> tuple[int, ...]:
     """`out_size` of each axis."""
     dilation = dilation or (1,) * len(kernel)
     return tuple([out_size(*each) for each in zip(sizes, kernel, stride, pads, dilation)])
 
 
-def pad_spatial(x: TensorLike, pads: Any, first: int = 2, fill: float = 0) -> JaxArray:
+def pad_spatial(x: TensorLike, pads: PadWidths, first: int = 2, fill: float = 0) -> JaxArray:
     """x with its axes from `first` on padded by pairs; negative ones cut off."""
     if all(tuple(p) == (0, 0) for p in pads):
         return x

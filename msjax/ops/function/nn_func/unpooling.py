@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import jax
 
@@ -147,7 +147,7 @@ def fractional_max_pool2d(
 
 def fractional_max_pool3d(
     input: TensorLike, kernel_size: int | tuple[int, ...], output_size: int | tuple[int, ...] | None = None,
-    output_ratio: Any = None, return_indices: bool = False, _random_samples: Any = None,
+    output_ratio: float | Sequence[float] | None = None, return_indices: bool = False, _random_samples: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """The maxima of windows that begin at random places, of an input (N, C, D, H, W); see `fractional_max_pool2d`."""
     who = "fractional_max_pool3d"

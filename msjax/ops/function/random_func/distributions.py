@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -114,7 +114,7 @@ def laplace(shape: tuple[int, ...], mean: Tensor | Number, lambda_param: Tensor 
     return apply(LAPLACE, (mean, lambda_param, next_key(seed)), (shape_of(shape, "laplace"),))
 
 
-def standard_laplace(shape: tuple[int, ...], seed: Any = None) -> Tensor:
+def standard_laplace(shape: tuple[int, ...], seed: int | None = None) -> Tensor:
     """Random numbers of the Laplace distribution of mean 0 and scale 1, as Float32; see `laplace`.
 
     Example:

@@ -11,7 +11,7 @@ from msjax.checks import is_int
 from msjax.common import dtype as mstype
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.typing import TensorLike
+from msjax.typing import DTypeLike, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
@@ -55,7 +55,7 @@ RANDINT = Op(
 )
 
 
-def rand(*size: int, dtype: Type | None = None, seed: int | None = None) -> Tensor:
+def rand(*size: int, dtype: DTypeLike | None = None, seed: int | None = None) -> Tensor:
     """Random numbers, uniform in [0, 1).
 
     Args:
@@ -74,7 +74,7 @@ def rand(*size: int, dtype: Type | None = None, seed: int | None = None) -> Tens
     return apply(RAND, (next_key(seed),), (_sizes(size, "rand"), _typed(dtype, "f", mstype.float32, "rand")))
 
 
-def rand_like(input: TensorLike, seed: Any = None, *, dtype: Type | None = None) -> Tensor:
+def rand_like(input: TensorLike, seed: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
     """Random numbers, uniform in [0, 1), of another Tensor's shape and, by default, dtype; see `rand`.
 
     Example:
@@ -86,7 +86,7 @@ def rand_like(input: TensorLike, seed: Any = None, *, dtype: Type | None = None)
     return apply(RAND, (next_key(seed),), (input.shape, _typed(dtype, "f", input.dtype, "rand_like")))
 
 
-def randn(*size: int, dtype: Type | None = None, seed: int | None = None) -> Tensor:
+def randn(*size: int, dtype: DTypeLike | None = None, seed: int | None = None) -> Tensor:
     """Random numbers of the standard normal distribution.
 
     Args:
@@ -105,7 +105,7 @@ def randn(*size: int, dtype: Type | None = None, seed: int | None = None) -> Ten
     return apply(RANDN, (next_key(seed),), (_sizes(size, "randn"), _typed(dtype, "f", mstype.float32, "randn")))
 
 
-def randn_like(input: TensorLike, seed: Any = None, *, dtype: Type | None = None) -> Tensor:
+def randn_like(input: TensorLike, seed: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
     """Random numbers of the standard normal distribution, of another Tensor's shape and, by default, dtype; see `randn`.
 
     Example:
@@ -132,7 +132,9 @@ def standard_normal(shape: int | tuple[int, ...] | Tensor, seed: int | None = No
     return apply(RANDN, (next_key(seed),), (shape_of(shape, "standard_normal"), mstype.float32))
 
 
-def randint(low: int, high: int, size: int | tuple[int, ...], seed: int | None = None, *, dtype: Type | None = None) -> Tensor:
+def randint(
+    low: int, high: int, size: int | tuple[int, ...], seed: int | None = None, *, dtype: DTypeLike | None = None
+) -> Tensor:
     """Random integers, uniform in [low, high).
 
     Args:
@@ -152,13 +154,13 @@ def randint(low: int, high: int, size: int | tuple[int, ...], seed: int | None =
     return _randint(low, high, shape_of(size, "randint"), seed, _typed(dtype, "iu", mstype.int64, "randint"), "randint")
 
 
-def _randint(low, high, shape, seed, dtype, name):
+def _randint(low, high, shape, seed: int | None, dtype, name):
     if isinstance(low, int) and isinstance(high, int) and low >= high:
         raise ValueError(f"For '{name}', 'low' should be below 'high', but got {low} and {high}.")
     return apply(RANDINT, (low, high, next_key(seed)), (shape, dtype))
 
 
-def randint_like(input: TensorLike, low: int, high: int, seed: Any = None, *, dtype: Type | None = None) -> Tensor:
+def randint_like(input: TensorLike, low: int, high: int, seed: int | None = None, *, dtype: DTypeLike | None = None) -> Tensor:
     """Random integers, uniform in [low, high), of another Tensor's shape and, by default, dtype; see `randint`.
 
     Example:
@@ -177,7 +179,7 @@ def _randperm(key, n, dtype):
 _RANDPERM = Op("randperm", _randperm, differentiable=False)
 
 
-def randperm(n: int | Tensor, seed: int = 0, offset: int = 0, dtype: Type = mstype.int64) -> Tensor:
+def randperm(n: int | Tensor, seed: int | None = 0, offset: int = 0, dtype: Type = mstype.int64) -> Tensor:
     """The integers from 0 to n - 1 in random order.
 
     Args:

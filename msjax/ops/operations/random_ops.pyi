@@ -1,0 +1,173 @@
+"""Written by tests/typing/class_forms.py; don't edit. The classes of random_ops.py with their types."""
+
+from msjax.common.dtype import Type
+from msjax.common.tensor import Tensor
+from msjax.ops.primitive import Primitive
+from msjax.typing import Axes, DTypeLike, Shape as _Shape, TensorLike
+
+class StandardNormal(Primitive):
+    seed: int
+    seed2: int
+    def __init__(self, seed: int = ..., seed2: int = ...) -> None: ...
+    def __call__(self, shape: _Shape) -> Tensor: ...
+
+class UniformReal(Primitive):
+    seed: int
+    seed2: int
+    def __init__(self, seed: int = ..., seed2: int = ...) -> None: ...
+    def __call__(self, shape: _Shape) -> Tensor: ...
+
+class UniformInt(Primitive):
+    seed: int
+    seed2: int
+    def __init__(self, seed: int = ..., seed2: int = ...) -> None: ...
+    def __call__(self, shape: _Shape, minval: TensorLike, maxval: TensorLike) -> Tensor: ...
+
+class StandardLaplace(Primitive):
+    seed: int
+    seed2: int
+    def __init__(self, seed: int = ..., seed2: int = ...) -> None: ...
+    def __call__(self, shape: _Shape) -> Tensor: ...
+
+class Gamma(Primitive):
+    seed: int
+    seed2: int
+    def __init__(self, seed: int = ..., seed2: int = ...) -> None: ...
+    def __call__(self, shape: _Shape, alpha: TensorLike, beta: TensorLike) -> Tensor: ...
+
+class Poisson(Primitive):
+    seed: int
+    seed2: int
+    def __init__(self, seed: int = ..., seed2: int = ...) -> None: ...
+    def __call__(self, shape: _Shape, mean: Tensor) -> Tensor: ...
+
+class RandomGamma(Primitive):
+    seed: int
+    seed2: int
+    def __init__(self, seed: int = ..., seed2: int = ...) -> None: ...
+    def __call__(self, shape: _Shape, alpha: Tensor) -> Tensor: ...
+
+class RandomPoisson(Primitive):
+    seed: int
+    seed2: int
+    dtype: DTypeLike
+    def __init__(self, seed: int = ..., seed2: int = ..., dtype: DTypeLike = ...) -> None: ...
+    def __call__(self, shape: _Shape, rate: Tensor) -> Tensor: ...
+
+class Multinomial(Primitive):
+    seed: int
+    seed2: int
+    dtype: DTypeLike
+    def __init__(self, seed: int = ..., seed2: int = ..., dtype: DTypeLike = ...) -> None: ...
+    def __call__(self, x: TensorLike, num_samples: int) -> Tensor: ...
+
+class MultinomialWithReplacement(Primitive):
+    numsamples: int
+    replacement: bool
+    def __init__(self, numsamples: int, replacement: bool = ...) -> None: ...
+    def __call__(self, x: TensorLike, seed: int | Tensor, offset: int | Tensor) -> Tensor: ...
+
+class RandomShuffle(Primitive):
+    seed: int
+    seed2: int
+    def __init__(self, seed: int = ..., seed2: int = ...) -> None: ...
+    def __call__(self, x: TensorLike) -> Tensor: ...
+
+class RandomChoiceWithMask(Primitive):
+    count: int
+    seed: int
+    seed2: int
+    def __init__(self, count: int = ..., seed: int = ..., seed2: int = ...) -> None: ...
+    def __call__(self, x: TensorLike) -> Tensor: ...
+
+class RandomCategorical(Primitive):
+    dtype: DTypeLike
+    def __init__(self, dtype: DTypeLike = ...) -> None: ...
+    def __call__(self, logits: TensorLike, num_sample: int, seed: int | Tensor = ...) -> Tensor: ...
+
+class Bernoulli(Primitive):
+    seed: int
+    offset: int
+    def __init__(self, seed: int = ..., offset: int = ...) -> None: ...
+    def __call__(self, x: TensorLike, p: TensorLike) -> Tensor: ...
+
+class TruncatedNormal(Primitive):
+    dtype: DTypeLike
+    seed: int
+    seed2: int
+    def __init__(self, dtype: DTypeLike = ..., seed: int = ..., seed2: int = ...) -> None: ...
+    def __call__(self, shape: _Shape) -> Tensor: ...
+
+class ParameterizedTruncatedNormal(Primitive):
+    seed: int
+    seed2: int
+    def __init__(self, seed: int = ..., seed2: int = ...) -> None: ...
+    def __call__(self, shape: _Shape, mean: TensorLike, stdevs: TensorLike, low: TensorLike, high: TensorLike) -> Tensor: ...
+
+class RandpermV2(Primitive):
+    seed: int | None
+    offset: int
+    dtype: Type
+    def __init__(self, seed: int | None = ..., offset: int = ..., dtype: Type = ...) -> None: ...
+    def __call__(self, n: int | Tensor) -> Tensor: ...
+
+class Randperm(Primitive):
+    max_length: int
+    pad: Axes
+    dtype: DTypeLike
+    def __init__(self, max_length: int = ..., pad: Axes = ..., dtype: DTypeLike = ...) -> None: ...
+    def __call__(self, n: int | Tensor) -> Tensor: ...
+
+class Cauchy(Primitive):
+    size: Axes
+    median: float
+    sigma: float
+    def __init__(self, size: Axes, median: float = ..., sigma: float = ...) -> None: ...
+    def __call__(self) -> Tensor: ...
+
+class LogNormalReverse(Primitive):
+    mean: float
+    std: float
+    def __init__(self, mean: float = ..., std: float = ...) -> None: ...
+    def __call__(self, x: TensorLike) -> Tensor: ...
+
+class NonDeterministicInts(Primitive):
+    dtype: DTypeLike
+    def __init__(self, dtype: DTypeLike = ...) -> None: ...
+    def __call__(self, shape: _Shape) -> Tensor: ...
+
+class Dropout(Primitive):
+    keep_prob: float
+    Seed0: int
+    Seed1: int
+    def __init__(self, keep_prob: float = ..., Seed0: int = ..., Seed1: int = ...) -> None: ...
+    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]: ...
+
+class Dropout2D(Primitive):
+    keep_prob: float
+    def __init__(self, keep_prob: float = ...) -> None: ...
+    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]: ...
+
+class Dropout3D(Primitive):
+    keep_prob: float
+    def __init__(self, keep_prob: float = ...) -> None: ...
+    def __call__(self, x: Tensor) -> tuple[Tensor, Tensor]: ...
+
+class UniformCandidateSampler(Primitive):
+    num_true: int
+    num_sampled: int
+    unique: bool
+    range_max: int
+    seed: int
+    remove_accidental_hits: bool
+    def __init__(self, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: int = ..., remove_accidental_hits: bool = ...) -> None: ...
+    def __call__(self, true_classes: Tensor) -> tuple[Tensor, Tensor, Tensor]: ...
+
+class LogUniformCandidateSampler(Primitive):
+    num_true: int
+    num_sampled: int
+    unique: bool
+    range_max: int
+    seed: int
+    def __init__(self, num_true: int = ..., num_sampled: int = ..., unique: bool = ..., range_max: int = ..., seed: int = ...) -> None: ...
+    def __call__(self, true_classes: Tensor) -> tuple[Tensor, Tensor, Tensor]: ...
