@@ -142,6 +142,9 @@ def stubs() -> dict[Path, str]:
             value = getattr(module, name)
             if isinstance(value, type) and issubclass(value, Primitive):
                 parts.append(_class(name, value))
+            elif isinstance(value, type):  # of constants
+                constants = {key: type(v).__name__ for key, v in vars(value).items() if not key.startswith("_")}
+                parts.append("\n".join([f"class {name}:", *(f"    {key}: {kind}" for key, kind in constants.items())]))
             else:
                 signature = inspect.signature(value)
                 given = _parameters(signature.parameters.values()).removeprefix("self, ")

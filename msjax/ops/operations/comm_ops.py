@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
@@ -12,6 +12,10 @@ from msjax.ops.function import collectives
 from msjax.ops.function.collectives import WORLD
 from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class
 from msjax.processes.groups import PROCESSES
+from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from msjax.ops.primitive import PrimitiveSelf
 
 
 class ReduceOp:
@@ -32,7 +36,7 @@ CollectiveScatter = class_form(collectives.scatter, src_rank=given_as("root", 0)
 
 
 @operator_class(dest_rank=REQUIRED, op=ReduceOp.SUM, group=WORLD)
-def Reduce(self: Any, x: Tensor) -> Tensor:
+def Reduce(self: PrimitiveSelf, x: Tensor) -> Tensor:
     """The sum (or another reduction) over the processes of a group; what all but one get is without meaning.
 
     Args:
@@ -44,7 +48,7 @@ def Reduce(self: Any, x: Tensor) -> Tensor:
 
 
 @operator_class(dest_rank=REQUIRED, group=WORLD)
-def CollectiveGather(self: Any, x: Tensor) -> Tensor:
+def CollectiveGather(self: PrimitiveSelf, x: Tensor) -> Tensor:
     """The Tensors of all processes, joined along the first axis, for one of them; the others get a zero of shape (1,).
 
     Args:
@@ -56,7 +60,7 @@ def CollectiveGather(self: Any, x: Tensor) -> Tensor:
 
 
 @operator_class(split_count=REQUIRED, split_dim=REQUIRED, concat_dim=REQUIRED, group=WORLD)
-def AlltoAll(self: Any, x: Tensor) -> Tensor:
+def AlltoAll(self: PrimitiveSelf, x: Tensor) -> Tensor:
     """Each process splits its Tensor along one axis, sends a part to each, and joins what it gets along another axis.
 
     Args:
@@ -74,7 +78,7 @@ def AlltoAll(self: Any, x: Tensor) -> Tensor:
 
 
 @operator_class(sr_tag=REQUIRED, dest_rank=REQUIRED, group=WORLD, group_back=WORLD)
-def Send(self: Any, x: Tensor) -> Tensor:
+def Send(self: PrimitiveSelf, x: Tensor) -> Tensor:
     """Send a Tensor to another process, which calls `Receive`; returns it. No gradient flows back.
 
     Args:
@@ -88,7 +92,7 @@ def Send(self: Any, x: Tensor) -> Tensor:
 
 
 @operator_class(sr_tag=REQUIRED, src_rank=REQUIRED, shape=REQUIRED, dtype=REQUIRED, group=WORLD, group_back=WORLD)
-def Receive(self: Any, x: Any = None) -> Tensor:
+def Receive(self: PrimitiveSelf, x: TensorLike | None = None) -> Tensor:
     """The Tensor that another process sends by `Send`.
 
     Args:
@@ -104,7 +108,7 @@ def Receive(self: Any, x: Any = None) -> Tensor:
 
 
 @operator_class(group=WORLD)
-def Barrier(self: Any) -> None:
+def Barrier(self: PrimitiveSelf) -> None:
     """Wait until every process of a group has come here.
 
     Args:
@@ -113,4 +117,4 @@ def Barrier(self: Any) -> None:
     collectives.barrier(self.group)
 
 
-__all__ = [*name_classes(globals()), "ReduceOp"]
+name_classes(globals(), "ReduceOp")
