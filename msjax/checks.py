@@ -7,44 +7,44 @@ operator leaves out `who` where the operator's name is added to its errors anywa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msjax.errors import describe
-from msjax.typing import TensorLike
 
 
-def is_int(value: TensorLike) -> bool:
+def is_int(value: object) -> bool:
     """True for an int that is not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """True for an int or a float that is not a bool."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def check_bool(value: bool, name: str, who: str | None = None) -> bool:
+def check_bool(value: object, name: str, who: str | None = None) -> bool:
     """The value, if it is a bool."""
     if not isinstance(value, bool):
         raise _type_error(value, name, who, "a bool")
     return value
 
 
-def check_str(value: TensorLike, name: str, who: str | None = None) -> str:
+def check_str(value: object, name: str, who: str | None = None) -> str:
     """The value, if it is a str."""
     if not isinstance(value, str):
         raise _type_error(value, name, who, "a str")
     return value
 
 
-def check_int(value: TensorLike, name: str, who: str | None = None, *, low: Any = None, high: Any = None) -> int:
+def check_int(value: object, name: str, who: str | None = None, *, low: float | None = None, high: float | None = None) -> int:
     """The value, if it is an int (no bool) from `low` to `high`, both included; None leaves a side open."""
     if not is_int(value):
         raise _type_error(value, name, who, "an int")
     return _in_range(value, name, who, low=low, high=high)
 
 
-def check_positive_int(value: TensorLike, name: str, who: str | None = None) -> int:
+def check_positive_int(value: object, name: str, who: str | None = None) -> int:
     """The value, if it is an int (no bool) above zero."""
     if not is_int(value):
         raise _type_error(value, name, who, "an int")
@@ -52,14 +52,14 @@ def check_positive_int(value: TensorLike, name: str, who: str | None = None) -> 
 
 
 def check_number(
-    value: TensorLike,
+    value: object,
     name: str,
     who: str | None = None,
     *,
-    low: Any = None,
-    above: Any = None,
-    high: Any = None,
-    below: Any = None,
+    low: float | None = None,
+    above: float | None = None,
+    high: float | None = None,
+    below: float | None = None,
 ) -> Any:
     """The value, if it is an int or a float (no bool) in the range, and not NaN.
 
@@ -73,14 +73,14 @@ def check_number(
 
 
 def check_float(
-    value: TensorLike,
+    value: object,
     name: str,
     who: str | None = None,
     *,
-    low: Any = None,
-    above: Any = None,
-    high: Any = None,
-    below: Any = None,
+    low: float | None = None,
+    above: float | None = None,
+    high: float | None = None,
+    below: float | None = None,
 ) -> float:
     """The value, if it is a float in the range, and not NaN; the bounds are those of `check_number`."""
     if not isinstance(value, float):
@@ -88,7 +88,7 @@ def check_float(
     return _in_range(value, name, who, low=low, above=above, high=high, below=below)
 
 
-def check_one_of(value: TensorLike, options: Any, name: str, who: str | None = None) -> TensorLike:
+def check_one_of(value: object, options: Iterable[object], name: str, who: str | None = None) -> Any:
     """The value, if it is one of the options (strings, mostly).
 
     Raises:
@@ -102,7 +102,7 @@ def check_one_of(value: TensorLike, options: Any, name: str, who: str | None = N
     return value
 
 
-def check_type(value: Any, types: tuple[Any, ...], name: str, who: str | None = None) -> Any:
+def check_type(value: object, types: type[Any] | tuple[type[Any], ...], name: str, who: str | None = None) -> Any:
     """The value, if it is of one of the types; a bool is no int here, unless bool is one of the types."""
     types = types if isinstance(types, tuple) else (types,)
     if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
@@ -110,7 +110,7 @@ def check_type(value: Any, types: tuple[Any, ...], name: str, who: str | None = 
     return value
 
 
-def check_ints(value: TensorLike, n: int, name: str, who: str | None = None, *, low: int | None = None) -> tuple[Any, ...]:
+def check_ints(value: object, n: int, name: str, who: str | None = None, *, low: float | None = None) -> tuple[Any, ...]:
     """A tuple of n ints, from one int, which counts for all of them, or from a tuple, list or Tensor of n.
 
     Args:
@@ -157,7 +157,9 @@ def _int_or_ints(n):
     return "an int" if n == 1 else f"an int or {n} ints"
 
 
-def _in_range(value, name, who, low=None, above=None, high=None, below=None):
+def _in_range(
+    value, name, who, low: float | None = None, above: float | None = None, high: float | None = None, below: float | None = None
+):
     # NaN is not equal to itself: it is in no range.
     if (
         value == value
@@ -170,7 +172,7 @@ def _in_range(value, name, who, low=None, above=None, high=None, below=None):
     raise ValueError(f"{_named(name, who)} should {_range(low, above, high, below)}, but got {value}.")
 
 
-def _range(low, above, high, below):
+def _range(low: float | None, above: float | None, high: float | None, below: float | None):
     """The range as messages put it: "be positive", "be in [0, 1)"."""
     lowest, highest = (low if above is None else above), (high if below is None else below)
     if lowest is not None and highest is not None:

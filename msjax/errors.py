@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msjax.state import STATE
 
 
-def cell_path(cells: Any = None) -> str:
+def cell_path(cells: Sequence[Any] | None = None) -> str:
     """The innermost running cell as ``Net.block.fc1 (Dense)``; the empty string outside of cells."""
     stack = STATE.cells if cells is None else cells
     if not stack:
@@ -39,7 +39,7 @@ def where() -> str:
     return f" in cell {path}" if path else ""
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """A value as messages name it: shape and dtype of a tensor, the type and value of something small."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
@@ -59,13 +59,13 @@ def callable_name(fn: Callable[..., Any]) -> str:
     return f"{name} ({code.co_filename}:{code.co_firstlineno})" if code is not None else name
 
 
-def check_callable(fn: Any, who: str) -> None:
+def check_callable(fn: object, who: str) -> None:
     """TypeError unless `fn` can be called."""
     if not callable(fn):
         raise TypeError(f"For '{who}', the hook function must be callable, but got {describe(fn)}.")
 
 
-def check_hook(fn: Any, who: str, observe: bool | None = None, traced: bool | None = None) -> None:
+def check_hook(fn: Callable[..., Any], who: str, observe: bool | None = None, traced: bool | None = None) -> None:
     """Check a hook and what its user says of it.
 
     Raises:

@@ -10,7 +10,11 @@ import pkgutil
 import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import FrameType
+
 
 # Sentences for parts of MindSpore that several of its modules offer and msjax does not.
 NO_SUMMARY = "it writes no summary files; a callback's on_train_step_end can log to any writer, such as TensorBoard's."
@@ -36,7 +40,7 @@ def module_placeholders(module: str, placeholders: Mapping[str, str] = MappingPr
     return __getattr__
 
 
-def placeholder_or_error(module: str, name: str, placeholders: Mapping[str, str], caller: Any) -> Any:
+def placeholder_or_error(module: str, name: str, placeholders: Mapping[str, str], caller: FrameType) -> Any:
     """Return the placeholder for a name that msjax doesn't offer; raise `missing_name_error` if it has none."""
     if name in placeholders:
         return placeholder(module, name, placeholders[name])
@@ -78,7 +82,7 @@ def placeholder(module: str, name: str, sentence: str) -> Any:
     return _PlaceholderType(name, (), {"__new__": __new__, "__module__": module, "__doc__": full, "_sentence": full})
 
 
-def missing_name_error(shown: str, caller: Any) -> Exception:
+def missing_name_error(shown: str, caller: FrameType) -> Exception:
     """The exception for a missing name: ImportError if `caller` (a frame) runs a from-import, else AttributeError."""
     message = f"msjax doesn't offer {shown}."
     # In a from-import, Python replaces the message of an AttributeError by "cannot import name".
@@ -88,7 +92,9 @@ def missing_name_error(shown: str, caller: Any) -> Exception:
     return AttributeError(message)
 
 
-def module_getattr(package: str, module: str, placeholders: Mapping[str, str] = MappingProxyType({})) -> Any:
+def module_getattr(
+    package: str, module: str, placeholders: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """A package's ``__getattr__`` and ``__dir__`` that load the rest of its names from one of its modules on first use.
 
     Args:
@@ -141,7 +147,9 @@ def lazy_function(module: str, name: str) -> Callable[..., Any]:
     return call
 
 
-def gather(package: str, modules: str | None = None, family: str | None = None) -> Any:
+def gather(
+    package: str, modules: str | None = None, family: str | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """A package's ``__getattr__`` and ``__dir__`` that offer what its modules list in ``__all__``, imported on first use.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from msjax.typing import TensorLike
@@ -129,10 +130,10 @@ class Tracing:
         """A placeholder for a Tensor's text, filled in after the run; None if the program fills in no texts."""
         return None
 
-    def see(self, operands: Any) -> None:
+    def see(self, operands: Sequence[Any]) -> None:
         """Called with the operands of every operator."""
 
-    def deposit(self, fn: Any, what: Any) -> Any:
+    def deposit(self, fn: Callable[..., Any], what: object) -> Callable[..., Any]:
         """The function that a callback within the program calls instead of the observer `fn`."""
         return fn
 
@@ -169,7 +170,7 @@ class Activity:
         self.synchronize: bool = value
         self._update()
 
-    def set_monitor(self, monitor: Any) -> None:
+    def set_monitor(self, monitor: object) -> None:
         self.monitor: Any = monitor
         self._update()
 

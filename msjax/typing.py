@@ -53,6 +53,7 @@ __all__ = [
     "Number",
     "PadWidths",
     "ParametersLike",
+    "PyTree",
     "Sequence",
     "Shape",
     "TensorHook",
@@ -76,6 +77,8 @@ Axes: TypeAlias = "int | Sequence[int]"
 InitLike: TypeAlias = "Initializer | ArrayLike | str"
 # (before, after) for each axis.
 PadWidths: TypeAlias = "tuple[tuple[int, int], ...]"
+# Nested tuples, lists and dicts of Tensors, arrays and other values.
+PyTree: TypeAlias = Any
 Shape: TypeAlias = "int | Sequence[int] | Tensor"
 # What an optimizer updates: Parameters, or groups of them with their settings.
 ParametersLike: TypeAlias = "Iterable[Parameter] | Iterable[dict[str, Any]]"

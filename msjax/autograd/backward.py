@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -16,17 +16,21 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.state import ACTIVITY, STATE, swap
 from msjax.typing import TensorLike
 
+if TYPE_CHECKING:
+    from msjax.common.node import Node
+
+
 _ADD = Op("add gradients", lambda a, b: a + b, int_grad=True)
 _add_arrays = jax.jit(lambda a, b: a + b)
 
 
 def run_backward(
-    roots: Any,
-    targets: Any,
+    roots: Sequence[tuple[Node, int, Any]],
+    targets: Iterable[Node],
     *,
     recorded: bool = False,
     keep: bool = False,
-    weights: Any = (),
+    weights: Iterable[Any] = (),
     deliver: Callable[..., Any] | None = None,
 ) -> dict[str, Any]:
     """Propagate gradients backward from `roots`.

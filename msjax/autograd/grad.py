@@ -194,7 +194,9 @@ class GradOperation:
 class _Gradient:
     """The request that a GradOperation makes: which gradients, and in which form."""
 
-    def __init__(self, operation: Any, weights: Any, position: Any):
+    def __init__(
+        self, operation: GradOperation, weights: Parameter | Sequence[Parameter] | None, position: tuple[int, ...] | None
+    ):
         self.sens_param = operation.sens_param
         self.weights = weights
         self.position = position
@@ -257,7 +259,15 @@ class Weights:
 class _Request:
     """The arguments of `grad` and `value_and_grad`, checked."""
 
-    def __init__(self, who: Any, fn: Any, position: Any, weights: Any, has_aux: Any, return_ids: Any):
+    def __init__(
+        self,
+        who: str,
+        fn: Callable[..., Any],
+        position: int | tuple[int, ...] | None,
+        weights: Parameter | Sequence[Parameter] | None,
+        has_aux: bool,
+        return_ids: bool,
+    ):
         self.who = who
         check_function(fn, who)
         for name, flag in (("has_aux", has_aux), ("return_ids", return_ids)):
@@ -327,7 +337,7 @@ def _run(request, fn, args, kwargs):
     return request.run(fn, args, kwargs)
 
 
-def is_compiled(fn: Any) -> bool:
+def is_compiled(fn: object) -> bool:
     """Whether `fn` was returned by `jit`."""
     return hasattr(fn, "compilations")
 

@@ -156,11 +156,11 @@ class _Keeper:
 
     __slots__ = ("ref", "node")
 
-    def __init__(self, tensor: Any):
+    def __init__(self, tensor: Tensor):
         self.ref = weakref.ref(tensor)
         self.node = weakref.ref(tensor._node)
 
-    def __call__(self, grad: Any) -> Any:
+    def __call__(self, grad: Tensor) -> Any:
         tensor = self.ref()
         if tensor is not None and tensor._node is self.node():
             add_grad(tensor, grad)

@@ -7,7 +7,7 @@ stay right whatever is written later, and Tensors need no version counter.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msjax.autograd.imperative import retain_grad
 from msjax.common.node import RootLeaf
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from msjax.common.tensor import Tensor
 
 
-def rebind(tensor: Any, new: Tensor) -> None:
+def rebind(tensor: Tensor, new: Tensor) -> None:
     """Give a Tensor the value and the tape node of another one; the last step of every in-place operation.
 
     A Parameter stays a leaf: no gradient flows through what is written to it, as in MindSpore. The same holds for any

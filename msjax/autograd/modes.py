@@ -15,7 +15,7 @@ __all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 class _Recording:
     """A context manager and decorator that sets whether operators are recorded, in this thread."""
 
-    def __init__(self, recording: Any):
+    def __init__(self, recording: bool):
         self._recording = recording
         self._before = []
 
@@ -27,7 +27,7 @@ class _Recording:
     def __exit__(self, *_exception: Any) -> None:
         STATE.recording = self._before.pop()
 
-    def __call__(self, fn: Any) -> Any:
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """Decorate `fn` so that this setting holds whenever it runs."""
         if not callable(fn):
             raise TypeError(f"{type(self).__name__} decorates a function, but got {fn!r}.")
@@ -72,7 +72,7 @@ class no_grad(_Recording):
         False
     """
 
-    def __new__(cls, fn: Any = None) -> Any:
+    def __new__(cls, fn: Callable[..., Any] | None = None) -> Any:
         # `@ms.no_grad` without parentheses decorates, too.
         made = super().__new__(cls)
         if fn is None:
@@ -126,7 +126,7 @@ class set_grad_enabled(_Recording):
         STATE.recording = self._recording
         return self
 
-    def __call__(self, fn: Callable[..., Any]) -> Any:
+    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         STATE.recording = self._at_once
         return super().__call__(fn)
 

@@ -10,12 +10,19 @@ import linecache
 import os
 import sys
 import weakref
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 
 from msjax.errors import cell_path
 from msjax.state import ACTIVITY, STATE
+from msjax.typing import PyTree
+
+if TYPE_CHECKING:
+    from msjax.autograd.op import Op
+    from msjax.common.node import Node
+
 
 _OWN = (os.path.dirname(jax.__file__) + os.sep, os.path.dirname(os.path.dirname(__file__)) + os.sep)
 
@@ -73,7 +80,7 @@ class Monitor:
     def __init__(self):
         self.made: weakref.WeakKeyDictionary[Any, Made] = weakref.WeakKeyDictionary()
 
-    def ran(self, op: Any, operands: Any, values: Any, out: Any, node: Any) -> None:
+    def ran(self, op: Op, operands: Sequence[Any], values: Sequence[Any], out: PyTree, node: Node | None) -> None:
         """Called after an operator ran on concrete values.
 
         Args:
@@ -85,12 +92,12 @@ class Monitor:
         if node is not None:
             self.made[node] = self.here(op.name, values)
 
-    def here(self, operation: str, values: Any) -> Made:
+    def here(self, operation: str, values: Sequence[Any]) -> Made:
         """How something comes about that is computed now."""
         shapes = tuple([(tuple(v.shape), str(v.dtype)) for v in values if hasattr(v, "shape")])
         return Made(operation, cell_path(), tuple(STATE.cells), user_lines(), shapes)
 
-    def pull(self, node: Any, cts: Any, need: Any, recorded: bool) -> Any:
+    def pull(self, node: Node, cts: Sequence[Any], need: Sequence[bool], recorded: bool) -> Sequence[Any]:
         """Run one node of a backward pass; returns the gradients for its edges."""
         try:
             back = (node.pull_recorded if recorded else node.pull)(cts, need)
@@ -101,18 +108,18 @@ class Monitor:
         self.pulled(node, [_array(c) for c in given], [_array(g) for g in back if g is not None])
         return back
 
-    def failed(self, node: Any, error: Exception) -> None:
+    def failed(self, node: Node, error: Exception) -> None:
         """Called when a node's backward raised."""
 
-    def pulled(self, node: Any, given: list[Any], grads: list[Any]) -> None:
+    def pulled(self, node: Node, given: list[Any], grads: list[Any]) -> None:
         """Called with the gradients that arrived at a node, and those that it passes on, as arrays."""
 
-    def made_by(self, node: Any) -> Made | None:
+    def made_by(self, node: Node) -> Made | None:
         """How a node came about; None if it was made before the monitor came, or is no operator's."""
         return self.made.get(node)
 
 
-def current() -> Any:
+def current() -> Monitor | None:
     """The monitor of this thread; None if there is none."""
     monitor = STATE.monitor
     return ACTIVITY.monitor if monitor is None else monitor

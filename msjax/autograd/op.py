@@ -7,7 +7,7 @@ residuals, and adds a node to the tape. While jax traces, it calls the function 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -23,6 +23,7 @@ from msjax.state import ACTIVITY, ROOT, STATE
 from msjax.typing import JaxArray
 
 if TYPE_CHECKING:
+    from msjax.common.node import Edge
     from msjax.state import Scope
 
 
@@ -64,9 +65,9 @@ class Op:
         name: str,
         fn: Callable[..., Any],
         *,
-        int_grad: bool = False,
+        int_grad: bool | tuple[int, ...] = False,
         differentiable: bool = True,
-        shape_error: Any = ValueError,
+        shape_error: type[Exception] = ValueError,
         jit: Callable[..., Any] = jax.jit,
     ):
         self.name: str = name
@@ -83,7 +84,7 @@ class Op:
     def __repr__(self) -> str:
         return f"Op({self.name})"
 
-    def bind(self, static: Any) -> Any:
+    def bind(self, static: tuple[Any, ...]) -> Callable[..., Any]:
         """`fn` with its static values bound: a function of the operands only."""
         return _Bound(self.fn, static) if static else self.fn
 
@@ -96,7 +97,7 @@ class Op:
         static, slots = static_and_slots
         fn = self.bind(static)
 
-        def forward(*values):
+        def forward(*values) -> Callable[..., Any]:
             pull = TracedVJP(fn, values, slots, self.int_grad)
             leaves, treedef = jax.tree.flatten(pull.vjp)
             sources, kept = [], []
@@ -112,7 +113,7 @@ class Op:
 
         return self.jit(forward)
 
-    def derived(self, key: Any, make: Any) -> Any:
+    def derived(self, key: Hashable, make: Callable[[], Op]) -> Op:
         """An operator derived from this one, such as its gradient; cached by `key`."""
         try:
             return self._derived[key]
@@ -150,7 +151,7 @@ jax.tree_util.register_pytree_node(Residuals, lambda r: (r.leaves, r.spec), Resi
 class _Bound:
     """`fn` with its static values bound. Not a partial, since jax names programs after `__name__`."""
 
-    def __init__(self, fn: Any, static: Any):
+    def __init__(self, fn: Callable[..., Any], static: tuple[Any, ...]):
         self.fn = fn
         self.static = _thawed(static)
         self.__name__ = getattr(fn, "__name__", "op")
@@ -166,7 +167,7 @@ def _thawed(static):
     ])  # fmt: skip
 
 
-def apply(op: Op, operands: Any, static: tuple[Any, ...] = ()) -> Any:
+def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
     """Run an operator.
 
     Args:
@@ -278,7 +279,15 @@ class OpNode(Node):
 
     __slots__ = ("op", "static", "way_back", "residuals", "values", "out", "needs_operands", "saved")
 
-    def __init__(self, base: Scope, edges: Any, op: Op, static: Any, way_back: TracedVJP, residuals: Residuals):
+    def __init__(
+        self,
+        base: Scope,
+        edges: list[Edge | None],
+        op: Op,
+        static: tuple[Any, ...],
+        way_back: TracedVJP,
+        residuals: Residuals | None,
+    ):
         # The same as Node.__init__, inlined to save a call for each operator.
         self.seq: int = next(SEQUENCE)
         self.base = base
@@ -304,7 +313,7 @@ class OpNode(Node):
         slots = self.way_back.slots  # pyright: ignore[reportOptionalMemberAccess]
         return [slots.index(i) for i in order if i in slots]
 
-    def pull(self, cts: list[JaxArray], need: tuple[bool, ...]) -> list[Any | None]:
+    def pull(self, cts: list[Any], need: Sequence[bool]) -> list[Any | None]:
         if self.residuals is None:
             return self.way_back(cts, need)  # pyright: ignore[reportOptionalCall]
         spec = self.residuals.spec
@@ -334,7 +343,7 @@ class OpNode(Node):
             inputs[slot] = wrap(inputs[slot], node, i)
         return inputs
 
-    def pull_recorded(self, cts: Any, need: Any) -> list[Tensor | None]:
+    def pull_recorded(self, cts: list[Any], need: Sequence[bool]) -> list[Tensor | None]:
         """Like `pull`, but on Tensors and with operators, so that an outer scope can differentiate it."""
         given = tuple([c is not None for c in cts])
         cts = [c for c in cts if c is not None]
@@ -378,7 +387,7 @@ class OpNode(Node):
         self.edges = self.residuals = self.values = self.out = self.saved = self.way_back = None
 
 
-def gather(spec: ResidualSpec, kept: Any, values: Any, out: tuple[JaxArray, ...]) -> list[Any]:
+def gather(spec: ResidualSpec, kept: Sequence[Any], values: Sequence[Any], out: tuple[JaxArray, ...]) -> list[Any]:
     """All residuals in order, collected from the kept ones, the operands and the results."""
     of = {"kept": kept, "in": values, "out": out}
     return [of[kind][i] for kind, i in spec.sources]

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from msjax.common.arrays import TracedValueError
 from msjax.common.tensor import Tensor
 from msjax.errors import describe, where
 
+if TYPE_CHECKING:
+    from msjax.autograd.op import Op
 
-def raise_op_error(error: Any, op: Any, operands: Any) -> None:
+
+def raise_op_error(error: Exception, op: Op, operands: Sequence[Any]) -> NoReturn:
     """Re-raise an error of an operator with the operator, the cell and the operands in the message."""
     if isinstance(error, (TracedValueError, IndexError, NotImplementedError, FloatingPointError, OpError)):
         raise error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.state import ACTIVITY, swap
+from msjax.typing import DTypeLike
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
@@ -31,10 +32,10 @@ _FIRST_ONLY = frozenset(("BatchNorm",))
 class _Caster:
     """Converts the floating operands of an operator to one type."""
 
-    def __init__(self, dtype: Any):
+    def __init__(self, dtype: DTypeLike):
         self.dtype = mstype.to_jax(dtype)
 
-    def __call__(self, op: Any, operands: Any) -> Any:
+    def __call__(self, op: Op, operands: Sequence[Any]) -> Sequence[Any]:
         if op.name in _ANY_TYPE:
             return operands
         if op.name in _FIRST_ONLY:

@@ -70,8 +70,11 @@ def recompute(
 
 
 def call_recomputed(
-    block: Callable[..., Any], args: tuple[Tensor, ...], kwargs: dict[str, Any], context_fn: Any = None
-) -> Tensor:
+    block: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    context_fn: Callable[[], tuple[Any, Any]] | None = None,
+) -> Any:
     """`recompute` after its checks; `Cell.recompute` uses it too."""
     first, second = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
     if not STATE.recording or any(is_tracer(t._value) for t in tensors_in((args, kwargs))):
@@ -83,7 +86,7 @@ def call_recomputed(
 class _Region:
     """One recomputed call: what is needed to run the block again under the same conditions."""
 
-    def __init__(self, block: Any, args: Any, kwargs: Any, context: Any):
+    def __init__(self, block: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], context: Any):
         self.block = block
         self.context = context
         leaves, self.treedef = jax.tree.flatten((args, kwargs), is_leaf=is_tensor)
@@ -193,7 +196,7 @@ class _Recomputed:
 
     __slots__ = ("region", "i")
 
-    def __init__(self, region: Any, i: Any):
+    def __init__(self, region: _Region, i: int):
         self.region = region
         self.i = i
 
@@ -209,7 +212,7 @@ class _Snapshot:
 
     __slots__ = ("tensor", "value", "node", "oidx")
 
-    def __init__(self, tensor: Any):
+    def __init__(self, tensor: Tensor):
         self.tensor = tensor
         self.value, self.node, self.oidx = tensor._value, tensor._node, tensor._oidx
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Self
 
 import jax.numpy as jnp
@@ -13,7 +14,7 @@ from msjax.context import SETTINGS
 from msjax.errors import callable_name, describe
 from msjax.hooks.dialect import DIALECTS
 from msjax.state import STATE, Scope
-from msjax.typing import TensorLike
+from msjax.typing import PyTree, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.parameter import Parameter
@@ -51,7 +52,7 @@ class GradientScope:
         STATE.scope, STATE.recording = self._before
 
     def inputs(
-        self, args: tuple[Tensor, ...], kwargs: dict[str, Any], positions: Any
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Iterable[int]
     ) -> tuple[tuple[Any, ...], dict[str, Any], list[Any]]:
         """Mark the Tensors among the arguments as leaves; keyword arguments are numbered after the positional ones.
 
@@ -64,7 +65,7 @@ class GradientScope:
         args, names, n = [*args, *kwargs.values()], list(kwargs), len(args)  # pyright: ignore[reportAssignmentType]
         seen = set()
 
-        def mark(tensor, requested):
+        def mark(tensor: Tensor, requested):
             if not isinstance(tensor, Tensor):
                 return tensor, None
             if not requested and not jnp.issubdtype(tensor._value.dtype, jnp.inexact):
@@ -105,7 +106,7 @@ class GradientScope:
                 return node, oidx
         return tensor._node, tensor._oidx
 
-    def mark(self, tensor: Any, requested: bool = True) -> Leaf:
+    def mark(self, tensor: Tensor, requested: bool = True) -> Leaf:
         """Make a Tensor a leaf of this run; returns the leaf."""
         node, oidx = tensor._node, tensor._oidx
         leaf = Leaf(tensor, self.scope, requested)
@@ -185,7 +186,7 @@ def _map_tensors(fn, value):
     return fn(value)
 
 
-def flatten_tensors(out: Any, fn: Any) -> list[Tensor]:
+def flatten_tensors(out: PyTree, fn: Callable[..., Any]) -> list[Tensor]:
     """The Tensors in what a function returned, nested containers included.
 
     Raises:

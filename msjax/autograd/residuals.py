@@ -7,7 +7,7 @@ list is kept with the compiled program as auxiliary data of its output.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -33,7 +33,7 @@ class TracedVJP:
         slots: those of the given `slots` that can receive a gradient.
     """
 
-    def __init__(self, fn: Callable[..., Any], values: Any, slots: tuple[int, ...], int_grad: Any):
+    def __init__(self, fn: Callable[..., Any], values: Sequence[Any], slots: tuple[int, ...], int_grad: bool | tuple[int, ...]):
         dtypes = [jnp.result_type(values[i]) for i in slots]
         # A gradient with respect to integers is taken in floats and cast: MindSpore differentiates integers, jax doesn't.
         as_ints = [jnp.issubdtype(d, jnp.integer) for d in dtypes]
@@ -69,7 +69,7 @@ class TracedVJP:
         """Whether the gradients depend on values of the forward pass: those of linear operators don't."""
         return any(map(is_tracer, jax.tree.leaves(self.vjp)))
 
-    def __call__(self, cts: list[JaxArray], need: tuple[bool, ...], vjp: Any = None) -> list[Any | None]:
+    def __call__(self, cts: list[JaxArray], need: tuple[bool, ...], vjp: Callable[..., Any] | None = None) -> list[Any | None]:
         """Gradients of the inputs for which `need` is True, None for the others.
 
         Args:
@@ -120,7 +120,9 @@ class ResidualSpec:
 
     __slots__ = ("pull", "treedef", "sources", "jit", "backwards", "needs_values")
 
-    def __init__(self, pull: TracedVJP, treedef: Any, sources: Any, jit: Callable[..., Any]):
+    def __init__(
+        self, pull: TracedVJP, treedef: jax.tree_util.PyTreeDef, sources: tuple[tuple[str, int], ...], jit: Callable[..., Any]
+    ):
         self.pull = pull
         self.treedef = treedef
         self.sources = sources
@@ -135,7 +137,7 @@ class ResidualSpec:
     def backward_fn(self, given: tuple[bool, ...], need: tuple[bool, ...]) -> Callable[..., Any]:
         n = len(self.sources)
 
-        def backward(*args):
+        def backward(*args) -> Callable[..., Any]:
             rest = iter(args[n:])
             cts = [next(rest) if there else None for there in given]
             grads = self.pull(cts, need, vjp=jax.tree.unflatten(self.treedef, args[:n]))

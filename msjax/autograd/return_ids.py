@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msjax.common.parameter import Parameter
@@ -9,7 +10,7 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 
 
-def get_grad(gradients: Any, identifier: int | Parameter) -> Tensor:
+def get_grad(gradients: Sequence[Any], identifier: int | Parameter) -> Tensor:
     """Look up one gradient in the result of a gradient function with ``return_ids=True``.
 
     Args:

@@ -6,7 +6,7 @@ A recorded operator keeps residuals: operands, results and whatever else its bac
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -84,7 +84,7 @@ class _Packed:
 
     __slots__ = ("hooks", "kept", "kept_operands")
 
-    def __init__(self, hooks: Any, residuals: Any, operands: Any):
+    def __init__(self, hooks: saved_tensors_hooks, residuals: Sequence[Any], operands: Sequence[Any] | None):
         self.hooks = hooks
         self.kept = [self._pack(v) for v in residuals]
         self.kept_operands = None if operands is None else [self._pack(v) for v in operands]

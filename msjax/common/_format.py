@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 
@@ -98,7 +96,7 @@ class _Elements:
             if array.ndim:
                 self.width = max(len(self.form(v)) for v in _shown(array).ravel())
 
-    def __call__(self, value: Any) -> str:
+    def __call__(self, value: object) -> str:
         return self.form(value).rjust(self.width)
 
 

@@ -11,13 +11,13 @@ import numpy as np
 from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import Type
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import DTypeLike, JaxArray, TensorLike
 
 # Classes known not to be tracers: looking a class up here takes a third of the time of isinstance, and every operator asks.
 CONCRETE = set()
 
 
-def is_tracer(value: Any) -> bool:
+def is_tracer(value: object) -> bool:
     """Whether `value` is a JAX tracer."""
     if value.__class__ in CONCRETE:
         return False
@@ -54,7 +54,7 @@ def concrete(tensor: TensorBase, what: str) -> TensorLike:
     return known
 
 
-def as_array(data: Any, dtype: Type | None = None) -> JaxArray:
+def as_array(data: Any, dtype: DTypeLike | None = None) -> JaxArray:
     """A jax array of anything that Tensor() takes."""
     target = None if dtype is None else mstype.to_jax(dtype)
     if isinstance(data, TensorBase):

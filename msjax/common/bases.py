@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 
 class TensorBase:
     """Base of Tensor; `_value` is the jax array (or tracer) that it holds."""
@@ -17,6 +15,6 @@ class CellBase:
     __slots__ = ()
 
 
-def is_cell(value: Any) -> bool:
+def is_cell(value: object) -> bool:
     """True for a Cell; False for anything else, a class of cells included."""
     return isinstance(value, CellBase)

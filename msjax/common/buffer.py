@@ -30,14 +30,14 @@ class Buffer(Tensor, nnx.BatchStat[Any], metaclass=Kind):
         """Whether it is part of ``state_dict()``."""
         return self._metadata["persistent"]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Buffer:
         return memo.setdefault(id(self), Buffer(wrap(self._value), self.persistent))
 
     def copy(self, *args: Any, **kwargs: Any) -> Any:
         """A Tensor of the same value; with arguments, nnx's ``Variable.copy``."""
         return nnx.BatchStat.copy(self, *args, **kwargs) if args or kwargs else wrap(self._value)
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Tensor:
         return wrap(self._value)
 
     if not TYPE_CHECKING:

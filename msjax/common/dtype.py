@@ -11,7 +11,7 @@ import jax
 import ml_dtypes
 import numpy as np
 
-from msjax.typing import TensorLike
+from msjax.typing import DTypeLike, TensorLike
 
 __all__ = [
     "Type",
@@ -82,7 +82,7 @@ class Type:
 
     __slots__ = ("name", "code", "np", "kind")
 
-    def __init__(self, name: str, code: str, np_dtype: Any = None):
+    def __init__(self, name: str, code: str, np_dtype: np.typing.DTypeLike = None):
         self.name: str = name
         self.code: str = code
         self.np: np.dtype[Any] | None = None if np_dtype is None else np.dtype(np_dtype)
@@ -172,12 +172,12 @@ def from_np(np_dtype: TensorLike) -> Type:
     return found
 
 
-def has_counterpart(np_dtype: Any) -> bool:
+def has_counterpart(np_dtype: np.dtype[Any]) -> bool:
     """Whether there is a type for a numpy dtype (an instance of np.dtype)."""
     return np_dtype in _BY_NP
 
 
-def as_dtype(value: Any, what: str = "dtype") -> Type:
+def as_dtype(value: DTypeLike, what: str = "dtype") -> Type:
     """A type from a type object, its name, a numpy dtype or a Python type.
 
     Raises:
@@ -213,7 +213,7 @@ def to_jax(value: Type) -> np.dtype:
     return _canonical(np_dtype, jax.config.jax_enable_x64)
 
 
-def dtype_to_nptype(type_: Type) -> Any:
+def dtype_to_nptype(type_: Type) -> type[np.generic]:
     """The numpy scalar type of a msjax type.
 
     Example:
@@ -224,7 +224,7 @@ def dtype_to_nptype(type_: Type) -> Any:
     return as_dtype(type_).np.type  # pyright: ignore[reportOptionalMemberAccess]
 
 
-def dtype_to_pytype(type_: Type) -> Any:
+def dtype_to_pytype(type_: Type) -> type[Any]:
     """The Python type of a msjax type: bool, int, float, complex, str, list or tuple."""
     by_kind = {"b": builtins.bool, "i": builtins.int, "u": builtins.int, "f": builtins.float, "c": builtins.complex}
     if type_.np is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
@@ -27,9 +27,10 @@ from msjax.common.initializers import (
     initial_array,
 )
 from msjax.common.tensor import Tensor, wrap
+from msjax.typing import DTypeLike, InitLike
 
 if TYPE_CHECKING:
-    from msjax.common.dtype import Type
+    pass
 
 
 __all__ = [
@@ -38,7 +39,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def initializer(init: Any, shape: int | Sequence[int] | None = None, dtype: Type = mstype.float32) -> Tensor:
+def initializer(init: InitLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = mstype.float32) -> Tensor:
     """A Tensor made by an initializer.
 
     Args:

@@ -15,7 +15,7 @@ from msjax.checks import check_one_of, is_int, is_number
 from msjax.common.arrays import as_array
 from msjax.common.seeds import normal, numpy_generator, truncated_normal, uniform
 from msjax.errors import describe
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import InitLike, JaxArray, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type
@@ -59,7 +59,7 @@ class Initializer:
         self._initialize(arr)
 
 
-def initial_array(init: Any, shape: int | Sequence[int], dtype: Type) -> JaxArray:
+def initial_array(init: InitLike, shape: int | Sequence[int], dtype: Type) -> JaxArray:
     """A jax array made by an initializer.
 
     Args:
@@ -79,7 +79,7 @@ def initial_array(init: Any, shape: int | Sequence[int], dtype: Type) -> JaxArra
     return as_initializer(init).make(tuple(map(int, sizes)), dtype)
 
 
-def as_initializer(init: Any) -> Initializer:
+def as_initializer(init: InitLike) -> Initializer:
     """An Initializer from one, its name or a number."""
     if isinstance(init, Initializer):
         return init
@@ -227,7 +227,7 @@ class XavierNormal(Initializer):
 
 
 class _He(Initializer):
-    def __init__(self, negative_slope: Any = 0, mode: Any = "fan_in", nonlinearity: Any = "leaky_relu"):
+    def __init__(self, negative_slope: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"):
         super().__init__(negative_slope=negative_slope, mode=mode, nonlinearity=nonlinearity)
         check_one_of(mode, ("fan_in", "fan_out"), "mode", type(self).__name__)
         self.negative_slope = negative_slope

@@ -11,11 +11,10 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msjax.common.tensor import Tensor, wrap
 from msjax.state import ROOT, STATE
-from msjax.typing import JaxArray
 
 if TYPE_CHECKING:
     from msjax.state import Scope
@@ -27,6 +26,10 @@ SEQUENCE = itertools.count(1)
 def next_seq() -> int:
     """The next place in the order of creation; backward goes from the highest to the lowest."""
     return next(SEQUENCE)
+
+
+# A node, and the number of its output; None where no gradient flows.
+Edge: TypeAlias = "tuple[Node, int]"
 
 
 class Node:
@@ -46,7 +49,7 @@ class Node:
     is_leaf = False
     accumulation_order = None  # the order in which `backward()` passes gradients to the edges, if not their own
 
-    def __init__(self, base: Scope, edges: Any, nout: int = 1):
+    def __init__(self, base: Scope, edges: list[Edge | None], nout: int = 1):
         self.seq: int = next(SEQUENCE)
         self.base = base
         self.edges = edges
@@ -62,11 +65,11 @@ class Node:
     def name(self) -> str:
         return type(self).__name__
 
-    def pull(self, cts: Any, need: Any) -> Any:
+    def pull(self, cts: list[Any], need: Sequence[bool]) -> Any:
         """Gradients for the edges from those of the outputs: arrays, None where there is none."""
         raise NotImplementedError
 
-    def pull_recorded(self, cts: Any, need: Any) -> Any:
+    def pull_recorded(self, cts: list[Any], need: Sequence[bool]) -> list[Any]:
         """The same with Tensors, so that the outer scope's tape records the backward pass itself."""
         raise NotImplementedError
 
@@ -85,7 +88,7 @@ class Leaf(Node):
 
     is_leaf = True
 
-    def __init__(self, tensor: Any, scope: Scope, requested: bool):
+    def __init__(self, tensor: Tensor, scope: Scope, requested: bool):
         outer = tensor._node
         alive = outer is not None and outer.live()
         super().__init__(outer.base if alive else scope, [(outer, tensor._oidx)] if alive else [])  # pyright: ignore[reportOptionalMemberAccess]
@@ -94,7 +97,7 @@ class Leaf(Node):
         if self.base is not scope:
             scope.nested = True
 
-    def pull(self, cts: Any, need: Any) -> Any:
+    def pull(self, cts: list[Any], need: Sequence[bool]) -> Any:
         return cts * len(self.edges)
 
     pull_recorded = pull
@@ -114,20 +117,20 @@ class RootLeaf(Node):
 
     is_leaf = True
 
-    def __init__(self, tensor: Any):
+    def __init__(self, tensor: Tensor):
         super().__init__(ROOT, [])
         self.ref = weakref.ref(tensor)
         self.hooks = tensor._hooks
 
     @property
-    def tensor(self) -> Any:
+    def tensor(self) -> Tensor | None:
         return self.ref()
 
     def live(self) -> bool:
         # A gradient function differentiates only what it was asked for.
         return STATE.scope is ROOT and STATE.recording
 
-    def pull(self, cts: Any, need: Any) -> list[Any]:
+    def pull(self, cts: list[Any], need: Sequence[bool]) -> Any:
         return []
 
     pull_recorded = pull
@@ -147,7 +150,15 @@ class FunctionNode(Node):
 
     __slots__ = ("function", "label", "keeps")
 
-    def __init__(self, base: Scope, edges: Any, nout: int, function: Callable[..., Any], label: str, keeps: Sequence[Any] = ()):
+    def __init__(
+        self,
+        base: Scope,
+        edges: list[Edge | None],
+        nout: int,
+        function: Callable[..., Any],
+        label: str,
+        keeps: Sequence[Any] = (),
+    ):
         # Inlined Node.__init__: hooks create these nodes at every call of a cell.
         self.seq: int = next(SEQUENCE)
         self.base = base
@@ -162,7 +173,7 @@ class FunctionNode(Node):
     def name(self) -> str:
         return str(self.label)
 
-    def pull(self, cts: list[JaxArray], need: tuple[bool, ...]) -> tuple[Any | None] | list[Any | None]:
+    def pull(self, cts: list[Any], need: Sequence[bool]) -> Any:
         if len(cts) == 1:
             grads = self.function([None if cts[0] is None else wrap(cts[0])])  # pyright: ignore[reportOptionalCall]
         else:
@@ -171,7 +182,7 @@ class FunctionNode(Node):
             return (None if grads[0] is None else grads[0]._value,)
         return [None if g is None else g._value for g in grads]
 
-    def pull_recorded(self, cts: Any, need: Any) -> Any:
+    def pull_recorded(self, cts: list[Any], need: Sequence[bool]) -> list[Any]:
         return self.function(list(cts))  # pyright: ignore[reportOptionalCall]
 
     def release(self) -> None:
@@ -189,7 +200,7 @@ def through_node(tensor: Tensor, function: Callable[..., Any], label: Any) -> Te
     return wrap(tensor._value, FunctionNode(node.base, [(node, tensor._oidx)], 1, function, label))
 
 
-def place_on_tape(tensors: Any) -> tuple[list[None], None] | tuple[list[Any], Any | None]:
+def place_on_tape(tensors: Sequence[Tensor]) -> tuple[list[Edge | None], Scope | None]:
     """(edges, base) of a new node with these inputs; an edge is None where no gradient is recorded.
 
     `base` is None if no input is on the tape.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -16,7 +17,11 @@ from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, defer_to_tensor, wrap
 from msjax.flax_slots import METADATA, RAW_VALUE
 from msjax.state import programs_changed
-from msjax.typing import TensorLike
+from msjax.typing import ArrayLike, TensorLike
+
+if TYPE_CHECKING:
+    from msjax.common.initializer import Initializer
+
 
 _ANONYMOUS = itertools.count(1)
 
@@ -24,7 +29,7 @@ _ANONYMOUS = itertools.count(1)
 class _LazyLeaf:
     """Creates a Parameter's leaf on first access and stores it in the instance, which then hides this descriptor."""
 
-    def __get__(self, parameter: Any, owner: Any) -> Any:
+    def __get__(self, parameter: Parameter | None, owner: type[Parameter]) -> Any:
         if parameter is None:
             return None
         node = RootLeaf(parameter) if parameter.requires_grad else None
@@ -56,7 +61,7 @@ class SharedData(Tensor):
     def __reduce__(self):
         return wrap(self._value).__reduce__()
 
-    def __deepcopy__(self, memo):
+    def __deepcopy__(self, memo) -> Parameter:
         return memo.setdefault(id(self), wrap(self._value))
 
 
@@ -102,7 +107,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
 
     def __init__(
         self,
-        default_input: Any,
+        default_input: ArrayLike | Initializer,
         name: str | None = None,
         requires_grad: bool = True,
         layerwise_parallel: bool = False,
@@ -247,16 +252,16 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
         """The same as ``clone()``; with arguments, nnx's ``Variable.copy``."""
         return nnx.Param.copy(self, *args, **kwargs) if args or kwargs else self.clone()
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Parameter:
         return self.clone()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         return memo.setdefault(id(self), self._like(wrap(self._value)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (np.asarray(self._value), self.name, self.requires_grad)
 
-    def __str__(self) -> Any:
+    def __str__(self) -> str:
         return f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad})"
 
     __repr__ = __str__
@@ -295,7 +300,7 @@ class ParameterTuple(tuple):
         ['a', 'b']
     """
 
-    def __new__(cls, iterable: Any) -> Any:
+    def __new__(cls, iterable: Iterable[Parameter]) -> Any:
         try:
             data = tuple(iterable)
         except TypeError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Self
 
 import jax
 import numpy as np
@@ -13,6 +13,7 @@ from msjax.common.seeds import random_seed, seed_numpy_generator
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.state import LOCK
+from msjax.typing import JaxArray
 
 
 class Generator:
@@ -21,7 +22,7 @@ class Generator:
     Since the state is a Buffer like any other, compiled and functionalized programs take it as an input and return it.
     """
 
-    def __init__(self, seed: Any = None):
+    def __init__(self, seed: int | None = None):
         self._seed = seed
         self._state = None
 
@@ -34,18 +35,18 @@ class Generator:
             self._state = Buffer(jax.random.key_data(jax.random.key(seed)))
         return self._state
 
-    def manual_seed(self, seed: int) -> Generator:
+    def manual_seed(self, seed: int) -> Self:
         """Restart from a seed; returns the generator."""
         self._seed = seed
         if self._state is not None:
             self._state._value = jax.random.key_data(jax.random.key(seed))
         return self
 
-    def initial_seed(self) -> Any:
+    def initial_seed(self) -> int | None:
         """The seed that the generator started from; None if it was not set."""
         return self._seed
 
-    def next_key(self) -> Any:
+    def next_key(self) -> JaxArray:
         """The data of a new jax key; advances the state."""
         state = self.state
         with LOCK:
@@ -62,7 +63,7 @@ def _split(data):
 class _DefaultGenerator(Generator):
     """The generator of the whole program, whose seed also seeds the initializers."""
 
-    def manual_seed(self, seed: int) -> Any:
+    def manual_seed(self, seed: int) -> Self:
         seed_numpy_generator(seed)
         return super().manual_seed(seed)
 
@@ -103,12 +104,12 @@ def set_data_seed(seed: int) -> None:
     _SEED["data"] = seed
 
 
-def data_seed() -> Any:
+def data_seed() -> int | None:
     """The seed of data pipelines; None if none was set."""
     return _SEED["data"]
 
 
-def manual_seed(seed: int) -> Generator:
+def manual_seed(seed: int) -> Self:
     """Seed the default generator; returns it."""
     return default_generator.manual_seed(seed)
 
@@ -145,7 +146,7 @@ def set_rng_state(state: Tensor) -> None:
     here._value = state._value
 
 
-def initial_seed() -> Any:
+def initial_seed() -> int | None:
     """The seed that the default generator started from; None if it was not set."""
     return default_generator.initial_seed()
 

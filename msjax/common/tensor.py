@@ -19,7 +19,7 @@ from msjax.common.arrays import CONCRETE, as_array, concrete, is_tracer, known_v
 from msjax.common.dtype import Type
 from msjax.common.initializers import initial_array
 from msjax.state import STATE
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import ArrayLike, JaxArray, Shape, TensorLike
 
 if TYPE_CHECKING:
     # The methods that other packages attach; written by tests/typing/tensor_methods.py.
@@ -65,9 +65,9 @@ class Tensor(TensorMethods):
 
     def __init__(
         self,
-        input_data: Any = None,
+        input_data: ArrayLike | None = None,
         dtype: Type | None = None,
-        shape: tuple[int, ...] | None = None,
+        shape: Shape | None = None,
         init: Initializer | str | None = None,
         const_arg: bool = False,
     ):
@@ -189,7 +189,7 @@ class Tensor(TensorMethods):
         return wrap(self._value)
 
     @data.setter
-    def data(self, data: Any) -> None:
+    def data(self, data: ArrayLike) -> None:
         self._value = as_array(data)
 
     @property
@@ -275,7 +275,7 @@ class Tensor(TensorMethods):
             raise TypeError("A 0-d Tensor has no len().")
         return self._value.shape[0]
 
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+    def __array__(self, dtype: np.typing.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         array = np.asarray(concrete(self, "numpy"))
         return array.astype(dtype) if dtype is not None and array.dtype != dtype else np.array(array)
 
@@ -296,7 +296,7 @@ class Tensor(TensorMethods):
     def __format__(self, spec: str) -> str:
         return text_of(self, "format", spec) if spec else str(self)
 
-    def __str__(self) -> Any:
+    def __str__(self) -> str:
         return text_of(self, "str")
 
     def __repr__(self) -> str:
@@ -304,10 +304,10 @@ class Tensor(TensorMethods):
 
     # ---- copies
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Tensor:
         return wrap(self._value)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         return memo.setdefault(id(self), wrap(self._value))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -340,7 +340,7 @@ _ESCAPES = """A Tensor of shape {shape} and dtype {dtype}, whose gradient is bei
   3. where no gradient is wanted, say so: ops.stop_gradient(x), or `with ms.no_grad():` around the computation."""
 
 
-def defer_to_tensor(self: Any, _other: int) -> Any:
+def defer_to_tensor(self: object, _other: object) -> Any:
     """Replaces an operator that Parameters and Buffers would inherit from nnx.Variable, so that Python treats them as Tensors.
 
     ``p += 1`` makes a new Tensor, as ``p + 1`` does, and ``p << 1`` is a TypeError.
@@ -404,10 +404,10 @@ jax.tree_util.register_pytree_with_keys(
 
 
 def tensor(
-    input_data: list[int] | None = None,
+    input_data: ArrayLike | None = None,
     dtype: Type | None = None,
-    shape: tuple[int, ...] | None = None,
-    init: Any = None,
+    shape: Shape | None = None,
+    init: Initializer | str | None = None,
     const_arg: bool = False,
 ) -> Tensor:
     """A new Tensor; the arguments are those of `Tensor`.
@@ -425,7 +425,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     return Tensor.from_numpy(array)
 
 
-def is_tensor(obj: Any) -> bool:
+def is_tensor(obj: object) -> bool:
     """True for a Tensor or Parameter.
 
     Example:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax
 from flax import nnx
@@ -21,12 +22,22 @@ from msjax.hooks.delivery import HookNeedsValue
 from msjax.processes.groups import PROCESSES
 from msjax.state import LOCK
 
+if TYPE_CHECKING:
+    from msjax.compile.compiled import Compiled
+
 
 class FailedInBody(Exception):
     """The Python code that was traced raised an exception, the cause of this one."""
 
 
-def build(body: Any, compiled: Any, environment: Any, leaves: Any, treedef: Any, roots: list[Any]) -> Program:
+def build(
+    body: Callable[..., Any],
+    compiled: Compiled,
+    environment: Any,
+    leaves: Sequence[Any],
+    treedef: jax.tree_util.PyTreeDef,
+    roots: list[Any],
+) -> Program:
     """Trace and compile a function for the arguments of one call.
 
     Variables that turn out to be missing join the environment, and the code is traced again, from the Python state that the

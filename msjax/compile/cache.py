@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from msjax.compile.compiled import Compiled
+
 
 _OTHERS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-def compiled_for(owner: Any, salt: Any, make: Any) -> Any:
+def compiled_for(owner: object, salt: Hashable, make: Callable[[Any], Compiled]) -> Compiled:
     """The Compiled of an owner for a purpose, made when it is first asked for.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -75,7 +75,7 @@ class Compiled:
         program, leaves = self.find(args, kwargs)
         return self.run(program, leaves, args, kwargs)
 
-    def run(self, program: Any, leaves: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def run(self, program: Program | Fallback, leaves: Sequence[Any], args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run a program that `find` found."""
         if program.eager:
             return self.run_eagerly(program, args, kwargs)
@@ -87,7 +87,7 @@ class Compiled:
         except RunRejected as rejected:
             return rejected.again(lambda: self.run_again(program, args, kwargs))
 
-    def run_again(self, program: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def run_again(self, program: Program, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run in PyNative mode what a program has run, and put back what that changes."""
         before, values = Snapshot([self.subject(), *self.roots]), [(v, v._value) for v in program.variables]
         try:
@@ -97,7 +97,7 @@ class Compiled:
                 variable._value = value
             before.restore()
 
-    def execute(self, program: Program, leaves: Any, place: Any = None) -> Any:
+    def execute(self, program: Program, leaves: Sequence[Any], place: Callable[..., Any] | None = None) -> Any:
         """Run a program, and notice what that changed; `place` is that of `Program.run`."""
         result = program.run(leaves, place)
         if program.look_after:
@@ -127,13 +127,13 @@ class Compiled:
                 program = environment.programs.get(key) or self._make(environment, key, leaves, treedef, args, kwargs)
         return program, leaves
 
-    def run_eagerly(self, program: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def run_eagerly(self, program: Fallback, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run what can't be compiled in PyNative mode; where it works, say why it is not compiled, once."""
         result = self.body(self.subject(), args, kwargs)
         self.tell(program)
         return result
 
-    def tell(self, fallback: Any) -> None:
+    def tell(self, fallback: Fallback) -> None:
         """Say, once, why code was not compiled that has worked in PyNative mode.
 
         Raises:
@@ -150,7 +150,7 @@ class Compiled:
             warnings.warn(f"{self.name} can't be compiled, and runs in PyNative mode: {fallback.why}", stacklevel=6)
             fallback.why = None
 
-    def forget(self, program: Any) -> None:
+    def forget(self, program: Program) -> None:
         """Drop a program: a variable has another shape or dtype than when it was made."""
         environment, key = self._used.pop(program)
         environment.programs.pop(key, None)

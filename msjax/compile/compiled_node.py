@@ -7,6 +7,7 @@ nothing is kept for it but those values. Where that can't be compiled, the same 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -202,7 +203,7 @@ class _Unseen(Tracing):
     def here(self):
         return True
 
-    def call(self, fn: Any, args: Any, what: Any) -> None:
+    def call(self, fn: Callable[..., Any], args: tuple[Any, ...], what: object) -> None:
         """Nothing: the observer was called in the first run."""
 
     def write(self, text: str) -> None:

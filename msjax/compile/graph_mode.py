@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
 
 from flax import nnx
 
@@ -14,8 +14,11 @@ from msjax.compile.jit import inlined
 from msjax.hooks.worker import WORKER
 from msjax.state import COMPILER, ROOT, STATE
 
+if TYPE_CHECKING:
+    from msjax.nn.cell import Cell
 
-def call_cell(cell: Any, args: Any, kwargs: Any) -> Any:
+
+def call_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
     """Run the call of a cell as one program.
 
     Returns:
@@ -41,7 +44,14 @@ def _call_cell(cell, args, kwargs):
     return cell.call_uncompiled(args, kwargs)
 
 
-def whole(function: Callable[..., Any], salt: Any, body: Any, args: Any, kwargs: Any, roots: tuple[Any, ...] = ()) -> Any:
+def whole(
+    function: Callable[..., Any],
+    salt: Hashable,
+    body: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    roots: tuple[Any, ...] = (),
+) -> tuple[bool, Any]:
     """Run a gradient function as one program.
 
     Args:

@@ -12,7 +12,7 @@ import sys
 import types
 import weakref
 from operator import is_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -25,6 +25,10 @@ from msjax.common.tensor import Tensor
 from msjax.flax_slots import is_module_state
 from msjax.hooks.table import GLOBAL, HookTable
 from msjax.state import VERSION
+
+if TYPE_CHECKING:
+    from msjax.nn.cell import Cell
+
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, type(Ellipsis), slice)
 _LIBRARIES = sys.stdlib_module_names | frozenset(
@@ -43,7 +47,7 @@ _METHODS: weakref.WeakKeyDictionary[type, Any] = weakref.WeakKeyDictionary()
 _NUMBERS = itertools.count(1)
 
 
-def serial(cell: Any) -> int:
+def serial(cell: Cell) -> int:
     """A number for a cell that no other cell of the process ever has."""
     number = _SERIALS.get(cell)
     if number is None:

@@ -34,9 +34,9 @@ def jit(
     function: Callable[..., Any] | None = None,
     *,
     mode: str = "PSJit",
-    input_signature: Any = None,
-    hash_args: Any = None,
-    jit_config: Any = None,
+    input_signature: object = None,
+    hash_args: object = None,
+    jit_config: object = None,
     compile_once: bool = False,
     capture_mode: str = "ast",
     jit_level: str = "O0",
@@ -80,7 +80,7 @@ def jit(
     return _jitted(function, fullgraph)
 
 
-def ms_function(fn: Callable[..., Any] | None = None, obj: Any = None, input_signature: Any = None, **options: Any) -> Any:
+def ms_function(fn: Callable[..., Any] | None = None, obj: object = None, input_signature: object = None, **options: Any) -> Any:
     """MindSpore 1's name of `jit`."""
     return jit(fn, **options) if fn is not None else functools.partial(ms_function, **options)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
@@ -14,6 +14,9 @@ _LEVELS = {
     "exc_mode": ("auto", "sink", "no_sink"),
     "jit_syntax_level": ("", "STRICT", "LAX"),
 }
+
+
+_T = TypeVar("_T")
 
 
 class JitConfig:
@@ -50,7 +53,7 @@ class JitConfig:
         self.jit_config_dict: dict[str, Any] = {**chosen, "debug_level": debug_level, "infer_boost": infer_boost, **kwargs}
 
 
-def jit_class(cls: Any) -> Any:
+def jit_class(cls: type[_T]) -> type[_T]:
     """A class decorator that marks classes which compiled functions use; any class may be used here.
 
     Raises:
@@ -61,7 +64,7 @@ def jit_class(cls: Any) -> Any:
     return cls
 
 
-def lazy_inline(fn: Callable[..., Any] | None = None, attrs: Any = None, policy: Any = None) -> Any:
+def lazy_inline(fn: Callable[..., Any] | None = None, attrs: object = None, policy: object = None) -> Any:
     """A decorator of a cell's ``__init__``, by which MindSpore compiles equal cells once; without effect."""
     return fn if fn is not None else lazy_inline
 
@@ -71,7 +74,7 @@ def no_inline(fn: Callable[..., Any] | None = None) -> Any:
     return fn if fn is not None else no_inline
 
 
-def mutable(input_data: float | Tensor | Sequence[int] | dict[str, Any], dynamic_len: bool = False) -> Any:
+def mutable(input_data: _T, dynamic_len: bool = False) -> _T:
     """Its argument, of which MindSpore's compiler is to make a variable.
 
     A compiled function here takes Tensors as variables and has a program for each value of its other arguments.

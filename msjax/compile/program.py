@@ -20,6 +20,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.hooks import worker
 from msjax.state import LOCK
+from msjax.typing import JaxArray
 
 if TYPE_CHECKING:
     from msjax.common.buffer import Buffer
@@ -124,10 +125,10 @@ class Program:
         written_arguments: list[Any],
         attributes: list[Any],
         finish: Callable[..., Any],
-        arguments: Any,
-        inputs: Any,
+        arguments: Sequence[Any],
+        inputs: Sequence[int],
         aliases: tuple,
-        jitted: Any,
+        jitted: Callable[..., Any],
         donated: tuple[Any, ...],
         sources: list[Any],
         mailbox: Mailbox | None,
@@ -164,7 +165,7 @@ class Program:
             calls = self._arrived(outs)
         return self.finish(outs, calls)
 
-    def run_on(self, values: Any, leaves: Any):
+    def run_on(self, values: Sequence[JaxArray], leaves: Sequence[Any]) -> Any:
         """Run it on other values of its variables, which stay as they are; nothing is written."""
         values = [jnp.copy(v) if i in self.donated else v for i, v in enumerate(values)]
         if self.mailbox is None:

@@ -13,7 +13,7 @@ import re
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import jax
@@ -31,6 +31,7 @@ from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.buffer import Buffer
+    from msjax.nn.cell import Cell
 
 
 _MARK = re.compile("\x02(\\d+):(str|repr|format):([^\x03]*)\x03")
@@ -45,7 +46,7 @@ class NeedsPyNative(BaseException):
         why: a sentence.
     """
 
-    def __init__(self, why: Any):
+    def __init__(self, why: str):
         super().__init__(why)
         self.why = why
 
@@ -63,7 +64,7 @@ class Call:
 
     __slots__ = ("fn", "args", "what")
 
-    def __init__(self, fn: Callable[..., Any], args: Any, what: str, trace: Any):
+    def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], what: str, trace: Trace):
         self.fn = fn
         self.args = trace.keep(tuple(args))
         self.what: str = what
@@ -74,7 +75,7 @@ class Text:
 
     __slots__ = ("parts",)
 
-    def __init__(self, text: str, marks: Any):
+    def __init__(self, text: str, marks: Sequence[Any]):
         self.parts, end = [], 0
         for found in _MARK.finditer(text):
             self.parts += [text[end : found.start()], (marks[int(found[1])], found[2], found[3])]
@@ -216,13 +217,13 @@ class Trace(Tracing):
 
     # ---- variables
 
-    def see(self, operands: Any) -> None:
+    def see(self, operands: Sequence[Any]) -> None:
         """Operands of an operator: a Tensor whose value is known came from outside."""
         for operand in operands:
             if isinstance(operand, Tensor) and id(operand) not in self.variables and not is_tracer(operand._value):
                 self.missing[id(operand)] = operand, operand._value
 
-    def see_cell(self, cell: Any) -> None:
+    def see_cell(self, cell: Cell) -> None:
         """A cell that is called: all its Tensors are the program's variables."""
         if id(cell) in self.cells:
             return
@@ -266,13 +267,13 @@ class Trace(Tracing):
             self.outputs.append(value)
         return index
 
-    def call(self, fn: Callable[..., Any], args: Any, what: str) -> None:
+    def call(self, fn: Callable[..., Any], args: tuple[Any, ...], what: str) -> None:
         """Call the observer `fn(*args)` after each run."""
         self.flush_text()
         if not self.silent:
             self.events.append(Call(fn, args, what, self))
 
-    def deposit(self, fn: Callable[..., Any], what: Any) -> Callable[..., Any]:
+    def deposit(self, fn: Callable[..., Any], what: object) -> Callable[..., Any]:
         """What a callback calls in the place of an observer, which is called when the events before it have happened."""
         site, self._sites = self._sites, self._sites + 1
         calls, self.uses_callbacks = self.mailbox.calls, True
@@ -328,7 +329,7 @@ class Trace(Tracing):
 class _SeenCells(list):
     """The cells whose call is under way; each tells the trace of itself."""
 
-    def __init__(self, trace: Any, cells: Any):
+    def __init__(self, trace: Trace, cells: Sequence[Cell]):
         super().__init__(cells)
         self.trace = trace
 
@@ -360,7 +361,7 @@ class Capture:
         return getattr(self._stream, name)
 
 
-def cell_tensors(cell: Any) -> Iterator[Any]:
+def cell_tensors(cell: Cell) -> Iterator[Any]:
     """The Tensors that are attributes of one cell, in lists, tuples and dicts, too."""
     for value in vars(cell).copy().values():
         if isinstance(value, Tensor):

@@ -19,12 +19,12 @@ SITE = "msjax_hooks"
 
 def call_with_array_hooks(
     function: Callable[..., Any],
-    args: Any,
-    kwargs: Any,
-    subject: Any,
-    site: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    subject: object,
+    site: object,
     table: Callable[[], Any],
-    during: Any = None,
+    during: object = None,
 ) -> Any:
     """Call a function of arrays with the hooks of a module around it.
 

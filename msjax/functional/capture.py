@@ -40,7 +40,7 @@ class Captured(NamedTuple):
 
 
 def capture(
-    fn: Any,
+    fn: Callable[..., Any] | nnx.Module,
     select: str | Iterable[str] | Callable[[str], bool] = "*",
     *,
     gradients: bool = False,

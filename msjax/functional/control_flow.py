@@ -5,8 +5,9 @@ What jax changes from version to version, the names in an equation's parameters,
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.extend.core as jex
@@ -17,6 +18,10 @@ from jax.sharding import PartitionSpec, Sharding
 
 from msjax.functional import custom_rules
 from msjax.functional.plan import close
+from msjax.typing import JaxArray
+
+if TYPE_CHECKING:
+    from msjax.functional.interpreter import Interpreter
 
 
 class Body(NamedTuple):
@@ -29,13 +34,13 @@ class Body(NamedTuple):
         recomputed: True if it computes again what the program has computed before.
     """
 
-    closed: Any
+    closed: jex.ClosedJaxpr
     label: str
-    barrier: Any = None
+    barrier: str | None = None
     recomputed: bool = False
 
 
-def one_body(key: str, label: str | None = None) -> Any:
+def one_body(key: str, label: str | None = None) -> Callable[[jex.JaxprEqn], list[Body]]:
     """The `bodies` of a Rule whose equations have one jaxpr."""
 
     def bodies(eqn):
@@ -59,9 +64,9 @@ class Rule:
         has_own_derivative: True if the user's rule gives its derivative.
     """
 
-    bodies: Any
-    run: Any
-    found: Any = _as_it_is
+    bodies: Callable[..., Any]
+    run: Callable[..., Any]
+    found: Callable[..., Any] = _as_it_is
     has_own_derivative: bool = False
 
 
@@ -110,13 +115,13 @@ def _jit(interpreter, step, ins, index, probes):
 class Once:
     """The values of places that leave an equation, each only once: several places may have the same one."""
 
-    def packed(self, got: Any) -> Any:
+    def packed(self, got: Sequence[Sequence[Any]]) -> list[Any]:
         """The values of a list of lists of them, each once."""
         number = {}
         self.numbers = [[number.setdefault(id(v), len(number)) for v in values] for values in got]
         return list({id(v): v for values in got for v in values}.values())
 
-    def unpacked(self, values: Any) -> Any:
+    def unpacked(self, values: Sequence[Any]) -> list[list[Any]]:
         """The list of lists that was packed, of these values."""
         return [[values[n] for n in numbers] for numbers in self.numbers]
 
@@ -259,7 +264,7 @@ def _checkpoint(interpreter, step, ins, index, probes):
     return run(ins, index, probes)
 
 
-def devices(eqn: Any) -> Any:
+def devices(eqn: jex.JaxprEqn) -> tuple[tuple[str, ...], int]:
     """(the axes of a shard_map's mesh that it maps over, how many devices they have)."""
     params = eqn.params
     manual = params.get("newly_manual_axes", params.get("manual_axes"))
@@ -293,12 +298,12 @@ def _shard_map(interpreter, step, ins, index, probes):
     return list(outs), once.unpacked(got)
 
 
-def inline(interpreter: Any, step: Any, ins: Any, index: Any, probes: Any) -> Any:
+def inline(interpreter: Interpreter, step: Any, ins: Sequence[JaxArray], index: tuple[Any, ...], probes: tuple[Any, ...]) -> Any:
     """The `run` of a Rule that evaluates the only body in the place of the equation."""
     return interpreter.run(step.blocks[0], ins, index, probes)
 
 
-def rules(max_steps: int | None = None) -> Any:
+def rules(max_steps: int | None = None) -> dict[str, Rule]:
     """{name of a primitive: Rule}.
 
     Args:

@@ -6,7 +6,8 @@ derivative; of the values of the places, and of the results with respect to a pl
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -14,15 +15,20 @@ import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
 from msjax.functional.plan import Shape
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray
+
+if TYPE_CHECKING:
+    from msjax.functional.interpreter import Interpreter
 
 
-def custom_jvp(interpreter: Any, step: Any, ins: Any, index: TensorLike, probes: Any) -> Any:
+def custom_jvp(
+    interpreter: Interpreter, step: Any, ins: Sequence[JaxArray], index: tuple[Any, ...], probes: tuple[Any, ...]
+) -> Any:
     """Evaluate a custom_jvp_call."""
     block = step.blocks[0]
 
     @jax.custom_jvp
-    def call(ins, index, probes):
+    def call(ins: Sequence[JaxArray], index: tuple[Any, ...], probes: tuple[Any, ...]):
         return interpreter.run(block, ins, index, probes)
 
     @call.defjvp
@@ -30,7 +36,7 @@ def custom_jvp(interpreter: Any, step: Any, ins: Any, index: TensorLike, probes:
         (ins, index, probes), (t_ins, _, t_probes) = primals, tangents
         at = [i for i, x in enumerate(ins) if _inexact(x)]
 
-        def own(ins, tangents):
+        def own(ins: Sequence[JaxArray], tangents):
             every = [np.zeros(jnp.shape(x), jax.dtypes.float0) for x in ins]
             for i, tangent in zip(at, tangents):
                 every[i] = tangent
@@ -38,7 +44,7 @@ def custom_jvp(interpreter: Any, step: Any, ins: Any, index: TensorLike, probes:
 
         outs, t_outs = interpreter.traced_again(own, (ins, [t_ins[i] for i in at]), index)
 
-        def body(some, probes):
+        def body(some, probes: tuple[Any, ...]):
             return interpreter.run(block, _put(ins, at, some), index, probes)
 
         some = [ins[i] for i in at]
@@ -52,15 +58,17 @@ def custom_jvp(interpreter: Any, step: Any, ins: Any, index: TensorLike, probes:
     return call(list(ins), index, probes)
 
 
-def custom_vjp(interpreter: Any, step: Any, ins: Any, index: TensorLike, probes: Any) -> Any:
+def custom_vjp(
+    interpreter: Interpreter, step: Any, ins: Sequence[JaxArray], index: tuple[Any, ...], probes: tuple[Any, ...]
+) -> Any:
     """Evaluate a custom_vjp_call."""
     block = step.blocks[0]
 
     @jax.custom_vjp
-    def call(ins, index, probes):
+    def call(ins: Sequence[JaxArray], index: tuple[Any, ...], probes: tuple[Any, ...]):
         return interpreter.run(block, ins, index, probes)
 
-    def forward(ins, index, probes):
+    def forward(ins: Sequence[JaxArray], index: tuple[Any, ...], probes: tuple[Any, ...]):
         ins, index, probes = jax.tree.map(lambda p: p.value, (ins, index, probes), is_leaf=lambda p: hasattr(p, "perturbed"))
         outs, back = interpreter.traced_again(
             lambda ins: jax.vjp(lambda *ins: interpreter.bind(step.eqn, ins), *ins), (ins,), index

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -158,7 +158,9 @@ class _Call:
         arrays: the arrays among the arguments.
     """
 
-    def __init__(self, net: Any, forward: Any, args: Any, kwargs: Any, state: Any):
+    def __init__(
+        self, net: Cell, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], state: dict[str, Any]
+    ):
         self.net = net
         self.forward = forward
         self.state = state
@@ -167,7 +169,7 @@ class _Call:
         self.arrays = [_raw(self.leaves[i]) for i in self.places]
         self.made = None
 
-    def __call__(self, tensors: Any) -> Any:
+    def __call__(self, tensors: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         """(Tensors of the result, Tensors of the state), for `run_taped`."""
         leaves = list(self.leaves)
         for i, tensor in zip(self.places, tensors):

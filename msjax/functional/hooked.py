@@ -61,7 +61,7 @@ def hooked(model: Any) -> Any:
     return importlib.import_module(f"msjax.functional.frameworks.{name}").hooked(model)
 
 
-def framework_of(model: Any) -> str | None:
+def framework_of(model: object) -> str | None:
     """The name of the framework if `hooked` takes a model, else None; nnx modules and Cells need no `hooked`."""
     for framework, (name, classes) in _MODELS.items():
         there = sys.modules.get(framework)

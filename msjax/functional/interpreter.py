@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.extend.core as jex
@@ -13,7 +13,12 @@ from jax.extend import source_info_util
 
 from msjax.functional.plan import Counter, Here, Plain, Planner, plain
 from msjax.hooks.places import Tracing, edited, is_array, is_tracing, place_p, tap_p
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray, PyTree
+
+if TYPE_CHECKING:
+    from msjax.functional.control_flow import Rule
+    from msjax.functional.plan import Block
+    from msjax.hooks.places import Edits
 
 
 class Interpreter:
@@ -25,13 +30,15 @@ class Interpreter:
         max_steps (int, optional): how many steps of a while_loop are kept.
     """
 
-    def __init__(self, rules: Any, edits: Any, max_steps: Any = None):
+    def __init__(self, rules: dict[str, Rule], edits: Edits, max_steps: int | None = None):
         self.rules = rules
         self.edits = edits
         self.max_steps = max_steps
         self.jitted = {}
 
-    def run(self, block: Any, args: Any, index: tuple[Any, ...] = (), probes: tuple[Any, ...] = ()) -> Any:
+    def run(
+        self, block: Block, args: Sequence[JaxArray], index: tuple[Any, ...] = (), probes: tuple[Any, ...] = ()
+    ) -> tuple[list[Any], list[Any]]:
         """Evaluate a Block.
 
         Args:
@@ -91,14 +98,14 @@ class Interpreter:
             values = place_p.bind(*values, **eqn.params)
         return values, [leaf for value, measure in zip(values, found.measures) for leaf in measure(value)]
 
-    def bind(self, eqn: Any, ins: Any) -> Any:
+    def bind(self, eqn: jex.JaxprEqn, ins: Sequence[JaxArray]) -> list[JaxArray]:
         """The results of one equation as it stands."""
         outvars = [jex.Var(v.aval) for v in eqn.outvars]
         step = plain([eqn.replace(outvars=outvars)], outvars)
         values = {v: x for v, x in zip(eqn.invars, ins) if not isinstance(v, jex.Literal)}
         return list(step.run(*[values[v] for v in step.invars]))
 
-    def traced_again(self, fn: Callable[..., Any], args: Any, index: TensorLike) -> Any:
+    def traced_again(self, fn: Callable[..., Any], args: Sequence[Any], index: tuple[Any, ...]) -> Any:
         """``fn(*args)``, which calls code of the user's; its sites are edited, with `index` for the loops around it."""
         if not self.edits.rows:
             return fn(*args)
@@ -118,7 +125,7 @@ class Program:
         inputs: the arrays among the arguments; other arguments are part of the program.
     """
 
-    def __init__(self, fn: Any, args: Any, kwargs: Any, context: Any):
+    def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], context: Any):
         leaves, treedef = jax.tree.flatten((args, kwargs))
         at = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
         self.inputs = [leaves[i] for i in at]
@@ -138,7 +145,7 @@ class Program:
         with context:
             self.closed = jax.make_jaxpr(traced)(*self.inputs)
 
-    def result(self, outs: Any) -> Any:
+    def result(self, outs: Sequence[JaxArray]) -> PyTree:
         """The function's result, from those of the jaxpr."""
         leaves = list(self._leaves)
         for i, out in zip(self._at, outs):

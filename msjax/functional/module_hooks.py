@@ -159,7 +159,7 @@ def register_backward_hook(
     return _register(model, "backward", hook, where, prepend, {"observe": observe, "traced": traced})
 
 
-def path(module: Any) -> str:
+def path(module: object) -> str:
     """The path of a hooked module in the model that it was registered through.
 
     Args:

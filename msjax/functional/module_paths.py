@@ -17,7 +17,7 @@ from msjax.flax_slots import is_module_state
 Where = str | type | Iterable[Any] | Callable[[str, Any], bool]
 
 
-def paths(model: Any) -> dict[str, Any]:
+def paths(model: object) -> dict[str, Any]:
     """The modules of a model that can be called, by their paths; "" is the model itself.
 
     Args:
@@ -104,7 +104,7 @@ def selected(modules: dict[str, Any], where: Where) -> dict[str, Any]:
     return chosen
 
 
-def matches(name: str, module: Any, where: Where) -> bool:
+def matches(name: str, module: object, where: Where) -> bool:
     """Whether `where` selects a module."""
     if isinstance(where, (list, tuple, set, frozenset)):
         return any(matches(name, module, one) for one in where)

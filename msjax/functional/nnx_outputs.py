@@ -17,7 +17,7 @@ from msjax.hooks.places import site
 _PATH = "msjax_path"
 
 
-def module_and_method(fn: Any) -> tuple[Any, str] | None:
+def module_and_method(fn: Callable[..., Any] | nnx.Module) -> tuple[nnx.Module, str] | None:
     """(module, name of the method) if `fn` is an nnx module or a method of one, else None."""
     if isinstance(fn, nnx.Module):
         return fn, "__call__"
@@ -25,12 +25,12 @@ def module_and_method(fn: Any) -> tuple[Any, str] | None:
     return (owner, fn.__name__) if isinstance(owner, nnx.Module) else None
 
 
-def paths(module: Any) -> list[str]:
+def paths(module: nnx.Module) -> list[str]:
     """The paths of a model's modules that can be called; "" is the model itself."""
     return [path for path, _ in _callable_modules(module)]
 
 
-def pure_call(module: Any, method: str, named: Callable[[str], bool]) -> tuple[Callable[..., Any], Any]:
+def pure_call(module: nnx.Module, method: str, named: Callable[[str], bool]) -> tuple[Callable[..., Any], nnx.State]:
     """A module's method as a pure function, on copies of its modules, of which some name their outputs.
 
     Args:

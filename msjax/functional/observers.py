@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -17,6 +17,7 @@ from msjax.hooks import worker
 from msjax.hooks.batching import CallsAsOutputs, Delivery
 from msjax.hooks.places import Edits, Measure
 from msjax.hooks.primitive import hook_p
+from msjax.typing import JaxArray
 
 
 class Arrived(Delivery):
@@ -26,10 +27,10 @@ class Arrived(Delivery):
     queue, and the hook is called from there when the calls before it have been made.
     """
 
-    def __call__(self, values: Any) -> None:
+    def __call__(self, values: Sequence[Any]) -> None:
         _QUEUE.append((self, list(values)))
 
-    def call(self, values: Any) -> None:
+    def call(self, values: Sequence[Any]) -> None:
         """Call the hook."""
         super().__call__(values)
 
@@ -82,7 +83,7 @@ class AfterRun:
         self.flat: bool = all(isinstance(e, Call) and e.count is None and not e.lanes for e in events)
         self.waits: bool = _has_callbacks(events)
 
-    def __call__(self, outputs: Any) -> None:
+    def __call__(self, outputs: Sequence[JaxArray]) -> None:
         if self.flat:
             for site, values, *_ in self.events:
                 site.call([outputs[n] for n in values])
@@ -290,7 +291,7 @@ def _sites_in(eqns):
 class Observed:
     """What a program hands out for the hooks: a pytree of its values, in which what happens after a run is static."""
 
-    def __init__(self, values: Any = (), after: AfterRun | None = None):
+    def __init__(self, values: Sequence[Any] = (), after: AfterRun | None = None):
         self.values = values
         self.after = after
 
@@ -298,7 +299,7 @@ class Observed:
 jax.tree_util.register_pytree_node(Observed, lambda o: (o.values, o.after), lambda after, values: Observed(values, after))
 
 
-def with_observed(fn: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, Observed]:
+def with_observed(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Observed]:
     """(the result of a function of arrays, what it hands out for the hooks within); to be called under jax.jit."""
     program = Program(fn, args, kwargs, CallsAsOutputs(Arrived))
     block = _Planner().block(program.closed)

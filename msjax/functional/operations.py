@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msjax.common.bases import is_cell
 from msjax.errors import check_callable
@@ -15,6 +15,9 @@ from msjax.functional.interpreter import Program
 from msjax.functional.nnx_outputs import module_and_method, pure_call
 from msjax.functional.plan import Planner
 from msjax.hooks.places import Edits, Tracing
+
+if TYPE_CHECKING:
+    from flax import nnx
 
 
 class Operation(NamedTuple):
@@ -33,7 +36,7 @@ class Operation(NamedTuple):
     path: str
 
 
-def ops(fn: Any) -> Callable[..., list[Operation]]:
+def ops(fn: Callable[..., Any] | nnx.Module) -> Callable[..., list[Operation]]:
     """The single operations of what a function computes, in program order; nothing is computed.
 
     Args:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.extend.core as jex
@@ -15,6 +15,11 @@ import numpy as np
 from msjax.errors import describe
 from msjax.functional.source_lines import SourceLines
 from msjax.hooks.places import Measure, index_p, place_p
+from msjax.typing import JaxArray
+
+if TYPE_CHECKING:
+    from msjax.functional.control_flow import Rule
+    from msjax.hooks.places import Edits
 
 
 class Patterns:
@@ -23,7 +28,7 @@ class Patterns:
     Single operations, whose names have an "@", are selected only by patterns with an "@".
     """
 
-    def __init__(self, select: Any, what: Any = "select"):
+    def __init__(self, select: str | Iterable[str] | Callable[[str], bool], what: str = "select"):
         self.given = select
         if isinstance(select, str):
             select = [select]
@@ -38,7 +43,7 @@ class Patterns:
         self.matched = set()
         self.operations: bool = any(isinstance(p, str) and "@" in p for p in self.patterns)
 
-    def __call__(self, *names: Any) -> Any:
+    def __call__(self, *names: str) -> bool:
         """True if one of a place's names counts; it is remembered which patterns have matched."""
         here = {i for i, pattern in enumerate(self.patterns) if any(_matches(pattern, name) for name in names)}
         self.matched |= here
@@ -48,7 +53,7 @@ class Patterns:
         """True if a name counts."""
         return any(_matches(pattern, name) for pattern in self.patterns)
 
-    def unmatched(self) -> Any:
+    def unmatched(self) -> list[str]:
         """The patterns that have matched nothing."""
         return [p for i, p in enumerate(self.patterns) if i not in self.matched]
 
@@ -70,11 +75,11 @@ class Shape(NamedTuple):
     varying: frozenset[Any] = frozenset()
 
     @classmethod
-    def of(cls, aval: Any) -> Any:
+    def of(cls, aval: jax.core.ShapedArray) -> Shape:
         """That of an abstract value."""
         return cls(aval.shape, aval.dtype, getattr(getattr(aval, "manual_axis_type", None), "varying", frozenset()))
 
-    def zeros(self) -> Any:
+    def zeros(self) -> JaxArray | np.ndarray:
         """An array of zeros."""
         if self.dtype == jax.dtypes.float0:
             return np.zeros(self.shape, self.dtype)
@@ -111,18 +116,18 @@ class Found:
     edits: tuple[Any, ...] = ()
     counted: bool = False
 
-    def with_axis(self, size: int | Sequence[int]) -> Any:
+    def with_axis(self, size: int) -> Found:
         """The same seen from outside of a loop: stacked, with a new first axis."""
         return self._with_shapes(lambda a: a._replace(shape=(size, *a.shape)))
 
-    def from_devices(self, axes: int | Sequence[int], n: int) -> Any:
+    def from_devices(self, axes: Sequence[str], n: int) -> Found:
         """The same seen from outside of a shard_map over these axes: the values of its `n` devices, stacked."""
         return self._with_shapes(lambda a: Shape((n, *a.shape), a.dtype, a.varying - set(axes)))
 
     def _with_shapes(self, change):
         return replace(self, out=tuple(map(change, self.out)), probes=tuple(map(change, self.probes)))
 
-    def with_count(self) -> Any:
+    def with_count(self) -> Found:
         """The same, with how often the program came by as the last value."""
         if self.counted:
             return self
@@ -140,9 +145,9 @@ class Block:
         indexed: True if an edit inside may ask for the numbers of the iterations.
     """
 
-    closed: Any
+    closed: jex.ClosedJaxpr
     steps: list[Any] = field(default_factory=list)
-    found: list[Any] = field(default_factory=list)
+    found: list[Found] = field(default_factory=list)
     indexed: bool = False
 
 
@@ -150,17 +155,17 @@ class Block:
 class Plain:
     """Equations that stay as they are, as one function."""
 
-    run: Any
-    invars: list[Any]
-    outvars: list[Any]
-    eqns: list[Any]
+    run: Callable[..., Any]
+    invars: list[jex.Var]
+    outvars: list[jex.Var]
+    eqns: list[jex.JaxprEqn]
 
 
 @dataclass
 class Here:
     """A selected place."""
 
-    eqn: Any
+    eqn: jex.JaxprEqn
     found: Found
 
 
@@ -168,17 +173,17 @@ class Here:
 class Counter:
     """An equation that asks for the number of an iteration."""
 
-    eqn: Any
+    eqn: jex.JaxprEqn
 
 
 @dataclass
 class Inside:
     """An equation with places in jaxprs of its own."""
 
-    eqn: Any
-    rule: Any
-    blocks: list[Any]
-    found: list[Any]
+    eqn: jex.JaxprEqn
+    rule: Rule
+    blocks: list[Block]
+    found: list[Found]
 
 
 @dataclass
@@ -187,8 +192,8 @@ class Listed:
 
     name: str
     kind: str
-    shape: Any
-    dtype: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
     path: str
 
 
@@ -205,7 +210,13 @@ class Planner:
     """
 
     def __init__(
-        self, rules: Any, select: Any, edits: Any = None, gradients: Any = False, statistic: Any = None, operations: Any = False
+        self,
+        rules: dict[str, Rule],
+        select: Callable[..., bool],
+        edits: Edits | None = None,
+        gradients: bool = False,
+        statistic: Callable[..., Any] | None = None,
+        operations: bool = False,
     ):
         self.rules = rules
         self.select = select
@@ -218,7 +229,14 @@ class Planner:
         self.programs = {}
         self.measured = {}
 
-    def block(self, closed: Any, path: tuple[Any, ...] = (), line: Any = None, barrier: Any = None, hidden: bool = False) -> Any:
+    def block(
+        self,
+        closed: jex.ClosedJaxpr,
+        path: tuple[Any, ...] = (),
+        line: str | None = None,
+        barrier: str | None = None,
+        hidden: bool = False,
+    ) -> Block:
         """The Block of a ClosedJaxpr.
 
         Args:
@@ -351,7 +369,7 @@ def _has_edited(eqn):
     return any(_has_edited(e) for jaxpr in jex.jaxprs_in_params(eqn.params) for e in close(jaxpr).jaxpr.eqns)
 
 
-def close(jaxpr: Any) -> Any:
+def close(jaxpr: jex.Jaxpr | jex.ClosedJaxpr) -> jex.ClosedJaxpr:
     """A ClosedJaxpr; jax keeps jaxprs that close over nothing as they are."""
     return jaxpr if hasattr(jaxpr, "jaxpr") else jex.ClosedJaxpr(jaxpr, ())
 
@@ -370,7 +388,7 @@ def _segments(jaxpr, steps):
     return out[::-1]
 
 
-def plain(eqns: Any, needed: Any) -> Any:
+def plain(eqns: Sequence[jex.JaxprEqn], needed: Collection[jex.Var]) -> Plain:
     """Equations as one function, which returns those of their results that are in `needed`."""
     made = {v for eqn in eqns for v in eqn.outvars}
     used = dict.fromkeys(v for eqn in eqns for v in eqn.invars if not isinstance(v, jex.Literal))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msjax.common.bases import is_cell
 from msjax.functional.capture import capture
 from msjax.functional.functionalize import functionalize, write_back
 
+if TYPE_CHECKING:
+    from flax import nnx
+
 
 def run_with_cache(
-    model: Any,
+    model: Callable[..., Any] | nnx.Module,
     *args: Any,
     where: str | Iterable[str] | Callable[[str], bool] = "*",
     edit: dict[str, Callable[[Any, Any], Any]] | None = None,

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 import jax
+
+if TYPE_CHECKING:
+    import jax.extend.core as jex
+
 
 # The folders of jax and of msjax.
 _OWN = (os.path.dirname(jax.__file__) + os.sep, os.path.dirname(os.path.dirname(__file__)) + os.sep)
@@ -17,7 +21,7 @@ class SourceLines:
     def __init__(self):
         self._of_traceback = {}
 
-    def name(self, eqn: Any, line: Any = None) -> str:
+    def name(self, eqn: jex.JaxprEqn, line: str | None = None) -> str:
         """The name of an equation.
 
         Args:
@@ -26,7 +30,7 @@ class SourceLines:
         """
         return f"{eqn.primitive.name}@{line or self._line(eqn)}"
 
-    def of_library(self, eqn: Any, closed: Any) -> Any:
+    def of_library(self, eqn: jex.JaxprEqn, closed: jex.ClosedJaxpr) -> str | None:
         """The line of an equation that calls a function of jax's own; None if it calls one of the user's."""
         info = closed.jaxpr.debug_info
         where = (info.func_src_info or "") if info is not None else ""

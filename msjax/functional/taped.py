@@ -9,7 +9,7 @@ the forward rule as residuals, and is put back into the nodes in the backward ru
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.extend.core
@@ -68,13 +68,13 @@ class FunctionalRun(Tracing):
         self.met += 1
         return self.met > self.called
 
-    def call(self, fn: Callable[..., Any], args: tuple[Any, ...], what: Any) -> None:
+    def call(self, fn: Callable[..., Any], args: tuple[Any, ...], what: object) -> None:
         if self.outer is not None and self.outer.here():
             self.outer.call(fn, args, what)
         else:
             observe_traced(self.deposit(fn, what), args, what, -1)
 
-    def deposit(self, fn: Callable[..., Any], what: Any) -> Callable[..., Any]:
+    def deposit(self, fn: Callable[..., Any], what: object) -> Callable[..., Any]:
         return fn if self.outer is None else self.outer.deposit(fn, what)
 
 
@@ -86,7 +86,7 @@ class Installed:
         self.values = values
         self.run = FunctionalRun(on_tape, called)
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         LOCK.acquire()
         self._held = [v._value for v in self.variables]
         self._places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
@@ -96,7 +96,7 @@ class Installed:
             variable._value = value
         return self
 
-    def __exit__(self, *_exception: Any) -> Any:
+    def __exit__(self, *_exception: Any) -> None:
         for variable, value, place in zip(self.variables, self._held, self._places):
             variable._value = value
             for name in ("_node", "_oidx"):

@@ -20,7 +20,7 @@ from msjax.hooks import primitive
 from msjax.hooks.primitive import hook_p
 from msjax.hooks.returns import check_observer_result
 from msjax.state import STATE
-from msjax.typing import JaxArray
+from msjax.typing import JaxArray, PyTree
 
 if TYPE_CHECKING:
     from msjax.hooks.returns import HookLabel
@@ -34,13 +34,13 @@ class Delivery:
         slots: for each leaf of the arguments, the number of a value or, in a tuple of its own, the leaf itself.
     """
 
-    def __init__(self, fn: Callable[..., Any], what: HookLabel, slots: list[Any], treedef: Any):
+    def __init__(self, fn: Callable[..., Any], what: HookLabel, slots: list[int], treedef: jax.tree_util.PyTreeDef):
         self.fn = fn
         self.what = what
         self.slots = slots
         self.treedef = treedef
 
-    def __call__(self, values: Sequence[Any]) -> None:
+    def __call__(self, values: Sequence[JaxArray]) -> None:
         leaves = [s[0] if isinstance(s, tuple) else wrap(values[s]) for s in self.slots]
         check_observer_result(self.fn(*jax.tree.unflatten(self.treedef, leaves)), self.what)
 
@@ -66,7 +66,7 @@ class HookCall:
     at: tuple[Any, ...]
     lanes: int = 0
 
-    def __call__(self, values: Any) -> None:
+    def __call__(self, values: Sequence[JaxArray]) -> None:
         self.delivery.all_lanes([values[i] for i in self.at], self.lanes)
 
     def renumbered(self, numbers: Sequence[int]) -> HookCall:
@@ -120,7 +120,7 @@ class _Calls(threading.local):
 _CALLS = _Calls()
 
 
-def observe_traced(fn: Callable[..., Any], args: Sequence[Any], what: HookLabel, carries: int) -> Any:
+def observe_traced(fn: Callable[..., Any], args: Sequence[Any], what: HookLabel, carries: int) -> PyTree:
     """Call an observer with the values that its arguments get when the program runs.
 
     Args:
@@ -236,7 +236,7 @@ class CallbackBatch:
             self.done = _bind(self.values, tuple(self.calls), self.done)
         self._clear()
 
-    def add_dependency(self, value: Any) -> Any:
+    def add_dependency(self, value: PyTree) -> PyTree:
         """Nested containers whose Tensors depend on the calls."""
         self.flush()
         return value if self.done is None else _depend(value, self.done)

@@ -15,7 +15,11 @@ import inspect
 import types
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import FunctionType
+
 
 # Methods of builtin containers and files that return None.
 _NONE_METHODS = frozenset(
@@ -101,7 +105,7 @@ def _calls_for_nothing(instructions, function, owner, depth) -> bool:
     return callable(callee) and _returns_none(callee, depth + 1)
 
 
-def called(instructions: list[dis.Instruction], names: Any) -> tuple:
+def called(instructions: list[dis.Instruction], names: _Names) -> tuple[Any, str | None]:
     """(callee, attribute name or None) of the call with which the instructions end; the callee may be UNKNOWN.
 
     The callee is the expression that begins at the same position as the call; the arguments begin later.
@@ -169,7 +173,7 @@ def _attribute(value, name):
 class _Names:
     """Looks up the present values of the names in a function."""
 
-    def __init__(self, function: Any, owner: Any):
+    def __init__(self, function: FunctionType, owner: object):
         self.globals = function.__globals__
         closure = function.__closure__ or ()
         self.cells = dict(zip(function.__code__.co_freevars, closure))

@@ -8,8 +8,8 @@ computes becomes part of the program.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,11 @@ from msjax.hooks.classify import only_observes
 from msjax.hooks.host import call_on_host
 from msjax.hooks.returns import HookLabel, check_observer_result
 from msjax.state import ACTIVITY, STATE
+from msjax.typing import PyTree
+
+if TYPE_CHECKING:
+    from msjax.common.bases import CellBase
+
 
 # What jax raises when code asks a traced array for its value.
 _NEEDS_VALUE = (TracedValueError, jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
@@ -37,7 +42,7 @@ class HostNeeded(Exception):
         why: a sentence.
     """
 
-    def __init__(self, what: str, error: Any):
+    def __init__(self, what: str, error: Exception):
         self.why: str = f"{what} returns a value, for which it needs concrete values ({str(error).splitlines()[0]})"
         super().__init__(self.why)
 
@@ -53,16 +58,16 @@ def observes(fn: Callable[..., Any], observe: bool | None = None, traced: bool |
 
 def run_traced_hook(
     fn: Callable[..., Any],
-    args: Any,
+    args: tuple[Any, ...],
     kind: str,
     *,
     observe: bool | None = None,
     traced: bool | None = None,
-    cells: Any = None,
+    cells: Sequence[CellBase] | None = None,
     carries: int = -1,
-    carried: Any = None,
+    carried: PyTree = None,
     check: Callable[..., Any] | None = None,
-) -> Any:
+) -> tuple[Any, Any]:
     """Run one hook of a program that is being traced.
 
     Args:

@@ -28,7 +28,7 @@ class RemovableHandle:
 
     __slots__ = ("id", "_owner", "_remove", "__weakref__")
 
-    def __init__(self, owner: Any, remove: Callable[..., Any], id: int | None = None):
+    def __init__(self, owner: object, remove: Callable[..., Any], id: int | None = None):
         """
         Args:
             owner: what the hook is registered on; held weakly.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.extend.core
@@ -15,8 +15,11 @@ from jax.interpreters import batching, mlir
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.state import ACTIVITY, Tracing, swap
 
+if TYPE_CHECKING:
+    from msjax.hooks.returns import HookLabel
 
-def call_on_host(fn: Callable[..., Any], args: Any, what: str, carries: Any, check: Any) -> Any:
+
+def call_on_host(fn: Callable[..., Any], args: tuple[Any, ...], what: HookLabel, carries: Any, check: Callable[..., Any]) -> Any:
     """Call a backward hook that needs concrete values and returns some, within the program, on numpy arrays.
 
     Args:
@@ -83,7 +86,7 @@ batching.primitive_batchers[_alike_p] = _batch_alike
 class _HostOnly(Tracing):
     """Where a hook runs within XLA's callback: computing with jax there could wait forever."""
 
-    def __init__(self, what: Any):
+    def __init__(self, what: HookLabel):
         super().__init__()
         self.what = what
 

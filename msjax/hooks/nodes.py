@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -14,7 +14,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.state import STATE, swap
 
 
-def hook_gradients(tensors: Any, function: Callable[..., Any], label: str) -> list[Tensor]:
+def hook_gradients(tensors: Sequence[Tensor], function: Callable[..., Any], label: str) -> list[Tensor]:
     """Pass Tensors through an identity whose backward applies `function` to their gradients.
 
     Args:

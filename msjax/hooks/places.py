@@ -7,8 +7,9 @@ function that nobody captures has none in its program.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NoReturn, Self, TypeVar
 
 import jax
 import jax.extend.core
@@ -17,7 +18,7 @@ import numpy as np
 from jax.interpreters import ad, batching, mlir
 
 from msjax.errors import describe
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray, PyTree
 
 # Part of the key of every cache of jax: a function inside of another jax.jit is traced again when it is captured for the
 # first time. Made when msjax is imported, since jax forgets all that it has traced so far when a context is added.
@@ -46,7 +47,7 @@ class Edits:
 
     rows: tuple[Any, ...] = ()
 
-    def of(self, name: str) -> Any:
+    def of(self, name: str) -> list[Callable[..., Any]]:
         """The edits of a place."""
         return [fn for selects, fn in self.rows if selects(name)]
 
@@ -54,7 +55,7 @@ class Edits:
 class Tracing:
     """A context in which `site` names values, and edits them."""
 
-    def __init__(self, edits: Any):
+    def __init__(self, edits: Edits):
         self.edits = edits
 
     def __enter__(self) -> Self:
@@ -77,7 +78,10 @@ def is_tracing() -> bool:
     return _LOCAL.capture is not None
 
 
-def site(name: str, value: Any) -> Any:
+_T = TypeVar("_T")
+
+
+def site(name: str, value: _T) -> _T:
     """Name a value inside a function, so that `capture` finds it; otherwise it does nothing.
 
     Args:
@@ -115,12 +119,12 @@ def site(name: str, value: Any) -> Any:
     return jax.tree.unflatten(treedef, leaves)
 
 
-def is_array(leaf: Any) -> bool:
+def is_array(leaf: object) -> bool:
     """Whether a leaf of a pytree is an array that jax can trace."""
     return hasattr(leaf, "shape") and hasattr(leaf, "dtype") and leaf.dtype != jax.dtypes.float0
 
 
-def edited(name: str, value: TensorLike, edits: Any, index: TensorLike) -> Any:
+def edited(name: str, value: PyTree, edits: Sequence[Callable[..., Any]], index: LoopIndex) -> PyTree:
     """A value after its edits, each of which returns a new one of the same structure, shapes and dtypes, or None."""
     for fn in edits:
         new = fn(value, index)
@@ -145,12 +149,12 @@ class LoopIndex:
     when the whole program has been traced, so that it has no length.
     """
 
-    def __init__(self, name: Any, value: Any):
+    def __init__(self, name: str, value: PyTree):
         self._name = name
         # The counter depends on the value, so that jax doesn't move it out of the loop.
         self._leaves = [jnp.asarray(leaf) for leaf in jax.tree.leaves(value) if is_array(leaf)][:1]
 
-    def __getitem__(self, level: Any) -> Any:
+    def __getitem__(self, level: int) -> JaxArray:
         return index_p.bind(*self._leaves, level=int(level), name=self._name)
 
     def __len__(self) -> int:
@@ -159,7 +163,7 @@ class LoopIndex:
             "for the outermost loop, index[-1] for the innermost, and don't unpack the index."
         )
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> NoReturn:
         self.__len__()
 
 
@@ -251,11 +255,11 @@ class Measure:
     statistic: Any
     axes: tuple[Any, ...] = ()
 
-    def batched(self) -> Any:
+    def batched(self) -> Measure:
         """The same for an array with one more axis in front."""
         return Measure(self.statistic, (*(a + 1 for a in self.axes), 0))
 
-    def tree(self, x: TensorLike) -> Any:
+    def tree(self, x: JaxArray) -> PyTree:
         """The statistic of each example: a pytree, with the axes of vmaps in front, the outermost first."""
         x = jnp.moveaxis(x, self.axes[::-1], range(len(self.axes))) if self.axes else x
         statistic = self.statistic
@@ -265,5 +269,5 @@ class Measure:
             statistic = jax.vmap(statistic)
         return jax.tree.map(jnp.asarray, statistic(x))
 
-    def __call__(self, x: Any) -> Any:
+    def __call__(self, x: JaxArray) -> list[JaxArray]:
         return jax.tree.leaves(self.tree(x))

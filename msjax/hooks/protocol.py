@@ -40,7 +40,13 @@ def hooks_of(owner: Any) -> HookTable:
     return replace(own, **{kind: getattr(table, kind) + getattr(own, kind) for kind in CALL_KINDS})
 
 
-def call_with_hooks(function: Callable[..., Any], args: Any, kwargs: Any, subject: Any, table_of: Callable[..., Any]) -> Any:
+def call_with_hooks(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    subject: object,
+    table_of: Callable[[Any], HookTable],
+) -> Any:
     """Call a function with the hooks of its owner around it.
 
     Args:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.common.tensor import Tensor
 from msjax.errors import callable_name, cell_path, describe
 
 if TYPE_CHECKING:
+    from msjax.common.bases import CellBase
     from msjax.hooks.table import Hook
 
 
-def forward_pre_result(hook: Hook, result: Tensor, args: tuple[Tensor, ...], kwargs: dict[str, Any]) -> Any:
+def forward_pre_result(
+    hook: Hook, result: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """(args, kwargs) after a forward pre hook."""
     if result is None:
         return args, kwargs
@@ -33,8 +36,8 @@ def forward_pre_result(hook: Hook, result: Tensor, args: tuple[Tensor, ...], kwa
 
 
 def gradients_result(
-    fn: Callable[..., Any], kind: str, result: Any, grads: tuple[Tensor, ...], cells: Any = None
-) -> tuple[Tensor, ...] | tuple[Any, ...]:
+    fn: Callable[..., Any], kind: str, result: object, grads: tuple[Tensor, ...], cells: Sequence[CellBase] | None = None
+) -> tuple[Any, ...]:
     """The gradients after a backward hook, backward pre hook or HookBackward function.
 
     Args:
@@ -78,16 +81,16 @@ class HookLabel:
 
     __slots__ = ("kind", "name", "path")
 
-    def __init__(self, kind: str, fn: Callable[..., Any], cells: Any = None):
+    def __init__(self, kind: str, fn: Callable[..., Any], cells: Sequence[CellBase] | None = None):
         self.kind: str = kind
         self.name: str = callable_name(fn)
         self.path: str = cell_path(cells)
 
-    def __str__(self) -> Any:
+    def __str__(self) -> str:
         return f"the {self.kind} {self.name}" + (f" of cell {self.path}" if self.path else "")
 
 
-def check_observer_result(result: Any, what: str) -> None:
+def check_observer_result(result: object, what: str) -> None:
     """Check that an observer, called after the run, returned None; another value could no longer change the run."""
     if result is not None:
         raise TypeError(

@@ -7,8 +7,9 @@ that it started with.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from msjax.errors import callable_name, check_hook
 from msjax.hooks.handle import RemovableHandle, new_hook_id
@@ -38,7 +39,7 @@ class Hook:
     """
 
     id: int
-    fn: object
+    fn: Any
     with_kwargs: bool = False
     always_call: bool = False
     observe: bool | None = None
@@ -53,20 +54,20 @@ class Hook:
 class HookTable:
     """The hooks of a Cell by kind, each a tuple in the order in which they run."""
 
-    forward_pre: tuple[Any, ...] = ()
-    forward: tuple[Any, ...] = ()
-    backward_pre: tuple[Any, ...] = ()
-    backward: tuple[Any, ...] = ()
-    saved_tensors: tuple[Any, ...] = ()
-    state_dict_pre: tuple[Any, ...] = ()
-    state_dict_post: tuple[Any, ...] = ()
-    load_state_dict_pre: tuple[Any, ...] = ()
-    load_state_dict_post: tuple[Any, ...] = ()
+    forward_pre: tuple[Hook, ...] = ()
+    forward: tuple[Hook, ...] = ()
+    backward_pre: tuple[Hook, ...] = ()
+    backward: tuple[Hook, ...] = ()
+    saved_tensors: tuple[Hook, ...] = ()
+    state_dict_pre: tuple[Hook, ...] = ()
+    state_dict_post: tuple[Hook, ...] = ()
+    load_state_dict_pre: tuple[Hook, ...] = ()
+    load_state_dict_post: tuple[Hook, ...] = ()
 
     def __bool__(self) -> bool:
         return self is not EMPTY
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> HookTable:
         if not self:
             return EMPTY
         return HookTable(**{kind: copy.deepcopy(getattr(self, kind), memo) for kind in KINDS})
@@ -89,6 +90,14 @@ class HookTable:
 EMPTY = HookTable()
 
 
+class HookOwner(Protocol):
+    """What hooks are registered on: a Cell, a module of another framework, or `GLOBAL`."""
+
+    @property
+    def _hooks(self) -> HookTable: ...
+    def _set_hooks(self, table: HookTable) -> None: ...
+
+
 class GlobalHooks:
     """The owner of the hooks that run for all cells.
 
@@ -102,10 +111,10 @@ class GlobalHooks:
         self.changed = None
 
     @property
-    def _hooks(self):
+    def _hooks(self) -> HookTable:
         return self.table
 
-    def _set_hooks(self, table):
+    def _set_hooks(self, table: HookTable) -> None:
         self.table = table
         programs_changed()
         self.changed(table)  # pyright: ignore[reportOptionalCall]
@@ -114,7 +123,9 @@ class GlobalHooks:
 GLOBAL = GlobalHooks()
 
 
-def register(owner: Any, kind: str, fn: Any, prepend: bool = False, **options: Any) -> RemovableHandle:
+def register(
+    owner: HookOwner, kind: str, fn: Callable[..., Any] | tuple[Callable[..., Any], ...], prepend: bool = False, **options: Any
+) -> RemovableHandle:
     """Add a hook to `owner._hooks` and return its handle.
 
     Raises:
@@ -128,7 +139,7 @@ def register(owner: Any, kind: str, fn: Any, prepend: bool = False, **options: A
     return RemovableHandle(owner, _remove, hook.id)
 
 
-def _remove(owner, id):
+def _remove(owner: HookOwner, id: int):
     table = owner._hooks
     if any(hook.id == id for kind in KINDS for hook in getattr(table, kind)):
         owner._set_hooks(table.without(id))

@@ -65,7 +65,7 @@ def _remove(hook_list, id):
     programs_changed()
 
 
-def replacement(hook: Callable[..., Any], result: Any, grad: Tensor) -> Tensor:
+def replacement(hook: Callable[..., Any], result: object, grad: Tensor) -> Tensor:
     """The new gradient from a Tensor hook's result: cast to the gradient's dtype and broadcast to its shape.
 
     Raises:

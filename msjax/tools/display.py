@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import treescope
 from treescope import rendering_parts as parts
@@ -16,6 +16,9 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.tools.describing import hooks_in_words, hooks_of, table_in_words
 from msjax.tools.modules import takes_hooks
+
+if TYPE_CHECKING:
+    from msjax.nn.cell import Cell
 
 
 class Tree:
@@ -28,7 +31,7 @@ class Tree:
     def __init__(self, cell: Any):
         self.cell = cell
 
-    def __str__(self) -> Any:
+    def __str__(self) -> str:
         with _renderer():
             return treescope.render_to_text(self.cell)
 
@@ -69,7 +72,7 @@ def tree(cell: Any) -> Tree:
     return Tree(cell)
 
 
-def cell_html(cell: Any) -> str:
+def cell_html(cell: Cell) -> str:
     """The HTML that a notebook shows for a cell: its `tree`."""
     return tree(cell)._repr_html_()
 

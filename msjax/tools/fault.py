@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from msjax.errors import check_callable, describe
+from msjax.typing import ArrayLike, JaxArray
+
+if TYPE_CHECKING:
+    from msjax.autograd.monitor import Line
+
 
 On = str | Callable[[Any], Any]
 
@@ -35,12 +40,12 @@ class Statistics:
     inf: int
 
     @classmethod
-    def of(cls, value: Any) -> Statistics:
+    def of(cls, value: ArrayLike) -> Statistics:
         """Those of an array or a number."""
         return cls.from_values(value, np.asarray(statistics_of(jnp.asarray(value))))
 
     @classmethod
-    def from_values(cls, value: Any, row: np.ndarray) -> Statistics:
+    def from_values(cls, value: ArrayLike, row: np.ndarray) -> Statistics:
         """Those of an array of which `statistics_of` computed a row."""
         dtype = getattr(value, "dtype", None) or np.result_type(value)
         low, high, mean, nan, inf = (float(v) for v in row)
@@ -89,7 +94,7 @@ class Check:
             self.what = f"value for which {getattr(on, '__name__', 'the predicate')} holds"
         self.on = on
 
-    def applies(self, value: Any) -> bool:
+    def applies(self, value: object) -> bool:
         """Whether a value is an array that can be wrong: one of floating-point or complex numbers."""
         return hasattr(value, "dtype") and jnp.issubdtype(value.dtype, jnp.inexact)
 
@@ -99,7 +104,7 @@ class Check:
             return jnp.isnan(value).any()
         return ~jnp.isfinite(value).all() if self.on == "inf" else jnp.any(self.on(value))
 
-    def __call__(self, values: Any) -> bool:
+    def __call__(self, values: Iterable[JaxArray]) -> bool:
         """Whether one of several concrete arrays is wrong."""
         return any(self._wrong(value) for value in values if self.applies(value))
 
@@ -133,8 +138,8 @@ class Fault(FloatingPointError):
     """
 
     def __init__(
-        self, what: str, phase: str, path: str | None, *, cls: str = "", operation: str | None = None, line: Any = None,
-        call: int = 0, step: tuple[int, ...] = (), inputs: Any = (), output: Statistics | None = None, note: str = "",
+        self, what: str, phase: str, path: str | None, *, cls: str = "", operation: str | None = None, line: Line | None = None,
+        call: int = 0, step: tuple[int, ...] = (), inputs: Iterable[Statistics] = (), output: Statistics | None = None, note: str = "",
         cause: Fault | None = None,
     ):  # fmt: skip
         self.what, self.phase, self.path, self.cls = what, phase, path, cls
@@ -181,7 +186,7 @@ class Fault(FloatingPointError):
     def __repr__(self) -> str:
         return str(self)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _from_attributes, (dict(vars(self)),)
 
     def __rich__(self) -> Any:
@@ -208,6 +213,6 @@ def _from_attributes(attributes):
     return Fault(attributes["what"], attributes["phase"], attributes["path"], **{n: attributes[n] for n in names})
 
 
-def no_tensor(value: Any, who: str) -> TypeError:
+def no_tensor(value: object, who: str) -> TypeError:
     """The error for a model that is none."""
     return TypeError(f"For '{who}', the model should be a Cell, a flax nnx module or a function, but got {describe(value)}.")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,9 @@ from msjax.tools.fault import Check, Fault, On, no_tensor
 from msjax.tools.program_search import search
 from msjax.tools.pynative_search import Search
 
+if TYPE_CHECKING:
+    from msjax.nn.cell import Cell
+
 
 class Place(NamedTuple):
     """One value that is looked at: the outputs of a cell, or the gradient of them or of a Parameter."""
@@ -36,7 +39,7 @@ class Place(NamedTuple):
         return Fault(check.what, self.phase, self.path, cls=self.cls, note=note)
 
 
-def guard(model: Any, on: On = "nan", gradients: bool = True) -> Any:
+def guard(model: Cell | nnx.Module, on: On = "nan", gradients: bool = True) -> Any:
     """Raise a `Fault` at the first NaN of a network, with the cell, operation and line that it came from.
 
     Of a Cell or an nnx module, it is a context manager, in which the outputs of all cells are looked at, and the gradients with respect
@@ -90,7 +93,7 @@ def guard(model: Any, on: On = "nan", gradients: bool = True) -> Any:
 
 
 class _Guard:
-    def __init__(self, model: Any, check: Check, gradients: bool):
+    def __init__(self, model: Cell | nnx.Module, check: Check, gradients: bool):
         self.model, self.check, self.gradients = model, check, gradients
         self._handles = []
 
@@ -111,7 +114,7 @@ class _Guard:
     def _gradient(self, place, module, grads):
         self.look(place, jax.tree.leaves(grads))
 
-    def look(self, place: Place, values: Any, args: Any = None) -> None:
+    def look(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None = None) -> None:
         """Look at the arrays of a place: now, or by a flag in the program."""
         values = [v for v in values if self.check.applies(v)]
         if not values:
@@ -136,7 +139,7 @@ class _Guard:
     def _flag(self, trace, place, flag):
         raise NotImplementedError
 
-    def found(self, place: Place, args: Any) -> None:
+    def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
         """Raise the fault of a place that is wrong."""
         raise NotImplementedError
 
@@ -144,7 +147,7 @@ class _Guard:
 class _CellGuard(_Guard):
     """The guard of a Cell."""
 
-    def __init__(self, model: Any, check: Check, gradients: bool):
+    def __init__(self, model: Cell | nnx.Module, check: Check, gradients: bool):
         super().__init__(model, check, gradients)
         self._search: Any = None
         self._flags: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
@@ -181,7 +184,7 @@ class _CellGuard(_Guard):
     def _of_parameter(self, place, grad):
         self.look(place, [grad._value])
 
-    def found(self, place: Place, args: Any) -> None:
+    def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
         for tensor, value in self._before:
             tensor._value = value
         monitor = STATE.monitor
@@ -248,7 +251,7 @@ class _ModuleGuard(_Guard):
     def _after(self, place, module, args, output):
         self.look(place, jax.tree.leaves(output), (module, args))
 
-    def found(self, place: Place, args: Any) -> None:
+    def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
         fault = None
         if args is not None:
             module, args = args

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,9 @@ from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
 from msjax.tools.fault import Check, Fault, On, no_tensor
 from msjax.tools.program_search import search
 from msjax.tools.pynative_search import Search
+
+if TYPE_CHECKING:
+    from msjax.nn.cell import Cell
 
 
 def find_nan(
@@ -140,7 +143,7 @@ def _is_array(value):
 
 
 @contextlib.contextmanager
-def kept_state(models: Any) -> Any:
+def kept_state(models: Sequence[Cell]) -> Any:
     """A context after which the Parameters, buffers and random state of Cells, which it gives, have their values of before."""
     states = [{**trained, **rest} for trained, rest in map(state_of, models)]
     before = [(tensor, tensor._value) for state in states for tensor in state.values()]

@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -28,13 +28,19 @@ from msjax.functional.source_lines import SourceLines
 from msjax.hooks.places import Edits
 from msjax.tools.fault import Check, Fault, Statistics, statistics_of
 
+if TYPE_CHECKING:
+    from msjax.hooks.places import Measure
+
+
 # So many steps of a while_loop are looked at.
 _STEPS = 1024
 
 _SCOPE = re.compile(r"msjax\[(\d+)\.(\d+)\]")
 
 
-def search(fn: Callable[..., Any], args: Any, kwargs: Any, check: Check, models: Any = ()) -> tuple[Any, Fault | None]:
+def search(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], check: Check, models: Sequence[Any] = ()
+) -> tuple[Any, Fault | None]:
     """The result of a function of jax arrays, which is a pair, and the first fault in it; None if the result has none.
 
     Args:
@@ -99,7 +105,7 @@ class Scopes:
         models: nnx modules and Cells.
     """
 
-    def __init__(self, models: Any):
+    def __init__(self, models: Sequence[Any]):
         self.models = models
         self._names: list[tuple[str, str]] = []
         self._handles = []
@@ -178,7 +184,7 @@ class _Planner(Planner):
         only: the name of the only operation; by default all.
     """
 
-    def __init__(self, measure: Any, only: str | None = None):
+    def __init__(self, measure: Measure, only: str | None = None):
         super().__init__(rules(_STEPS), lambda *names: "@" in names[0] and (only is None or names[-1] == only), operations=True)
         self.measure = measure
         self.places = {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from msjax.autograd.monitor import Made, Monitor, set_monitor
 from msjax.common.arrays import is_tracer
@@ -10,6 +11,12 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.state import STATE
 from msjax.tools.fault import Check, Fault, Statistics
+from msjax.typing import PyTree
+
+if TYPE_CHECKING:
+    from msjax.autograd.op import Op
+    from msjax.common.node import Node
+    from msjax.nn.cell import Cell
 
 
 class Search(Monitor):
@@ -24,7 +31,7 @@ class Search(Monitor):
         first (Fault): the first fault that was seen; None if there was none.
     """
 
-    def __init__(self, check: Check, model: Any = None, eager: bool = True):
+    def __init__(self, check: Check, model: Cell | None = None, eager: bool = True):
         super().__init__()
         self.check, self.eager, self.first, self._infinite = check, eager, None, None
         self._cause = Check("inf", "find_nan") if check.on == "nan" else None
@@ -41,7 +48,7 @@ class Search(Monitor):
         STATE.cells = self._cells
         set_monitor(self._before)
 
-    def ran(self, op: Any, operands: Any, values: Any, out: Any, node: Any) -> None:
+    def ran(self, op: Op, operands: Sequence[Any], values: Sequence[Any], out: PyTree, node: Node | None) -> None:
         super().ran(op, operands, values, out, node)
         outs = out if isinstance(out, (tuple, list)) else (out,)
         if self.first is not None or not (self._wrong(outs) or self._is_cause(outs)):
@@ -52,23 +59,23 @@ class Search(Monitor):
                 made, "forward" if self._pulling is None else "backward", values, outs, _came(operands, values, self.check)
             )
 
-    def pull(self, node: Any, cts: Any, need: Any, recorded: bool) -> Any:
+    def pull(self, node: Node, cts: Sequence[Any], need: Sequence[bool], recorded: bool) -> Sequence[Any]:
         before, self._pulling = self._pulling, node
         try:
             return super().pull(node, cts, need, recorded)
         finally:
             self._pulling = before
 
-    def pulled(self, node: Any, given: list[Any], grads: list[Any]) -> None:
+    def pulled(self, node: Node, given: list[Any], grads: list[Any]) -> None:
         if self.first is None and (self._wrong(grads) or self._is_cause(grads)):
             made = self.made.get(node) or Made(node.name, "", (), (), ())
             note = "the gradient that arrived was wrong already" if self._wrong(given) else ""
             self._keep(made, "backward", given, grads, note)
 
-    def here(self, operation: str, values: Any) -> Made:
+    def here(self, operation: str, values: Sequence[Any]) -> Made:
         return super().here(operation, values)._replace(call=getattr(STATE.cells, "current", 0))
 
-    def place(self, cells: Any) -> tuple[str | None, str]:
+    def place(self, cells: Sequence[Cell]) -> tuple[str | None, str]:
         """(path in the model, class) of the innermost of some cells."""
         for cell in reversed(cells):
             if id(cell) in self._names:
@@ -106,7 +113,7 @@ class CountedCells(list):
         current: which call of the innermost cell is under way.
     """
 
-    def __init__(self, cells: Any):
+    def __init__(self, cells: Sequence[Cell]):
         super().__init__(cells)
         self._counts = {}
         self._calls = [0] * len(cells)
@@ -115,7 +122,7 @@ class CountedCells(list):
     def current(self) -> int:
         return self._calls[-1] if self._calls else 0
 
-    def append(self, cell: Any) -> None:
+    def append(self, cell: Cell) -> None:
         if not self:
             self._counts = {}
         count = self._counts[id(cell)] = self._counts.get(id(cell), 0) + 1

@@ -94,7 +94,7 @@ class Summary:
             table.add_row(*[Text(text) for text in row.texts()[: len(table.columns)]])
         return table
 
-    def __str__(self) -> Any:
+    def __str__(self) -> str:
         return printed(self)
 
     __repr__ = __str__

@@ -85,7 +85,7 @@ class Registry:
         """Equal as long as the hooks are the same; None without hooks."""
         return (self._number, *(row.hook.id for row in self._rows)) if self._rows else None
 
-    def paths(self, model: Any) -> dict[str, Any]:
+    def paths(self, model: object) -> dict[str, Any]:
         """{path: module} of a hooked model."""
         return dict(self.modules)
 
@@ -97,7 +97,7 @@ class Registry:
         """(dotted name, array, whether it is trained) of what a hooked model computes with, which may be among its inputs."""
         raise NotImplementedError
 
-    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> None:
+    def register(self, model: object, kind: str, hook: Hook, where: Where, prepend: bool) -> None:
         """Add a hook; ValueError if `where` selects none of the modules that are known."""
         row = _Row(kind, hook, prepend, where)
         self._choose(row, self.paths(model))
@@ -117,7 +117,7 @@ class Registry:
         # What jax has compiled depends on the hooks of all hooked models.
         HOOKED_WITH.set_global(tuple(sorted(registry.key for registry in _IN_USE)) or None)
 
-    def see(self, path: str, module: Any) -> None:
+    def see(self, path: str, module: object) -> None:
         """Note a module that runs."""
         if path in self.modules:
             return
@@ -144,7 +144,13 @@ class Registry:
         return self._tables[path]
 
     def call(
-        self, path: str, module: Any, function: Callable[..., Any], args: Any, kwargs: Any, later: Callable[[], Any] | None = None
+        self,
+        path: str,
+        module: object,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        later: Callable[[], Any] | None = None,
     ) -> Any:
         """Call a module with its hooks; within a capture, its output is a place.
 
@@ -176,7 +182,7 @@ def key_name(key: Any) -> str:
     return str(next(getattr(key, kind) for kind in ("name", "key", "idx") if hasattr(key, kind)))
 
 
-def registry_of(model: Any) -> Registry | None:
+def registry_of(model: object) -> Registry | None:
     """The Registry of a hooked model, or None."""
     return getattr(model, "msjax_registry", None)
 

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from flax import nnx
 
@@ -195,7 +195,7 @@ class Cell(
 
     # ---- state
 
-    def __getstate__(self) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         return self.__dict__
 
     if not TYPE_CHECKING:
@@ -203,7 +203,7 @@ class Cell(
         def __getattr__(self, name):
             raise AttributeError(f"The cell {type(self).__name__} has no attribute {name!r}.")
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         # nnx's own __deepcopy__ ignores `memo`, and so would copy shared objects twice.
         other = memo[id(self)] = blank_like(self)
         for name, value in self.__dict__.items():
@@ -227,7 +227,7 @@ class Cell(
 
     __str__ = __repr__
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> NoReturn:
         raise TypeError(f"The cell {type(self).__name__} can't be iterated; use its cells() or cells_and_names().")
 
 

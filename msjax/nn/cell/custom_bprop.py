@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +13,11 @@ from msjax.errors import cell_path, describe
 from msjax.hooks.nodes import under_jax_transform
 from msjax.state import STATE, swap
 
+if TYPE_CHECKING:
+    from msjax.nn.cell import Cell
 
-def call_with_bprop(cell: Any, args: Any, kwargs: Any) -> Any:
+
+def call_with_bprop(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run `construct` without recording; `bprop` computes the gradient."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     edges, base = place_on_tape(tensors)

@@ -35,7 +35,9 @@ class TorchNames:
 
     # ---- cells
 
-    def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Any:
+    def named_modules(
+        self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Cell]]:
         """(path, cell) of this cell and all cells inside; PyTorch's name of `cells_and_names`.
 
         Args:
@@ -183,17 +185,17 @@ class _Children(MutableMapping):
 
     __slots__ = ("_cell",)
 
-    def __init__(self, cell: Any):
+    def __init__(self, cell: Cell):
         self._cell = cell
 
     def _members(self):
         members = self._cell.__dict__
         return {name: value for name, value in members.items() if isinstance(value, TorchNames)}
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Cell:
         return self._members()[name]
 
-    def __setitem__(self, name: str, cell: Any) -> None:
+    def __setitem__(self, name: str, cell: Cell) -> None:
         self._cell.insert_child_to_cell(name, cell)
 
     def __delitem__(self, name: str) -> None:

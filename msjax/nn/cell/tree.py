@@ -13,6 +13,7 @@ from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.state import VERSION, programs_changed
 
 if TYPE_CHECKING:
+    from msjax.common.bases import CellBase
     from msjax.common.tensor import Tensor
     from msjax.nn.cell.base import Cell
 
@@ -110,7 +111,7 @@ class CellTree:
         for name, cell in self.name_cells().items():
             yield from cell.cells_and_names(seen, f"{name_prefix}.{name}" if name_prefix else name)
 
-    def get_sub_cell(self, target: str) -> Any:
+    def get_sub_cell(self, target: str) -> CellBase:
         """The cell at a path such as "block.0.conv"; the empty path is this cell.
 
         Raises:
@@ -187,7 +188,7 @@ class CellTree:
                 raise ValueError(f"Two Parameters of {type(self).__name__} have the name {parameter.name!r}.")
             names.add(parameter.name)
 
-    def init_parameters_data(self, auto_parallel_mode: bool = False) -> Any:
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Parameter, Parameter]:
         """The Parameters, each mapped to itself, since they have their data from the start."""
         return {p: p for p in self.get_parameters()}
 
