@@ -11,6 +11,9 @@ _LATER = {
     "Record": "msjax.tools.recording",
     "compare": "msjax.tools.comparing",
     "Comparison": "msjax.tools.comparing",
+    "watch": "msjax.tools.watching",
+    "Watch": "msjax.tools.watching",
+    "WatchRow": "msjax.tools.sinks",
     "Fault": "msjax.tools.fault",
     "Statistics": "msjax.tools.fault",
     "summary": "msjax.tools.summarize",
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from msjax.tools.guards import guard
     from msjax.tools.nan_search import find_nan
     from msjax.tools.recording import Record, record
+    from msjax.tools.sinks import WatchRow
     from msjax.tools.summarize import Summary, SummaryRow, summary
+    from msjax.tools.watching import Watch, watch
 else:
     __getattr__ = lazy_names(__name__, _LATER)

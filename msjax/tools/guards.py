@@ -21,6 +21,7 @@ from msjax.functional.module_paths import paths
 from msjax.hooks.delivery import run_traced_hook
 from msjax.state import STATE
 from msjax.tools.fault import Check, Fault, On, no_tensor
+from msjax.tools.hook_set import HookSet
 from msjax.tools.program_search import search
 from msjax.tools.pynative_search import Search
 
@@ -95,21 +96,6 @@ def guard(model: Cell | nnx.Module, on: On = "nan", gradients: bool = True) -> A
 class _Guard:
     def __init__(self, model: Cell | nnx.Module, check: Check, gradients: bool):
         self.model, self.check, self.gradients = model, check, gradients
-        self._handles = []
-
-    def __exit__(self, *_exception: Any) -> None:
-        handles, self._handles = self._handles, []
-        for handle in handles:
-            handle.remove()
-
-    def _register(self, path, module):
-        name = type(module).__name__
-        exact = path if is_cell(self.model) else lambda p, _module: p == path
-        forward = functools.partial(self._after, Place("forward", path, name))
-        self._handles.append(register_forward_hook(self.model, forward, exact, traced=True))
-        if self.gradients:
-            backward = functools.partial(self._gradient, Place("backward", path, name))
-            self._handles.append(register_backward_pre_hook(self.model, backward, exact, traced=True))
 
     def _gradient(self, place, module, grads):
         self.look(place, jax.tree.leaves(grads))
@@ -152,22 +138,26 @@ class _CellGuard(_Guard):
         self._search: Any = None
         self._flags: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
         self._before = []
+        self._hooks = HookSet()
+        self._hooks.add(model, "forward_pre", self._begin)
+        for path, cell in model.cells_and_names():
+            name = type(cell).__name__
+            self._hooks.add(cell, "forward", functools.partial(self._after, Place("forward", path, name)))
+            if gradients:
+                self._hooks.add(cell, "backward_pre", functools.partial(self._gradient, Place("backward", path, name)))
+        for path, parameter in model.parameters_and_names() if gradients else ():
+            if parameter.requires_grad:
+                place = Place("backward", path, "Parameter")
+                self._hooks.add_of_parameter(parameter, functools.partial(self._of_parameter, place))
 
     def __enter__(self) -> _CellGuard:
-        self._handles.append(self.model.register_forward_pre_hook(self._begin, traced=True))
-        for path, cell in self.model.cells_and_names():
-            self._register(path, cell)
-        if self.gradients:
-            for name, parameter in self.model.parameters_and_names():
-                if parameter.requires_grad:
-                    place = Place("backward", name, "Parameter")
-                    self._handles.append(parameter.register_hook(functools.partial(self._of_parameter, place)))
+        self._hooks.on()
         self._search = Search(self.check, self.model, eager=False).__enter__()
         return self
 
     def __exit__(self, *exception: Any) -> None:
         self._search.__exit__(*exception)
-        super().__exit__(*exception)
+        self._hooks.off()
 
     def _begin(self, cell, args):
         if STATE.trace is None and not STATE.functional:
@@ -183,6 +173,7 @@ class _CellGuard(_Guard):
 
     def _of_parameter(self, place, grad):
         self.look(place, [grad._value])
+        return grad  # so that it is part of the program
 
     def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
         for tensor, value in self._before:
@@ -244,9 +235,19 @@ class _ModuleGuard(_Guard):
     """The guard of an nnx module."""
 
     def __enter__(self) -> _ModuleGuard:
+        self._handles = []
         for path, module in paths(self.model).items():
-            self._register(path, module)
+            name, here = type(module).__name__, lambda p, _module, path=path: p == path
+            forward = functools.partial(self._after, Place("forward", path, name))
+            self._handles.append(register_forward_hook(self.model, forward, here, traced=True))
+            if self.gradients:
+                backward = functools.partial(self._gradient, Place("backward", path, name))
+                self._handles.append(register_backward_pre_hook(self.model, backward, here, traced=True))
         return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        for handle in self._handles:
+            handle.remove()
 
     def _after(self, place, module, args, output):
         self.look(place, jax.tree.leaves(output), (module, args))

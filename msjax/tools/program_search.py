@@ -25,7 +25,7 @@ from msjax.functional.module_hooks import register_forward_hook, register_forwar
 from msjax.functional.module_paths import paths
 from msjax.functional.plan import Planner, Shape
 from msjax.functional.source_lines import SourceLines
-from msjax.hooks.places import Edits
+from msjax.hooks.places import Edits, Tracing
 from msjax.tools.fault import Check, Fault, Statistics, statistics_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def search(
         models: the nnx modules or Cells that it calls, whose paths the fault tells.
     """
     with Scopes(models) as scopes:
-        program = Program(fn, args, kwargs, Edits())
+        program = Program(fn, args, kwargs, Tracing(Edits()))
     given = [(jax.tree_util.keystr(path), v) for path, v in jax.tree_util.tree_flatten_with_path((args, kwargs))[0]]
     for name, value in [*given, *(("a constant", v) for v in program.closed.consts)]:
         if check([value]):

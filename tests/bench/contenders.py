@@ -170,6 +170,37 @@ def debug_callbacks(net):
     return lambda steps: jax.effects_barrier()
 
 
+class _Guarded(Contender):
+    """A step in ``tools.guard``."""
+
+    def __init__(self, net, *args):
+        super().__init__(*args)
+        self.guard = ms.tools.guard(net)
+
+    def time(self, steps):
+        with self.guard:
+            return super().time(steps)
+
+
+def guarded(case):
+    net, inputs, labels = network(case)
+    step = cells.training_step(ms, net)
+    return _Guarded(net, lambda: step(inputs, labels)._value, lambda: [p._value for p in net.get_parameters()], True)
+
+
+class _Watched(Contender):
+    def time(self, steps):
+        return super().time(max(steps, 200))  # two of them with statistics
+
+
+def watched(case):
+    """Statistics of all activations, gradients, Parameters and updates at each hundredth step."""
+    net, inputs, labels = network(case)
+    step = cells.training_step(ms, net)
+    ms.tools.watch(net, every=100)
+    return _Watched(lambda: step(inputs, labels)._value, lambda: [p._value for p in net.get_parameters()], True)
+
+
 def size_of(array):
     """The statistic that is captured."""
     return jnp.abs(array).mean()
@@ -228,6 +259,8 @@ CONTENDERS = {
     "compiled": _cells(True),
     "compiled, observers": _cells(True, observers),
     "compiled, modifiers": _cells(True, modifiers),
+    "compiled, guard": guarded,
+    "compiled, watch": watched,
     "functionalized": _functional(),
     "functionalized, hooks": _functional(called_back),
     "functionalized, debug.callback": _functional(debug_callbacks),

@@ -1,0 +1,175 @@
+"""Where the statistics of `watch` go: TensorBoard, W&B, a CSV file, a plot in a notebook, or any function."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from msjax.errors import describe
+
+SCALARS = ("mean", "std", "norm", "zeros", "min", "max")
+
+
+class Histogram(NamedTuple):
+    """Counts of values between edges; `edges` has one more entry than `counts`."""
+
+    counts: np.ndarray
+    edges: np.ndarray
+
+
+class WatchRow(NamedTuple):
+    """The statistics of one array at one step.
+
+    Attributes:
+        step: the number of the step, from 1.
+        kind: "activation", "gradient", "parameter" or "update".
+        name: the cell's path (with "#1" for its second call), or the Parameter's.
+        mean, std, norm, min, max: of the values; NaN in the values makes them NaN.
+        zeros: the share of values that are 0.
+        histogram: of the finite values.
+    """
+
+    step: int
+    kind: str
+    name: str
+    mean: float
+    std: float
+    norm: float
+    zeros: float
+    min: float
+    max: float
+    histogram: Histogram
+
+    @property
+    def tag(self) -> str:
+        """The kind and the name, as dashboards show them."""
+        return f"{self.kind}/{self.name or '(model)'}"
+
+
+Sink = Callable[[int, list[WatchRow]], Any]
+
+
+def sink_of(to: Any) -> Sink:
+    """The function of (step, rows) that writes to a destination; see `watch`.
+
+    Raises:
+        TypeError: the destination is none.
+    """
+    if isinstance(to, (list, tuple)):
+        sinks = [sink_of(one) for one in to]
+        return lambda step, rows: [sink(step, rows) for sink in sinks]
+    if to is None:
+        return lambda step, rows: None
+    if to == "plot":
+        return LivePlot()
+    if isinstance(to, (str, os.PathLike)):
+        return _Csv(os.fspath(to)) if os.fspath(to).endswith(".csv") else _TensorBoard(_writer(os.fspath(to)))
+    if hasattr(to, "add_scalar") and hasattr(to, "add_histogram_raw"):
+        return _TensorBoard(to)
+    if callable(to):
+        return _Function(to)
+    raise TypeError(
+        f"For 'watch', 'to' should be a folder for TensorBoard, a .csv file, a SummaryWriter, 'plot' or a function, but got {describe(to)}."
+    )
+
+
+class _Csv:
+    def __init__(self, path):
+        self.path = path
+        with open(path, "w", newline="") as file:
+            csv.writer(file).writerow(["step", "kind", "name", *SCALARS])
+
+    def __call__(self, step, rows):
+        with open(self.path, "a", newline="") as file:
+            csv.writer(file).writerows(
+                [step, row.kind, row.name, *(f"{getattr(row, name):.9g}" for name in SCALARS)] for row in rows
+            )
+
+
+def _writer(folder):
+    try:
+        from tensorboardX import SummaryWriter
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "For 'watch', writing for TensorBoard needs tensorboardX: pip install 'msjax[tools]'. A .csv file or a function as "
+            "'to' needs nothing."
+        ) from None
+    return SummaryWriter(folder)
+
+
+class _TensorBoard:
+    def __init__(self, writer):
+        self.writer = writer
+
+    def __call__(self, step, rows):
+        for row in rows:
+            for name in SCALARS:
+                self.writer.add_scalar(f"{row.tag}/{name}", getattr(row, name), step)
+            counts, edges = row.histogram
+            if counts.sum():
+                middle = (edges[:-1] + edges[1:]) / 2
+                self.writer.add_histogram_raw(
+                    row.tag, min=row.min, max=row.max, num=int(counts.sum()), sum=float((middle * counts).sum()),
+                    sum_squares=float((middle**2 * counts).sum()), bucket_limits=edges[1:].tolist(),
+                    bucket_counts=counts.tolist(), global_step=step,
+                )  # fmt: skip
+        self.writer.flush()
+
+
+class _Function:
+    """Calls a function as W&B's ``log``: ``fn({"activation/fc1/mean": 0.1, ...}, step=100)``."""
+
+    def __init__(self, fn):
+        self.fn = fn
+
+    def __call__(self, step, rows):
+        data = {f"{row.tag}/{name}": getattr(row, name) for row in rows for name in SCALARS}
+        wandb = sys.modules.get("wandb") if (getattr(self.fn, "__module__", None) or "").startswith("wandb") else None
+        for row in rows:
+            counts, edges = row.histogram
+            data[f"{row.tag}/histogram"] = row.histogram if wandb is None else wandb.Histogram(np_histogram=(counts, edges))
+        self.fn(data, step=step)
+
+
+class LivePlot:
+    """A plot of the norms over the steps, redrawn in a notebook whenever statistics come.
+
+    Attributes:
+        figure: matplotlib's Figure; None before the first statistics.
+    """
+
+    def __init__(self):
+        self.figure: Any = None
+        self._lines: dict[str, dict[str, list[tuple[int, float]]]] = {}
+        self._shown: Any = None
+
+    def __call__(self, step: int, rows: list[WatchRow]) -> None:
+        for row in rows:
+            self._lines.setdefault(row.kind, {}).setdefault(row.name, []).append((step, row.norm))
+        self.draw()
+        with contextlib.suppress(ImportError):
+            from IPython.display import display
+
+            if self._shown is None:
+                self._shown = display(self.figure, display_id=True)
+            else:
+                self._shown.update(self.figure)
+
+    def draw(self) -> Any:
+        """The figure with all that has come: a panel for each kind, a line for each name."""
+        from matplotlib.figure import Figure
+
+        kinds = list(self._lines)
+        self.figure = Figure(figsize=(4.5 * max(len(kinds), 1), 3.4), layout="constrained")
+        for axes, kind in zip(self.figure.subplots(1, max(len(kinds), 1), squeeze=False)[0], kinds):
+            for name, points in self._lines[kind].items():
+                axes.plot(*zip(*points), marker=".", label=name or "(model)")
+            axes.set(title=kind, xlabel="step", ylabel="norm", yscale="log")
+            axes.legend(fontsize="x-small", ncols=1 + len(self._lines[kind]) // 12)
+        return self.figure

@@ -1,0 +1,138 @@
+"""watch: the statistics, where they go, and that nothing is left of it."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax import nn, train
+from msjax.tools import watch
+
+
+def network():
+    net = nn.SequentialCell(nn.Dense(2, 3), nn.ReLU(), nn.Dense(3, 1))
+    for i, p in enumerate(net.get_parameters()):
+        p.set_data(ms.Tensor(np.linspace(-1, 1, p.size).reshape(p.shape).astype("float32") + i))
+    return net, nn.TrainOneStepCell(net, nn.SGD(net.trainable_params(), 0.1))
+
+
+X = ms.Tensor(np.float32([[1, -2], [3, 4]]))
+
+
+def steps(net, step, count, **options):
+    with watch(net, **options) as watched:
+        for _ in range(count):
+            step(X)
+    assert not any(cell._hooks for _, cell in net.cells_and_names())
+    return watched
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_values(compiled):
+    net, step = network()
+    before = {name: p.asnumpy().copy() for name, p in net.parameters_and_names()}
+    activation = net[1](net[0](X)).asnumpy()
+    watched = steps(net, ms.jit(step) if compiled else step, 1, every=1)
+    rows = {(row.kind, row.name): row for row in watched.rows}
+    parameters = list(before)
+    assert set(rows) == {
+        *(("activation", name) for name in ("", "0", "1", "2")), *(("gradient", name) for name in ("", "0", "1", "2", *parameters)),
+        *(("parameter", name) for name in parameters), *(("update", name) for name in parameters),
+    }  # fmt: skip
+    row = rows["activation", "1"]
+    expected = [activation.mean(), activation.std(), np.linalg.norm(activation), (activation == 0).mean()]
+    np.testing.assert_allclose([row.mean, row.std, row.norm, row.zeros], expected, rtol=1e-5)
+    counts, edges = np.histogram(activation, 30, (activation.min(), activation.max()))
+    np.testing.assert_array_equal(row.histogram.counts, counts)
+    np.testing.assert_allclose(row.histogram.edges, edges, rtol=1e-6)
+    for name, p in net.parameters_and_names():
+        np.testing.assert_allclose(rows["parameter", name].mean, p.asnumpy().mean(), rtol=1e-5)
+        np.testing.assert_allclose(rows["update", name].norm, np.linalg.norm(p.asnumpy() - before[name]), rtol=1e-5)
+        np.testing.assert_allclose(rows["update", name].norm, 0.1 * rows["gradient", name].norm, rtol=1e-4)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_every(compiled):
+    net, step = network()
+    run = ms.jit(step) if compiled else step
+    run(X)
+    net.set_train()  # programs look again at what they were compiled for: the optimizer has made its state
+    run(X)
+    before = run.compilations() if compiled else 0
+    watched = steps(net, run, 7, every=3, what=("activation", "update"), where="0")
+    assert [(row.step, row.kind) for row in watched.rows] == [
+        (3, "activation"), (3, "update"), (3, "update"), (6, "activation"), (6, "update"), (6, "update"),
+    ]  # fmt: skip
+    if compiled:
+        # One that counts steps, one with the statistics; afterwards that without `watch` again.
+        assert run.compilations() == before + 2
+        run(X)
+        assert run.compilations() == before + 2
+
+
+def test_graph_mode_and_model():
+    net, _ = network()
+    ms.set_context(mode=ms.GRAPH_MODE)
+    model = train.Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.01))
+    data = [(np.ones((2, 2), "float32"), np.ones((2, 1), "float32"))] * 4
+    watched = watch(net, every=2, what="gradient", where="2")
+    model.train(1, data, callbacks=watched)
+    assert [(row.step, row.name) for row in watched.rows] == [
+        (s, n) for s in (2, 4) for n in ("2", *(f"2.{p}" for p in ("weight", "bias")))
+    ] or {(row.step, row.name) for row in watched.rows} == {(s, n) for s in (2, 4) for n in ("2", "2.weight", "2.bias")}
+    assert not any(cell._hooks for _, cell in net.cells_and_names())
+
+
+def test_csv_and_function(tmp_path):
+    net, step = network()
+    path, logged = tmp_path / "a.csv", []
+    watched = steps(net, step, 2, every=1, what="parameter", to=[path, lambda data, step: logged.append((step, data))])
+    with open(path) as file:
+        rows = list(csv.DictReader(file))
+    assert [(int(r["step"]), r["name"]) for r in rows] == [(row.step, row.name) for row in watched.rows]
+    np.testing.assert_allclose([float(r["norm"]) for r in rows], [row.norm for row in watched.rows], rtol=1e-6)
+    assert [s for s, _ in logged] == [1, 2] and logged[0][1]["parameter/0.weight/mean"] == watched.rows[0].mean
+    assert logged[0][1]["parameter/0.weight/histogram"].counts.sum() == 6
+
+
+def test_tensorboard(tmp_path):
+    pytest.importorskip("tensorboardX")
+    from tensorboardX.proto.event_pb2 import Event
+    from tensorboardX.record_writer import RecordWriter  # noqa: F401
+
+    net, step = network()
+    steps(net, step, 1, every=1, what="activation", to=str(tmp_path / "run"))
+    (file,) = (tmp_path / "run").iterdir()
+    content, at, tags = file.read_bytes(), 0, {}
+    while at < len(content):
+        size = int.from_bytes(content[at : at + 8], "little")
+        event = Event.FromString(content[at + 12 : at + 12 + size])
+        at += 16 + size
+        tags.update({value.tag: value for value in event.summary.value})
+    assert "activation/1/norm" in tags and tags["activation/1"].histo.num == 6
+
+
+def test_plot():
+    pytest.importorskip("matplotlib")
+    from msjax.tools.sinks import LivePlot
+
+    net, step = network()
+    plot = LivePlot()
+    watched = steps(net, step, 2, every=1, what=("activation", "parameter"))
+    for number in (1, 2):
+        plot(number, [row for row in watched.rows if row.step == number])
+    titles = [axes.get_title() for axes in plot.figure.axes]
+    assert titles == ["activation", "parameter"] and len(plot.figure.axes[0].lines) == 4
+
+
+def test_wrong_arguments():
+    net = nn.ReLU()
+    with pytest.raises(TypeError, match="should be a Cell"):
+        watch(3)
+    with pytest.raises(ValueError, match="'what' should be some of activation"):
+        watch(net, what="loss")
+    with pytest.raises(TypeError, match="'to' should be a folder for TensorBoard"):
+        watch(net, to=3)
+    with pytest.raises(ValueError, match="no module matches"):
+        watch(net, where="fc")
