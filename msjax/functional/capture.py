@@ -171,7 +171,8 @@ def _capture_cell(net, options):
 
 def _capture_nnx(module, method, options):
     def run(*args, **kwargs):
-        call, state = pure_call(module, method, lambda path: any(pattern.match(path) for pattern in options.patterns))
+        texts = [text for pattern in options.patterns for text in pattern.patterns]
+        call, state = pure_call(module, method, lambda path: any(p.match(path) for p in options.patterns), texts)
         total = options.total
         own = options._replace(names=tuple(paths(module)), total=lambda result: total(result[0]))
         result, found = _capturing(call, own)(state, args, kwargs)

@@ -19,10 +19,10 @@ from msjax.errors import check_hook
 from msjax.flax_slots import delete_static, set_static, without_attribute
 from msjax.functional.array_hooks import SITE, OnArrays, call_with_array_hooks
 from msjax.functional.frameworks.registry import registry_of
-from msjax.functional.module_paths import Where, paths, selected, subclass
+from msjax.functional.module_paths import Where, paths, selected, selected_methods, subclass
 from msjax.hooks.delivery import observes
 from msjax.hooks.handle import new_hook_id
-from msjax.hooks.table import EMPTY, Hook, HookTable
+from msjax.hooks.table import CALL_KINDS, EMPTY, Hook
 
 
 def register_forward_pre_hook(
@@ -37,7 +37,8 @@ def register_forward_pre_hook(
             their only one. With `with_kwargs`, ``hook(module, args, kwargs)``, which returns None or ``(args, kwargs)``. The
             arguments are jax arrays, in pytrees, as the module gets them (Tensors for a Cell).
         where: which modules: "" is the model itself, a glob over dotted paths such as ``"blocks.*.mlp"`` (fnmatch: ``*`` also
-            crosses dots), a type, a function ``(path, module) -> bool``, or several of these in a list.
+            crosses dots), a type, a function ``(path, module) -> bool``, or several of these in a list. Hooks run around
+            ``__call__``; of nnx modules, ``"embed.attend"`` selects the method `attend` of the module "embed".
         prepend (bool): True puts it before the hooks that are there.
         with_kwargs (bool): True if the hook takes the keyword arguments, too.
         observe, traced (bool, optional): in compiled programs, True says that the hook only observes (it is called after each
@@ -210,37 +211,51 @@ class _Site:
 
     Attributes:
         path: of the module in its model.
-        table: its HookTable.
+        tables: {name of a method: its HookTable}.
         module: a weak reference to the user's module; transformations of nnx run copies of it.
-        undo: what takes it off the module again.
+        cls: the module's own class.
+        undo: what takes the site off the module again.
     """
 
-    __slots__ = ("_key", "module", "path", "table", "undo")
+    __slots__ = ("_key", "cls", "module", "path", "tables", "undo")
 
-    def __init__(self, path, table, module):
+    def __init__(self, path, tables, module, cls, undo=None):
         self.path = path
-        self.table = table
+        self.tables = tables
         self.module = module
-        self.undo = None
+        self.cls = cls
+        self.undo = undo
         self._key = None
 
     @property
     def key(self):
         """What it is compared by."""
         if self._key is None:
-            self._key = self.path, tuple(hook.id for kind in _KINDS for hook in getattr(self.table, kind))
+            tables = self.tables.items()
+            hooks = [(method, kind, hook.id) for method, table in tables for kind in CALL_KINDS for hook in getattr(table, kind)]
+            self._key = self.path, tuple(hooks)
         return self._key
-
-    def with_table(self, table):
-        """The same with other hooks."""
-        new = _Site(self.path, table, self.module)
-        new.undo = self.undo
-        return new
 
     @property
     def hook_path(self):
         """As errors name the module."""
-        return f"{self.path or 'the model'} ({type(self.module()).__name__})"
+        return f"{self.path or 'the model'} ({self.cls.__name__})"
+
+    def with_tables(self, tables):
+        """The same with other hooks."""
+        return _Site(self.path, tables, self.module, self.cls, self.undo)
+
+    def put_on(self, module):
+        """Make it the site of a module; without hooks, leave the module as it was before it had any."""
+        cls = self.cls
+        if self.tables:
+            cls = _hooked_class(cls, tuple(sorted(self.tables)))
+            undo = set_static(module, SITE, self)
+            self.undo = self.undo or undo
+        else:
+            delete_static(module, SITE, self.undo)
+        if type(module) is not cls:
+            object.__setattr__(module, "__class__", cls)
 
     def __eq__(self, other):
         return isinstance(other, _Site) and self.key == other.key
@@ -251,10 +266,10 @@ class _Site:
     # Copies and pickled modules have no hooks.
 
     def __deepcopy__(self, memo):
-        return _Site(self.path, EMPTY, self.module)
+        return self.with_tables({})
 
     def __reduce__(self):
-        return _Site, (self.path, EMPTY, _no_module)
+        return _Site, (self.path, {}, _no_module, self.cls)
 
     def __repr__(self):
         return f"<{len(self.key[1])} hooks of {self.hook_path}>"
@@ -264,20 +279,12 @@ def _no_module():
     return None
 
 
-_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
-
-
-def _table_of(module):
-    return vars(module)[SITE].table
-
-
 def _register(model, kind, fn, where, prepend, options):
     check_hook(fn, f"register_{kind}_hook", options["observe"], options["traced"])
     registry = registry_of(model)
-    chosen = {} if registry is not None else selected(paths(model), where)
     if is_cell(model):
-        register = f"register_{kind}_hook"
-        handles = [getattr(cell, register)(fn, prepend=prepend, **options) for cell in chosen.values()]
+        register, cells = f"register_{kind}_hook", selected(paths(model), where)
+        handles = [getattr(cell, register)(fn, prepend=prepend, **options) for cell in cells.values()]
         return ModuleHandle(handles[0].id, [handle.remove for handle in handles])
     observed = observes(fn, options.pop("observe"), options.pop("traced"))
     hook = Hook(new_hook_id(), OnArrays(fn), observe=observed, traced=not observed, **options)
@@ -285,19 +292,13 @@ def _register(model, kind, fn, where, prepend, options):
         registry.register(model, kind, hook, where, prepend)
         return ModuleHandle(hook.id, [functools.partial(registry.remove, hook.id)])
     refs, known, new_table = [], None, None
-    for name, module in chosen.items():
-        site = vars(module).get(SITE)
-        table = EMPTY if site is None else site.table
+    for name, module, method in selected_methods(model, where):
+        site = vars(module).get(SITE) or _Site(name, {}, weakref.ref(module), type(module))
+        table = site.tables.get(method, EMPTY)
         if table is not known:
             known, new_table = table, table.add(kind, hook, prepend)
-        if site is None:
-            object.__setattr__(module, "__class__", _hooked_class(type(module)))
-            new = _Site(name, new_table, weakref.ref(module))
-            new.undo = set_static(module, SITE, new)
-        else:
-            new = site.with_table(new_table)
-            set_static(module, SITE, new)
-        refs.append(new.module)
+        site.with_tables({**site.tables, method: new_table}).put_on(module)
+        refs.append(site.module)
     return ModuleHandle(hook.id, [functools.partial(_remove, refs, hook.id)])
 
 
@@ -309,37 +310,45 @@ def _remove(refs, hook_id):
         site = None if module is None else vars(module).get(SITE)
         if site is None:
             continue
-        before: HookTable = site.table
-        if before is not known:
-            known, table = before, before.without(hook_id)
-        if table is EMPTY:
-            delete_static(module, SITE, site.undo)
-            object.__setattr__(module, "__class__", type(module).msjax_base)
-        else:
-            set_static(module, SITE, site.with_table(table))
+        tables = {}
+        for method, before in site.tables.items():
+            if before is not known:
+                known, table = before, before.without(hook_id)
+            if table is not EMPTY:
+                tables[method] = table
+        site.with_tables(tables).put_on(module)
 
 
-_CLASSES: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
+_CLASSES: weakref.WeakKeyDictionary[type, dict[tuple[str, ...], type]] = weakref.WeakKeyDictionary()
 
 
-def _hooked_class(cls):
-    """The class of a module that has hooks: a subclass, since Python looks __call__ up in the class."""
-    if cls not in _CLASSES:
-
-        @functools.wraps(cls.__call__)
-        def call(self, *args, **kwargs):
-            return _call(self, functools.partial(cls.__call__, self), args, kwargs)
-
+def _hooked_class(cls, methods):
+    """The class of a module with hooks on these methods: a subclass, since Python looks __call__ up in the class."""
+    made = _CLASSES.setdefault(cls, {})
+    if methods not in made:
         namespace = {
-            "__call__": call,
+            **{method: _with_hooks(cls, method) for method in methods},
             # A copy or a pickled module has no hooks.
             "__copy__": lambda self: _without_hooks(cls, vars(self)),
             "__deepcopy__": lambda self, memo: copy.deepcopy(_without_hooks(cls, vars(self)), memo),
             "__reduce_ex__": lambda self, protocol: (_without_hooks, (cls, vars(_without_hooks(cls, vars(self))))),
-            "msjax_base": cls,
         }
-        _CLASSES[cls] = subclass(cls, namespace)
-    return _CLASSES[cls]
+        made[methods] = subclass(cls, namespace)
+    return made[methods]
+
+
+def _with_hooks(cls, method):
+    own = getattr(cls, method)
+
+    @functools.wraps(own)
+    def call(self, *args, **kwargs):
+        site = vars(self).get(SITE)
+        if site is None or method not in site.tables:  # removed while the call was under way
+            return own(self, *args, **kwargs)
+        function = functools.partial(own, self)
+        return call_with_array_hooks(function, args, kwargs, site.module() or self, site, lambda: site.tables[method])
+
+    return call
 
 
 def _without_hooks(cls, attributes):
@@ -347,10 +356,3 @@ def _without_hooks(cls, attributes):
     module = object.__new__(cls)
     vars(module).update(without_attribute(attributes, SITE))
     return module
-
-
-def _call(module, function, args, kwargs):
-    site = vars(module).get(SITE)
-    if site is None:  # removed while the call was under way
-        return function(*args, **kwargs)
-    return call_with_array_hooks(function, args, kwargs, site.module() or module, site, lambda: site.table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -102,6 +103,32 @@ def selected(modules: dict[str, Any], where: Where) -> dict[str, Any]:
         there = ", ".join(map(repr, list(modules)[:30])) + (", ..." if len(modules) > 30 else "")
         raise ValueError(f"For 'register_hook', no module matches where={where!r}; the paths are {there}.")
     return chosen
+
+
+def selected_methods(model: nnx.Module, where: Where) -> list[tuple[str, nnx.Module, str]]:
+    """(path, module, name of the method) of the calls that `where` selects in an nnx model; ValueError if it selects none.
+
+    That is ``__call__``, but for a text whose last part names another method of a module, such as "embed.attend".
+    """
+    modules = paths(model)
+    methods = named_methods(model, where if isinstance(where, (list, tuple, set, frozenset)) else [where])
+    chosen = [(name, module) for name, module in modules.items() if matches(name, module, where)]
+    if not chosen and not methods:
+        selected(modules, where)
+    return [*((name, module, "__call__") for name, module in chosen), *methods]
+
+
+def named_methods(model: nnx.Module, wheres: Iterable[object]) -> list[tuple[str, nnx.Module, str]]:
+    """(path, module, name of the method) where a text among `wheres` ends in the name of a method."""
+    found = []
+    for text in wheres:
+        prefix, _, method = text.rpartition(".") if isinstance(text, str) else ("", "", "")
+        if method.isidentifier():
+            for path, module in nnx_modules(model):
+                name = ".".join(path)
+                if fnmatch.fnmatchcase(name, prefix) and inspect.isfunction(getattr(type(module), method, None)):
+                    found.append((name, module, method))
+    return found
 
 
 def matches(name: str, module: object, where: Where) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
 from flax import nnx
 
-from msjax.functional.module_paths import subclass
+from msjax.functional.module_paths import named_methods, nnx_modules, subclass
 from msjax.hooks.places import site
 
 # The attribute of a named module. nnx takes it for a part of the module's definition, so that it goes through split and merge.
@@ -30,13 +30,16 @@ def paths(module: nnx.Module) -> list[str]:
     return [path for path, _ in _callable_modules(module)]
 
 
-def pure_call(module: nnx.Module, method: str, named: Callable[[str], bool]) -> tuple[Callable[..., Any], nnx.State]:
+def pure_call(
+    module: nnx.Module, method: str, named: Callable[[str], bool], texts: Iterable[object] = ()
+) -> tuple[Callable[..., Any], nnx.State]:
     """A module's method as a pure function, on copies of its modules, of which some name their outputs.
 
     Args:
         module: the nnx module; it is left as it is.
         method: the name of the method.
         named: says of a path whether that module's output is a place.
+        texts: patterns, of which those that end in the name of a method make that method's results places.
 
     Returns:
         (a function ``call(state, args, kwargs)`` that returns (out, the part of the state that has changed), the state).
@@ -47,10 +50,13 @@ def pure_call(module: nnx.Module, method: str, named: Callable[[str], bool]) -> 
         # Read now: the copy's variables may be the state's own.
         before = _arrays(state)
         copy = nnx.merge(graphdef, state)
-        for path, inner in list(_callable_modules(copy)):
-            if named(path):
-                object.__setattr__(inner, "__class__", _naming_class(type(inner)))
-                setattr(inner, _PATH, path)
+        methods = [(path, inner, "__call__") for path, inner in _callable_modules(copy) if named(path)]
+        places = {}
+        for path, inner, name in [*methods, *named_methods(copy, texts)]:
+            places.setdefault(path, (inner, []))[1].append(name)
+        for path, (inner, names) in places.items():
+            object.__setattr__(inner, "__class__", _naming_class(type(inner), tuple(names)))
+            setattr(inner, _PATH, path)
         out = getattr(copy, method)(*args, **kwargs)
         if method != "__call__" and named(""):
             out = site("", out)
@@ -71,21 +77,28 @@ def _changed(before, after):
 
 
 def _callable_modules(module):
-    for path, inner in nnx.iter_modules(module):
+    for path, inner in nnx_modules(module):
         if callable(inner):
-            yield ".".join(map(str, path)), inner
+            yield ".".join(path), inner
 
 
 _CLASSES = weakref.WeakKeyDictionary()
 
 
-def _naming_class(cls):
-    """The class of a module whose output is a place: a subclass, since Python looks __call__ up in the class."""
-    if cls not in _CLASSES:
+def _naming_class(cls, methods):
+    """The class of a module the results of whose methods are places: a subclass, since Python looks __call__ up in the class."""
+    made = _CLASSES.setdefault(cls, {})
+    if methods not in made:
+        made[methods] = subclass(cls, {method: _naming(cls, method) for method in methods})
+    return made[methods]
 
-        @functools.wraps(cls.__call__)
-        def call(self, *args, **kwargs):
-            return site(getattr(self, _PATH), cls.__call__(self, *args, **kwargs))
 
-        _CLASSES[cls] = subclass(cls, {"__call__": call})
-    return _CLASSES[cls]
+def _naming(cls, method):
+    own = getattr(cls, method)
+
+    @functools.wraps(own)
+    def call(self, *args, **kwargs):
+        path = getattr(self, _PATH)
+        return site(path if method == "__call__" else f"{path}.{method}".lstrip("."), own(self, *args, **kwargs))
+
+    return call

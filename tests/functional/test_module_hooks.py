@@ -259,3 +259,44 @@ def test_cells_take_the_same_functions():
         net(ms.Tensor([1.0]))
     net(ms.Tensor([1.0]))
     assert log == ["ReLU", "Tanh", "SequentialCell"]
+
+
+class Tied(nnx.Module):
+    """A model whose last step is another method of its first module."""
+
+    def __init__(self, rngs):
+        self.embed = nnx.Embed(5, 3, rngs=rngs)
+
+    def __call__(self, tokens):
+        return self.logits(self.embed(tokens))
+
+    def logits(self, x):
+        return self.embed.attend(x)
+
+
+def test_methods_by_name():
+    model, log = Tied(nnx.Rngs(0)), []
+    tokens = jnp.array([1, 2])
+    plain = model(tokens)
+    handles = [
+        hooks.register_forward_hook(model, lambda module, args, output: log.append((hooks.path(module), output.shape)), where)
+        for where in ("embed.attend", ["embed", "logits"])
+    ]
+    calls = [("embed", (2, 3)), ("embed", (2, 5)), ("", (2, 5))]
+    np.testing.assert_allclose(nnx.jit(lambda model, tokens: model(tokens))(model, tokens), plain, rtol=1e-5)
+    hooks.barrier()
+    assert log == calls
+    log.clear()
+    handles.pop().remove()
+    with hooks.register_backward_pre_hook(model, lambda module, grads: (grads[0] * 2,), "*.attend"):
+        doubled = hooks.jit(nnx.grad(lambda model, tokens: model(tokens).sum()))(model, tokens)
+    assert log == calls[1:2] and type(model) is Tied
+    handles.pop().remove()
+    assert type(model.embed) is nnx.Embed
+    assert float(jnp.abs(doubled.embed.embedding[...]).sum()) > 0
+    _, found = hooks.capture(model, ["embed.attend", "embed", "logits"], gradients=True)(tokens)
+    assert list(found.activations) == ["embed", "embed.attend", "logits"]
+    np.testing.assert_allclose(found.activations["embed.attend"], plain, rtol=1e-5)
+    np.testing.assert_allclose(found.gradients["logits"], np.ones((2, 5)))
+    with pytest.raises(ValueError, match=r"no module matches where='embed\.nothing'"):
+        hooks.register_forward_hook(model, print, "embed.nothing")
