@@ -32,8 +32,11 @@ from msjax.common.random import (
 from msjax.common.tensor import Tensor as Tensor, from_numpy as from_numpy, is_tensor as is_tensor, tensor as tensor
 from msjax.compile.jit import jit as jit, ms_function as ms_function
 from msjax.context import (
+    COMPATIBLE as COMPATIBLE,
     GRAPH_MODE as GRAPH_MODE,
+    LAX as LAX,
     PYNATIVE_MODE as PYNATIVE_MODE,
+    STRICT as STRICT,
     ParallelMode as ParallelMode,
     get_auto_parallel_context as get_auto_parallel_context,
     get_context as get_context,
@@ -43,13 +46,14 @@ from msjax.context import (
     set_context as set_context,
     set_device as set_device,
 )
-from msjax.lazy import NO_SUMMARY, lazy_function, placeholder_or_error
+from msjax.lazy import lazy_function, placeholder_or_error
 from msjax.ops.function.control.from_jax import from_jax as from_jax
 from msjax.version import __version__
 
 # Imported when first used: `import msjax` stays light.
 _SUBMODULES = (
-    "alias", "amp", "boost", "cli", "communication", "dataset", "experimental", "hooks", "mindrecord", "mint", "numpy", "scipy", "serialization", "tools", "train",
+    "alias", "amp", "boost", "cli", "communication", "dataset", "experimental", "hal", "hooks", "log", "mindrecord", "mint", "numpy",
+    "parallel", "profiler", "runtime", "scipy", "serialization", "tools", "train",
 )  # fmt: skip
 _LATER = {"install_as_mindspore": "msjax.alias"}
 _LATER |= dict.fromkeys(
@@ -68,7 +72,7 @@ _LATER |= dict.fromkeys(
         "Dice", "DynamicLossScaleManager", "EarlyStopping", "F1", "Fbeta", "FixedLossScaleManager", "HausdorffDistance",
         "History", "LambdaCallback", "LearningRateScheduler", "Loss", "LossMonitor", "LossScaleManager", "MAE", "MSE",
         "MeanSurfaceDistance", "Metric", "Model", "ModelCheckpoint", "OcclusionSensitivity", "Perplexity", "Precision", "ROC",
-        "Recall", "ReduceLROnPlateau", "RootMeanSquareDistance", "RunContext", "TimeMonitor", "Top1CategoricalAccuracy",
+        "Recall", "ReduceLROnPlateau", "RootMeanSquareDistance", "RunContext", "SummaryCollector", "SummaryRecord", "TimeMonitor", "Top1CategoricalAccuracy",
         "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "build_train_network", "get_metric_fn", "names",
         "rearrange_inputs",
     ),
@@ -77,6 +81,11 @@ _LATER |= dict.fromkeys(
 _LATER |= dict.fromkeys(("JitConfig", "jit_class", "lazy_inline", "mutable", "no_inline"), "msjax.compile.noop")
 _LATER |= dict.fromkeys(("get_rng_state", "initial_seed", "seed", "set_rng_state"), "msjax.common.random")
 _LATER |= {"run_check": "msjax.check", "synchronize": "msjax.hooks.worker"}
+_LATER |= {"_no_grad": "msjax.compat.api"}
+_LATER |= dict.fromkeys(("get_level", "get_log_config"), "msjax.log")
+_LATER |= dict.fromkeys(("COOTensor", "CSRTensor", "SparseTensor"), "msjax.sparse_tensor")
+_LATER |= dict.fromkeys(("export", "load"), "msjax.serialization.export")
+_LATER |= dict.fromkeys(("Profiler",), "msjax.profiler")
 _LATER |= {"constexpr": "msjax.ops.function.control.functions"} | dict.fromkeys(
     ("jacfwd", "jacrev", "vmap"), "msjax.ops.function.control.transforms"
 )
@@ -85,7 +94,7 @@ _LATER |= {"constexpr": "msjax.ops.function.control.functions"} | dict.fromkeys(
 # Only notebooks call it; the drawing code is on a higher floor, and is imported then.
 nn.Cell._repr_html_ = lazy_function("msjax.tools.display", "cell_html")
 
-_PLACEHOLDERS = {"RowTensor": "gradients are dense Tensors here.", "SummaryRecord": NO_SUMMARY}
+_PLACEHOLDERS = {"RowTensor": "gradients are dense Tensors here."}
 
 
 if TYPE_CHECKING:
@@ -98,10 +107,15 @@ if TYPE_CHECKING:
         communication as communication,
         dataset as dataset,
         experimental as experimental,
+        hal as hal,
         hooks as hooks,
+        log as log,
         mindrecord as mindrecord,
         mint as mint,
         numpy as numpy,
+        parallel as parallel,
+        profiler as profiler,
+        runtime as runtime,
         serialization as serialization,
         tools as tools,
         train as train,
@@ -122,6 +136,7 @@ if TYPE_CHECKING:
         seed as seed,
         set_rng_state as set_rng_state,
     )
+    from msjax.compat.api import _no_grad as _no_grad
     from msjax.compile.noop import (
         JitConfig as JitConfig,
         jit_class as jit_class,
@@ -131,8 +146,10 @@ if TYPE_CHECKING:
     )
     from msjax.functional.functionalize import functionalize as functionalize, write_back as write_back
     from msjax.hooks.worker import synchronize as synchronize
+    from msjax.log import get_level as get_level, get_log_config as get_log_config
     from msjax.ops.function.control.functions import constexpr as constexpr
     from msjax.ops.function.control.transforms import jacfwd as jacfwd, jacrev as jacrev, vmap as vmap
+    from msjax.profiler import Profiler as Profiler
     from msjax.serialization import (
         async_ckpt_thread_status as async_ckpt_thread_status,
         ckpt_to_safetensors as ckpt_to_safetensors,
@@ -142,6 +159,8 @@ if TYPE_CHECKING:
         safetensors_to_ckpt as safetensors_to_ckpt,
         save_checkpoint as save_checkpoint,
     )
+    from msjax.serialization.export import export as export, load as load
+    from msjax.sparse_tensor import COOTensor as COOTensor, CSRTensor as CSRTensor, SparseTensor as SparseTensor
     from msjax.train import (
         F1 as F1,
         MAE as MAE,
@@ -177,6 +196,8 @@ if TYPE_CHECKING:
         ReduceLROnPlateau as ReduceLROnPlateau,
         RootMeanSquareDistance as RootMeanSquareDistance,
         RunContext as RunContext,
+        SummaryCollector as SummaryCollector,
+        SummaryRecord as SummaryRecord,
         TimeMonitor as TimeMonitor,
         Top1CategoricalAccuracy as Top1CategoricalAccuracy,
         Top5CategoricalAccuracy as Top5CategoricalAccuracy,

@@ -11,16 +11,31 @@ import importlib.abc
 import importlib.util
 import sys
 import types
+from functools import partial
 from typing import Any
 
 from msjax.lazy import missing_name_error
 
 _NAME = "mindspore"
+# The version of MindSpore that msjax follows; under the alias, programs read it as that of the package.
+_FOLLOWED = "2.10.0"
 
 # {msjax's module: {package of MindSpore: files in it that offer the same names}}. Where msjax has a file of that name, it is
 # imported, and names that msjax keeps in another file are looked up in the module given here.
 _TARGETS = {
-    "msjax.compile.jit": {"mindspore.common": "api"},
+    "msjax": {"mindspore": "common context train", "mindspore.train": "callback"},
+    "msjax.sparse_tensor": {"mindspore.common": "sparse_tensor"},
+    "msjax.train.summary": {"mindspore.train.summary": "summary_record"},
+    "msjax.compat.api": {"mindspore.common": "api"},
+    "msjax.compat.c_expression": {"mindspore": "_c_expression"},
+    "msjax.compat.checkparam": {"mindspore": "_checkparam"},
+    "msjax.compat.extends": {"mindspore": "_extends"},
+    "msjax.compat.primitive_cache": {"mindspore.ops": "_primitive_cache"},
+    "msjax.compat.hook_handle": {"mindspore.common": "hook_handle"},
+    "msjax.compile.noop": {"mindspore.common": "lazy_inline mutable jit_config"},
+    "msjax.autograd.recompute": {"mindspore.common": "recompute"},
+    "msjax.nn.wrap.derivatives": {"mindspore.nn": "grad", "mindspore.nn.grad": "cell_grad"},
+    "multiprocessing": {"mindspore": "multiprocessing"},
     "msjax.common.random": {"mindspore.common": "seed generator"},
     "msjax.nn": {
         "mindspore.nn.layer": (
@@ -37,7 +52,7 @@ _TARGETS = {
         )
     },
     "msjax.ops": {
-        "mindspore.ops": "auto_generate function",
+        "mindspore.ops": "auto_generate function primitive",
         "mindspore.ops.function": (
             "array_func clip_func debug_func fft_func image_func linalg_func math_func nn_func other_func parameter_func "
             "random_func sparse_func spectral_func vmap_func"
@@ -51,7 +66,7 @@ _TARGETS = {
         )
     },
     "msjax.serialization": {"mindspore.train": "serialization"},
-    "msjax.train": {"mindspore.train": "model loss_scale_manager"},
+    "msjax.train": {"mindspore.train": "model loss_scale_manager", "mindspore.train.callback": "_callback"},
     "msjax.amp": {"mindspore.train": "amp"},
     "msjax.dataset": {"mindspore.dataset": "core engine", "mindspore.dataset.engine": "datasets iterators samplers"},
     "msjax.dataset.config": {"mindspore.dataset.core": "config"},
@@ -91,17 +106,21 @@ class _Same(importlib.abc.Loader):
     def exec_module(self, module):
         # The import system has put the alias's spec into the module; restore the module's own.
         module.__spec__ = self.spec
-        if self.family is not None and "__getattr__" not in vars(module):
-            module.__getattr__ = _passing_on("mindspore" + self.real.removeprefix("msjax"), importlib.import_module(self.family))
+        own = vars(module).get("__getattr__")
+        if self.family is not None and not hasattr(own, "family"):
+            family = importlib.import_module(self.family)
+            module.__getattr__ = _passing_on("mindspore" + self.real.removeprefix("msjax"), family, own=own)
+            module.__getattr__.family = family
 
 
-def _passing_on(shown, *modules):
-    """A module's ``__getattr__`` that looks names up in other modules."""
+def _passing_on(shown, *modules, own=None):
+    """A module's ``__getattr__`` that looks names up in other modules, after what was its ``__getattr__`` before."""
+    places = [partial(getattr, module) for module in modules]
 
     def __getattr__(name):
-        for offered in modules if not name.startswith("__") else ():
+        for look_up in ([own] if own else []) + (places if not name.startswith("__") else []):
             try:
-                return getattr(offered, name)
+                return look_up(name)
             except (AttributeError, ImportError):
                 continue
         raise missing_name_error(f"{shown}.{name}", sys._getframe(1))
@@ -182,3 +201,6 @@ def install_as_mindspore(x64: bool = True) -> None:
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     sys.modules[_NAME] = msjax
+    msjax.__version__ = _FOLLOWED
+    # What type(tensor) prints.
+    msjax.Tensor.__module__ = "mindspore.common.tensor"

@@ -20,6 +20,9 @@ from msjax.state import ACTIVITY, programs_changed
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
 
+# Levels of syntax that MindSpore's compiler takes, for the setting jit_syntax_level.
+STRICT, COMPATIBLE, LAX = 0, 1, 2
+
 DIALECTS = ("tutorial", "mindspore-2.10", "mindspore-1")
 DEVICE_TARGETS = ("CPU", "GPU", "TPU", "Ascend", "Davinci")
 

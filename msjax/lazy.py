@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 # Sentences for parts of MindSpore that several of its modules offer and msjax does not.
-NO_SUMMARY = "it writes no summary files; a callback's on_train_step_end can log to any writer, such as TensorBoard's."
 NO_MINDRECORD = (
     "only an outline of the format of MindRecord files is published, so msjax neither reads nor writes them. Let MindSpore write the rows into "
     "another format once, such as .npz; NumpySlicesDataset or GeneratorDataset then takes them."

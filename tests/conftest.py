@@ -46,9 +46,13 @@ def no_alias_left():
     """A test may install msjax as mindspore; the next one starts without."""
     import jax
 
+    import msjax
+
     finders, x64 = list(sys.meta_path), jax.config.jax_enable_x64
+    version, module = msjax.__version__, msjax.Tensor.__module__
     yield
     sys.meta_path[:] = finders
+    msjax.__version__, msjax.Tensor.__module__ = version, module
     for name in [name for name in sys.modules if name.partition(".")[0] == "mindspore"]:
         del sys.modules[name]
     jax.config.update("jax_enable_x64", x64)

@@ -91,14 +91,13 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
     from mindspore.dataset import TFRecordDataset, transforms, vision
     from mindspore.dataset.vision import Inter
     from mindspore.mindrecord import FileWriter
-    from mindspore.train import SummaryRecord
 
     class Own(ds.VOCDataset):
         def __init__(self):
             pass
 
     assert ds.vision is vision and Inter.BICUBIC == 3 and vision.Inter.LINEAR is Inter.BILINEAR
-    assert ds.TFRecordDataset is TFRecordDataset and mindspore.SummaryRecord.__name__ == "SummaryRecord"
+    assert ds.TFRecordDataset is TFRecordDataset
     assert not isinstance(1, TFRecordDataset)
     for make in (
         TFRecordDataset,
@@ -106,7 +105,6 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
         FileWriter,
         transforms.Plugin,
         vision.AutoAugment,
-        SummaryRecord,
         RowTensor,
         Own,
     ):
@@ -120,7 +118,7 @@ def test_placeholders_are_imported_and_complain_when_used(mindspore):
     with pytest.raises(ImportError, match=r"msjax doesn't offer mindspore\.dataset\.vision\.nothing\."):
         exec("from mindspore.dataset.vision import nothing")
     offered = {*dir(ops), *dir(mindspore), *dir(mindspore.train), *dir(ds)}
-    assert offered.isdisjoint({"SummaryRecord", "RowTensor", "TFRecordDataset"})
+    assert offered.isdisjoint({"RowTensor", "TFRecordDataset"})
 
 
 def test_other_names_of_modules(mindspore):

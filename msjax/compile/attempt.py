@@ -131,7 +131,7 @@ class _Attempt:
                 leaves[i] = leaves[other] if other >= 0 else self.variables[-1 - other]
             args, kwargs = (tuple(leaves), {}) if self.treedef is None else jax.tree.unflatten(self.treedef, leaves)
             self.in_body = True
-            out = self.body(self.subject, args, kwargs)
+            out = _collected(self.body(self.subject, args, kwargs))
             trace.finish()
             self.in_body = False
             if trace.at_end:
@@ -259,6 +259,23 @@ class _Attempt:
             names = ", ".join(sorted(repr(group.name) for group in groups))
             raise NeedsPyNative(f"it communicates in several groups of processes: {names}")
         return next(iter(groups)).jit if groups else jax.jit
+
+
+# Compiled functions return the items of iterators and views, since these can be read only while the program is traced.
+_COLLECTED = {
+    **dict.fromkeys((range, zip, enumerate, type({}.keys()), type({}.values())), tuple),
+    **dict.fromkeys((map, filter, type({}.items())), list),
+}
+
+
+def _collected(value):
+    """A result in which iterators and views are tuples or lists, as MindSpore's compiled functions return them."""
+    kind = value.__class__
+    if kind in _COLLECTED:
+        return _COLLECTED[kind](map(_collected, value))
+    if kind in (tuple, list) and any(v.__class__ in _COLLECTED or v.__class__ in (tuple, list) for v in value):
+        return kind(map(_collected, value))
+    return value
 
 
 def _tensors_of(jax_trace):

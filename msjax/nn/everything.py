@@ -2,6 +2,7 @@
 
 from msjax.nn.cell.global_hooks import *
 from msjax.nn.dynamic_lr import *
+from msjax.nn.graph_cell import *
 from msjax.nn.layer.activation import *
 from msjax.nn.layer.adaptive_pooling import *
 from msjax.nn.layer.attention import *

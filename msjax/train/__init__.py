@@ -1,14 +1,11 @@
 """Training loops: Model, callbacks and metrics."""
 
-from typing import TYPE_CHECKING
-
 from msjax.amp import (
     DynamicLossScaleManager,
     FixedLossScaleManager,
     LossScaleManager,
     build_train_network,
 )
-from msjax.lazy import NO_SUMMARY, module_placeholders
 from msjax.serialization import (
     async_ckpt_thread_status,
     ckpt_to_safetensors,
@@ -23,12 +20,15 @@ from msjax.train.callback import __all__ as _callbacks
 from msjax.train.metrics import *
 from msjax.train.metrics import __all__ as _metrics
 from msjax.train.model import Model
+from msjax.train.summary import SummaryCollector, SummaryRecord
 
 __all__ = [
     "DynamicLossScaleManager",
     "FixedLossScaleManager",
     "LossScaleManager",
     "Model",
+    "SummaryCollector",
+    "SummaryRecord",
     "async_ckpt_thread_status",
     "build_train_network",
     "ckpt_to_safetensors",
@@ -40,6 +40,3 @@ __all__ = [
     *_callbacks,
     *_metrics,
 ]
-
-if not TYPE_CHECKING:
-    __getattr__ = module_placeholders(__name__, {"SummaryRecord": NO_SUMMARY})

@@ -22,6 +22,7 @@ class CellSettings:
         """Set the cell and all cells inside to training (True) or inference (False); returns the cell."""
         for _, cell in self.cells_and_names():
             object.__setattr__(cell, "training", bool(mode))
+            object.__setattr__(cell, "_phase", "train" if mode else "predict")
         programs_changed()
         return self
 
@@ -85,3 +86,39 @@ class CellSettings:
     def cls_name(self) -> str:
         """The name of the class."""
         return type(self).__name__
+
+    # What MindSpore's compiler and its parallel training keep on a cell. Programs read these attributes, and may set them.
+    _phase = "train"
+    bprop_debug = is_top_cell = False
+    cell_type = mixed_precision_type = None
+    arguments_key = ""
+    parallel_parameter_name_list = ()
+
+    @property
+    def phase(self) -> str:
+        """ "train" or, after ``set_train(False)``, "predict"; or what the program has set. Without effect."""
+        return self._phase
+
+    @phase.setter
+    def phase(self, value: str) -> None:
+        object.__setattr__(self, "_phase", value)
+
+    @property
+    def param_prefix(self) -> str:
+        """The prefix of the names of the cell's Parameters."""
+        return self._param_prefix
+
+    @property
+    def has_bprop(self) -> bool:
+        """Whether the cell defines its own gradient."""
+        return self.bprop is not None
+
+    @property
+    def jit_config_dict(self) -> dict[str, Any]:
+        """The settings of MindSpore's compiler: none."""
+        return {}
+
+    @property
+    def parameter_layout_dict(self) -> dict[str, Any]:
+        """How MindSpore would split the Parameters: not at all."""
+        return {}

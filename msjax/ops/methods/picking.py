@@ -106,19 +106,27 @@ def _where(self: Tensor, condition: Tensor, y: TensorLike) -> Tensor:
 
 
 def _take(
-    self: Tensor, indices: Tensor | None = None, axis: int | None = None, mode: str = "clip", *, index: TensorLike | None = None
+    self: Tensor,
+    indices: Tensor | None = None,
+    axis: int | None = None,
+    mode: str | None = None,
+    *,
+    index: TensorLike | None = None,
 ) -> Tensor:
     """Elements of the flattened Tensor, or slices along an axis, picked by index.
 
     Args:
         indices (Tensor): of integers.
         axis (int, optional): the axis.
-        mode (str): what to do with an index out of range, with an axis: "clip", "wrap" or "raise". Default: "clip".
+        mode (str, optional): what to do with an index out of range: "clip", "wrap" or "raise". By default "clip" with an axis and
+            "raise" without.
     """
     indices = gathering.integers(indices if index is None else index, "take")
-    if axis is None:
+    if axis is None and mode is None:
         return gathering.take(self, indices)
-    size = self.shape[axis]
+    if axis is None:
+        self, axis = self.reshape((-1,)), 0
+    size, mode = self.shape[axis], mode or "clip"
     if mode == "wrap":
         indices = indices % size
     elif mode == "clip":

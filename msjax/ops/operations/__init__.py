@@ -8,6 +8,7 @@ from msjax.ops.function.control.gradient import HookBackward as HookBackward, In
 from msjax.ops.operations.array_ops import *
 from msjax.ops.operations.color_ops import *
 from msjax.ops.operations.comm_ops import *
+from msjax.ops.operations.custom_ops import *
 from msjax.ops.operations.image_ops import *
 from msjax.ops.operations.index_ops import *
 from msjax.ops.operations.linalg_ops import *
@@ -23,6 +24,6 @@ from msjax.ops.primitive import Primitive as Primitive, name_classes
 # MindSpore's short name for this module, as `ops` has it.
 P = sys.modules[__name__]
 
-name_classes(globals(), "P", "Primitive", "ReduceOp", "print_")
+name_classes(globals(), "P", "Primitive", "ReduceOp", "prim_arg_register", "prim_attr_register", "print_")
 if not TYPE_CHECKING:
     __getattr__ = module_placeholders(__name__)

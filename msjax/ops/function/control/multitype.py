@@ -29,6 +29,7 @@ _CLASSES = {
     "Dictionary": dict,
     "None": type(None),
     "Type": Type,
+    "Function": Callable,
 }
 # Types that msjax doesn't have: functions can be registered for them, but no value has such a type.
 _ABSENT = frozenset(("COOTensor", "CSRTensor", "MapTensor", "RowTensor"))

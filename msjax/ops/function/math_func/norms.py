@@ -41,6 +41,8 @@ def _root(x, p):
 
 def p_norm(x: TensorLike, p: float, axis: int | tuple[int, ...], keepdims: bool) -> JaxArray:
     """The p-norm over axes (None: all); inf, -inf and 0 are what limits make them."""
+    if x.ndim == 0 and (axis in (0, -1, (0,), (-1,))):
+        axis = None  # as of one element
     size = magnitude(x)
     if p == math.inf:
         return jnp.max(size, axis, keepdims=keepdims)

@@ -1,0 +1,35 @@
+"""``mindspore._c_expression``, as far as programs import it: real names where msjax has them, placeholders for the rest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msjax.common import dtype as typing
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
+from msjax.lazy import placeholder
+
+TensorPy = Tensor
+ParamInfo = Parameter
+
+__all__ = ["ParamInfo", "Tensor", "TensorPy", "typing"]
+
+
+class MSContext:
+    """The device as MindSpore's C++ code names it."""
+
+    @staticmethod
+    def get_instance() -> MSContext:
+        return MSContext()
+
+    def get_ascend_soc_version(self) -> str:
+        """The name of the Ascend chip: there is none, so the empty string."""
+        return ""
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return placeholder(__name__, name, "it is a part of MindSpore's C++ code.")

@@ -1,0 +1,206 @@
+"""``mindspore._checkparam``: the checks of arguments that public layers call, as functions and as methods of Validator."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from msjax import checks
+from msjax.common.dtype import as_dtype
+from msjax.errors import describe
+
+EQ, NE, LT, LE, GT, GE, IN = 1, 2, 3, 4, 5, 6, 11
+INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH = 7, 8, 9, 10
+
+_RELATIONS: dict[int, tuple[str, Callable[..., bool]]] = {
+    EQ: ("equal to", operator.eq),
+    NE: ("different from", operator.ne),
+    LT: ("less than", operator.lt),
+    LE: ("at most", operator.le),
+    GT: ("greater than", operator.gt),
+    GE: ("at least", operator.ge),
+    IN: ("in", lambda value, allowed: value in allowed),
+}
+_RANGES = {
+    INC_NEITHER: (operator.gt, operator.lt, "({}, {})"),
+    INC_LEFT: (operator.ge, operator.lt, "[{}, {})"),
+    INC_RIGHT: (operator.gt, operator.le, "({}, {}]"),
+    INC_BOTH: (operator.ge, operator.le, "[{}, {}]"),
+}
+
+
+def _fail(kind, name, who, expected, value):
+    head = f"For '{who}', " if who else ""
+    raise kind(f"{head}'{name or 'the argument'}' should be {expected}, but got {describe(value)}.")
+
+
+def _is_number(value, kind):
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def check_number(arg_value: Any, value: Any, rel: int, arg_type: type = int, arg_name: Any = None, prim_name: Any = None) -> Any:
+    """A number in a relation (EQ, GT, ...) to another; returns it."""
+    text, holds = _RELATIONS[rel]
+    if not _is_number(arg_value, arg_type):
+        _fail(TypeError, arg_name, prim_name, f"of type {arg_type.__name__}", arg_value)
+    if not holds(arg_value, value):
+        _fail(ValueError, arg_name, prim_name, f"{text} {value}", arg_value)
+    return arg_value
+
+
+def check_int(arg_value: Any, value: Any, rel: int, arg_name: Any = None, prim_name: Any = None) -> Any:
+    """An int in a relation to another; returns it."""
+    return check_number(arg_value, value, rel, int, arg_name, prim_name)
+
+
+def check(
+    arg_name: Any, arg_value: Any, value_name: Any, value: Any, rel: int = EQ, prim_name: Any = None, excp_cls: Any = ValueError
+) -> Any:
+    """A value in a relation to another one, which has a name, too; returns it."""
+    text, holds = _RELATIONS[rel]
+    if not holds(arg_value, value):
+        _fail(excp_cls, arg_name, prim_name, f"{text} '{value_name}', {value}", arg_value)
+    return arg_value
+
+
+def _in_range(kind, fixed=None):
+    def check_range(arg_value: Any, lower: Any, upper: Any, rel: int = INC_NEITHER, arg_name: Any = None, prim_name: Any = None):
+        """A number between two others; returns it."""
+        low, high, text = _RANGES[rel if fixed is None else fixed]
+        if not _is_number(arg_value, kind):
+            _fail(TypeError, arg_name, prim_name, "a number", arg_value)
+        if not (low(arg_value, lower) and high(arg_value, upper)):
+            _fail(ValueError, arg_name, prim_name, f"in {text.format(lower, upper)}", arg_value)
+        return arg_value
+
+    return check_range
+
+
+check_int_range = _in_range(int)
+check_float_range = _in_range((int, float))
+check_number_range = _in_range((int, float))
+
+
+def _one_sided(kind, rel):
+    def check_sign(arg_value: Any, arg_name: Any = None, prim_name: Any = None) -> Any:
+        """A positive or non-negative number; returns it."""
+        text, holds = _RELATIONS[rel]
+        if not _is_number(arg_value, kind):
+            _fail(TypeError, arg_name, prim_name, f"of type {kind.__name__}", arg_value)
+        if not holds(arg_value, 0):
+            _fail(ValueError, arg_name, prim_name, f"{text} 0", arg_value)
+        return arg_value
+
+    return check_sign
+
+
+check_positive_int, check_non_negative_int = _one_sided(int, GT), _one_sided(int, GE)
+check_positive_float, check_non_negative_float = _one_sided(float, GT), _one_sided(float, GE)
+
+
+def check_is_int(arg_value: Any, arg_name: Any = None, prim_name: Any = None) -> Any:
+    """An int that is no bool; returns it."""
+    if not _is_number(arg_value, int):
+        _fail(TypeError, arg_name, prim_name, "an int", arg_value)
+    return arg_value
+
+
+def check_is_float(arg_value: Any, arg_name: Any = None, prim_name: Any = None) -> Any:
+    """A float; returns it."""
+    if not isinstance(arg_value, float):
+        _fail(TypeError, arg_name, prim_name, "a float", arg_value)
+    return arg_value
+
+
+def check_equal_int(arg_value: Any, value: Any, arg_name: Any = None, prim_name: Any = None) -> Any:
+    """An int with a certain value; returns it."""
+    return check_int(arg_value, value, EQ, arg_name, prim_name)
+
+
+def check_bool(arg_value: Any, arg_name: Any = None, prim_name: Any = None) -> bool:
+    """A bool; returns it."""
+    return checks.check_bool(arg_value, arg_name or "the argument", prim_name)
+
+
+def check_string(arg_value: Any, valid_values: Any, arg_name: Any = None, prim_name: Any = None) -> Any:
+    """One of some strings; returns it."""
+    if arg_value not in valid_values:
+        _fail(ValueError, arg_name, prim_name, f"one of {list(valid_values)}", arg_value)
+    return arg_value
+
+
+def check_value_type(arg_name: str, arg_value: Any, valid_types: Any, prim_name: Any = None) -> Any:
+    """A value of one of some Python types; returns it. A bool is no int."""
+    types = tuple(valid_types) if isinstance(valid_types, (list, tuple)) else (valid_types,)
+    if not isinstance(arg_value, types) or (isinstance(arg_value, bool) and bool not in types):
+        _fail(TypeError, arg_name, prim_name, "of type " + " or ".join(t.__name__ for t in types), arg_value)
+    return arg_value
+
+
+def check_isinstance(arg_name: str, arg_value: Any, classes: Any) -> Any:
+    """An instance of a class; returns it."""
+    if not isinstance(arg_value, classes):
+        _fail(ValueError, arg_name, None, f"an instance of {classes}", arg_value)
+    return arg_value
+
+
+def check_type_name(arg_name: str, arg_type: Any, valid_types: Any, prim_name: Any = None) -> Any:
+    """One of some data types; returns it."""
+    types = [as_dtype(t) for t in (valid_types if isinstance(valid_types, (list, tuple, set, frozenset)) else (valid_types,))]
+    if as_dtype(arg_type) not in types:
+        _fail(TypeError, arg_name, prim_name, "one of " + ", ".join(map(str, types)), arg_type)
+    return arg_type
+
+
+check_types_same_and_valid = check_type_name
+
+
+def check_subclass(
+    arg_name: str, type_: Any, template_types: Any, prim_name: Any = None, addition_error_info: Any = None
+) -> None:
+    """A class or data type among some."""
+    types = tuple(template_types) if isinstance(template_types, (list, tuple)) else (template_types,)
+    if not any(type_ == t or (inspect.isclass(type_) and inspect.isclass(t) and issubclass(type_, t)) for t in types):
+        _fail(TypeError, arg_name, prim_name, f"a subclass of {types}", type_)
+
+
+def args_type_check(*types: Any, **named: Any) -> Callable[..., Any]:
+    """A decorator: TypeError for an argument that is neither None nor of its type."""
+
+    def decorate(fn):
+        signature = inspect.signature(fn)
+        expected = signature.bind_partial(*types, **named).arguments
+
+        @wraps(fn)
+        def call(*args, **kwargs):
+            for name, value in signature.bind(*args, **kwargs).arguments.items():
+                if value is not None and name in expected and not isinstance(value, expected[name]):
+                    _fail(TypeError, name, fn.__name__, f"of type {expected[name]}", value)
+            return fn(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def twice(x: Any) -> tuple[Any, ...]:
+    """A number twice; tuples as they are."""
+    return x if isinstance(x, (tuple, list)) else (x, x)
+
+
+class Rel:
+    """The relations, as attributes."""
+
+    EQ, NE, LT, LE, GT, GE, IN = EQ, NE, LT, LE, GT, GE, IN
+    INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH = INC_NEITHER, INC_LEFT, INC_RIGHT, INC_BOTH
+
+
+Validator = type(
+    "Validator",
+    (),
+    {"__doc__": "The checks, as static methods."}
+    | {name: staticmethod(value) for name, value in list(globals().items()) if name.startswith(("check", "args_type"))},
+)

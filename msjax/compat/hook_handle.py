@@ -1,0 +1,7 @@
+"""``mindspore.common.hook_handle``."""
+
+from msjax.hooks.handle import RemovableHandle
+
+HookHandle = _TensorHookHandle = RemovableHandle
+
+__all__ = ["HookHandle"]

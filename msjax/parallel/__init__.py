@@ -1,0 +1,38 @@
+"""``mindspore.parallel``, as far as one process or data parallelism goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from msjax.lazy import module_placeholders
+from msjax.ops.function.collectives import broadcast
+from msjax.parallel._auto_parallel_context import auto_parallel_context as auto_parallel_context
+
+__all__ = ["parameter_broadcast"]
+
+_SHARDING = "functionalize the network and give its parameters jax shardings."
+_PLACEHOLDERS = dict.fromkeys(("AutoParallel", "Layout", "shard", "reshard"), _SHARDING) | dict.fromkeys(
+    (
+        "build_searched_strategy", "load_distributed_checkpoint", "load_segmented_checkpoints", "merge_pipeline_strategys",
+        "merge_sliced_parameter", "rank_list_for_transform", "restore_group_info_list", "set_algo_parameters",
+        "sync_pipeline_shared_parameters", "transform_checkpoint_by_rank", "transform_checkpoints", "unified_safetensors",
+    ),
+    "each process has the whole network here, and a checkpoint of one has all Parameters.",
+)  # fmt: skip
+
+
+def parameter_broadcast(net: Any, layout: Any = None, cur_rank: int = 0, initial_rank: int = 0) -> None:
+    """Give the Parameters of all processes the values that they have in one.
+
+    Args:
+        net (Cell): the network.
+        layout, cur_rank: without effect.
+        initial_rank (int): the number of that process. Default: 0.
+    """
+    parameters = net.parameters_dict().values()
+    for parameter, value in zip(parameters, broadcast([p.value() for p in parameters], initial_rank)):
+        parameter.set_data(value)
+
+
+if not TYPE_CHECKING:
+    __getattr__ = module_placeholders(__name__, _PLACEHOLDERS)

@@ -1,0 +1,60 @@
+"""What layers and training cells of public programs ask about parallel training."""
+
+from __future__ import annotations
+
+from msjax.processes.groups import PROCESSES
+from msjax.processes.parallel import ParallelMode, device_num, get_auto_parallel_context
+
+__all__: list[str] = []
+
+
+def _get_parallel_mode() -> str:
+    return get_auto_parallel_context("parallel_mode")
+
+
+def _get_device_num() -> int:
+    return device_num() or PROCESSES.group().size
+
+
+def _get_global_rank() -> int:
+    return PROCESSES.place.rank
+
+
+def _get_gradients_mean() -> bool:
+    return get_auto_parallel_context("gradients_mean")
+
+
+def _get_full_batch() -> bool:
+    return get_auto_parallel_context("full_batch")
+
+
+def _get_parameter_broadcast() -> bool:
+    return get_auto_parallel_context("parameter_broadcast")
+
+
+def _get_enable_parallel_optimizer() -> bool:
+    return False
+
+
+def _get_pipeline_stages() -> int:
+    return 1
+
+
+def _get_stage_device_num() -> int:
+    return _get_device_num()
+
+
+def _is_sharding_propagation() -> bool:
+    return False
+
+
+def _is_in_auto_parallel_mode() -> bool:
+    return False
+
+
+def _is_in_data_parallel_mode() -> bool:
+    return _get_parallel_mode() == ParallelMode.DATA_PARALLEL
+
+
+def _is_pynative_parallel() -> bool:
+    return False

@@ -1,0 +1,120 @@
+"""``ms.export`` and ``ms.load``: a network's program in a file, as StableHLO.
+
+MindSpore's own files (MindIR, ONNX, AIR) hold graphs of MindSpore's operators, which only MindSpore runs. Here, the file holds what
+jax.export writes: the program in StableHLO, for which jax promises compatibility, with the Parameters inside.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import Any
+
+import jax
+
+from msjax.common.tensor import Tensor, wrap
+from msjax.errors import describe
+from msjax.functional.functionalize import functionalize
+
+__all__ = ["export", "load"]
+
+_ENDINGS = {"MINDIR": ".mindir", "STABLEHLO": ".stablehlo"}
+
+
+def export(net: Any, *inputs: Any, file_name: str, file_format: str = "MINDIR", **kwargs: Any) -> None:
+    """Write a network's program for certain shapes into a file, with its Parameters. `load` reads it.
+
+    The file holds StableHLO, whatever the ending; only programs that use jax can read it.
+
+    Args:
+        net (Cell): the network.
+        inputs (Tensor): what it is called with; values don't matter, shapes and dtypes do.
+        file_name (str): the file; the ending ".mindir" or ".stablehlo" is added.
+        file_format (str): "MINDIR" or "STABLEHLO": the ending. Default: "MINDIR".
+        **kwargs: MindSpore's other settings, without effect.
+
+    Raises:
+        ValueError: another format, such as "ONNX".
+        TypeError: an input is not a Tensor.
+        ImportError: the package flatbuffers is missing.
+
+    Example:
+        >>> import tempfile
+        >>> import msjax as ms
+        >>> from msjax import nn
+        >>> x = ms.Tensor([[1.0, -1.0]])
+        >>> with tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
+        ...     ms.export(nn.ReLU(), x, file_name=f"{folder}/relu")
+        ...     print(nn.GraphCell(ms.load(f"{folder}/relu.mindir"))(x))
+        [[1. 0.]]
+    """
+    if file_format not in _ENDINGS:
+        raise ValueError(f"For 'export', 'file_format' should be one of {', '.join(_ENDINGS)}, but got {file_format!r}.")
+    for value in inputs:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"For 'export', the inputs should be Tensors, but got {describe(value)}.")
+    _check_flatbuffers("export")
+    apply, params, buffers = functionalize(net)
+
+    def program(*values):
+        return apply(params, buffers, *values)[0]
+
+    shapes = [jax.ShapeDtypeStruct(value.shape, value._value.dtype) for value in inputs]
+    exported = jax.export.export(jax.jit(program), platforms=("cpu", "cuda"))(*shapes)
+    with open(_with_ending(file_name, _ENDINGS[file_format]), "wb") as file:
+        file.write(exported.serialize())
+
+
+class Graph:
+    """A program that `load` has read. ``nn.GraphCell(graph)`` is callable.
+
+    Attributes:
+        exported: jax's object, a jax.export.Exported.
+    """
+
+    def __init__(self, exported: Any):
+        self.exported = exported
+
+    def __call__(self, *inputs: Any) -> Any:
+        out = self.exported.call(*[value._value if isinstance(value, Tensor) else value for value in inputs])
+        return jax.tree.map(wrap, out)
+
+    def __repr__(self) -> str:
+        return f"Graph({', '.join(map(str, self.exported.in_avals))}) -> ({', '.join(map(str, self.exported.out_avals))})"
+
+
+def load(file_name: str, **kwargs: Any) -> Graph:
+    """Read a program that `export` has written.
+
+    Args:
+        file_name (str): the file.
+        **kwargs: MindSpore's other settings, without effect.
+
+    Returns:
+        Graph, for `nn.GraphCell`.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file holds something else, such as a MindIR file that MindSpore has written.
+        ImportError: the package flatbuffers is missing.
+    """
+    _check_flatbuffers("load")
+    with open(file_name, "rb") as file:
+        data = file.read()
+    try:
+        return Graph(jax.export.deserialize(bytearray(data)))
+    except Exception as error:
+        raise ValueError(
+            f"For 'load', {file_name!r} should be a file that msjax's export has written (StableHLO); MindSpore's own MindIR files can't "
+            "be read."
+        ) from error
+
+
+def _check_flatbuffers(who):
+    if importlib.util.find_spec("flatbuffers") is None:
+        raise ImportError(f"For '{who}', jax needs the package flatbuffers: pip install flatbuffers.", name="flatbuffers")
+
+
+def _with_ending(name, ending):
+    name = os.fspath(name)
+    return name if name.endswith(ending) else name + ending

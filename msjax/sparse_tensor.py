@@ -1,0 +1,302 @@
+"""Sparse tensors: COOTensor and CSRTensor. Their values are Tensors, through which gradients flow."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.common.dtype import Type, int32
+from msjax.common.tensor import Tensor, wrap
+from msjax.errors import describe
+from msjax.ops.dispatch.operator import operator
+
+__all__ = ["COOTensor", "CSRTensor", "SparseTensor"]
+
+
+@operator(2, name="COOTensorToDense")
+def _dense(indices, values, shape):
+    return jnp.zeros(shape, values.dtype).at[tuple(indices.T)].add(values)
+
+
+@operator(3, name="CSRMatMul")
+def _product(indices, values, dense, rows):
+    taken = dense[indices[:, 1]]
+    return (
+        jnp.zeros((rows, *dense.shape[1:]), taken.dtype)
+        .at[indices[:, 0]]
+        .add(values.reshape(-1, *[1] * (dense.ndim - 1)) * taken)
+    )
+
+
+@operator(2, name="CSRReduceSum")
+def _sum(indices, values, shape, axis):
+    kept = shape[1 - axis]
+    total = jnp.zeros(kept, values.dtype).at[indices[:, 1 - axis]].add(values)
+    return jnp.expand_dims(total, axis)
+
+
+def _check_tensors(who, **tensors):
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(tensor)}.")
+        if name != "values" and tensor.dtype.kind != "i":
+            raise TypeError(f"For '{who}', '{name}' should be of an integer type, but it is {tensor.dtype}.")
+
+
+def _check_shape(who, shape):
+    if not isinstance(shape, tuple) or not all(isinstance(n, int) and n > 0 for n in shape):
+        raise TypeError(f"For '{who}', 'shape' should be a tuple of positive int, but got {describe(shape)}.")
+
+
+class _Sparse:
+    """What both forms have in common; `_parts` names their Tensors."""
+
+    _parts: tuple[str, ...] = ()
+    values: Tensor
+    shape: tuple[int, ...]
+
+    @property
+    def dtype(self) -> Type:
+        """The type of the values."""
+        return self.values.dtype
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return self.values.size
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return len(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of one value."""
+        return self.values.itemsize
+
+    def to_tuple(self) -> tuple[Any, ...]:
+        """The Tensors and the shape, as the constructor takes them."""
+        return (*[getattr(self, name) for name in self._parts], self.shape)
+
+    def _with(self, values) -> Self:
+        parts = [values if name == "values" else getattr(self, name) for name in self._parts]
+        return type(self)(*parts, self.shape)
+
+    def astype(self, dtype: Type) -> Self:
+        """The same with values of another type."""
+        return self._with(self.values.astype(dtype))
+
+    def abs(self) -> Self:
+        """The same with the absolute values."""
+        return self._with(self.values.abs())
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._parts)
+        return f"{type(self).__name__}(shape={list(self.shape)}, dtype={self.dtype}, {shown})"
+
+    def __neg__(self) -> Self:
+        return self._with(-self.values)
+
+    def __mul__(self, other: Any) -> Self:
+        """The product with a number, or with a dense Tensor that is broadcast to this shape."""
+        if isinstance(other, Tensor) and other.ndim:
+            indices = tuple(self._coordinates().T)
+            other = wrap(jnp.broadcast_to(other._value, self.shape)[indices])
+        return self._with(self.values * other)
+
+    def __truediv__(self, other: Any) -> Self:
+        if isinstance(other, Tensor) and other.ndim:
+            other = wrap(jnp.broadcast_to(other._value, self.shape)[tuple(self._coordinates().T)])
+        return self._with(self.values / other)
+
+    def _coordinates(self) -> Any:
+        raise NotImplementedError
+
+
+class COOTensor(_Sparse):
+    """A sparse tensor, by the place of each of its values.
+
+    Args:
+        indices (Tensor): integers (n, number of axes).
+        values (Tensor): (n,); those at the same place add up.
+        shape (tuple): the shape of the dense tensor.
+
+    Raises:
+        TypeError: `indices` or `values` is no Tensor of a fitting type, or `shape` no tuple of positive int.
+        ValueError: the numbers of indices, of values and of axes don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> coo = ms.COOTensor(ms.Tensor([[0, 1], [1, 2]]), ms.Tensor([1.0, 2.0]), (2, 3))
+        >>> print(coo.to_dense())
+        [[0. 1. 0.]
+         [0. 0. 2.]]
+    """
+
+    _parts = ("indices", "values")
+
+    def __init__(
+        self,
+        indices: Tensor | None = None,
+        values: Tensor | None = None,
+        shape: tuple[int, ...] | None = None,
+        coo_tensor: COOTensor | None = None,
+    ):
+        if coo_tensor is not None:
+            indices, values, shape = coo_tensor.to_tuple()
+        _check_tensors("COOTensor", indices=indices, values=values)
+        _check_shape("COOTensor", shape)
+        if indices.ndim != 2 or indices.shape != (values.shape[0], len(shape)):
+            raise ValueError(
+                f"For 'COOTensor', 'indices' should have shape ({values.shape[0]}, {len(shape)}), but its shape is {indices.shape}."
+            )
+        self.indices: Tensor = indices
+        self.values: Tensor = values
+        self.shape: tuple[int, ...] = shape
+
+    def _coordinates(self):
+        return self.indices._value
+
+    def to_dense(self) -> Tensor:
+        """The dense Tensor."""
+        return _dense(self.indices, self.values, self.shape)
+
+    def coalesce(self) -> COOTensor:
+        """The same with one value for each place, in order."""
+        places = np.ravel_multi_index(tuple(self.indices.asnumpy().T), self.shape)
+        found, into = np.unique(places, return_inverse=True)
+        indices = np.stack(np.unravel_index(found, self.shape), 1).astype(self.indices.asnumpy().dtype)
+        values = _dense(Tensor(into.reshape(-1, 1), int32), self.values, (len(found),))
+        return COOTensor(Tensor(indices), values, self.shape)
+
+    def to_csr(self) -> CSRTensor:
+        """The matrix as a CSRTensor.
+
+        Raises:
+            ValueError: it has not two axes.
+        """
+        if len(self.shape) != 2:
+            raise ValueError(f"For 'to_csr', the tensor should have two axes, but its shape is {self.shape}.")
+        indices = self.indices.asnumpy()
+        order = np.lexsort((indices[:, 1], indices[:, 0]))
+        counts = np.bincount(indices[:, 0], minlength=self.shape[0])
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(indices.dtype)
+        return CSRTensor(Tensor(indptr), Tensor(indices[order, 1]), self.values[Tensor(order, int32)], self.shape)
+
+    def add(self, other: COOTensor, thresh: Any = 0) -> COOTensor:
+        """The sum with another COOTensor of this shape; values below `thresh` are left out."""
+        from msjax import ops
+
+        joined = COOTensor(
+            ops.concat([self.indices, other.indices]), ops.concat([self.values, other.values]), self.shape
+        ).coalesce()
+        kept = np.flatnonzero(np.abs(joined.values.asnumpy()) >= np.asarray(thresh))
+        if len(kept) == joined.size:
+            return joined
+        at = Tensor(kept, int32)
+        return COOTensor(joined.indices[at], joined.values[at], self.shape)
+
+    def __add__(self, other: Any) -> Any:
+        return self.add(other) if isinstance(other, COOTensor) else self.to_dense() + other
+
+    def __sub__(self, other: Any) -> Any:
+        return self.add(-other) if isinstance(other, COOTensor) else self.to_dense() - other
+
+
+SparseTensor = COOTensor
+
+
+class CSRTensor(_Sparse):
+    """A sparse matrix, row by row.
+
+    Args:
+        indptr (Tensor): integers (rows + 1,): where the values of each row begin, and where the last row ends.
+        indices (Tensor): integers (n,): the column of each value.
+        values (Tensor): (n,).
+        shape (tuple): (rows, columns).
+
+    Raises:
+        TypeError: an argument is no Tensor of a fitting type, or `shape` no tuple of positive int.
+        ValueError: the numbers don't fit.
+
+    Example:
+        >>> import msjax as ms
+        >>> csr = ms.CSRTensor(ms.Tensor([0, 1, 2]), ms.Tensor([1, 2]), ms.Tensor([1.0, 2.0]), (2, 3))
+        >>> print(csr.mv(ms.Tensor([[1.0], [10.0], [100.0]])))
+        [[ 10.]
+         [200.]]
+    """
+
+    _parts = ("indptr", "indices", "values")
+
+    def __init__(
+        self,
+        indptr: Tensor | None = None,
+        indices: Tensor | None = None,
+        values: Tensor | None = None,
+        shape: tuple[int, ...] | None = None,
+        csr_tensor: CSRTensor | None = None,
+    ):
+        if csr_tensor is not None:
+            indptr, indices, values, shape = csr_tensor.to_tuple()
+        _check_tensors("CSRTensor", indptr=indptr, indices=indices, values=values)
+        _check_shape("CSRTensor", shape)
+        if len(shape) != 2 or indptr.shape != (shape[0] + 1,) or indices.shape != values.shape[:1]:
+            raise ValueError(
+                f"For 'CSRTensor', shape {shape} needs 'indptr' of shape (rows + 1,) and as many indices as values, but got "
+                f"{indptr.shape}, {indices.shape} and {values.shape}."
+            )
+        self.indptr: Tensor = indptr
+        self.indices: Tensor = indices
+        self.values: Tensor = values
+        self.shape: tuple[int, ...] = shape
+
+    def _coordinates(self):
+        columns, ends = self.indices._value, self.indptr._value[1:]
+        rows = jnp.searchsorted(ends, jnp.arange(columns.shape[0]), side="right").astype(columns.dtype)
+        return jnp.stack([rows, columns], 1)
+
+    def to_coo(self) -> COOTensor:
+        """The same as a COOTensor."""
+        return COOTensor(wrap(self._coordinates()), self.values, self.shape)
+
+    def to_dense(self) -> Tensor:
+        """The dense Tensor."""
+        return _dense(wrap(self._coordinates()), self.values, self.shape)
+
+    def mv(self, dense_vector: Tensor) -> Tensor:
+        """The product with a vector, of shape (columns,) or (columns, 1)."""
+        return self.mm(dense_vector)
+
+    def mm(self, matrix: Tensor | CSRTensor) -> Any:
+        """The product with a dense matrix, a Tensor; or with a CSRTensor, a CSRTensor.
+
+        Raises:
+            ValueError: the shapes don't fit.
+        """
+        if matrix.shape[0] != self.shape[1]:
+            raise ValueError(f"For 'mm', a matrix of shape {self.shape} can't be multiplied with one of shape {matrix.shape}.")
+        if isinstance(matrix, CSRTensor):
+            product = self.mm(matrix.to_dense())
+            at = np.stack(np.nonzero(product.asnumpy()), 1).astype(np.int32)
+            return COOTensor(Tensor(at), product[tuple(Tensor(i) for i in at.T)], product.shape).to_csr()
+        return _product(wrap(self._coordinates()), self.values, matrix, self.shape[0])
+
+    def sum(self, axis: int) -> Tensor:
+        """The sum over the rows (0) or the columns (1), with that axis of size 1."""
+        if axis not in (-2, -1, 0, 1):
+            raise ValueError(f"For 'sum', 'axis' should be 0 or 1, but got {axis}.")
+        return _sum(wrap(self._coordinates()), self.values, self.shape, axis % 2)
+
+    def add(self, b: CSRTensor, alpha: Any, beta: Any) -> CSRTensor:
+        """alpha * self + beta * b."""
+        return (self * alpha).to_coo().add((b * beta).to_coo()).to_csr()
+
+    def __add__(self, other: Any) -> Any:
+        return self.add(other, 1, 1) if isinstance(other, CSRTensor) else self.to_dense() + other
+
+    def __sub__(self, other: Any) -> Any:
+        return self.add(other, 1, -1) if isinstance(other, CSRTensor) else self.to_dense() - other

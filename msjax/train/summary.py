@@ -1,0 +1,292 @@
+"""SummaryRecord and SummaryCollector: values over the steps of a training, in event files that TensorBoard shows."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import time
+from typing import Any, Self
+
+import numpy as np
+
+from msjax.common.tensor import Tensor
+from msjax.errors import describe
+from msjax.serialization.wire import header, key, varint
+from msjax.train.callback.callback import Callback, RunContext
+
+__all__ = ["SummaryCollector", "SummaryRecord"]
+
+_PLUGINS = ("scalar", "tensor", "histogram", "image")
+
+
+def _table():
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+_CRC = _table()
+
+
+def _checksum(data):
+    """The masked CRC-32C of the TFRecord format."""
+    crc = 0xFFFF_FFFF
+    for byte in data:
+        crc = _CRC[(crc ^ byte) & 0xFF] ^ crc >> 8
+    crc ^= 0xFFFF_FFFF
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282_EAD8) & 0xFFFF_FFFF)
+
+
+def _record(data):
+    length = struct.pack("<Q", len(data))
+    return length + _checksum(length) + data + _checksum(data)
+
+
+# Kinds of fields of the protocol buffer wire format that event files use beside varints and bytes.
+_FIXED64, _FIXED32 = 1, 5
+
+
+def _bytes(number, data):
+    return header(number, len(data)) + data
+
+
+def _double(number, value):
+    return key(number, _FIXED64) + struct.pack("<d", value)
+
+
+def _int(number, value):
+    return key(number, 0) + varint(value)
+
+
+def _packed(number, values):
+    return _bytes(number, np.asarray(values, "<f8").tobytes())
+
+
+def _scalar(array):
+    if array.size != 1:
+        raise ValueError(f"For 'SummaryRecord.add_value', a scalar should have one element, but the shape is {array.shape}.")
+    return key(2, _FIXED32) + struct.pack("<f", float(array.reshape(())))
+
+
+def _histogram(array):
+    array = array.astype(np.float64).reshape(-1)
+    finite = array[np.isfinite(array)]
+    counts, edges = np.histogram(finite, 30)
+    message = _double(1, finite.min(initial=np.inf)) + _double(2, finite.max(initial=-np.inf)) + _double(3, finite.size)
+    message += _double(4, finite.sum()) + _double(5, np.square(finite).sum())
+    return _bytes(5, message + _packed(6, edges[1:]) + _packed(7, counts))
+
+
+def _image(array):
+    import io
+
+    from PIL import Image
+
+    if array.ndim != 4 or array.shape[1] not in (1, 3, 4):
+        raise ValueError(
+            f"For 'SummaryRecord.add_value', images should have shape (N, channels, H, W), but the shape is {array.shape}."
+        )
+    first = np.moveaxis(array[0].astype(np.float64), 0, -1)
+    low, high = first.min(), first.max()
+    if array.dtype != np.uint8:
+        first = (first - low) / (high - low or 1) * 255
+    pixels = first.astype(np.uint8)
+    buffer = io.BytesIO()
+    Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels).save(buffer, "PNG")
+    height, width, channels = pixels.shape
+    return _bytes(4, _int(1, height) + _int(2, width) + _int(3, channels) + _bytes(4, buffer.getvalue()))
+
+
+_ENCODERS = {"scalar": _scalar, "histogram": _histogram, "tensor": _histogram, "image": _image}
+
+
+class SummaryRecord:
+    """Writes values of a training into an event file, which TensorBoard shows.
+
+    Args:
+        log_dir (str): the folder; it is created if it is missing.
+        file_prefix, file_suffix (str): the beginning and the end of the file's name.
+        max_file_size (int, optional): in bytes; nothing is written beyond it.
+        raise_exception (bool): whether an error while the file is written is raised; otherwise it is a warning. Default: False.
+        num_process, network, export_options: kept for MindSpore's programs, without effect.
+
+    Raises:
+        ValueError: `max_file_size` is not positive.
+
+    Example:
+        >>> import tempfile
+        >>> import msjax as ms
+        >>> with tempfile.TemporaryDirectory() as folder, ms.SummaryRecord(folder) as record:
+        ...     record.add_value("scalar", "loss", ms.Tensor(0.5))
+        ...     record.record(1)
+        True
+    """
+
+    def __init__(
+        self,
+        log_dir: str,
+        file_prefix: str = "events",
+        file_suffix: str = "_MS",
+        num_process: int = 32,
+        network: Any = None,
+        max_file_size: int | None = None,
+        raise_exception: bool = False,
+        export_options: Any = None,
+    ):
+        if max_file_size is not None and max_file_size <= 0:
+            raise ValueError(f"For 'SummaryRecord', 'max_file_size' should be positive, but got {max_file_size}.")
+        os.makedirs(log_dir, exist_ok=True)
+        self.log_dir: str = os.path.realpath(log_dir)
+        # TensorBoard looks for files with "tfevents" in their names.
+        name = f"{file_prefix}.out.tfevents.{int(time.time())}.{os.getpid()}.{socket.gethostname()}{file_suffix}"
+        self.full_file_name: str = os.path.join(self.log_dir, name)
+        self._left = max_file_size
+        self._raise = raise_exception
+        self._values = []
+        self._mode = "train"
+        self._file: Any = open(self.full_file_name, "wb")
+        self._write(_double(1, time.time()) + _bytes(3, b"brain.Event:2"))
+
+    def set_mode(self, mode: str) -> None:
+        """Whether the values are of "train" or "eval"; those of "eval" get that as a prefix of their names."""
+        if mode not in ("train", "eval"):
+            raise ValueError(f"For 'set_mode', 'mode' should be 'train' or 'eval', but got {mode!r}.")
+        self._mode = mode
+
+    def add_value(self, plugin: str, name: str, value: Tensor) -> None:
+        """Keep a value until `record`.
+
+        Args:
+            plugin (str): "scalar"; "histogram" or "tensor" for the distribution of the elements; "image" for the first of some images
+                (N, channels, H, W). Others, such as "graph", are left out.
+            name (str): the name of the curve.
+            value (Tensor or number): the value.
+
+        Raises:
+            TypeError: the name is not a str.
+            ValueError: the value has no fitting shape.
+        """
+        if not isinstance(name, str):
+            raise TypeError(f"For 'SummaryRecord.add_value', 'name' should be a str, but got {describe(name)}.")
+        if plugin not in _PLUGINS:
+            return
+        array = value.asnumpy() if isinstance(value, Tensor) else np.asarray(value)
+        tag = name if self._mode == "train" else f"eval/{name}"
+        self._values.append(_bytes(1, _bytes(1, tag.encode()) + _ENCODERS[plugin](array)))
+
+    def record(self, step: int, train_network: Any = None, plugin_filter: Any = None) -> bool:
+        """Write the values that `add_value` has kept.
+
+        Args:
+            step (int): their step.
+            train_network, plugin_filter: without effect.
+
+        Returns:
+            bool, whether they were written.
+        """
+        values, self._values = self._values, []
+        return self._write(_double(1, time.time()) + _int(2, int(step)) + _bytes(5, b"".join(values)))
+
+    def _write(self, event):
+        data = _record(event)
+        if self._left is not None:
+            if len(data) > self._left:
+                return False
+            self._left -= len(data)
+        try:
+            self._file.write(data)
+            self._file.flush()
+        except (OSError, ValueError) as error:
+            if self._raise:
+                raise
+            import warnings
+
+            warnings.warn(f"The summary file {self.full_file_name} could not be written: {error}", stacklevel=3)
+            return False
+        return True
+
+    @property
+    def log_dir_path(self) -> str:
+        """The folder."""
+        return self.log_dir
+
+    def flush(self) -> None:
+        """Write what is kept in memory to the disk."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        self.close()
+
+
+class SummaryCollector(Callback):
+    """A callback that writes the loss, the learning rate and histograms of the Parameters into an event file.
+
+    Args:
+        summary_dir (str): the folder.
+        collect_freq (int): every so many steps. Default: 10.
+        collect_specified_data (dict, optional): {"collect_metric": False} leaves out the loss, {"histogram_regular": pattern} names the
+            Parameters (None for none; by default all).
+        keep_default_action (bool): whether what the dict does not name is collected. Default: True.
+        num_process, custom_lineage_data, collect_tensor_freq, max_file_size, export_options: the size as in `SummaryRecord`; the
+            others are without effect.
+
+    Raises:
+        ValueError: `collect_freq` is not positive.
+    """
+
+    def __init__(
+        self,
+        summary_dir: str,
+        collect_freq: int = 10,
+        num_process: int = 32,
+        collect_specified_data: dict[str, Any] | None = None,
+        keep_default_action: bool = True,
+        custom_lineage_data: Any = None,
+        collect_tensor_freq: int | None = None,
+        max_file_size: int | None = None,
+        export_options: Any = None,
+    ):
+        super().__init__()
+        if not isinstance(collect_freq, int) or collect_freq <= 0:
+            raise ValueError(f"For 'SummaryCollector', 'collect_freq' should be positive, but got {collect_freq}.")
+        chosen = collect_specified_data or {}
+        self._freq = collect_freq
+        self._loss = chosen.get("collect_metric", keep_default_action)
+        self._pattern = chosen.get("histogram_regular", "" if keep_default_action else None)
+        self._record = SummaryRecord(summary_dir, max_file_size=max_file_size)
+
+    def on_train_step_end(self, run_context: RunContext) -> None:
+        import re
+
+        params = run_context.original_args()
+        step = params.cur_step_num
+        if step % self._freq and step != 1:
+            return
+        loss = params.net_outputs
+        loss = loss[0] if isinstance(loss, (tuple, list)) else loss
+        if self._loss and isinstance(loss, Tensor):
+            self._record.add_value("scalar", "loss", loss.mean())
+        network = params.train_network
+        optimizer = getattr(network, "optimizer", None) or params.get("optimizer")
+        if optimizer is not None and hasattr(optimizer, "get_lr"):
+            rate = optimizer.get_lr()
+            self._record.add_value("scalar", "learning_rate", rate[0] if isinstance(rate, (tuple, list)) else rate)
+        if self._pattern is not None:
+            for parameter in network.trainable_params():
+                if re.match(self._pattern, parameter.name):
+                    self._record.add_value("histogram", parameter.name, parameter.value())
+        self._record.record(step)
+
+    def on_train_end(self, run_context: RunContext) -> None:
+        self._record.close()
