@@ -7,8 +7,8 @@ from typing import Any
 import jax
 from flax import nnx
 
+from msjax.functional.capture import capture
 from msjax.functional.frameworks.registry import registry_of
-from msjax.functional.module_hooks import path, register_forward_hook
 from msjax.functional.module_paths import paths
 from msjax.tools.describing import hooks_in_words
 
@@ -56,26 +56,21 @@ def _weights(model, inputs):
 
 
 def _outputs(model, inputs, kwargs):
-    called = {}
-
-    def note(module, args, output):
-        shapes = [(tuple(leaf.shape), str(leaf.dtype)) for leaf in jax.tree.leaves(output) if hasattr(leaf, "dtype")]
-        called.setdefault(path(module), []).append(tuple(shapes))
-
+    """{path: for each call, ((shape, dtype), ...)}; the steps of a loop are one call, with a first axis of their own."""
     leaves, treedef = jax.tree.flatten((inputs, kwargs))
     # Only arrays go through jax; other arguments are passed directly.
     at = [i for i, leaf in enumerate(leaves) if hasattr(leaf, "shape") and hasattr(leaf, "dtype")]
-    registry = registry_of(model)
+    graphdef, state = nnx.split(model) if isinstance(model, nnx.Module) else (None, None)
 
     def run(state, arrays):
         given = list(leaves)
         for i, array in zip(at, arrays):
             given[i] = array
         args, named = jax.tree.unflatten(treedef, given)
-        function = nnx.merge(graphdef, state) if registry is None else registry.function(model)
-        function(*args, **named)
+        return capture(model if graphdef is None else nnx.merge(graphdef, state))(*args, **named)[1].activations
 
-    with register_forward_hook(model, note, "*", traced=True):
-        graphdef, state = nnx.split(model) if registry is None else (None, None)
-        jax.eval_shape(run, state, [leaves[i] for i in at])
+    called = {}
+    for name, value in jax.eval_shape(run, state, [leaves[i] for i in at]).items():
+        shapes = tuple((tuple(leaf.shape), str(leaf.dtype)) for leaf in jax.tree.leaves(value))
+        called.setdefault(name.partition("#")[0], []).append(shapes)
     return called

@@ -28,9 +28,6 @@ class _OfModules(Registry):
         _walk(model, (), lambda path, module: found.setdefault(".".join(path), module))
         return dict(sorted(found.items(), key=lambda item: item[0].count(".") + bool(item[0])))
 
-    def function(self, model):
-        return model
-
     def weights(self, model, inputs):
         """The arrays in the model; trained are those of floating-point numbers."""
         return [(name, leaf, equinox.is_inexact_array(leaf)) for name, leaf in named_leaves(model)]

@@ -89,10 +89,6 @@ class Registry:
         """{path: module} of a hooked model."""
         return dict(self.modules)
 
-    def function(self, model: Any) -> Callable[..., Any]:
-        """What a hooked model is called as."""
-        return model.apply
-
     def weights(self, model: Any, inputs: Any) -> list[tuple[str, Any, bool]]:
         """(dotted name, array, whether it is trained) of what a hooked model computes with, which may be among its inputs."""
         raise NotImplementedError
