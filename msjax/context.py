@@ -76,6 +76,7 @@ class _Settings:
         self.device_target = None
         self.device_id = 0  # the index of the device among those of the target
         self.pynative_synchronize = False
+        self.detect_anomaly = False
         self.hook_dialect: str = os.environ.get("MSJAX_HOOK_DIALECT", "tutorial")
         if self.hook_dialect not in DIALECTS:
             raise ValueError(
@@ -104,6 +105,8 @@ def set_context(**kwargs: Any) -> None:
         enable_compile_cache (bool): True keeps compiled programs on disk, so that a script or notebook that is
             started again does not compile again.
         compile_cache_path (str): the folder for that; by default ``.cache/msjax`` in the user's home.
+        detect_anomaly (bool): True makes an error or a NaN in a backward pass name the line and cell of the forward pass that it
+            belongs to. Everything runs in PyNative mode meanwhile, and slower. See `tools.detect_anomaly`.
         hook_dialect (str): where hooks sit and what they get: "tutorial", "mindspore-2.10" or "mindspore-1".
         hook_queue_bytes (int): how many bytes of values may wait for hooks of programs under ``jax.jit``; 256 MiB by default.
             A program that has more to hand over waits until hooks have been called.
@@ -174,6 +177,13 @@ def _set_synchronize(value):
         raise TypeError(f"For 'set_context', 'pynative_synchronize' should be a bool, but got {value!r}.")
     SETTINGS.pynative_synchronize = value
     ACTIVITY.set_synchronize(value)
+
+
+def _set_detect_anomaly(value: bool) -> None:
+    if not isinstance(value, bool):
+        raise TypeError(f"For 'set_context', 'detect_anomaly' should be a bool, but got {value!r}.")
+    SETTINGS.detect_anomaly = value
+    ACTIVITY.set_detect_anomaly(value)
 
 
 def _set_dialect(value):
@@ -253,6 +263,7 @@ _SETTERS = {
     "mode": _set_mode,
     "device_target": _set_device_target,
     "pynative_synchronize": _set_synchronize,
+    "detect_anomaly": _set_detect_anomaly,
     "hook_dialect": _set_dialect,
     "hook_queue_bytes": _set_hook_queue_bytes,
     "enable_compile_cache": _set_compile_cache,

@@ -1,11 +1,12 @@
 """Monitors of PyNative mode: they see each operator after it ran, and each node of a backward pass.
 
-`STATE.monitor` is that of this thread; `ACTIVITY.monitor`, which the setting detect_anomaly fills, is that of all others. While
-there is one with `eager` set, compiled functions run in PyNative mode, so that it sees their operators.
+`STATE.monitor` is that of this thread; with the setting detect_anomaly, threads that have none have an `Anomaly`. While there is one
+with `eager` set, compiled functions run in PyNative mode, so that it sees their operators.
 """
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
 import sys
@@ -14,7 +15,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
+from msjax.common.arrays import is_tracer
 from msjax.errors import cell_path
 from msjax.state import ACTIVITY, STATE
 from msjax.typing import PyTree
@@ -114,15 +118,85 @@ class Monitor:
     def pulled(self, node: Node, given: list[Any], grads: list[Any]) -> None:
         """Called with the gradients that arrived at a node, and those that it passes on, as arrays."""
 
-    def made_by(self, node: Node) -> Made | None:
-        """How a node came about; None if it was made before the monitor came, or is no operator's."""
-        return self.made.get(node)
+    def called(self, node: Node, operation: str, values: Sequence[Any]) -> None:
+        """Called when code that defines its own gradient has made a node for it."""
+        self.made[node] = self.here(operation, values)
+
+
+class Anomaly(Monitor):
+    """Tells of an error or a NaN in a backward pass which operator of the forward pass it belongs to."""
+
+    def failed(self, node: Node, error: Exception) -> None:
+        if not getattr(error, "_msjax_anomaly", False) and not isinstance(error, AnomalyError):
+            error.add_note(f"detect_anomaly: in the gradient of {self.told(node)}")
+            with contextlib.suppress(AttributeError):
+                error._msjax_anomaly = True  # pyright: ignore[reportAttributeAccessIssue]
+
+    def pulled(self, node: Node, given: list[Any], grads: list[Any]) -> None:
+        if any(map(_has_nan, grads)) and not any(map(_has_nan, given)):
+            raise AnomalyError(f"detect_anomaly: a NaN came from the gradient of {self.told(node)}")
+
+    def told(self, node: Node) -> str:
+        """The operator that a node belongs to, its cell, and the user's lines that led to its call."""
+        made = self.made.get(node)
+        if made is None:
+            return f"{node.name}, which was recorded before detect_anomaly was set, or by no operator."
+        shapes = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in made.operands)
+        lines = "".join(
+            f'\n  File "{line.file}", line {line.number}, in {line.function}\n    {line.code}' for line in reversed(made.lines)
+        )
+        where = f" in cell {made.path}" if made.path else ""
+        return f"{made.operation} of {shapes}{where}, which the forward pass called here (innermost line last):{lines}"
+
+
+class AnomalyError(FloatingPointError):
+    """A gradient is NaN although the gradients that it was computed from are not; see `detect_anomaly`."""
+
+
+_ANOMALY = Anomaly()
 
 
 def current() -> Monitor | None:
     """The monitor of this thread; None if there is none."""
     monitor = STATE.monitor
-    return ACTIVITY.monitor if monitor is None else monitor
+    return _ANOMALY if monitor is None and ACTIVITY.detect_anomaly else monitor
+
+
+class detect_anomaly:
+    """A context manager in which an error or a NaN of a backward pass names the line of the forward pass that it belongs to.
+
+    It looks at each gradient, which takes time: use it to find a fault. What msjax would compile runs in PyNative mode meanwhile. Only
+    what the forward pass computes within it is known. ``ms.set_context(detect_anomaly=True)`` does the same for the whole program.
+
+    Raises:
+        AnomalyError: in the block: a gradient is NaN although those that it was computed from are not. It is a FloatingPointError.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax import ops
+        >>> def loss(x):
+        ...     return ops.sqrt(x * 0).sum()
+        >>> with ms.tools.detect_anomaly():
+        ...     try:
+        ...         ms.grad(loss)(ms.Tensor([2.0]))
+        ...     except FloatingPointError as error:
+        ...         print(str(error).splitlines()[0][:59])
+        detect_anomaly: a NaN came from the gradient of Mul of floa
+    """
+
+    def __enter__(self) -> None:
+        self._before = set_monitor(Anomaly())
+
+    def __exit__(self, *_exception: object) -> None:
+        set_monitor(self._before)
+
+
+def _has_nan(value):
+    if not hasattr(value, "dtype") or not jnp.issubdtype(value.dtype, jnp.inexact) or is_tracer(value):
+        return False
+    # numpy sees an array on the CPU without a copy, and needs no program for its shape.
+    on_cpu = not isinstance(value, jax.Array) or next(iter(value.devices())).platform == "cpu"
+    return bool(np.isnan(np.asarray(value)).any() if on_cpu else jnp.isnan(value).any())
 
 
 def set_monitor(monitor: Monitor | None) -> Monitor | None:

@@ -1,4 +1,4 @@
-"""Tools that show networks: as a table of cells, and as a tree in notebooks."""
+"""Tools that show networks, and that find what is wrong with them: NaN, a wrong port, gradients that explode."""
 
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ _LATER = {
     "watch": "msjax.tools.watching",
     "Watch": "msjax.tools.watching",
     "WatchRow": "msjax.tools.sinks",
+    "detect_anomaly": "msjax.autograd.monitor",
     "Fault": "msjax.tools.fault",
     "Statistics": "msjax.tools.fault",
     "summary": "msjax.tools.summarize",
@@ -25,6 +26,7 @@ _LATER = {
 
 __all__ = [*_LATER]
 if TYPE_CHECKING:
+    from msjax.autograd.monitor import detect_anomaly
     from msjax.tools.comparing import Comparison, compare
     from msjax.tools.describing import hooks_of
     from msjax.tools.display import tree

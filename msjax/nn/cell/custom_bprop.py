@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from msjax.autograd.monitor import current
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import cell_path, describe
 from msjax.hooks.nodes import under_jax_transform
-from msjax.state import STATE, swap
+from msjax.state import ACTIVITY, STATE, swap
 
 if TYPE_CHECKING:
     from msjax.nn.cell import Cell
@@ -51,6 +52,8 @@ def call_with_bprop(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         f"bprop of {type(cell).__name__}",
         keeps=[*plain, *(s for s in saved if isinstance(s, Tensor))],
     )
+    if ACTIVITY.slow_dispatch and (monitor := current()) is not None:
+        monitor.called(node, node.name, [t._value for t in tensors])
     outputs = []
     for i, tensor in enumerate(plain):
         recorded = tensor.dtype.kind in "fiuc"
