@@ -164,7 +164,7 @@ def build_train_network(
         optimizer (Cell): an optimizer.
         loss_fn (Cell, optional): the loss; without it, the network returns the loss.
         level (str): see `auto_mixed_precision`; "auto" is "O2" here. Default: "O0".
-        boost_level (str): kept for MindSpore's programs; "O0" only.
+        boost_level (str): accepted for compatibility with MindSpore; "O0" only.
         cast_model_type (ms.dtype): ms.float16 or ms.float32, in the place of the level's.
         keep_batchnorm_fp32 (bool): whether the cells of `get_black_list` are computed in Float32.
         loss_scale_manager (LossScaleManager, optional): scales the loss; None for no scaling.

@@ -270,14 +270,14 @@ class OpNode(Node):
     """The tape's node of one operator call.
 
     Attributes:
-        way_back: the call's vjp.
-        residuals: those of the compiled forward; None if the call was traced: then `way_back` holds them.
+        pullback: the call's vjp.
+        residuals: those of the compiled forward; None if the call was traced: then `pullback` holds them.
         values, out: operand values and results, if the backward needs them.
         needs_operands: True if the backward itself may be differentiated with respect to the operands.
         saved: the object that holds values, results and residuals instead (see msjax.autograd.saved), or None.
     """
 
-    __slots__ = ("op", "static", "way_back", "residuals", "values", "out", "needs_operands", "saved")
+    __slots__ = ("op", "static", "pullback", "residuals", "values", "out", "needs_operands", "saved")
 
     def __init__(
         self,
@@ -285,18 +285,18 @@ class OpNode(Node):
         edges: list[Edge | None],
         op: Op,
         static: tuple[Any, ...],
-        way_back: TracedVJP,
+        pullback: TracedVJP,
         residuals: Residuals | None,
     ):
         # The same as Node.__init__, inlined to save a call for each operator.
         self.seq: int = next(SEQUENCE)
         self.base = base
         self.edges = edges
-        self.nout: int = len(way_back.carries)
+        self.nout: int = len(pullback.carries)
         self.hooks = self.also_run = None
         self.op = op
         self.static = static
-        self.way_back = way_back
+        self.pullback = pullback
         self.residuals = residuals
         self.values = self.out = self.saved = None
         self.needs_operands: bool = False
@@ -310,12 +310,12 @@ class OpNode(Node):
         order = self.op.accumulation_order
         if order is None:
             return None
-        slots = self.way_back.slots  # pyright: ignore[reportOptionalMemberAccess]
+        slots = self.pullback.slots  # pyright: ignore[reportOptionalMemberAccess]
         return [slots.index(i) for i in order if i in slots]
 
     def pull(self, cts: list[Any], need: Sequence[bool]) -> list[Any | None]:
         if self.residuals is None:
-            return self.way_back(cts, need)  # pyright: ignore[reportOptionalCall]
+            return self.pullback(cts, need)  # pyright: ignore[reportOptionalCall]
         spec = self.residuals.spec
         if self.nout == 1:
             compiled = spec.backwards[(True,), need]
@@ -339,7 +339,7 @@ class OpNode(Node):
     def _inputs(self):
         """The operands at the time of the call; those on the tape as Tensors."""
         inputs = list(self.values if self.saved is None else self.saved.operands(self))
-        for slot, (node, i) in zip(self.way_back.slots, self.edges):  # pyright: ignore[reportOptionalMemberAccess]
+        for slot, (node, i) in zip(self.pullback.slots, self.edges):  # pyright: ignore[reportOptionalMemberAccess]
             inputs[slot] = wrap(inputs[slot], node, i)
         return inputs
 
@@ -350,7 +350,7 @@ class OpNode(Node):
         if self.needs_operands:
             # The gradient depends on the inputs, which an outer scope may differentiate: compute it from the inputs again.
             inputs = self._inputs()
-            n, slots, fn, int_grad = len(inputs), self.way_back.slots, self.op.bind(self.static), self.op.int_grad  # pyright: ignore[reportOptionalMemberAccess]
+            n, slots, fn, int_grad = len(inputs), self.pullback.slots, self.op.bind(self.static), self.op.int_grad  # pyright: ignore[reportOptionalMemberAccess]
 
             def gradient_from_inputs(*args):
                 rest = iter(args[n:])
@@ -367,11 +367,11 @@ class OpNode(Node):
             gradient = self.op.derived(key, lambda: self._gradient_op(spec.backward_fn(given, need), True))
             grads = apply(gradient, [*self._residuals(spec), *cts])
         else:
-            way_back = self.way_back
+            pullback = self.pullback
 
             def back(*cts):
                 rest = iter(cts)
-                grads = way_back([next(rest) if there else None for there in given], need)  # pyright: ignore[reportOptionalCall]
+                grads = pullback([next(rest) if there else None for there in given], need)  # pyright: ignore[reportOptionalCall]
                 return tuple(g for g in grads if g is not None)
 
             grads = apply(self._gradient_op(back, True), cts)
@@ -384,7 +384,7 @@ class OpNode(Node):
     def release(self) -> None:
         if self.base is ROOT and self.residuals is not None and not self.residuals.spec.sources:
             return  # nothing to free; as in PyTorch, several graphs may share such a node and each run backward through it
-        self.edges = self.residuals = self.values = self.out = self.saved = self.way_back = None
+        self.edges = self.residuals = self.values = self.out = self.saved = self.pullback = None
 
 
 def gather(spec: ResidualSpec, kept: Sequence[Any], values: Sequence[Any], out: tuple[JaxArray, ...]) -> list[Any]:

@@ -129,7 +129,7 @@ class _Region:
         residuals = node.residuals
         if residuals is None or not residuals.spec.sources:
             return
-        seen = (node.op, node.static, node.way_back.slots)
+        seen = (node.op, node.static, node.pullback.slots)
         if first:
             node.saved = _Recomputed(self, len(self.signature))
             self.signature.append(seen)

@@ -82,7 +82,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
         default_input: a Tensor, number, list, numpy or jax array; the initial data. An int becomes Int32.
         name (str, optional): the name; by default that of the attribute the Parameter is assigned to.
         requires_grad (bool): whether it is trained.
-        layerwise_parallel, parallel_optimizer: kept for MindSpore's programs, without effect.
+        layerwise_parallel, parallel_optimizer: accepted for compatibility with MindSpore, without effect.
 
     Raises:
         TypeError: a wrong type of data.
@@ -163,7 +163,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
 
     @property
     def layerwise_parallel(self) -> bool:
-        """Kept for MindSpore's programs, without effect."""
+        """Accepted for compatibility with MindSpore, without effect."""
         return self._metadata["layerwise_parallel"]
 
     @layerwise_parallel.setter
@@ -172,7 +172,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
 
     @property
     def parallel_optimizer(self) -> bool:
-        """Kept for MindSpore's programs, without effect."""
+        """Accepted for compatibility with MindSpore, without effect."""
         return self._metadata["parallel_optimizer"]
 
     @parallel_optimizer.setter
@@ -216,7 +216,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
             The Parameter itself.
 
         Raises:
-            TypeError: `data` is no Tensor or number.
+            TypeError: `data` is not a Tensor or number.
         """
         if isinstance(data, (bool, int, float)) or isinstance(data, Tensor):
             self._value = as_array(data, self.dtype)

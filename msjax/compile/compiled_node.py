@@ -1,7 +1,7 @@
-"""A compiled function as one step on the tape, for a gradient that is recorded around it in PyNative mode.
+"""A compiled function as one node of the tape, for a gradient that is recorded around it in PyNative mode.
 
-Its way back is a program of its own, which computes the function again from the values that it had, and then the gradients:
-nothing is kept for it but those values. Where that can't be compiled, the same happens in PyNative mode.
+Its backward is a second program: it computes the function again from its inputs, and then the gradients. So only the inputs
+are kept between the two. A backward that can't be compiled runs in PyNative mode.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from msjax.state import LOCK, ROOT, STATE, Tracing, swap
 
 
 def run(compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a compiled function; if a gradient is recorded for something that it takes in, put one node for it on the tape."""
+    """Call a compiled function; put a node on the tape if a gradient of one of its inputs is recorded."""
     program, leaves = compiled.find(args, kwargs)
     if not STATE.recording or program.eager or (program.trains and STATE.scope is ROOT):
         # A step of training differentiates within itself.
@@ -33,7 +33,7 @@ def run(compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     if base is None:
         return compiled.run(program, leaves, args, kwargs)
     if STATE.scope.depth > 1:
-        # An outer gradient function differentiates the way back, too: it has to see each step.
+        # An outer gradient function also differentiates the backward: it has to see each operator.
         return compiled.body(compiled.subject(), args, kwargs)
     gradients = _gradients_of(compiled, program, tuple([edge is not None for edge in edges]))
     with LOCK:

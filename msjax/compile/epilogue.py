@@ -1,6 +1,6 @@
-"""What happens after each run of a program, as one Python function: hooks called, text written, the result put together.
+"""The epilogue of a program: one Python function that runs after it, calls hooks, prints text and assembles the result.
 
-It runs after every step of a training, and so it is written out as code rather than interpreted.
+It runs after every training step, so its source code is generated, not interpreted from a list.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Writer:
-    """Collects the lines of the function, and the objects that they name."""
+    """Collects the lines of the epilogue's source, and the objects that they refer to."""
 
     def __init__(self):
         self.lines = []
@@ -39,7 +39,7 @@ class _Writer:
         return name
 
     def expression(self, kept) -> str:
-        """Code that gives out something that was kept."""
+        """Source code that evaluates to a value of the result."""
         if kept.kind == "output":
             return f"wrap(o[{kept.value}])"
         if kept.kind == "array":

@@ -52,10 +52,17 @@ class NeedsPyNative(BaseException):
 
 
 class RunRejected(Exception):
-    """Raised after a run by one of its events: it does not count, and what it would have written has the values of before."""
+    """Raised by an event after a run, to discard the run: variables keep the values that they had before it."""
 
     def again(self, run: Callable[[], Any]) -> Any:
-        """Called with a function that runs the same in PyNative mode and puts back what it changes; gives the run's result."""
+        """Repeat the run in PyNative mode.
+
+        Args:
+            run (callable): runs the same code in PyNative mode and undoes its changes.
+
+        Returns:
+            The result of the run.
+        """
         raise NotImplementedError
 
 

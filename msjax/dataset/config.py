@@ -138,17 +138,25 @@ def _start_method(value, name, who):
 
 
 _accessors("prefetch_size", _positive, "Set how many rows an operation with workers prepares ahead. Default: 16.")
-_accessors("callback_timeout", _positive, "Kept for MindSpore's programs, without effect: seconds. Default: 60.")
-_accessors("monitor_sampling_interval", _positive, "Kept for MindSpore's programs, without effect: milliseconds. Default: 1000.")
-_accessors("multiprocessing_timeout_interval", _positive, "Kept for MindSpore's programs, without effect: seconds. Default: 300.")
-_accessors("autotune_interval", _not_negative, "Kept for MindSpore's programs, without effect. Default: 0.")
-_accessors("auto_num_workers", check_bool, "Kept for MindSpore's programs, without effect. Default: False.")
-_accessors("auto_offload", check_bool, "Kept for MindSpore's programs, without effect. Default: False.")
-_accessors("enable_autotune", check_bool, "Kept for MindSpore's programs, without effect. Default: False.")
-_accessors("enable_shared_mem", check_bool, "Kept for MindSpore's programs, without effect. Default: True.")
-_accessors("enable_watchdog", check_bool, "Kept for MindSpore's programs, without effect. Default: True.")
-_accessors("numa_enable", check_bool, "Kept for MindSpore's programs, without effect. Default: False.")
-_accessors("fast_recovery", check_bool, "Kept for MindSpore's programs, without effect. Default: True.")
+_accessors("callback_timeout", _positive, "Accepted for compatibility with MindSpore, without effect: seconds. Default: 60.")
+_accessors(
+    "monitor_sampling_interval",
+    _positive,
+    "Accepted for compatibility with MindSpore, without effect: milliseconds. Default: 1000.",
+)
+_accessors(
+    "multiprocessing_timeout_interval",
+    _positive,
+    "Accepted for compatibility with MindSpore, without effect: seconds. Default: 300.",
+)
+_accessors("autotune_interval", _not_negative, "Accepted for compatibility with MindSpore, without effect. Default: 0.")
+_accessors("auto_num_workers", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False.")
+_accessors("auto_offload", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False.")
+_accessors("enable_autotune", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False.")
+_accessors("enable_shared_mem", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: True.")
+_accessors("enable_watchdog", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: True.")
+_accessors("numa_enable", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: False.")
+_accessors("fast_recovery", check_bool, "Accepted for compatibility with MindSpore, without effect. Default: True.")
 _accessors(
     "debug_mode",
     check_bool,

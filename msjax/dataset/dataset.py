@@ -60,7 +60,7 @@ class Dataset:
         Args:
             num_epochs (int): after so many epochs it is at its end. Default: -1, never.
             output_numpy (bool): numpy arrays instead of Tensors. Text and bytes are numpy arrays in any case.
-            do_copy (bool): kept for MindSpore's programs; values are always the receiver's own.
+            do_copy (bool): accepted for compatibility with MindSpore; values are always the receiver's own.
 
         Raises:
             TypeError, ValueError, RuntimeError: a wrong argument, or a pipeline that can't be read.
@@ -177,10 +177,10 @@ class Dataset:
         return list(self._inputs)
 
     def reset(self) -> None:
-        """Kept for MindSpore's programs, without effect: every iterator starts anew."""
+        """Accepted for compatibility with MindSpore, without effect: every iterator starts anew."""
 
     def close_pool(self) -> None:
-        """Kept for MindSpore's programs, without effect: workers end with their iterator."""
+        """Accepted for compatibility with MindSpore, without effect: workers end with their iterator."""
 
 
 def _common(shapes):

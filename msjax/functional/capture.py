@@ -30,8 +30,8 @@ class Captured(NamedTuple):
     Attributes:
         activations: {name: value}.
         gradients: {name: gradient with respect to the value}, where asked for; None where a value has none (integers).
-        counts: for places inside of a cond or the body of a while_loop, {name: how often the program came by}. Where it is 0, the
-            activation is filled with zeros.
+        counts: for places inside of a cond or the body of a while_loop, {name: how often the program passed the place}. Where
+            it is 0, the activation is filled with zeros.
     """
 
     activations: dict[str, Any]
@@ -78,7 +78,7 @@ def capture(
         A function. Of a function or an nnx module `fn`: ``run(*args, **kwargs)`` returns (result, Captured); the module's state
         changes as by a plain call. Of a Cell: ``run(params, buffers,
         *args, **kwargs)`` returns ((out, new_buffers), Captured), as a functionalized network. The second and later times that
-        the program comes by a name, it is called "relu#1" and so on. It may be used in jax.jit and other transformations.
+        the program passes a name, it is called "relu#1" and so on. It may be used in jax.jit and other transformations.
 
     Raises:
         TypeError: `fn` is neither, or `select` or `edit` is of another type, or an edit returned another structure.

@@ -120,15 +120,15 @@ def with_hooks(
     backward_pre: Callable[..., Any] | None = None,
     backward: Callable[..., Any] | None = None,
 ) -> Callable[..., Any]:
-    """A function with hooks around it, forwards and backwards.
+    """A function with hooks on its call and on its backward pass.
 
-    Each hook may return None, which keeps what it was shown, or a replacement of the same structure.
+    Each hook may return None, to keep the values that it got, or a replacement of the same structure.
 
     Args:
         fn (callable): from jax arrays, in pytrees, to jax arrays, in a pytree.
         pre (callable, optional): ``pre(args)``, before the function, with the tuple of its positional arguments.
         post (callable, optional): ``post(args, output)``, after it; replaces the output.
-        backward_pre (callable, optional): ``backward_pre(grad_output)``, before its way back.
+        backward_pre (callable, optional): ``backward_pre(grad_output)``, before its backward pass.
         backward (callable, optional): ``backward(grad_input, grad_output)``, after it; replaces grad_input, which is a tuple of
             one gradient for each positional argument. Where no gradient flows, it has None.
 

@@ -48,7 +48,7 @@ class Call(NamedTuple):
     Attributes:
         site: the `Arrived`.
         values: the numbers of its values among the outputs.
-        count: the number of the output that says how often the program came by; None if it always does.
+        count: the number of the output that says how often the program passed the place; None if it always passes it once.
         lanes: how many vmaps are around it.
     """
 
@@ -214,8 +214,8 @@ _RULES = {
 
 
 def _barrier(eqn):
-    # How many steps a while_loop has is not known, so that their values can't leave it. Of a loop around it, all calls come by
-    # callbacks, in their order.
+    # The number of steps of a while_loop is unknown, so its values can't become outputs. All hooks in a loop around it are then
+    # called by callbacks, to keep their order.
     if eqn.primitive.name == "while" or (eqn.primitive.name in _LOOPS and _while_with_hooks(eqn)):
         return "a while_loop"
     return None

@@ -98,10 +98,10 @@ class Found:
         measures: of each leaf of its value.
         trees: of each leaf, how its statistic fits together.
         out: Shape of each value that leaves: the statistics of all leaves; if `counted`, last, how often the program
-            came by.
+            passed the place.
         probes: the same of each zero that comes in, whose gradient is the place's; of a leaf that has no gradient, none.
         probed: of each leaf, the dtypes of its statistics; None if it has no gradient.
-        counted: True if a cond or a while_loop decides whether the program comes by.
+        counted: True if a cond or a while_loop decides whether the program passes the place.
         edits: the functions that change its value.
     """
 
@@ -128,7 +128,7 @@ class Found:
         return replace(self, out=tuple(map(change, self.out)), probes=tuple(map(change, self.probes)))
 
     def with_count(self) -> Found:
-        """The same, with how often the program came by as the last value."""
+        """The same, with the number of times that the program passed the place as the last value."""
         if self.counted:
             return self
         return replace(self, counted=True, out=(*self.out, Shape((), jnp.dtype("int32"))))

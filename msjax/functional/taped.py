@@ -209,8 +209,8 @@ class _Tape:
         taken = []
         for node in self.nodes:
             if isinstance(node, OpNode) and node.residuals is None:
-                leaves, treedef = jax.tree.flatten(node.way_back.vjp)  # pyright: ignore[reportOptionalMemberAccess]
-                node.way_back.out = None  # pyright: ignore[reportOptionalMemberAccess]
+                leaves, treedef = jax.tree.flatten(node.pullback.vjp)  # pyright: ignore[reportOptionalMemberAccess]
+                node.pullback.out = None  # pyright: ignore[reportOptionalMemberAccess]
             elif isinstance(node, FunctionNode) and node.keeps:
                 leaves, treedef = [t._value for t in node.keeps], None
             else:
@@ -226,7 +226,7 @@ class _Tape:
         """Leave no tracer in the nodes."""
         for node, treedef, _ in self.structures:
             if treedef is not None:
-                node.way_back.vjp = None
+                node.pullback.vjp = None
             else:
                 for tensor in node.keeps:
                     _keep_type(tensor)
@@ -236,7 +236,7 @@ class _Tape:
         for node, treedef, known in self.structures:
             leaves = [next(rest) if leaf is None else leaf[0] for leaf in known]
             if treedef is not None:
-                node.way_back.vjp = jax.tree.unflatten(treedef, leaves)
+                node.pullback.vjp = jax.tree.unflatten(treedef, leaves)
             else:
                 for tensor, leaf in zip(node.keeps, leaves):
                     tensor._value = leaf

@@ -1,8 +1,8 @@
-"""How a hook is run while jax traces: later, with the values of each run; or now, as a part of the program.
+"""Runs hooks while jax traces.
 
-`run_traced_hook` runs a hook whose Tensors may have no values yet. An observer is called later: after each run of the program that
-msjax compiles, or by a host callback under a jax transformation. A modifier is called at once, with traced Tensors: what it
-computes becomes part of the program.
+`run_traced_hook` takes a hook whose Tensors may have no values yet. An observer is called with concrete values at each run: after
+a program that msjax compiled, or by a host callback under a jax transformation. A modifier is called once, with traced
+Tensors, and its operations become part of the program.
 """
 
 from __future__ import annotations

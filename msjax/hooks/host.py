@@ -101,6 +101,6 @@ class _HostOnly(Tracing):
 
     def see(self, operands):
         raise RuntimeError(
-            f"In a program under someone else's jax.jit, {self.what} runs on the host, since it returns a value for which it "
+            f"Under jax.jit, {self.what} runs on the host, since it returns a value for which it "
             "needs concrete ones; operators can't run there. Use numpy on t.asnumpy(), and return ms.Tensor(array)."
         )

@@ -98,20 +98,19 @@ def _lower(ctx, *operands, calls, kept):
     return done
 
 
-# Where the latest callback of a module is noted; the note lives as long as the lowering.
+# The key of the latest callback in the module's context, which lives as long as the lowering.
 _EMITTED = "msjax hook callback"
 
 
 class _Emitted(NamedTuple):
-    """The latest callback of a module that is being lowered.
+    """The callback that was lowered last in a module.
 
     Attributes:
-        call: what the callback returns.
-        results: what stands for that in the program, and for what the callbacks returned that it took over.
-        operands, avals, calls: what it hands over, and which hooks get it.
+        call: the result of the callback's operation.
+        results: the values that other operations use in its place, and those of the callbacks that were merged into this one.
+        operands, avals, calls: the values that it passes to Python, their types, and the hooks that get them.
         block: the block of operations that it is in.
-        alone: whether all callbacks of the module are in that block. Otherwise a function with callbacks may be called
-            anywhere.
+        alone: whether all callbacks of the module are in that block. If not, any function of the module may contain some.
     """
 
     call: Any

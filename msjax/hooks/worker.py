@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from msjax.hooks.batching import HookCall
 
 # True while hooks run. It is part of the key of jax.jit's caches, so that a program with hooks that a hook itself runs is
-# lowered apart from the same program run elsewhere: its callback must never wait for room in the queue.
+# compiled separately from the same program run by other code: its callback must never wait for room in the queue.
 IN_HOOK = jax.make_user_context(default_value=False)
 
 # How long no value may have arrived, in seconds, before the thread begins to call hooks, and how long it waits for that
@@ -168,7 +168,7 @@ class _Worker:
             self._arrived.clear()
             while self._items and not self._waiters:
                 with self._calling:
-                    if self._interrupted_elsewhere():
+                    if self._main_thread_was_interrupted():
                         self.drop()
                     if self._items:
                         self._call_next(report=True)
@@ -276,8 +276,8 @@ class _Worker:
 
         threading.Thread(target=interrupt, name="msjax-interrupt", daemon=True).start()
 
-    def _interrupted_elsewhere(self):
-        """Whether Ctrl-C has ended what the main thread did, outside of msjax, since the last look."""
+    def _main_thread_was_interrupted(self):
+        """Whether Ctrl-C has ended code of the main thread, outside of msjax, since the last call of this method."""
         last = getattr(sys, "last_value", None)
         if not isinstance(last, KeyboardInterrupt) or last is self._seen_interrupt:
             return False
@@ -285,7 +285,7 @@ class _Worker:
         return True
 
     def _at_exit(self):
-        if self._interrupted_elsewhere():
+        if self._main_thread_was_interrupted():
             self.drop()
             return
         try:

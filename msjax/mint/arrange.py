@@ -124,7 +124,7 @@ def diff(
 def repeat_interleave(
     input: TensorLike, repeats: Tensor | int, dim: int | None = None, *, output_size: int | tuple[int, ...] | None = None
 ) -> Tensor:
-    """Each element, or each slice along an axis, repeated where it stands; `output_size` is worked out."""
+    """Each element, or each slice along an axis, repeated where it stands; `output_size` is inferred."""
     return ops.repeat_interleave(input, repeats, dim)
 
 

@@ -42,12 +42,12 @@ def ones(*size: Any, dtype: Type | None = None) -> Tensor:
 
 
 def empty(*size: Any, dtype: Type | None = None, device: str | None = None) -> Tensor:
-    """Zeros of a shape: jax leaves no memory unset."""
+    """Zeros of a shape: jax has no uninitialized memory."""
     return ops.zeros(shape_of(size), dtype)
 
 
 def empty_like(input: TensorLike, *, dtype: Type | None = None, device: str | None = None) -> Tensor:
-    """Zeros of another Tensor's shape and, by default, type: jax leaves no memory unset."""
+    """Zeros of another Tensor's shape and, by default, type: jax has no uninitialized memory."""
     return ops.zeros_like(input, dtype=dtype)
 
 

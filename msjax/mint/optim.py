@@ -30,7 +30,7 @@ class Optimizer(groups.Optimizer):
         - **gradients** (tuple of Tensor) - one for each Parameter, in order.
 
     Raises:
-        TypeError: `params` is no list of Parameters or dicts.
+        TypeError: `params` is not a list of Parameters or dicts.
         KeyError: a group has no "params".
         ValueError: there are no Parameters, or one is in two groups.
     """
@@ -51,10 +51,10 @@ class SGD(Optimizer):
         params (list): Parameters, or dicts with the key "params" and settings of their own.
         lr (float): the learning rate.
         momentum (float): Default: 0.
-        dampening (float): how much less of the gradient enters the momentum. Default: 0.
+        dampening (float): the share of the gradient that does not enter the momentum. Default: 0.
         weight_decay (float): Default: 0.
         nesterov (bool): Nesterov's momentum. Default: False.
-        maximize (bool): go up, in the place of down. Default: False.
+        maximize (bool): maximize the objective instead of minimizing it. Default: False.
 
     Inputs:
         - **gradients** (tuple of Tensor) - one for each Parameter, in order.
@@ -108,7 +108,7 @@ class Adam(Optimizer):
         eps (float): added to the divisor. Default: 1e-8.
         weight_decay (float): Default: 0.
         amsgrad (bool): divide by the largest mean so far. Default: False.
-        maximize (bool): go up, in the place of down. Default: False.
+        maximize (bool): maximize the objective instead of minimizing it. Default: False.
 
     Inputs:
         - **gradients** (tuple of Tensor) - one for each Parameter, in order.
@@ -139,7 +139,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradients; the arguments are those of `Adam`, with a weight decay of 0.01."""
+    """Adam with decoupled weight decay; the arguments are those of `Adam`, with a weight decay of 0.01."""
 
     decays_gradient = False
 
@@ -164,7 +164,7 @@ class AdamW(Adam):
 
 
 class FusedAdamW(AdamW):
-    """The same as `AdamW`: XLA fuses what it can."""
+    """The same as `AdamW`: XLA does the fusing."""
 
 
 if not TYPE_CHECKING:

@@ -144,7 +144,7 @@ def norm(
         p (number or str): "fro" for the 2-norm. Default: "fro".
         dim (int or tuple, optional): the axes; all by default.
         keepdim (bool): whether reduced axes stay, with size 1. Default: False.
-        dtype (ms.dtype, optional): what to convert to first.
+        dtype (ms.dtype, optional): the dtype to convert to first.
     """
     input = _typed(input, dtype)
     order = 2 if p in ("fro", None) else p

@@ -14,7 +14,7 @@ def no_init_parameters() -> Iterator[Any]:
     """A context for building networks whose Parameters will be loaded from a checkpoint.
 
     MindSpore leaves their Parameters without data until then. Here Parameters have data from the start, so the
-    context changes nothing; it is kept for MindSpore's programs.
+    context changes nothing; it is accepted for compatibility with MindSpore.
 
     Example:
         >>> from msjax import nn

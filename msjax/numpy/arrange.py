@@ -28,7 +28,7 @@ __all__ = [
 
 
 def reshape(x: ArrayLike, new_shape: Shape) -> Tensor:
-    """The same elements in another shape; one -1 is worked out."""
+    """The same elements in another shape; one size may be -1 and is then inferred."""
     return ops.reshape(tensor(x), new_shape)
 
 

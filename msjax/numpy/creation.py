@@ -42,7 +42,7 @@ def array(obj: ArrayLike, dtype: DTypeLike | None = None, copy: bool = True, ndm
     Args:
         obj (array-like): the data.
         dtype (ms.dtype, optional): by default that of the data: Float32 for Python floats, Int32 for ints.
-        copy (bool): kept for numpy's programs: jax's arrays don't change.
+        copy (bool): accepted for compatibility with numpy: jax arrays are immutable.
         ndmin (int): the least number of axes; new ones go in front. Default: 0.
 
     Example:
@@ -95,7 +95,7 @@ def ones(shape: Shape, dtype: DTypeLike = mstype.float32) -> Tensor:
 
 
 def empty(shape: Shape, dtype: DTypeLike = mstype.float32) -> Tensor:
-    """Zeros of a shape: jax leaves no memory unset."""
+    """Zeros of a shape: jax has no uninitialized memory."""
     return zeros(shape, dtype)
 
 
@@ -125,7 +125,11 @@ def empty_like(prototype: ArrayLike, dtype: DTypeLike | None = None, shape: Shap
     return zeros_like(prototype, dtype, shape)
 
 
-for _function, _what in ((zeros_like, "Zeros"), (ones_like, "Ones"), (empty_like, "Zeros, since jax leaves no memory unset,")):
+for _function, _what in (
+    (zeros_like, "Zeros"),
+    (ones_like, "Ones"),
+    (empty_like, "Zeros, since jax has no uninitialized memory,"),
+):
     _function.__doc__ = f"{_what} of another array's shape and type, or of those given."
 zeros_like.__name__, ones_like.__name__, empty_like.__name__ = "zeros_like", "ones_like", "empty_like"
 
@@ -155,7 +159,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = mstype.floa
 
 
 def arange(start: float, stop: float | None = None, step: float | None = None, dtype: DTypeLike | None = None) -> Tensor:
-    """Numbers from `start` up to, without, `stop`.
+    """Numbers from `start` up to but not including `stop`.
 
     Example:
         >>> import msjax.numpy as mnp
@@ -190,7 +194,7 @@ def linspace(
         endpoint (bool): whether `stop` is the last one; otherwise it would be the next. Default: True.
         retstep (bool): also the distance. Default: False.
         dtype (ms.dtype, optional): Float32 by default.
-        axis (int): where the new axis stands, for arrays. Default: 0.
+        axis (int): the position of the new axis, for arrays. Default: 0.
     """
     start, stop = floating(start), floating(stop)
     out = as_type(_linspace(start, stop, num, endpoint, axis), _type(dtype))
@@ -206,7 +210,7 @@ def logspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Tensor:
-    """`num` powers of `base`, whose exponents stand at equal distances from `start` to `stop`."""
+    """`num` powers of `base`, with exponents at equal distances from `start` to `stop`."""
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     return as_type(ops.pow(Tensor(float(base), exponents.dtype), exponents), _type(dtype))
 
@@ -214,7 +218,7 @@ def logspace(
 def geomspace(
     start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = True, dtype: DTypeLike | None = None, axis: int = 0
 ) -> Tensor:
-    """`num` numbers, each by the same factor larger than the one before."""
+    """`num` numbers in geometric progression."""
     start, stop = floating(start), floating(stop)
     ratio = ops.log(stop / start)
     return as_type(start * ops.exp(linspace(ops.zeros_like(ratio), ratio, num, endpoint, axis=axis)), _type(dtype))
@@ -316,6 +320,6 @@ def _shape(shape):
 
 
 def randint(minval: int, maxval: int | None = None, shape: Shape | None = None, dtype: DTypeLike = mstype.int32) -> Tensor:
-    """Random integers from `minval` up to, without, `maxval`; from 0 on with one number."""
+    """Random integers from `minval` up to but not including `maxval`; from 0 on with one number."""
     low, high = (0, minval) if maxval is None else (minval, maxval)
     return ops.randint(low, high, (1,) if shape is None else ints(shape), dtype=_type(dtype))

@@ -95,7 +95,7 @@ def _binary(name: str, function: BinaryOperator, doc: str) -> _Binary:
     return call
 
 
-# Whether integers are taken as Float32 first stands after the operator.
+# After the operator: whether integers are first converted to Float32.
 abs: _Unary = _unary("abs", ops.abs, False, "The absolute value.")
 absolute: _Unary = _unary("absolute", ops.abs, False, "The absolute value.")
 arccos: _Unary = _unary("arccos", ops.acos, True, "The inverse of the cosine.")

@@ -73,7 +73,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
 
 
 def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[Tensor, ...]:
-    """The positions in an array of a shape of indices into the flattened array, a tuple of one for each axis."""
+    """The positions in an array of shape `shape` of indices into the flattened array, a tuple of one array for each axis."""
     check_one_of(order, ("C", "F"), "order", "unravel_index")
     indices, shape = tensor(indices), ints(shape)
     rows = _unravel(indices, shape[::-1] if order == "F" else shape)
@@ -132,7 +132,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
 
 
 def piecewise(x: ArrayLike, condlist: list[Tensor], funclist: list[Callable[..., Any]] | Number, *args: Any, **kw: Any) -> Tensor:
-    """Where a condition holds, the value of its function (or its number); the last one of the list may be for elsewhere.
+    """Where a condition holds, the value of its function (or its number); one more at the end is for all other elements.
 
     Args:
         x (array-like): of any shape.

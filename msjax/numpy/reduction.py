@@ -93,7 +93,7 @@ def argmin(a: ArrayLike, axis: int | None = None) -> JaxArray:
 
 
 def ptp(x: ArrayLike, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-    """The largest less the smallest value over axes."""
+    """The largest minus the smallest value over axes."""
     return amax(x, axis, keepdims) - amin(x, axis, keepdims)
 
 

@@ -25,7 +25,7 @@ def ckpt_to_safetensors(
         save_path (str, optional): the folder of the new files; by default each stands beside the old one.
         name_map (dict, optional): new names of Parameters by their old ones.
         file_name_regex (str, optional): a regular expression that the names of a folder's files should match.
-        processes_num (int): kept for MindSpore's programs, without effect.
+        processes_num (int): accepted for compatibility with MindSpore, without effect.
 
     Raises:
         TypeError, ValueError: a wrong argument, or a file that can't be converted.

@@ -33,7 +33,7 @@ def load_checkpoint(
         specify_prefix (str, list or tuple of str, optional): only names that begin so are loaded.
         choice_func (callable, optional): says of a name whether it is loaded.
         crc_check (bool): whether the checksum is compared; a file without one is refused then. Default: False.
-        remove_redundancy (bool): kept for MindSpore's programs, without effect.
+        remove_redundancy (bool): accepted for compatibility with MindSpore, without effect.
         format (str): "ckpt", "safetensors" or "npz". Default: "ckpt".
 
     Returns:
@@ -130,7 +130,7 @@ def load_param_into_net(
         parameter_dict (dict): Parameters by name, as `load_checkpoint` returns them.
         strict_load (bool): whether types have to be the same; otherwise floats may become other floats, and integers other
             integers. Default: False.
-        remove_redundancy (bool): kept for MindSpore's programs, without effect.
+        remove_redundancy (bool): accepted for compatibility with MindSpore, without effect.
 
     Returns:
         Two lists of names: those of the network that were not loaded, and those of the dict that were not used.

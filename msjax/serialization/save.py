@@ -33,7 +33,7 @@ def save_checkpoint(
         save_obj: a Cell; a dict of Parameters or Tensors by name; or a list of Parameters or of dicts
             {"name": ..., "data": ...}.
         ckpt_file_name (str): the file; the suffix of the format is added where it is missing.
-        integrated_save (bool): kept for MindSpore's programs, without effect.
+        integrated_save (bool): accepted for compatibility with MindSpore, without effect.
         async_save (bool or str): whether the file is written on another thread; True, "thread" or "process".
         append_dict (dict, optional): further numbers, bools, str, Parameters or Tensors to save, by name.
         enc_key, enc_mode: encryption is not offered.

@@ -115,7 +115,7 @@ class Model:
             epoch (int): the number of epochs.
             train_dataset: the data; see the class.
             callbacks (Callback or list, optional): what is called around epochs and steps.
-            dataset_sink_mode (bool), sink_size (int): kept for MindSpore's programs; data is fed batch by batch.
+            dataset_sink_mode (bool), sink_size (int): accepted for compatibility with MindSpore; data is fed batch by batch.
             initial_epoch (int): the number of epochs that were made before. Default: 0.
 
         Raises:
@@ -134,7 +134,7 @@ class Model:
             epoch, train_dataset, callbacks, dataset_sink_mode, sink_size, initial_epoch: as in `train`.
             valid_dataset (optional): the data to evaluate on.
             valid_frequency (int or list of int): after how many epochs, or after which ones. Default: 1.
-            valid_dataset_sink_mode (bool): kept for MindSpore's programs, without effect.
+            valid_dataset_sink_mode (bool): accepted for compatibility with MindSpore, without effect.
         """
         if isinstance(valid_frequency, int) and not isinstance(valid_frequency, bool) and valid_frequency > 0:
             due = lambda number: number % valid_frequency == 0  # noqa: E731
@@ -217,7 +217,7 @@ class Model:
         Args:
             valid_dataset: the data; see the class.
             callbacks (Callback or list, optional): what is called around steps.
-            dataset_sink_mode (bool): kept for MindSpore's programs, without effect.
+            dataset_sink_mode (bool): accepted for compatibility with MindSpore, without effect.
 
         Returns:
             dict, the values of metrics by their names.

@@ -240,7 +240,7 @@ def test_write_through_a_mask_and_an_index_tensor():
     assert x.grad.tolist() == [6.0, 0.0, 0.0]
 
 
-def test_written_without_recording_keeps_the_way_back():
+def test_written_without_recording_keeps_the_backward():
     x = leaf(1.0, 2.0)
     y = x * 2
     with ms.no_grad():

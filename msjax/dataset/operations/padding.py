@@ -146,12 +146,12 @@ def _by_column(pad_info, names, who):
 
 
 def padded(rows: Any, names: Any, pads: Any, who: str, number: int, longest: int | None = None) -> tuple[Any, ...]:
-    """One row out of several that are padded to the same shape.
+    """Batch several rows into one, with each column padded to one shape.
 
     Args:
         rows, names: the rows, and their columns.
         pads: of each column (shape or None, value), or None for no padding.
-        longest (int, optional): what None in a shape stands for. Default: the largest size there is.
+        longest (int, optional): the size that replaces None in a shape. Default: the largest size among the rows.
     """
     columns = [list(column) for column in zip(*rows)]
     for at, entry in enumerate(pads):

@@ -206,7 +206,7 @@ class WordpieceTokenizer(TextTransform):
         vocab (Vocab): the pieces.
         suffix_indicator (str): how pieces within a word begin. Default: "##".
         max_bytes_per_token (int): longer words are unknown. Default: 100.
-        unknown_token (str): stands for words that have no pieces; "" leaves them. Default: "[UNK]".
+        unknown_token (str): replaces words that have no pieces; "" keeps the words. Default: "[UNK]".
         with_offsets (bool): not offered.
 
     Example:

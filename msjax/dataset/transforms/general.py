@@ -72,7 +72,7 @@ class OneHot(Transform):
 
     Raises:
         TypeError, ValueError: a wrong argument.
-        RuntimeError: a label is no int from 0 to ``num_classes - 1``.
+        RuntimeError: a label is not an int from 0 to ``num_classes - 1``.
 
     Example:
         >>> import numpy as np

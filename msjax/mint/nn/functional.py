@@ -20,7 +20,7 @@ from msjax.ops.methods.inplace import inplace
 from msjax.typing import Axes, DTypeLike, TensorLike
 
 # isort: off
-# Identical there.
+# The same functions as in ops.
 from msjax.ops import (
     adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool2d, binary_cross_entropy,
     conv_transpose2d, cosine_embedding_loss, cross_entropy, embedding, fold, gelu, grid_sample, group_norm, hardshrink,
@@ -294,7 +294,7 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-05,
 ) -> Tensor:
-    """Each channel (axis 1) less its mean, over its standard deviation, times `weight`, plus `bias`.
+    """Each channel (axis 1) minus its mean, divided by its standard deviation, times `weight`, plus `bias`.
 
     Args:
         input (Tensor): of shape (N, C, ...).
@@ -341,7 +341,7 @@ def _reduced(loss, reduction, who):
 
 
 def smooth_l1_loss(input: TensorLike, target: TensorLike, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """Half the squared error over `beta` where the error is below `beta`, the error less half of `beta` elsewhere."""
+    """Half the squared error over `beta` where the error is below `beta`, the error minus half of `beta` elsewhere."""
     return ops.smooth_l1_loss(input, target, beta, reduction)
 
 

@@ -28,7 +28,7 @@ REQUIRED = inspect.Parameter.empty
 
 
 def _layer(name, attributes, call, doc, function=None):
-    """A Cell class with settings; `call` is called as ``call(self, *inputs)``. Its types stand in layers.pyi."""
+    """A Cell class with settings; `call` is called as ``call(self, *inputs)``. The stub layers.pyi has its types."""
     signature = inspect.Signature(
         [inspect.Parameter(k, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=v) for k, v in attributes.items()]
     )

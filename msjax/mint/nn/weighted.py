@@ -194,7 +194,7 @@ class ConvTranspose2d(_Conv):
 
 
 class _BatchNorm(Cell):
-    """Channels less their mean, over their standard deviation, scaled and shifted.
+    """Channels minus their mean, divided by their standard deviation, scaled and shifted.
 
     Args:
         num_features (int): the number of channels, the size of axis 1.
@@ -257,7 +257,10 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    __doc__ = _BatchNorm.__doc__ + "        process_group: kept for MindSpore's programs: jax's programs see the whole batch.\n"  # pyright: ignore[reportOptionalOperand]
+    __doc__ = (
+        _BatchNorm.__doc__
+        + "        process_group: accepted for compatibility with MindSpore: jax's programs see the whole batch.\n"
+    )  # pyright: ignore[reportOptionalOperand]
     ndims = (2, 3, 4, 5)
 
     def __init__(
@@ -274,7 +277,7 @@ class SyncBatchNorm(_BatchNorm):
 
 
 class GroupNorm(Cell):
-    """Groups of channels less their mean, over their standard deviation, scaled and shifted.
+    """Groups of channels minus their mean, divided by their standard deviation, scaled and shifted.
 
     Args:
         num_groups, num_channels (int): how many.
@@ -301,7 +304,7 @@ class GroupNorm(Cell):
 
 
 class LayerNorm(Cell):
-    """The last axes less their mean, over their standard deviation, scaled and shifted.
+    """The last axes minus their mean, divided by their standard deviation, scaled and shifted.
 
     Args:
         normalized_shape (int or tuple): the sizes of those axes.
@@ -377,7 +380,7 @@ class PReLU(Cell):
 
     Args:
         num_parameters (int): 1, or the number of channels. Default: 1.
-        init (float): what the weights start from. Default: 0.25.
+        init (float): the initial value of the weights. Default: 0.25.
         dtype (ms.dtype, optional): of the weight; Float32 by default.
     """
 

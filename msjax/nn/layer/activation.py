@@ -217,7 +217,7 @@ class CELU(Cell):
 
 
 class SeLU(Cell):
-    """scale * x where positive, scale * alpha * (exp(x) - 1) elsewhere, with the scale and alpha that keep variances."""
+    """scale * x where positive, scale * alpha * (exp(x) - 1) elsewhere, with the scale and alpha that preserve the variance."""
 
     def construct(self, input_x: TensorLike) -> Tensor:
         return ops.selu(input_x)
@@ -355,7 +355,7 @@ class Threshold(Cell):
 
     Args:
         threshold (int or float): the threshold.
-        value (int or float): in the place of smaller elements.
+        value (int or float): the replacement of smaller elements.
     """
 
     def __init__(self, threshold: float, value: float):
@@ -381,7 +381,7 @@ def get_activation(name: str, prim_name: str | None = None) -> Cell | None:
 
     Args:
         name (str, optional): such as "relu" or "leakyrelu".
-        prim_name (str, optional): who asks, for the message of the error.
+        prim_name (str, optional): the caller, for the error message.
 
     Raises:
         KeyError: an unknown name.

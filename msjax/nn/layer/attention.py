@@ -133,7 +133,7 @@ class MultiheadAttention(Cell):
 
     Raises:
         TypeError: an input is not a Tensor.
-        ValueError: `embed_dim` is no multiple of `num_heads`, or shapes or the dtypes of masks don't fit.
+        ValueError: `embed_dim` is not a multiple of `num_heads`, or shapes or the dtypes of masks don't fit.
 
     Example:
         >>> import msjax as ms

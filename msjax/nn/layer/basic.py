@@ -190,7 +190,7 @@ class OneHot(Cell):
         Tensor, with one more axis.
 
     Raises:
-        TypeError: `axis` or `depth` is not an int, or the indices are no integers.
+        TypeError: `axis` or `depth` is not an int, or the indices are not integers.
 
     Example:
         >>> import msjax as ms
@@ -292,10 +292,10 @@ _CLIP = Op("ClipByNorm", _clip)
 
 
 class ClipByNorm(Cell):
-    """Scales what has a larger 2-norm than `clip_norm` down to that.
+    """Scales down a Tensor whose 2-norm exceeds `clip_norm`, to that norm.
 
     Args:
-        axis (int or tuple of int, optional): the axes that a norm is of. By default all.
+        axis (int or tuple of int, optional): the axes of each norm. By default all.
 
     Inputs:
         - **x** (Tensor) - floats.

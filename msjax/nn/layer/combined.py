@@ -41,7 +41,7 @@ class _BnAct(Cell):
 
 
 class Conv2dBnAct(_BnAct):
-    """A 2-D convolution, then batch normalization and an activation, each where wanted.
+    """A 2-D convolution, then batch normalization and an activation, both optional.
 
     Args:
         in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
@@ -51,7 +51,7 @@ class Conv2dBnAct(_BnAct):
         eps (float): of the batch normalization. Default: 1e-5.
         activation (str, Cell or Primitive, optional): Default: None.
         alpha (float): the slope of the activation "leakyrelu". Default: 0.2.
-        after_fake (bool): kept for MindSpore's programs, without effect.
+        after_fake (bool): accepted for compatibility with MindSpore, without effect.
 
     Example:
         >>> import msjax as ms
@@ -79,7 +79,7 @@ class Conv2dBnAct(_BnAct):
 
 
 class DenseBnAct(_BnAct):
-    """A fully connected layer, then batch normalization and an activation, each where wanted.
+    """A fully connected layer, then batch normalization and an activation, both optional.
 
     Args:
         in_channels, out_channels, weight_init, bias_init, has_bias: as of `Dense`.
@@ -88,7 +88,7 @@ class DenseBnAct(_BnAct):
         eps (float): of the batch normalization. Default: 1e-5.
         activation (str, Cell or Primitive, optional): Default: None.
         alpha (float): the slope of the activation "leakyrelu". Default: 0.2.
-        after_fake (bool): kept for MindSpore's programs, without effect.
+        after_fake (bool): accepted for compatibility with MindSpore, without effect.
 
     Example:
         >>> import msjax as ms

@@ -25,7 +25,7 @@ class Dropout(Cell):
     Args:
         keep_prob (float): the older form of `p`, which is 1 - p; used where `p` is None. Default: 0.5.
         p (float or int, optional): the probability, in [0, 1).
-        dtype (ms.dtype): kept for MindSpore's programs, without effect.
+        dtype (ms.dtype): accepted for compatibility with MindSpore, without effect.
 
     Inputs:
         - **x** (Tensor) - of floats, of any shape.

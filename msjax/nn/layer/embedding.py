@@ -77,7 +77,7 @@ class Embedding(Cell):
         Tensor, of shape (*ids.shape, embedding_size).
 
     Raises:
-        TypeError: a wrong type of an argument, or ids that are no integers.
+        TypeError: a wrong type of an argument, or ids that are not integers.
         ValueError: `padding_idx` is out of range, or a size is not positive.
         RuntimeError: an id is outside of the table. While compiling or on an accelerator its row is nan instead.
 
@@ -146,7 +146,7 @@ class EmbeddingExt(Cell):
         dtype (ms.dtype, optional): of the table. Default: None, for ms.float32.
 
     Raises:
-        TypeError: a wrong type of an argument, or ids that are no integers.
+        TypeError: a wrong type of an argument, or ids that are not integers.
         ValueError: `padding_idx` is out of range, `_weight` of another shape, or `sparse` True.
         RuntimeError: an id is outside of the table; see `Embedding`.
 
@@ -249,10 +249,10 @@ class EmbeddingLookup(Cell):
         vocab_size (int): the number of rows.
         embedding_size (int): the size of a row.
         param_init: an Initializer, its name, a number or a Tensor of shape (vocab_size, embedding_size). Default: "normal".
-        target (str): "CPU" or "DEVICE"; kept for MindSpore's programs, the table lives where jax puts it.
-        slice_mode (str), manual_shapes: kept for MindSpore's programs, without effect.
+        target (str): "CPU" or "DEVICE"; accepted for compatibility with MindSpore, the table lives where jax puts it.
+        slice_mode (str), manual_shapes: accepted for compatibility with MindSpore, without effect.
         max_norm (float, optional): positive; rows with a greater norm are scaled down to it in the output.
-        sparse (bool): kept for MindSpore's programs; gradients are dense.
+        sparse (bool): accepted for compatibility with MindSpore; gradients are dense.
         dtype (ms.dtype): of the table. Default: ms.float32.
 
     Inputs:
@@ -262,8 +262,8 @@ class EmbeddingLookup(Cell):
         Tensor, of shape (*indices.shape, embedding_size).
 
     Raises:
-        TypeError: a wrong type of an argument, or indices that are no integers.
-        ValueError: a size or `max_norm` is not positive, another `target`, or `sparse` False with target "CPU".
+        TypeError: a wrong type of an argument, or indices that are not integers.
+        ValueError: a size or `max_norm` is not positive, an unknown `target`, or `sparse` False with target "CPU".
 
     Example:
         >>> import msjax as ms
@@ -337,7 +337,7 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
         embedding_size (int): the size of a row.
         field_size (int): the number of fields.
         param_init, target, slice_mode, max_norm, sparse, dtype: as in `EmbeddingLookup`.
-        feature_num_list: kept for MindSpore's programs, without effect.
+        feature_num_list: accepted for compatibility with MindSpore, without effect.
         operator (str): how the features of a field are combined: "SUM", "MEAN" or "MAX". Default: "SUM".
 
     Inputs:
@@ -349,8 +349,8 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
         Tensor, of shape (batch, field_size, embedding_size).
 
     Raises:
-        TypeError: a wrong type of an argument, or inputs that are no Tensors.
-        ValueError: `field_size` is not positive, another `operator`, or inputs of different shapes.
+        TypeError: a wrong type of an argument, or inputs that are not Tensors.
+        ValueError: `field_size` is not positive, an unknown `operator`, or inputs of different shapes.
 
     Example:
         >>> import msjax as ms

@@ -101,7 +101,7 @@ class ChannelShuffle(Cell):
         groups (int): positive; has to divide the channels.
 
     Raises:
-        TypeError, ValueError: `groups` is no positive int.
+        TypeError, ValueError: `groups` is not a positive int.
     """
 
     def __init__(self, groups: int):

@@ -43,7 +43,7 @@ class LayerNorm(Cell):
         Tensor, of the same shape and dtype.
 
     Raises:
-        TypeError: `normalized_shape` is no tuple or list.
+        TypeError: `normalized_shape` is not a tuple or list.
         ValueError: it is empty, or doesn't fit the input.
 
     Example:

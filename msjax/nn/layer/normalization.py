@@ -161,7 +161,7 @@ class SyncBatchNorm(_BatchNorm):
     A compiled network sees the whole batch, also where it is spread over devices, so that this is batch normalization.
 
     Args:
-        process_groups (list, optional): kept for MindSpore's programs; only None is offered.
+        process_groups (list, optional): accepted for compatibility with MindSpore; only None is offered.
         num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init,
             use_batch_statistics, dtype: as of `BatchNorm2d`.
     """

@@ -28,7 +28,7 @@ class Pad(Cell):
 
     Raises:
         TypeError: `paddings` is not a tuple.
-        ValueError: another mode, or pairs that don't fit the input.
+        ValueError: an unknown mode, or pairs that don't fit the input.
 
     Example:
         >>> import msjax as ms

@@ -204,7 +204,7 @@ class RNNCell(_RNNCellBase):
 
     Raises:
         TypeError: a wrong type of an argument or input.
-        ValueError: a size is not positive, another `nonlinearity`, or shapes that don't fit.
+        ValueError: a size is not positive, an unknown `nonlinearity`, or shapes that don't fit.
 
     Example:
         >>> import msjax as ms

@@ -147,7 +147,7 @@ class RNN(_RNNBase):
     Args:
         input_size (int): the features of the input.
         hidden_size (int): the features of the state.
-        num_layers (int): how many layers stand on top of one another. Default: 1.
+        num_layers (int): the number of stacked layers. Default: 1.
         has_bias (bool): whether there are b_ih and b_hh. Default: True.
         batch_first (bool): whether inputs and outputs are (batch, steps, features), not (steps, batch, features).
             Default: False.
@@ -166,7 +166,7 @@ class RNN(_RNNBase):
 
     Raises:
         TypeError: a wrong type of an argument or input.
-        ValueError: a size is not positive, `dropout` out of range, another `nonlinearity`, or shapes that don't fit.
+        ValueError: a size is not positive, `dropout` out of range, an unknown `nonlinearity`, or shapes that don't fit.
 
     Example:
         >>> import msjax as ms
@@ -203,7 +203,7 @@ class GRU(_RNNBase):
     Args:
         input_size (int): the features of the input.
         hidden_size (int): the features of the state.
-        num_layers (int): how many layers stand on top of one another. Default: 1.
+        num_layers (int): the number of stacked layers. Default: 1.
         has_bias (bool): whether there are b_ih and b_hh. Default: True.
         batch_first (bool): whether inputs and outputs are (batch, steps, features), not (steps, batch, features).
             Default: False.
@@ -243,7 +243,7 @@ class LSTM(_RNNBase):
     Args:
         input_size (int): the features of the input.
         hidden_size (int): the features of the state.
-        num_layers (int): how many layers stand on top of one another. Default: 1.
+        num_layers (int): the number of stacked layers. Default: 1.
         has_bias (bool): whether there are b_ih and b_hh. Default: True.
         batch_first (bool): whether inputs and outputs are (batch, steps, features), not (steps, batch, features).
             Default: False.

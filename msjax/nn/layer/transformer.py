@@ -110,7 +110,7 @@ class TransformerEncoderLayer(_Layer):
         Tensor, of the shape of `src`.
 
     Raises:
-        ValueError: `d_model` is no multiple of `nhead`, another `activation`, or shapes that don't fit.
+        ValueError: `d_model` is not a multiple of `nhead`, an unknown `activation`, or shapes that don't fit.
 
     Example:
         >>> import msjax as ms
@@ -147,7 +147,7 @@ class TransformerDecoderLayer(_Layer):
         Tensor, of the shape of `tgt`.
 
     Raises:
-        ValueError: `d_model` is no multiple of `nhead`, another `activation`, or shapes that don't fit.
+        ValueError: `d_model` is not a multiple of `nhead`, an unknown `activation`, or shapes that don't fit.
 
     Example:
         >>> import msjax as ms

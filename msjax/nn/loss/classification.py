@@ -44,7 +44,7 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
 
     Raises:
         TypeError: `sparse` is not a bool, or the labels are of another kind.
-        ValueError: another reduction, or shapes that don't fit.
+        ValueError: an unknown reduction, or shapes that don't fit.
 
     Example:
         >>> import msjax as ms

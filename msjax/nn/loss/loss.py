@@ -25,7 +25,7 @@ class LossBase(Cell):
         reduction (str): "mean" (the default), "sum" or "none".
 
     Raises:
-        ValueError: another reduction.
+        ValueError: an unknown reduction.
 
     Example:
         >>> import msjax as ms

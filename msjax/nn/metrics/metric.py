@@ -51,7 +51,7 @@ class Metric:
             indexes (list of int): their positions.
 
         Raises:
-            ValueError: it is no list of ints.
+            ValueError: it is not a list of ints.
         """
         if not isinstance(indexes, list) or not all(isinstance(i, int) for i in indexes):
             raise ValueError(f"For 'set_indexes', 'indexes' should be a list of ints, but got {describe(indexes)}.")

@@ -73,7 +73,7 @@ class HausdorffDistance(_Surface):
         distance_metric (str): "euclidean", "chessboard" or "taxicab". Default: "euclidean".
         percentile (float, optional): this percentile of the distances in the place of the largest; 0 to 100.
         directed (bool): whether only the way from the prediction to the truth counts. Default: False.
-        crop (bool): kept for MindSpore's programs; the result is the same.
+        crop (bool): accepted for compatibility with MindSpore; the result is the same.
     """
 
     def __init__(

@@ -60,7 +60,7 @@ class Adam(_BiasCorrected):
         weight_decay (float or Cell): Default: 0.0.
         loss_scale (float): Default: 1.0.
         use_amsgrad (bool): the AMSGrad variant. Default: False.
-        use_lazy, use_offload (bool): kept for MindSpore's programs; the numbers are the same.
+        use_lazy, use_offload (bool): accepted for compatibility with MindSpore; the numbers are the same.
 
     Example:
         >>> import msjax as ms
@@ -108,7 +108,7 @@ class LazyAdam(_BiasCorrected):
 
 
 class AdamOffload(LazyAdam):
-    """Adam, whose update runs where the Parameters are; kept for MindSpore's programs.
+    """Adam, whose update runs where the Parameters are; accepted for compatibility with MindSpore.
 
     Args:
         params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay, loss_scale: as in `Adam`.

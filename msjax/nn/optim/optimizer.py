@@ -300,7 +300,7 @@ class Optimizer(CompiledOptimizer):
 
     @property
     def unique(self) -> bool:
-        """Kept for MindSpore's programs, without effect: gradients are dense."""
+        """Accepted for compatibility with MindSpore, without effect: gradients are dense."""
         return self._unique
 
     @unique.setter
@@ -309,7 +309,7 @@ class Optimizer(CompiledOptimizer):
 
     @property
     def target(self) -> str:
-        """Kept for MindSpore's programs, without effect: the update runs where the Parameters are."""
+        """Accepted for compatibility with MindSpore, without effect: the update runs where the Parameters are."""
         return self.__dict__.get("_target", "CPU")
 
     @target.setter

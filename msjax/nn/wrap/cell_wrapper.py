@@ -293,7 +293,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         self.scale_sense.set_data(sens)
 
     def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> tuple[None, Any]:
-        """Kept for MindSpore's programs: returns (None, compute_input); overflow is read from the gradients themselves."""
+        """accepted for compatibility with MindSpore: returns (None, compute_input); overflow is read from the gradients themselves."""
         return None, compute_input
 
     def get_overflow_status(self, status: Any, compute_output: Any) -> Tensor:

@@ -71,7 +71,7 @@ class PipelineCell(GradAccumulationCell):
     Args:
         network (Cell): the network, which returns the loss.
         micro_size (int): the number of parts.
-        stage_config, segment_config: kept for MindSpore's programs, without effect.
+        stage_config, segment_config: accepted for compatibility with MindSpore, without effect.
     """
 
     def __init__(self, network: Cell, micro_size: int, stage_config: Any = None, segment_config: Any = None):

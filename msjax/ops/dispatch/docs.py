@@ -10,7 +10,7 @@ from typing import Any
 # An argument in a docstring: "names (type): text", with the lines below it that are indented deeper.
 _ENTRY = re.compile(r"^    (?P<names>\w+(?:, \w+)*)(?P<type> \([^)]*\))?: (?P<text>.*(?:\n     +.*)*)", re.M)
 _DEFAULT = re.compile(r"\s*Default: .*$", re.S)
-_UNUSED = "kept for MindSpore's programs, without effect."
+_UNUSED = "accepted for compatibility with MindSpore, without effect."
 
 
 class DerivedDoc:

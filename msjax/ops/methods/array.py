@@ -45,7 +45,7 @@ def _contains(self: Tensor, element: TensorLike) -> bool:
 
 
 def _reshape(self: Tensor, *shape: Any) -> Tensor:
-    """The same elements in another shape, given as ints or a tuple; one -1 is worked out."""
+    """The same elements in another shape, given as ints or a tuple; one size may be -1 and is then inferred."""
     return arrange.reshape(self, shape_of(shape))
 
 
@@ -245,7 +245,7 @@ def _new_full(self: Tensor, size: tuple[int, ...], fill_value: int, *, dtype: Ty
 
 
 def _new_empty(self: Tensor, size: int | Sequence[int], *, dtype: Type | None = None, device: str | None = None) -> Tensor:
-    """Zeros of a shape, of this Tensor's type by default: jax leaves no memory unset."""
+    """Zeros of a shape, of this Tensor's type by default: jax has no uninitialized memory."""
     return _full(self, size, 0, dtype)
 
 

@@ -74,7 +74,7 @@ def _sum(
 
     Args:
         axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
-        dtype (ms.dtype, optional): convert to it first. Default: None.
+        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
         keepdims (bool): whether reduced axes stay, with size 1; also called `keepdim`, then second. Default: False.
         initial (number, optional): added to the sum. Default: None.
     """
@@ -95,7 +95,7 @@ def _mean(
     Args:
         axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
         keep_dims (bool): whether reduced axes stay, with size 1; also called `keepdim`. Default: False.
-        dtype (ms.dtype, optional): convert to it first. Default: None.
+        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
     """
     axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
     _done("mean", kwargs)
@@ -110,7 +110,7 @@ def _prod(
     Args:
         axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
         keep_dims (bool): whether reduced axes stay, with size 1; also called `keepdim`. Default: False.
-        dtype (ms.dtype, optional): convert to it first. Default: None.
+        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
     """
     axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
     _done("prod", kwargs)
@@ -186,7 +186,7 @@ def _with_value(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _ptp(self: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The largest value less the smallest, over axes (all by default)."""
+    """The largest value minus the smallest, over axes (all by default)."""
     return extremes.amax(self, axis, keepdims) - extremes.amin(self, axis, keepdims)
 
 

@@ -34,7 +34,7 @@ def _refused(function: Callable[..., Any], other: TensorLike) -> Tensor:
 
 
 def _binary(function: Callable[..., Any], operands: Any) -> Any:
-    """A method for an operator of two Tensors, quick where nothing is recorded."""
+    """A method for an operator of two Tensors, with a fast path where nothing is recorded."""
     op = getattr(function, "op", None)
     jit = None if op is None else op.programs[()]
 

@@ -68,7 +68,7 @@ def Conv2D(self: PrimitiveSelf, x: Tensor, weight: Tensor) -> Tensor:
     Args:
         out_channel (int): the output's channels.
         kernel_size (int or tuple): of the weight.
-        mode (int): kept for MindSpore's programs, without effect.
+        mode (int): accepted for compatibility with MindSpore, without effect.
         pad_mode (str): "valid" (the default), "same" or "pad".
         pad (int or tuple): with "pad", one int or (top, bottom, left, right).
         stride, dilation (int or tuple): Default: 1.
@@ -96,7 +96,7 @@ def _conv_backprop_input(self, dout: Tensor, weight: Tensor, input_size: Shape) 
     Args:
         out_channel, kernel_size, pad_mode, pad, stride, dilation, group: those of the convolution.
         pad_list (tuple, optional): used instead of `pad`.
-        mode (int): kept for MindSpore's programs, without effect.
+        mode (int): accepted for compatibility with MindSpore, without effect.
     """
     _check_format(self)
     sizes = freeze(input_size)

@@ -117,7 +117,7 @@ ApplyMomentum = _step(
 
     Args:
         use_nesterov (bool): Default: False.
-        use_locking (bool): kept for MindSpore's programs, without effect.
+        use_locking (bool): accepted for compatibility with MindSpore, without effect.
         gradient_scale (float): Default: 1.0.
 
     Example:
@@ -133,7 +133,7 @@ Adam = _step(
     """A step of Adam, of (var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, gradient); returns var, m and v.
 
     Args:
-        use_locking (bool): kept for MindSpore's programs, without effect.
+        use_locking (bool): accepted for compatibility with MindSpore, without effect.
         use_nesterov (bool): Default: False.
     """, use_locking=False, use_nesterov=False,
 )  # fmt: skip

@@ -30,14 +30,14 @@ class CheckpointConfig:
         keep_checkpoint_max (int, optional): how many files are kept at most. Default: 5.
         keep_checkpoint_per_n_minutes (int, optional): one file is kept every so many minutes, unless `keep_checkpoint_max` is
             given. Default: 0.
-        integrated_save (bool): kept for MindSpore's programs, without effect.
+        integrated_save (bool): accepted for compatibility with MindSpore, without effect.
         async_save (bool): whether files are written on another thread. Default: False.
         saved_network (Cell, optional): what is saved; by default the network that is trained, with its optimizer.
         append_info (list, optional): of "epoch_num", "step_num" and a dict of further entries.
         enc_key, enc_mode: encryption is not offered.
         exception_save (bool): whether the network is saved when training ends with an exception. Default: False.
         crc_check (bool): whether a checksum is saved, too. Default: False.
-        remove_redundancy (bool): kept for MindSpore's programs, without effect.
+        remove_redundancy (bool): accepted for compatibility with MindSpore, without effect.
         format (str): "ckpt", "safetensors" or "npz". Default: "ckpt".
 
     Raises:

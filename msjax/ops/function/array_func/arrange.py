@@ -38,7 +38,7 @@ def reshape(input: Tensor, shape: tuple[int, ...]) -> Tensor:
 
     Args:
         input (Tensor): of any shape.
-        shape (tuple[int]): the new shape; one -1 is worked out.
+        shape (tuple[int]): the new shape; one size may be -1 and is then inferred.
 
     Raises:
         ValueError: the shape has another number of elements.
@@ -112,7 +112,7 @@ def flatten(input: TensorLike, order: str = "C", *, start_dim: int = 1, end_dim:
         start_dim, end_dim (int): the first and last axis to join. Default: 1 and -1.
 
     Raises:
-        ValueError: `order` is another word, or `start_dim` comes after `end_dim`.
+        ValueError: `order` has an unknown value, or `start_dim` comes after `end_dim`.
         TypeError: `start_dim` or `end_dim` is not an int.
     """
     for name, dim in (("start_dim", start_dim), ("end_dim", end_dim)):
@@ -209,7 +209,7 @@ def tile(input: Tensor, dims: tuple[int, ...]) -> Tensor:
 
     Args:
         input (Tensor): of any shape.
-        dims (tuple[int]): one count for each axis, the last ones first if there are fewer; more make new axes in front.
+        dims (tuple[int]): one count for each axis. Fewer counts apply to the last axes; more counts add axes in front.
 
     Example:
         >>> import msjax as ms

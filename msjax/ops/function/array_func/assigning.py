@@ -46,14 +46,14 @@ def assign(variable: Parameter, value: Tensor) -> Parameter:
     """Give a Parameter another value.
 
     Args:
-        variable (Parameter): what is written to.
+        variable (Parameter): the Parameter to write to.
         value (Tensor): of the Parameter's shape; its elements are converted to the Parameter's type.
 
     Returns:
         The Parameter.
 
     Raises:
-        TypeError: `variable` is no Parameter or Tensor, or `value` no Tensor.
+        TypeError: `variable` is not a Parameter or Tensor, or `value` not a Tensor.
         ValueError: the shapes differ.
 
     Example:
@@ -112,7 +112,7 @@ def _rows(how: str, doc: str) -> _ScatterRows:
     function.__doc__ = f"""{doc} of a Parameter, in place.
 
     Args:
-        input_x (Parameter): what is written to.
+        input_x (Parameter): the Parameter to write to.
         indices (Tensor): of integers: the rows.
         updates (Tensor): of shape ``indices.shape + input_x.shape[1:]``.
 
@@ -142,10 +142,10 @@ def _places(how: str, doc: str) -> _ScatterPlaces:
     function.__doc__ = f"""{doc} of a Parameter that rows of indices name, in place.
 
     Args:
-        input_x (Parameter): what is written to.
+        input_x (Parameter): the Parameter to write to.
         indices (Tensor): of integers, of shape (*, n): each row names the first n axes.
         updates (Tensor): of shape ``indices.shape[:-1] + input_x.shape[n:]``.
-        use_locking (bool): kept for MindSpore's programs, without effect.
+        use_locking (bool): accepted for compatibility with MindSpore, without effect.
 
     Returns:
         The Parameter.

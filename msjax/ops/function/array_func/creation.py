@@ -197,7 +197,7 @@ def _plain(value, what):
 def arange(
     start: Number | Tensor = 0, end: Number | Tensor | None = None, step: Number | Tensor = 1, *, dtype: Type | None = None
 ) -> Tensor:
-    """Numbers from `start` up to, without, `end`.
+    """Numbers from `start` up to but not including `end`.
 
     Args:
         start (number or Tensor): Default: 0.
@@ -224,7 +224,7 @@ def arange(
 
 
 def range(start: int, end: int, step: int, maxlen: int = 1000000) -> Tensor:
-    """Numbers from `start` up to, without, `end`; see `arange`.
+    """Numbers from `start` up to but not including `end`; see `arange`.
 
     Raises:
         ValueError: more than `maxlen` numbers.

@@ -220,7 +220,7 @@ def matrix_diag(
         x (Tensor): of shape (*, n) for one diagonal, or (*, number of diagonals, length of the longest).
         k (int or tuple): the diagonal, or the lowest and the highest one. Default: 0.
         num_rows, num_cols (int): the size of the matrices; -1 for the smallest that fits.
-        padding_value (number): what stands elsewhere. Default: 0.
+        padding_value (number): the value elsewhere. Default: 0.
         align (str): to which side shorter diagonals are aligned in `x`, above and below the main one.
     """
     k = _diagonals(k)

@@ -20,7 +20,7 @@ __all__ = ["embedding", "gather", "gather_d", "gather_elements", "gather_nd", "i
 
 
 def check_indices(indices: Tensor, size: int, who: str, lowest: int | None = None) -> None:
-    """Raise if indices are out of range and that can be seen without waiting for an accelerator."""
+    """Raise if indices are out of range, unless the check would have to wait for an accelerator."""
     if not isinstance(indices, Tensor):
         return
     known = known_value(indices._value)
@@ -47,7 +47,7 @@ def _axis_of(tensor, axis, who):
 
 
 def integers(value: TensorLike, who: str, name: str = "index") -> Tensor:
-    """The value as a Tensor of integers; TypeError for another one."""
+    """The value as a Tensor of integers; TypeError for any other value."""
     value = value if isinstance(value, Tensor) else Tensor(value)
     if value.dtype.kind not in "iu":
         raise TypeError(f"For '{who}', '{name}' should be a Tensor of integers, but got {describe(value)}.")
@@ -77,7 +77,7 @@ def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: i
         A Tensor of shape ``params.shape[:axis] + indices.shape[batch_dims:] + params.shape[axis + 1:]``.
 
     Raises:
-        TypeError: the indices are no integers, or `axis` no int.
+        TypeError: the indices are not integers, or `axis` no int.
         RuntimeError: an index is out of range. (In a compiled program, the result has NaN there.)
 
     Example:
@@ -137,7 +137,7 @@ def gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
     Args:
         x (Tensor): where to pick from.
         dim (int): the axis to pick along.
-        index (Tensor): of integers, with as many axes as `x`, and not larger but along `dim`.
+        index (Tensor): of integers, with as many axes as `x`, and no larger than `x` except along `dim`.
 
     Returns:
         A Tensor of the shape of `index`: for two axes, ``out[i, j] = x[index[i, j], j]`` with dim 0, and
@@ -230,7 +230,7 @@ def _embed(weight, ids, padding_idx, max_norm, norm_type, scale):
     if padding_idx is not None:
         kept = (ids != padding_idx)[..., None].astype(rows.dtype)
         share = kept if share is None else share * kept
-    # `share` scales the gradient alone.
+    # `share` scales only the gradient.
     return rows if share is None else rows * share + jax.lax.stop_gradient(rows * (1 - share))
 
 

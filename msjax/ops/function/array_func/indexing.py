@@ -287,7 +287,7 @@ def index_put(x: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: 
         accumulate (bool): whether to add, also where an index comes twice. Default: False.
 
     Raises:
-        TypeError: `indices` is no tuple or list.
+        TypeError: `indices` is not a tuple or list.
         IndexError: an index is out of range, or there are too many.
     """
     if not isinstance(indices, (tuple, list)):

@@ -60,7 +60,7 @@ def concat(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
         axis (int): Default: 0.
 
     Raises:
-        TypeError: `tensors` is no tuple or list.
+        TypeError: `tensors` is not a tuple or list.
         ValueError: shapes don't fit, or there is no such axis.
 
     Example:
@@ -86,7 +86,7 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
         axis (int): the position of the new axis. Default: 0.
 
     Raises:
-        TypeError: `tensors` is no tuple or list.
+        TypeError: `tensors` is not a tuple or list.
         ValueError: shapes differ.
 
     Example:
@@ -149,7 +149,7 @@ def meshgrid(*inputs: Tensor, indexing: str = "xy") -> tuple[Tensor, Tensor]:
 
     Raises:
         TypeError: an input is not a Tensor.
-        ValueError: `indexing` is another word, or an input is not 1-d.
+        ValueError: `indexing` has an unknown value, or an input is not 1-d.
 
     Example:
         >>> import msjax as ms

@@ -249,7 +249,7 @@ def tensor_scatter_elements(input_x: Tensor, indices: Tensor, updates: Tensor, a
         reduction (str): "none" to put in, "add" to add. Default: "none".
 
     Raises:
-        ValueError: `reduction` is another word.
+        ValueError: `reduction` has an unknown value.
     """
     if reduction not in _REDUCTIONS:
         raise ValueError(f"For 'tensor_scatter_elements', 'reduction' should be 'none' or 'add', but got {reduction!r}.")
@@ -279,7 +279,7 @@ def index_add(
         indices (Tensor): of Int32, a vector.
         y (Tensor): of the shape of `x` but along the axis, where it has one slice for each index.
         axis (int): the axis.
-        use_lock, check_index_bound (bool): kept for MindSpore's programs, without effect.
+        use_lock, check_index_bound (bool): accepted for compatibility with MindSpore, without effect.
     """
     if y.ndim != x.ndim or y.shape[axis] != indices.size:
         raise ValueError(f"For 'index_add', 'y' should have {indices.size} slices along axis {axis}, but its shape is {y.shape}.")

@@ -61,7 +61,7 @@ def searchsorted(
         sorter (Tensor, optional): indices that sort the sequence, if it isn't sorted.
 
     Raises:
-        ValueError: `side` is another word or contradicts `right`, or shapes don't fit.
+        ValueError: `side` has an unknown value or contradicts `right`, or shapes don't fit.
 
     Example:
         >>> import msjax as ms
@@ -115,7 +115,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
     Raises:
         TypeError: `input` is not of integers, or its value is not known, since the program is being compiled.
-        ValueError: `input` is no vector or has negative elements.
+        ValueError: `input` is not a vector or has negative elements.
 
     Example:
         >>> import msjax as ms

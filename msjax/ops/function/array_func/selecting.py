@@ -88,7 +88,7 @@ def masked_fill(input_x: Tensor, mask: Tensor, value: Number | Tensor) -> Tensor
         value (number or Tensor): a number or a 0-d Tensor.
 
     Raises:
-        TypeError: the mask is no Tensor of Bools.
+        TypeError: the mask is not a Tensor of Bools.
 
     Example:
         >>> import msjax as ms
@@ -112,7 +112,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
         mask (Tensor): of Bools; shapes are broadcast.
 
     Raises:
-        TypeError: the mask is no Tensor of Bools, or its value is not known, since the program is being compiled.
+        TypeError: the mask is not a Tensor of Bools, or its value is not known, since the program is being compiled.
 
     Example:
         >>> import msjax as ms
@@ -206,7 +206,7 @@ def one_hot(indices: Tensor, depth: int, on_value: Number | Tensor = 1, off_valu
         A Tensor of the type of `on_value`: Int64 for an int, Float32 for a float.
 
     Raises:
-        TypeError: `indices` is no Tensor of integers, or `depth` no int.
+        TypeError: `indices` is not a Tensor of integers, or `depth` no int.
         ValueError: `depth` is negative.
 
     Example:

@@ -55,7 +55,7 @@ def sort(input_x: Tensor, axis: int = -1, descending: bool = False) -> tuple[Ten
         The sorted Tensor and an Int32 Tensor that says where each element came from.
 
     Raises:
-        TypeError: `axis` is no int or `descending` no bool.
+        TypeError: `axis` is not an int or `descending` no bool.
 
     Example:
         >>> import msjax as ms
@@ -118,7 +118,7 @@ def topk(input: Tensor, k: int, dim: int | None = None, largest: bool = True, so
         k (int): how many.
         dim (int, optional): the axis; the last by default.
         largest (bool): the smallest ones, if False. Default: True.
-        sorted (bool): kept for MindSpore's programs: the result is always in order.
+        sorted (bool): accepted for compatibility with MindSpore: the result is always in order.
 
     Returns:
         The elements, the greatest first, and an Int32 Tensor that says where each came from.
@@ -266,7 +266,7 @@ def unique_with_pad(x: TensorLike, pad_num: float | Tensor) -> tuple[Tensor, Ten
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Tensor | tuple[Tensor, ...]:
-    """The elements without those equal to the one before.
+    """The elements, with each run of equal ones reduced to its first.
 
     Args:
         input (Tensor): of any shape; flattened unless `dim` is given.

@@ -51,7 +51,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], axis: int
         A tuple of Tensors.
 
     Raises:
-        TypeError: the sizes are no ints.
+        TypeError: the sizes are not ints.
         ValueError: the sizes don't add up to that of the axis, or are not positive.
 
     Example:
@@ -242,7 +242,7 @@ def strided_slice(
     new_axis_mask: int = 0,
     shrink_axis_mask: int = 0,
 ) -> Tensor:
-    """Every `strides`-th element from `begin` up to, without, `end`, along each axis.
+    """Every `strides`-th element from `begin` up to but not including `end`, along each axis.
 
     Args:
         input_x (Tensor): of any shape.

@@ -1,4 +1,4 @@
-"""Control flow, function helpers, and MindSpore's names of Python's own operators."""
+"""Control flow, function helpers, and MindSpore's names for Python's own operators."""
 
 from __future__ import annotations
 
@@ -149,10 +149,10 @@ class ForiLoop(Primitive):
     """A loop over ints: ``ForiLoop()(lower, upper, loop_func, init_val)``.
 
     Inputs:
-        - **lower**, **upper** (int) - the loop counts from `lower` up to, without, `upper`.
+        - **lower**, **upper** (int) - the loop counts from `lower` up to but not including `upper`.
         - **loop_func** (callable) - ``loop_func(i, value)`` gives the next value.
         - **init_val** - the first value.
-        - **unroll** (bool) - kept for MindSpore's programs.
+        - **unroll** (bool) - accepted for compatibility with MindSpore.
 
     Outputs:
         The last value.
@@ -183,9 +183,9 @@ class Scan(Primitive):
     Inputs:
         - **loop_func** (callable) - ``loop_func(carry, x)`` gives the next carried value and a result.
         - **init** - the first carried value.
-        - **xs** (list, tuple or Tensor) - what to go through; None for `length` times None.
+        - **xs** (list, tuple or Tensor) - the elements to loop over; None for `length` steps without elements.
         - **length** (int, optional) - how many steps; by default as many as there are elements.
-        - **unroll** (bool) - kept for MindSpore's programs.
+        - **unroll** (bool) - accepted for compatibility with MindSpore.
 
     Outputs:
         The last carried value and the list of results.
@@ -221,9 +221,9 @@ class PyFunc(Primitive):
 
     Args:
         fn (callable): from numpy arrays to an array or a tuple of them.
-        in_types, in_shapes (list): of the inputs; for the record.
+        in_types, in_shapes (list): of the inputs; not checked.
         out_types (list of ms.dtype), out_shapes (list of tuple): of the results.
-        stateful (bool): kept for MindSpore's programs, without effect.
+        stateful (bool): accepted for compatibility with MindSpore, without effect.
 
     Outputs:
         A tuple of Tensors. No gradient flows through it.

@@ -48,7 +48,7 @@ class HookBackward(Primitive):
     Args:
         hook_fn (callable): called as ``hook_fn(grads)`` with a tuple of one gradient for each input. None keeps the
             gradients; a Tensor (for one input) or a tuple of Tensors of the same shapes and dtypes replaces them.
-        cell_id (str): kept for MindSpore's programs, without effect.
+        cell_id (str): accepted for compatibility with MindSpore, without effect.
         observe, traced (bool, optional): in compiled programs, True says that the hook only observes, or that it is part of
             the program; by default its code tells.
 

@@ -51,7 +51,7 @@ class MultitypeFuncGraph:
 
     Args:
         name (str): its name.
-        read_value (bool): kept for MindSpore's programs, without effect.
+        read_value (bool): accepted for compatibility with MindSpore, without effect.
 
     Raises:
         ValueError: when called, if no registered function fits the arguments.
@@ -99,7 +99,7 @@ class MultitypeFuncGraph:
         return decorate
 
     def set_doc_url(self, doc_url: str) -> None:
-        """Kept for MindSpore's programs, without effect."""
+        """Accepted for compatibility with MindSpore, without effect."""
 
     def __call__(self, *args: Any) -> Any:
         for names, fn in self.entries:

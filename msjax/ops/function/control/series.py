@@ -122,7 +122,7 @@ def derivative(fn: Callable[..., Any], primals: Tensor | tuple[Tensor, ...], ord
 
     Args:
         fn (callable): a function or Cell of Tensors.
-        primals (Tensor or tuple): where.
+        primals (Tensor or tuple): the point.
         order (int): which derivative.
 
     Returns:

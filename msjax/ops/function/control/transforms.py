@@ -24,7 +24,7 @@ __all__ = ["jacfwd", "jacrev", "vmap"]
 
 
 def captured(fn: Callable[..., Any]) -> list[Any]:
-    """Tensors whose gradient is being recorded and that a function reaches by itself: through closures, globals and cells."""
+    """Tensors whose gradient is being recorded and that a function uses besides its arguments: through closures, globals and cells."""
     found, seen = {}, set()
 
     def visit(value, depth):
@@ -76,8 +76,8 @@ class Lifted:
 
     Attributes:
         tensors: the Tensors among the arguments.
-        values: their jax arrays, and those of the Tensors that the function reaches by itself.
-        tree: how the results fit together, once `run` was called.
+        values: their jax arrays, and those of the Tensors that the function uses besides them.
+        tree: the tree structure of the results, once `run` was called.
     """
 
     def __init__(self, fn: Callable[..., Any], args: Sequence[Any]):
@@ -139,7 +139,7 @@ def vmap(
         fn (callable): a function or Cell of Tensors; or a CellList, whose cells are called on one element each.
         in_axes (int, None, tuple or list): the axis to map over, for all arguments or for each; None for an argument that
             is the same in each call. Default: 0.
-        out_axes (int, None, tuple or list): where the mapped axis stands in the results. Default: 0.
+        out_axes (int, None, tuple or list): the position of the mapped axis in the results. Default: 0.
 
     Returns:
         A function with one more axis in the arguments and results. Gradients flow through it to the arguments, and to

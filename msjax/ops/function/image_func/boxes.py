@@ -45,7 +45,7 @@ def iou(anchor_boxes: Tensor, gt_boxes: Tensor, mode: str = "iou") -> Tensor:
         Tensor, of shape (M, N).
 
     Raises:
-        ValueError: another mode.
+        ValueError: an unknown mode.
 
     Example:
         >>> import msjax as ms

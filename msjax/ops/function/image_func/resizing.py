@@ -19,7 +19,7 @@ from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["interpolate", "upsample"]
 
-# Up to this size of an axis, a product with a weight matrix is faster than gathering neighbours, above all in the gradient.
+# Up to this size of an axis, a product with a weight matrix is faster than gathering neighbours, especially in the gradient.
 _MATRIX_LIMIT = 512
 
 
@@ -48,7 +48,7 @@ def _taps_linear(size, out, how, step):
 
 def _taps_cubic(size, out, how, step):
     at = _sources(size, out, how, step)
-    # As MindSpore has it: another cubic where the edges coincide, and nothing from outside of the image.
+    # As in MindSpore: another cubic where the edges coincide, and no elements from outside of the image.
     a = -0.5 if how == "half" else -0.75
     base = np.floor(at).astype(int)
     t = at - base

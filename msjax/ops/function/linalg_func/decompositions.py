@@ -215,7 +215,7 @@ def qr(input: TensorLike, mode: str = "reduced") -> tuple[JaxArray, JaxArray]:
         mode (str): "reduced" for q of shape (M, min(M, N)), "complete" for (M, M). Default: "reduced".
 
     Raises:
-        TypeError: another `mode`.
+        TypeError: an unknown `mode`.
 
     Example:
         >>> from msjax import ops

@@ -102,7 +102,7 @@ def true_divide(input: TensorLike, other: TensorLike, *, rounding_mode: str | No
         rounding_mode (str, optional): "floor" or "trunc", to round the result, of the operands' dtype then. Default: None.
 
     Raises:
-        ValueError: another `rounding_mode`.
+        ValueError: an unknown `rounding_mode`.
 
     Example:
         >>> import msjax as ms
@@ -353,7 +353,7 @@ def addn(x: Sequence[Tensor]) -> Tensor:
         x (tuple or list of Tensor): the terms.
 
     Raises:
-        TypeError: `x` is no tuple or list.
+        TypeError: `x` is not a tuple or list.
         ValueError: it is empty.
 
     Example:

@@ -1,7 +1,7 @@
 """Bessel functions.
 
 jax has those of imaginary argument (I); the others are computed here by quadrature of integrals that are smooth,
-by power series near 0 where a logarithm stands, and by Hankel's asymptotic series far out.
+by power series near 0 where a logarithm stands, and by Hankel's asymptotic series for large x.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
     "bessel_k1e", "bessel_y0", "bessel_y1", "i0",
 ]  # fmt: skip
 
-_FAR = 25.0  # from here on the asymptotic series is exact to a float
+_FAR = 25.0  # from here on the asymptotic series is exact to float precision
 _EULER = 0.5772156649015329
 
 

@@ -42,7 +42,7 @@ less_equal: BinaryOperator = comparison(
 
 @operator(2, differentiable=False)
 def isclose(input: TensorLike, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> JaxArray:
-    """True where |input - other| <= atol + rtol * |other|; of two NaN, `equal_nan`.
+    """True where |input - other| <= atol + rtol * |other|; for two NaN, the value of `equal_nan`.
 
     Example:
         >>> import msjax as ms

@@ -34,7 +34,7 @@ def cumsum(x: TensorLike, axis: int, dtype: Type | None = None) -> JaxArray:
     Args:
         x (Tensor): any shape.
         axis (int): the axis.
-        dtype (ms.dtype, optional): convert to it first. Default: None; Bools become Int32.
+        dtype (ms.dtype, optional): the dtype to convert to first. Default: None; Bools become Int32.
 
     Example:
         >>> import msjax as ms
@@ -56,7 +56,7 @@ def cumprod(input: TensorLike, dim: int, dtype: Type | None = None) -> JaxArray:
     Args:
         input (Tensor): any shape.
         dim (int): the axis.
-        dtype (ms.dtype, optional): convert to it first. Default: None.
+        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
 
     Example:
         >>> import msjax as ms

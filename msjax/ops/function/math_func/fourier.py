@@ -31,7 +31,7 @@ _OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ort
 
 
 def _numbers(x):
-    """Integers as Float32; half floats too, which no FFT takes."""
+    """Integers and half floats as Float32, since no FFT takes them."""
     x = to_float(x)
     return x.astype(jnp.float32) if kind_of(x.dtype) == "f" and x.dtype.itemsize < 4 else x
 

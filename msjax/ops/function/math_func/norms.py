@@ -40,7 +40,7 @@ def _root(x, p):
 
 
 def p_norm(x: TensorLike, p: float, axis: int | tuple[int, ...], keepdims: bool) -> JaxArray:
-    """The p-norm over axes (None: all); inf, -inf and 0 are what limits make them."""
+    """The p-norm over axes (None: all); inf, -inf and 0 are the limits of p."""
     if x.ndim == 0 and (axis in (0, -1, (0,), (-1,))):
         axis = None  # as of one element
     size = magnitude(x)
@@ -87,7 +87,7 @@ def norm(
             over `dim`.
         dim (int or tuple, optional): one axis for a vector norm, two for a matrix norm. Default: None, for all axes.
         keepdim (bool): whether reduced axes stay, with size 1. Default: False.
-        dtype (ms.dtype, optional): convert to it first. Default: None.
+        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
 
     Raises:
         ValueError: `ord` does not go with the axes, or `A` has more than two axes and `ord` but no `dim` is given.
@@ -122,7 +122,7 @@ def vector_norm(
         ord (int, float, inf, -inf): the order. Default: 2.
         axis (int or tuple, optional): the axes. Default: None, for all.
         keepdims (bool): whether reduced axes stay, with size 1. Default: False.
-        dtype (ms.dtype, optional): convert to it first. Default: None.
+        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
 
     Example:
         >>> import msjax as ms
@@ -149,7 +149,7 @@ def matrix_norm(
         ord (int, inf, -inf, 'fro', 'nuc'): the order. Default: 'fro'.
         axis (tuple of int): the axes of rows and columns. Default: (-2, -1).
         keepdims (bool): whether reduced axes stay, with size 1. Default: False.
-        dtype (ms.dtype, optional): convert to it first. Default: None.
+        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
 
     Example:
         >>> import msjax as ms

@@ -64,7 +64,7 @@ def sum(
         input (Tensor): any shape.
         dim (int, tuple or list, optional): the axes. Default: None, for all.
         keepdim (bool): whether reduced axes stay, with size 1. Default: False.
-        dtype (ms.dtype, optional): convert to it first. Default: None.
+        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
 
     Example:
         >>> import msjax as ms
@@ -114,7 +114,7 @@ def prod(
         input (Tensor): any shape.
         axis (int, tuple or list, optional): the axes. Default: None, for all.
         keep_dims (bool): whether reduced axes stay, with size 1. Default: False.
-        dtype (ms.dtype, optional): convert to it first. Default: None.
+        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
 
     Example:
         >>> import msjax as ms

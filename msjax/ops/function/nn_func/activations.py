@@ -179,7 +179,7 @@ def gelu(input: TensorLike, approximate: str = "none") -> JaxArray:
         approximate (str): "none" for the exact formula, "tanh" for the one with tanh. Default: "none".
 
     Raises:
-        ValueError: another `approximate`.
+        ValueError: an unknown `approximate`.
 
     Example:
         >>> import msjax as ms

@@ -116,7 +116,7 @@ def nll_loss(
         weight (Tensor, optional): of shape (C,), the weight of each class.
         ignore_index (int): a target that doesn't count. Default: -100.
         reduction (str): "mean" (the default, weighted), "sum" or "none".
-        label_smoothing (float): the share of even probabilities in the target, in [0, 1]. Default: 0.0.
+        label_smoothing (float): the weight of uniform probabilities in the target, in [0, 1]. Default: 0.0.
 
     Raises:
         TypeError, ValueError: an argument of a wrong type, shape or value.
@@ -164,7 +164,7 @@ def cross_entropy(
         weight (Tensor, optional): of shape (C,), the weight of each class.
         ignore_index (int): a class number that doesn't count. Default: -100.
         reduction (str): "mean" (the default; of class numbers weighted), "sum" or "none".
-        label_smoothing (float): the share of even probabilities in the target, in [0, 1]. Default: 0.0.
+        label_smoothing (float): the weight of uniform probabilities in the target, in [0, 1]. Default: 0.0.
 
     Raises:
         TypeError, ValueError: an argument of a wrong type, shape or value.
@@ -283,7 +283,7 @@ def multi_margin_loss(
         reduction (str): "mean" (the default), "sum" or "none".
 
     Raises:
-        ValueError: another `p` or reduction.
+        ValueError: an unsupported `p` or an unknown reduction.
     """
     if p not in (1, 2):
         raise ValueError(f"For 'multi_margin_loss', 'p' should be 1 or 2, but got {p}.")

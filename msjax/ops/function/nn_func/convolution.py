@@ -43,7 +43,7 @@ def conv_pads(
     """The padding pairs of MindSpore's `pad_mode` and `padding`, a number for all sides or one for each axis.
 
     Raises:
-        ValueError: another mode, or padding in a mode that takes none.
+        ValueError: an unknown mode, or padding in a mode that takes none.
     """
     n = len(kernel)
     if not isinstance(pad_mode, str) or pad_mode.lower() not in ("same", "valid", "pad"):

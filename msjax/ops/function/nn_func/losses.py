@@ -39,7 +39,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
 
     Raises:
         TypeError: an argument is not a Tensor.
-        ValueError: another reduction, or the shapes don't fit.
+        ValueError: an unknown reduction, or the shapes don't fit.
 
     Example:
         >>> import msjax as ms
@@ -93,7 +93,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, beta: float = 1.0, reduction: 
     Raises:
         TypeError: an argument of a wrong type.
         RuntimeError: `beta` is negative.
-        ValueError: another reduction.
+        ValueError: an unknown reduction.
 
     Example:
         >>> import msjax as ms
@@ -154,7 +154,7 @@ def kl_div(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
         reduction (str): "mean" (the default), "batchmean" (the sum divided by the first axis' size), "sum" or "none".
 
     Raises:
-        ValueError: another reduction.
+        ValueError: an unknown reduction.
     """
     require_tensors("kl_div", logits=logits, labels=labels)
     if reduction not in ("mean", "sum", "none", "batchmean"):

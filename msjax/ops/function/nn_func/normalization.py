@@ -49,7 +49,7 @@ def _standardize(axes, eps, shared):
     what jax would derive takes six.
 
     Args:
-        axes: those that statistics are taken over.
+        axes: the axes over which statistics are computed.
         shared: True if gamma and beta have one number along these axes.
     """
 

@@ -65,8 +65,8 @@ def pad(input_x: Tensor, padding: Sequence[Tensor] | Tensor, mode: str = "consta
         value (number, optional): for the mode "constant", what to add. Default: 0.
 
     Raises:
-        TypeError: `padding` is no tuple of ints.
-        ValueError: there are too many or an odd number of widths, the mode is another word, a value is given in a mode
+        TypeError: `padding` is not a tuple of ints.
+        ValueError: there are too many or an odd number of widths, the mode is unknown, a value is given in a mode
             that takes none, or a reflection reaches too far.
 
     Example:

@@ -37,7 +37,7 @@ def _max_pool(x, kernel, stride, pads, dilation):
 
 
 def _pool_with_gradient(kernel, stride, pads, dilation):
-    """Max-pooling whose gradient goes to the first maximum of each window, by its number; XLA's select-and-scatter, which
+    """Max-pooling whose gradient goes to the first maximum of each window, by its flat index; XLA's select-and-scatter, which
     does the same, takes 5 to 40 times as long on CPUs."""
 
     @jax.custom_jvp
@@ -139,7 +139,7 @@ def _max_and_index(x, windows, n):
 
 
 def pick(x: TensorLike, index: TensorLike, n: int) -> JaxArray:
-    """The elements of x whose numbers, over its last n axes, `index` holds."""
+    """The elements of x at the flat indices `index` over its last n axes."""
     lead = x.ndim - n
     flat = jnp.take_along_axis(
         x.reshape(*x.shape[:lead], -1), index.reshape(*index.shape[:lead], -1), lead, mode="promise_in_bounds"
@@ -148,7 +148,7 @@ def pick(x: TensorLike, index: TensorLike, n: int) -> JaxArray:
 
 
 def _with_index(windows_of):
-    """An operator's function from (x, static...) to the maxima and their Int64 numbers."""
+    """An operator's function from (x, static...) to the maxima and their flat Int64 indices."""
 
     def fn(x, *static):
         n = len(static[0])
@@ -170,7 +170,7 @@ def _with_index(windows_of):
 
 # Static: kernel, stride, padding pairs, dilation.
 MAX_POOL = Op("MaxPool", _max_pool)
-# The same, with the numbers of the maxima.
+# The same, with the flat indices of the maxima.
 MAX_POOL_WITH_INDEX = Op("MaxPoolWithArgmax", _with_index(_sliding))
 
 
@@ -195,7 +195,7 @@ def _adaptive(shape, outs):
     return made
 
 
-# Static: the output's sizes. Gives the maxima and their numbers.
+# Static: the output's sizes. Returns the maxima and their flat indices.
 ADAPTIVE_MAX_POOL = Op("AdaptiveMaxPool", _with_index(_adaptive))
 
 # ---- the mean
@@ -273,7 +273,7 @@ LP_POOL = Op("LpPool", _lp_pool)
 
 
 def _max_unpool(x, index, sizes):
-    """Zeros of `sizes` with the elements of x at the numbers that `index` holds."""
+    """Zeros of shape `sizes` with the elements of x at the flat indices `index`."""
     n = len(sizes)
     lead = x.shape[: x.ndim - n]
     rows = math.prod(lead)
@@ -317,5 +317,5 @@ def _fractional_max_pool(x, samples, kernel, outs):
     return pick(x, index, n), index.astype(mstype.to_jax(mstype.int64))
 
 
-# Operands: input, random samples. Static: kernel, the output's sizes. Gives the maxima and their numbers.
+# Operands: input, random samples. Static: kernel, the output's sizes. Returns the maxima and their flat indices.
 FRACTIONAL_MAX_POOL = Op("FractionalMaxPool", _fractional_max_pool)

@@ -13,7 +13,7 @@ from msjax.typing import JaxArray, PadWidths, TensorLike
 
 
 def on_cpu() -> bool:
-    """True if programs are compiled for CPUs, where XLA's own windows are many times slower than what is used instead."""
+    """True if programs are compiled for CPUs, where XLA's window operations are many times slower than the replacements used here."""
     return jax.default_backend() == "cpu"
 
 
@@ -44,7 +44,7 @@ def ceil_pads(
     pads: PadWidths,
     dilation: int | tuple[int, ...] | None = None,
 ) -> PadWidths:
-    """PadWidths with more at the end, so that the output's size is rounded up; no window begins in the added part."""
+    """Pads with more at the end, so that the output's size is rounded up; no window begins in the added part."""
     dilation = dilation or (1,) * len(kernel)
     grown = []
     for size, k, s, (before, after), d in zip(sizes, kernel, stride, pads, dilation):

@@ -221,7 +221,7 @@ def _candidates(true_classes, key, num_true, count, unique, high, log):
     logits = jnp.log(weights)
     if unique:
         drawn = jax.lax.top_k(logits + jax.random.gumbel(wrap(key), logits.shape), count)[1]
-        # How often a class is expected: that it is drawn at all, in the tries that unique ones take on average.
+        # The expected count of a class. With `unique`, the probability that it is drawn within the average number of tries.
         tries = jnp.log1p(-jnp.asarray(count / high)) / jnp.log1p(-1.0 / high) if count < high else jnp.inf
         expected = -jnp.expm1(tries * jnp.log1p(-weights)) if log else jnp.full(high, count / high)
     else:

@@ -64,7 +64,7 @@ def rand(*size: int, dtype: DTypeLike | None = None, seed: int | None = None) ->
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
 
     Raises:
-        ValueError: `dtype` is no float type.
+        ValueError: `dtype` is not a float type.
 
     Example:
         >>> from msjax import ops
@@ -95,7 +95,7 @@ def randn(*size: int, dtype: DTypeLike | None = None, seed: int | None = None) -
         seed (int, optional): makes the numbers the same in every run of the program. Default: None.
 
     Raises:
-        ValueError: `dtype` is no float type.
+        ValueError: `dtype` is not a float type.
 
     Example:
         >>> from msjax import ops
@@ -144,7 +144,7 @@ def randint(
         dtype (ms.dtype, optional): an integer type. Default: None, for Int64.
 
     Raises:
-        ValueError: low >= high, or `dtype` is no integer type.
+        ValueError: low >= high, or `dtype` is not an integer type.
 
     Example:
         >>> from msjax import ops
