@@ -27,9 +27,9 @@ def _check_cell(cell, who):
 def _name_so_far(members: dict) -> str:
     """The prefix of the members' Parameter names, such as "layers." in "layers.0.weight".
 
-    A container doesn't know its own name, and MindSpore reads it off: the key of the first member that has Parameters
-    is looked for in the name of its first one. Where it stands more than once, the place counts at which the last
-    member has its key, too, or the last place.
+    A container doesn't know its own name. As in MindSpore, the prefix is what comes before the key of the first member
+    that has Parameters, in the name of that member's first Parameter. If the key occurs there several times, the
+    occurrence counts at which the name of the last member has that member's key, or else the last occurrence.
     """
     named = []
     for key, cell in members.items():

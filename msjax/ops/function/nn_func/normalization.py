@@ -45,8 +45,8 @@ def _inverse_root(x):
 def _standardize(axes, eps, shared):
     """A function (x, gamma, beta) to gamma * (x - mean) / sqrt(variance + eps) + beta.
 
-    Its own derivative rule keeps of the forward only the statistics, and takes two sums over x in the backward, where
-    what jax would derive takes six.
+    Its custom derivative rule stores only the statistics, and takes two sums over x in the backward pass; the
+    derivative that jax derives takes six.
 
     Args:
         axes: the axes over which statistics are computed.
