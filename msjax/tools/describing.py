@@ -9,7 +9,7 @@ from typing import Any
 from msjax.common.bases import is_cell
 from msjax.common.parameter import Parameter
 from msjax.functional.array_hooks import SITE
-from msjax.hooks.table import EMPTY, KINDS, HookTable
+from msjax.hooks.table import KINDS
 
 
 def hooks_of(cell: Any) -> dict[str, Any]:
@@ -34,13 +34,22 @@ def hooks_of(cell: Any) -> dict[str, Any]:
         table = cell._hooks
     else:
         site = vars(cell).get(SITE)
-        table = EMPTY if site is None else site.table
+        return {} if site is None else names_at(site)
     found = _names(table)
     for name, value in vars(cell).items():
         own = getattr(value, "_hooks", None) if isinstance(value, Parameter) else None
         if own is not None:
             found[f"gradient of {name}"] = [function_name(hook) for hook in own.hooks.values()]
     return found
+
+
+def names_at(site: Any) -> dict[str, Any]:
+    """The same for the site of a module; hooks of methods other than ``__call__`` are "forward of attend" and the like."""
+    return {
+        kind if method == "__call__" else f"{kind} of {method}": names
+        for method, table in site.tables.items()
+        for kind, names in _names(table).items()
+    }
 
 
 def _names(table):
@@ -59,9 +68,9 @@ def hooks_in_words(cell: Any) -> str:
     return _in_words(hooks_of(cell))
 
 
-def table_in_words(table: HookTable) -> str:
-    """The hooks of a table as text."""
-    return _in_words(_names(table))
+def site_in_words(site: Any) -> str:
+    """The hooks of a module's site as text."""
+    return _in_words(names_at(site))
 
 
 def _in_words(names_of):

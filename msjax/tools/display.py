@@ -14,7 +14,7 @@ from msjax.common.bases import is_cell
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
-from msjax.tools.describing import hooks_in_words, hooks_of, table_in_words
+from msjax.tools.describing import hooks_in_words, hooks_of, site_in_words
 from msjax.tools.modules import takes_hooks
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _renderer():
 def _handler(node, path, subtree_renderer):
     """treescope's handler for cells, and for the hooks of modules; other values are left to other handlers."""
     if hasattr(node, "hook_path"):
-        return parts.build_one_line_tree_node(parts.text(f"<{table_in_words(node.table) or 'none'}>"), path=path)
+        return parts.build_one_line_tree_node(parts.text(f"<{site_in_words(node) or 'none'}>"), path=path)
     if not is_cell(node):
         return NotImplemented
     children = [_tensor(name, value, path, subtree_renderer) for name, value in vars(node).items() if isinstance(value, Tensor)]

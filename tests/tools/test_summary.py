@@ -126,6 +126,8 @@ def test_modules_of_flax_nnx():
     assert rows["blocks.0"].calls == 2 and rows["blocks.0"].trainable == 20 and rows["norm"].other == 8
     assert rows[""].outputs == (((2, 4), "float32"),) and rows[""].trainable == 0 and rows["drop"].other == 0
     assert rows["norm"].hooks == "forward: <lambda>"
+    with ms.hooks.register_forward_pre_hook(model, print, "drop.set_attributes"):
+        assert hooks_of(model.drop) == {"forward_pre of set_attributes": ["print"]}
     text = str(ms.tools.tree(model))
     assert "msjax_hooks=<forward: <lambda>>" in text and "kernel=Param(" in text
 

@@ -59,9 +59,9 @@ class Site:
         return hash((self.registry, self.path))
 
     @property
-    def table(self) -> HookTable:
-        """The module's present hooks."""
-        return self.registry.table(self.path)
+    def tables(self) -> dict[str, HookTable]:
+        """{name of a method: its present hooks}."""
+        return {"__call__": self.registry.table(self.path)}
 
     def __repr__(self) -> str:
         return f"<hooks of {self.hook_path}>"
