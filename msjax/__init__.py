@@ -85,6 +85,7 @@ _LATER |= {"_no_grad": "msjax.compat.api"}
 _LATER |= dict.fromkeys(("get_level", "get_log_config"), "msjax.log")
 _LATER |= dict.fromkeys(("COOTensor", "CSRTensor", "SparseTensor"), "msjax.sparse_tensor")
 _LATER |= dict.fromkeys(("export", "load"), "msjax.serialization.export")
+_LATER |= {"data_sink": "msjax.train.data_sink", "set_recursion_limit": "msjax.compile.noop"}
 _LATER |= dict.fromkeys(("Profiler",), "msjax.profiler")
 _LATER |= {"constexpr": "msjax.ops.function.control.functions"} | dict.fromkeys(
     ("jacfwd", "jacrev", "vmap"), "msjax.ops.function.control.transforms"
@@ -143,6 +144,7 @@ if TYPE_CHECKING:
         lazy_inline as lazy_inline,
         mutable as mutable,
         no_inline as no_inline,
+        set_recursion_limit as set_recursion_limit,
     )
     from msjax.functional.functionalize import functionalize as functionalize, write_back as write_back
     from msjax.hooks.worker import synchronize as synchronize
@@ -208,6 +210,7 @@ if TYPE_CHECKING:
         names as names,
         rearrange_inputs as rearrange_inputs,
     )
+    from msjax.train.data_sink import data_sink as data_sink
 else:
 
     def __getattr__(name):

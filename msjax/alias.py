@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.abc
+import importlib.machinery
 import importlib.util
 import sys
 import types
@@ -31,6 +32,7 @@ _TARGETS = {
     "msjax.compat.checkparam": {"mindspore": "_checkparam"},
     "msjax.compat.extends": {"mindspore": "_extends"},
     "msjax.compat.primitive_cache": {"mindspore.ops": "_primitive_cache"},
+    "msjax.compat.np_dtype": {"mindspore.common": "np_dtype"},
     "msjax.compat.hook_handle": {"mindspore.common": "hook_handle"},
     "msjax.compile.noop": {"mindspore.common": "lazy_inline mutable jit_config"},
     "msjax.autograd.recompute": {"mindspore.common": "recompute"},
@@ -106,19 +108,24 @@ class _Same(importlib.abc.Loader):
     def exec_module(self, module):
         # The import system has put the alias's spec into the module; restore the module's own.
         module.__spec__ = self.spec
-        own = vars(module).get("__getattr__")
-        if self.family is not None and not hasattr(own, "family"):
-            family = importlib.import_module(self.family)
-            module.__getattr__ = _passing_on("mindspore" + self.real.removeprefix("msjax"), family, own=own)
-            module.__getattr__.family = family
+        if self.family is not None:
+            _attach(module, self.family)
 
 
-def _passing_on(shown, *modules, own=None):
-    """A module's ``__getattr__`` that looks names up in other modules, after what was its ``__getattr__`` before."""
-    places = [partial(getattr, module) for module in modules]
+def _attach(module, family):
+    """Make a module of msjax look up in a package what it lacks itself, as MindSpore's module of that name offers it."""
+    own = vars(module).get("__getattr__")
+    if not hasattr(own, "family"):
+        shown = "mindspore" + module.__name__.removeprefix("msjax")
+        module.__getattr__ = _passing_on(shown, lambda name: getattr(importlib.import_module(family), name), own=own)
+        module.__getattr__.family = family
+
+
+def _passing_on(shown, *places, own=None):
+    """A module's ``__getattr__`` that looks names up by other functions, after what was its ``__getattr__`` before."""
 
     def __getattr__(name):
-        for look_up in ([own] if own else []) + (places if not name.startswith("__") else []):
+        for look_up in ([own] if own else []) + ([*places] if not name.startswith("__") else []):
             try:
                 return look_up(name)
             except (AttributeError, ImportError):
@@ -143,7 +150,7 @@ class _Forwarding(importlib.abc.Loader):
         # The import system sets this module as an attribute of its parent, an msjax module where the name may mean
         # something else.
         own = getattr(sys.modules.get(parent), child, real)
-        module.__getattr__ = _passing_on(module.__name__, real, own)
+        module.__getattr__ = _passing_on(module.__name__, partial(getattr, real), partial(getattr, own))
         module.__dir__ = lambda: dir(real)
         module.__all__ = list(getattr(real, "__all__", None) or (name for name in vars(real) if not name.startswith("_")))
 
@@ -155,8 +162,25 @@ def _exists(module):
         return False
 
 
+def _found_with_family(fullname, path):
+    """The spec of a module of msjax to which `_attach` adds a family as soon as it is loaded, however the program gets at it."""
+    family = _FORWARDING.get(_NAME + fullname.removeprefix("msjax"))
+    spec = None if family is None else importlib.machinery.PathFinder.find_spec(fullname, path)
+    if spec is not None and spec.loader is not None:
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            load(module)
+            _attach(module, family)
+
+        spec.loader.exec_module = exec_module
+    return spec
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(self, fullname, path=None, target=None):
+        if fullname.startswith("msjax."):
+            return _found_with_family(fullname, path)
         if fullname != _NAME and not fullname.startswith(_NAME + "."):
             return None
         real, family = "msjax" + fullname[len(_NAME) :], _FORWARDING.get(fullname)
@@ -200,6 +224,10 @@ def install_as_mindspore(x64: bool = True) -> None:
         jax.config.update("jax_enable_x64", True)
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+    for name, family in _FORWARDING.items():
+        loaded = sys.modules.get("msjax" + name.removeprefix(_NAME))
+        if loaded is not None and loaded is not msjax:
+            _attach(loaded, family)
     sys.modules[_NAME] = msjax
     msjax.__version__ = _FOLLOWED
     # What type(tensor) prints.

@@ -1,4 +1,4 @@
-"""The command ``msjax``: runs MindSpore scripts and the demonstration, and prints versions and settings."""
+"""The command ``msjax``: runs and checks MindSpore scripts, runs the demonstration, and prints versions and settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def main(argv: list[str] | None = None) -> int:
         argv (list[str], optional): the arguments; by default those of the process.
 
     Returns:
-        int, the exit status: 0 for success, 1 if the script raised an exception, 2 for a wrong command line.
+        int, the exit status: 0 for success, 1 if the script raised an exception or `check` found missing names, 2 for a wrong
+        command line.
     """
     options = _parser().parse_args(argv)
     return options.function(options)
@@ -45,6 +46,10 @@ def _parser():
     run.add_argument("script", metavar="SCRIPT", help="the script, or with -m the module")
     run.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
     run.set_defaults(function=_run)
+
+    check = commands.add_parser("check", help="list the names in MindSpore programs that msjax lacks, without running them")
+    check.add_argument("paths", metavar="PATH", nargs="+", help="a Python file, or a folder of them")
+    check.set_defaults(function=_check)
 
     demo = commands.add_parser("demo", help="train LeNet-5 on real digits and show the hooks at work")
     demo.add_argument("--epochs", type=int, default=12, help="passes over the training images (default: 12)")
@@ -171,6 +176,22 @@ def _inner(traceback):
     while traceback is not None and traceback.tb_frame.f_code.co_filename in own:
         traceback = traceback.tb_next
     return traceback
+
+
+def _check(options) -> int:
+    from msjax.alias import install_as_mindspore
+    from msjax.tools.program_check import check_programs
+
+    install_as_mindspore()
+    try:
+        lacks, files = check_programs(options.paths)
+    except (OSError, SyntaxError) as error:
+        return _wrong("check", str(error))
+    for lack in lacks:
+        print(lack)
+    names = len({lack.name for lack in lacks})
+    print(f"{names or 'no'} name{'s' * (names != 1)} that msjax lacks in {files} file{'s' * (files != 1)}")
+    return 1 if lacks else 0
 
 
 def _demo(options) -> int:

@@ -81,6 +81,11 @@ def placeholder(module: str, name: str, sentence: str) -> Any:
     return _PlaceholderType(name, (), {"__new__": __new__, "__module__": module, "__doc__": full, "_sentence": full})
 
 
+def is_placeholder(value: Any) -> bool:
+    """Whether a value is a `placeholder`."""
+    return isinstance(value, _PlaceholderType)
+
+
 def missing_name_error(shown: str, caller: FrameType) -> Exception:
     """The exception for a missing name: ImportError if `caller` (a frame) runs a from-import, else AttributeError."""
     message = f"msjax doesn't offer {shown}."

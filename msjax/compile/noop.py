@@ -101,3 +101,7 @@ def _check_mutable(value):
             "For 'mutable', 'input_data' should be a bool, int, float, Tensor, or a tuple, list or dict of these, but got "
             f"{describe(value)}."
         )
+
+
+def set_recursion_limit(recursion_limit: int = 1000) -> None:
+    """Without effect: Python's own limit holds, which ``sys.setrecursionlimit`` sets."""

@@ -1,0 +1,288 @@
+"""Reads MindSpore programs without running them, and finds the names in them that msjax lacks: ``msjax check``.
+
+``mindspore`` has to be installed as a name of msjax (`msjax.install_as_mindspore`), as the command line does.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import importlib
+import os
+import types
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from msjax.lazy import is_placeholder
+
+_PACKAGE = "mindspore"
+
+# What to do without names of these modules, by the longest prefix.
+_ADVICE = {
+    "mindspore": "Leave it out, or use what the page 'Run your MindSpore program' names in its place.",
+    "mindspore.nn": "Write the layer as a Cell of the layers that are there.",
+    "mindspore.ops": "Write it with other operators, or lift a function of jax arrays with ms.from_jax.",
+    "mindspore.mint": "Write it with other operators, or lift a function of jax arrays with ms.from_jax.",
+    "mindspore.numpy": "Use ms.ops, or lift the function of jax.numpy with ms.from_jax.",
+    "mindspore.scipy": "Lift the function of jax.scipy with ms.from_jax.",
+    "mindspore.dataset": "Write it as a function for GeneratorDataset or map.",
+    "mindspore.rewrite": "Write the changed network as a Cell; hooks change what a cell computes without rewriting it.",
+    "mindspore.parallel": "Functionalize the network and give its parameters jax shardings.",
+    "mindspore.train": "Write it as a Callback.",
+    "mindspore.nn.probability": "Use jax.scipy.stats or a package of distributions, lifted with ms.from_jax.",
+    "mindspore._c_expression": "It is a part of MindSpore's C++ code; use the public name.",
+}
+_IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
+_OTHER = object()  # what a name of the program stands for
+
+
+class Lack(NamedTuple):
+    """A name that msjax lacks.
+
+    Attributes:
+        path: the file.
+        line: the line in it.
+        name: the name, such as "mindspore.rewrite.SymbolTree".
+        advice: what to do.
+    """
+
+    path: str
+    line: int
+    name: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.name}: {self.advice}"
+
+
+def check_programs(paths: Iterable[str]) -> tuple[list[Lack], int]:
+    """The names that msjax lacks in some files, and how many files were read.
+
+    Args:
+        paths: Python files, and folders in which all of them are read.
+
+    Raises:
+        FileNotFoundError: there is no such file or folder.
+        SyntaxError: a file is no Python.
+    """
+    files = list(_files(paths))
+    return [lack for file in files for lack in check_program(file)], len(files)
+
+
+def check_program(path: str) -> list[Lack]:
+    """The names that msjax lacks in one file, by line.
+
+    Names that a program imports within ``try`` and an ``except`` for the missing ones are left out, as are names that it
+    only imports and that can be imported.
+    """
+    with open(path, encoding="utf-8", errors="replace") as file:
+        tree = ast.parse(file.read(), path)
+    reader = _Reader(path)
+    reader.visit(tree)
+    return sorted(set(reader.lacks), key=lambda lack: (lack.line, lack.name))
+
+
+def _files(paths) -> Iterator[str]:
+    for path in paths:
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"there is no file or folder {path!r}")
+        if os.path.isfile(path):
+            yield path
+            continue
+        for folder, folders, names in os.walk(path):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".py"))
+
+
+class _Missing(Exception):
+    """A name is missing; its full name and what to do."""
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise _Missing(name, _advice(name)) from None
+
+
+def _member(module: types.ModuleType, shown: str, name: str) -> Any:
+    try:
+        return getattr(module, name)
+    except (AttributeError, ImportError):
+        full = f"{shown}.{name}"
+    try:
+        return importlib.import_module(full)
+    except ImportError:
+        raise _Missing(full, _advice(full, module)) from None
+
+
+def _advice(name, module=None):
+    near = difflib.get_close_matches(name.rpartition(".")[2], dir(module) if module else (), 1, 0.8)
+    prefix = name
+    while prefix not in _ADVICE:
+        prefix = prefix.rpartition(".")[0]
+    return (f"msjax has {near[0]}. " if near else "") + _ADVICE[prefix]
+
+
+class _Reader(ast.NodeVisitor):
+    """Follows imports of mindspore, and attributes of what they bind, through the scopes of a file."""
+
+    def __init__(self, path: str):
+        self.path: str = path
+        self.lacks: list[Lack] = []
+        # For each scope, what its names stand for: (object, its name under mindspore), or _OTHER.
+        self.scopes: list[dict[str, Any]] = [{}]
+        self.guarded = 0
+
+    def _report(self, node, missing):
+        if not self.guarded:
+            self.lacks.append(Lack(self.path, node.lineno, *missing.args))
+
+    # ---- imports
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for alias in node.names:
+            if alias.name.partition(".")[0] != _PACKAGE:
+                self._bind(alias.asname or alias.name.partition(".")[0], _OTHER)
+                continue
+            try:
+                module = _module(alias.name)
+            except _Missing as missing:
+                self._report(node, missing)
+                module = None
+            if alias.asname is None:
+                self._bind(_PACKAGE, (_module(_PACKAGE), _PACKAGE))
+            else:
+                self._bind(alias.asname, _OTHER if module is None else (module, alias.name))
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        shown = node.module or ""
+        if node.level or shown.partition(".")[0] != _PACKAGE:
+            for alias in node.names:
+                self._bind(alias.asname or alias.name, _OTHER)
+            return
+        try:
+            module = _module(shown)
+        except _Missing as missing:
+            self._report(node, missing)
+            for alias in node.names:
+                self._bind(alias.asname or alias.name, _OTHER)
+            return
+        for alias in node.names:
+            if alias.name == "*":
+                for name in getattr(module, "__all__", ()):
+                    self._bind(name, (getattr(module, name, None), f"{shown}.{name}"))
+                continue
+            try:
+                value = _member(module, shown, alias.name), f"{shown}.{alias.name}"
+            except _Missing as missing:
+                self._report(node, missing)
+                value = _OTHER
+            self._bind(alias.asname or alias.name, value)
+
+    def visit_Try(self, node: ast.Try) -> None:
+        caught = {name for handler in node.handlers for name in _names_of(handler.type)}
+        guarded = any(handler.type is None for handler in node.handlers) or bool(caught & _IMPORT_ERRORS)
+        self.guarded += guarded
+        for child in node.body:
+            self.visit(child)
+        self.guarded -= guarded
+        for child in (*node.handlers, *node.orelse, *node.finalbody):
+            self.visit(child)
+
+    # ---- names
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        self._resolve(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Load):
+            self._used(node, self._look_up(node.id))
+        else:
+            self._bind(node.id, _OTHER)
+
+    def _resolve(self, node) -> Any:
+        """(object, name) that an expression stands for, as far as it names things of mindspore; None otherwise."""
+        if isinstance(node, ast.Name):
+            return self._look_up(node.id)
+        if not isinstance(node, ast.Attribute):
+            self.visit(node)
+            return None
+        holder = self._resolve(node.value)
+        if holder is None or not isinstance(holder[0], types.ModuleType):
+            self._used(node, holder)
+            return None
+        try:
+            found = _member(holder[0], holder[1], node.attr), f"{holder[1]}.{node.attr}"
+        except _Missing as missing:
+            self._report(node, missing)
+            return None
+        self._used(node, found)
+        return found
+
+    def _used(self, node, found):
+        """Report a placeholder that is used, not only imported."""
+        if found is not None and is_placeholder(found[0]):
+            self._report(node, _Missing(found[1], found[0].__doc__.partition(": ")[2]))
+
+    # ---- scopes
+
+    def _bind(self, name, value):
+        self.scopes[-1][name] = value
+
+    def _look_up(self, name):
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return None if scope[name] is _OTHER else scope[name]
+        return None
+
+    def _visit_function(self, node):
+        for child in (*getattr(node, "decorator_list", ()), *node.args.defaults, *filter(None, node.args.kw_defaults)):
+            self.visit(child)
+        if not isinstance(node, ast.Lambda):
+            self._bind(node.name, _OTHER)
+        arguments = node.args
+        names = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+        self.scopes.append({argument.arg: _OTHER for argument in names if argument is not None})
+        for child in node.body if isinstance(node.body, list) else [node.body]:
+            self.visit(child)
+        self.scopes.pop()
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = _visit_function
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        for child in (*node.decorator_list, *node.bases, *node.keywords):
+            self.visit(child)
+        self._bind(node.name, _OTHER)
+        self.scopes.append({})
+        for child in node.body:
+            self.visit(child)
+        self.scopes.pop()
+
+    def generic_visit(self, node: ast.AST) -> None:
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)) and node.value is not None:
+            # The value before the names that it is bound to.
+            self.visit(node.value)
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                self._assign(target, node.value)
+            return
+        super().generic_visit(node)
+
+    def _assign(self, target, value):
+        """Bind names; one that is assigned a name of mindspore stands for the same."""
+        if isinstance(target, ast.Name):
+            guarded, self.guarded = self.guarded, 1  # what is missing in the value has been reported
+            found = self._resolve(value) if isinstance(value, (ast.Name, ast.Attribute)) else None
+            self.guarded = guarded
+            self._bind(target.id, _OTHER if found is None else found)
+        else:
+            self.visit(target)
+
+
+def _names_of(node) -> Iterator[str]:
+    if node is None:
+        return
+    for child in ast.walk(node):
+        if isinstance(child, ast.Name) and hasattr(builtins, child.id):
+            yield child.id

@@ -1,0 +1,57 @@
+"""``ms.data_sink``: a function that takes its arguments from a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msjax.checks import check_positive_int
+from msjax.compile.jit import jit
+
+__all__ = ["data_sink"]
+
+
+def data_sink(
+    fn: Callable[..., Any], dataset: Any, sink_size: int = 1, jit_config: Any = None, input_signature: Any = None
+) -> Callable[[], Any]:
+    """A function without arguments that runs another one on the next rows of a dataset.
+
+    Args:
+        fn (callable): takes the columns of a row.
+        dataset (Dataset): where the rows come from; when it ends, it starts again.
+        sink_size (int): how many rows one call runs. Default: 1.
+        jit_config (JitConfig, optional): given, `fn` is compiled.
+        input_signature: without effect.
+
+    Returns:
+        A function that returns what `fn` returned for the last row.
+
+    Raises:
+        ValueError: `sink_size` is not positive, or the dataset has no rows.
+
+    Example:
+        >>> import msjax as ms
+        >>> from msjax.dataset import NumpySlicesDataset
+        >>> rows = NumpySlicesDataset([1.0, 2.0, 3.0], ["x"], shuffle=False)
+        >>> step = ms.data_sink(lambda x: x * 2, rows, sink_size=2)
+        >>> print(step(), step())
+        4.0 2.0
+    """
+    check_positive_int(sink_size, "sink_size", "data_sink")
+    run = fn if jit_config is None else jit(fn)
+    rows: list[Any] = [iter(())]
+
+    def next_row():
+        for _ in range(2):
+            for row in rows[0]:
+                return row
+            rows[0] = dataset.create_tuple_iterator()
+        raise ValueError("For 'data_sink', the dataset has no rows.")
+
+    def sink():
+        out = None
+        for _ in range(sink_size):
+            out = run(*next_row())
+        return out
+
+    return sink

@@ -1,0 +1,88 @@
+"""`msjax check`: the names in a program that msjax lacks, and that a run of the program stumbles over, too."""
+
+import pytest
+
+from msjax.cli import main
+
+PROGRAM = """\
+import mindspore as ms
+import mindspore.nn as nn
+from mindspore import RowTensor, Tensor, rewrite
+from mindspore.nn.probability import distribution
+from mindspore.ops import *
+from mindspore.ops import operations as P, zeros_likes
+
+try:
+    from mindspore.nothing import fast
+except ImportError:
+    fast = None
+
+
+def other(nn):
+    return nn.NotOurs
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.a = nn.ReLU()
+        self.b = nn.Conv2dThor(1, 1)
+        self.c = P.Addd()
+
+    def construct(self, x, ops=None):
+        return add(x, x) + ops.whatever(x)
+
+
+F = ms.ops
+if __name__ == "__main__":
+    print(F.nope(Tensor(1)), ms.rewrite.SymbolTree, RowTensor(1), ms.ops.function.math_func.softmin)
+    nn = None
+    nn.gone()
+"""
+EXPECTED = {
+    (3, "mindspore.rewrite"),
+    (4, "mindspore.nn.probability"),
+    (6, "mindspore.ops.zeros_likes"),
+    (22, "mindspore.nn.Conv2dThor"),
+    (23, "mindspore.ops.operations.Addd"),
+    (31, "mindspore.RowTensor"),
+    (31, "mindspore.ops.nope"),
+    (31, "mindspore.rewrite"),
+}
+
+
+def test_missing_names_by_line_with_what_to_do(tmp_path, capsys, no_alias_left):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "net.py").write_text(PROGRAM)
+    (tmp_path / "fine.py").write_text("import numpy as np\nfrom mindspore import nn\nprint(nn.Dense(1, 1), np.nothing)\n")
+    assert main(["check", str(tmp_path)]) == 1
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert last == "7 names that msjax lacks in 2 files"
+    found = {}
+    for line in lines:
+        path, number, name, advice = line.split(":", 3)
+        assert path == str(tmp_path / "sub" / "net.py")
+        found[int(number), name.strip()] = advice.strip()
+    assert set(found) == EXPECTED
+    assert found[6, "mindspore.ops.zeros_likes"].startswith("msjax has zeros_like. Write it with other operators")
+    assert found[31, "mindspore.RowTensor"] == "gradients are dense Tensors here."
+    assert main(["check", str(tmp_path / "fine.py")]) == 0
+    assert capsys.readouterr().out == "no names that msjax lacks in 1 file\n"
+
+
+@pytest.mark.parametrize("line", sorted({line for line, _ in EXPECTED if line < 10}))
+def test_running_stumbles_over_the_same_imports(line, no_alias_left):
+    from msjax.alias import install_as_mindspore
+
+    install_as_mindspore(x64=False)
+    (name,) = [name for number, name in EXPECTED if number == line]
+    with pytest.raises(ImportError, match=rf"doesn't offer {name}"):
+        exec(PROGRAM.splitlines()[line - 1])
+
+
+def test_wrong_paths(tmp_path, capsys, no_alias_left):
+    assert main(["check", str(tmp_path / "none.py")]) == 2
+    (tmp_path / "bad.py").write_text("def f(:\n")
+    assert main(["check", str(tmp_path / "bad.py")]) == 2
+    err = capsys.readouterr().err
+    assert "there is no file or folder" in err and "bad.py" in err
