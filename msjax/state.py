@@ -123,6 +123,11 @@ class Tracing:
         """Whether an observer with concrete arguments is called at once; False if an earlier attempt called it."""
         return True
 
+    def guard(self) -> Any:
+        """Called at the beginning of a call with hooks that run even if it fails: an object whose method `pending` is told which
+        these are from now on, and `end` that the call is over; None if they are called at once."""
+        return None
+
     def needs_node(self) -> None:
         """Called when a hook node is left out because none of its inputs is on the tape."""
 

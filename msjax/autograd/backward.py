@@ -13,6 +13,7 @@ from msjax.autograd.monitor import current
 from msjax.autograd.op import Op, apply
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, wrap
+from msjax.hooks.worker import barrier
 from msjax.state import ACTIVITY, STATE, swap
 from msjax.typing import TensorLike
 
@@ -119,6 +120,8 @@ def run_backward(
             if leaf not in found and leaf.tensor._hooks:
                 zeros = wrap(jnp.zeros(leaf.tensor.shape, leaf.tensor._value.dtype))
                 complete(leaf, [zeros if recorded else zeros._value])
+    if ACTIVITY.callbacks and STATE.trace is None:
+        barrier()  # hooks in loops of jax's come before what follows
     return found
 
 

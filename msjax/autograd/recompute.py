@@ -98,6 +98,7 @@ class _Region:
         self.signature = []  # (operator, static values, slots) of each recorded operator that keeps values
         self.store = None  # after the second run: the residuals of each of those, until they are used
         self.random = default_generator.state._value
+        self.buffers = [(buffer, buffer._value) for buffer in _buffers(block)]  # before the first run
         self.start = next_seq()
 
     def run(self, context):
@@ -153,16 +154,18 @@ class _Region:
         return grads
 
     def _run_again(self):
-        """The second run: computes the residuals again, with the Tensors and random state of the first run."""
+        """The second run: computes the residuals again, with the Tensors, buffers and random state of the first run."""
         scopes = list(_chain(self.scope))
         were_open = [scope.open for scope in scopes]
         random = default_generator.state._value
-        buffers = [(b, b._value) for b in _buffers(self.block)]
+        buffers = [(b, b._value) for b, _ in self.buffers]
         now = [_Snapshot(snapshot.tensor) for snapshot in self.outside.values()]
         args, kwargs = jax.tree.unflatten(self.treedef, [x.copy() if isinstance(x, _Snapshot) else x for x in self.leaves])
         for scope in scopes:
             scope.open = True
         default_generator.state._value = self.random
+        for buffer, value in self.buffers:
+            buffer._value = value
         self.store = []
         try:
             for snapshot in self.outside.values():

@@ -13,7 +13,8 @@ import jax
 
 from msjax.common._format import value_text
 from msjax.common.tensor import wrap
-from msjax.compile.trace import Arrivals, Call
+from msjax.compile.trace import Arrivals, Call, Pending
+from msjax.hooks.protocol import call_after_failure
 from msjax.hooks.returns import check_observer_result
 
 if TYPE_CHECKING:
@@ -25,13 +26,24 @@ class _Writer:
 
     def __init__(self):
         self.lines = []
+        self.guards = {}  # their numbers
         self.names = {
+            "after_failure": call_after_failure,
             "wrap": wrap,
             "text": value_text,
             "sys": sys,
             "nothing": check_observer_result,
             "unflatten": jax.tree.unflatten,
         }
+
+    def pending(self, event):
+        """From here on, other calls are made if an observer fails."""
+        number = self.guards.setdefault(event.guard, len(self.guards))
+        if event.calls is None:
+            self.lines.append(f"del failed[{number}]")
+        else:
+            calls = [f"after_failure({self.name(fn)}, {self.expression(args)}, {who!r})" for fn, args, who in event.calls]
+            self.lines.append(f"failed[{number}] = lambda: [{', '.join(calls)}]")
 
     def name(self, value) -> str:
         name = f"k{len(self.names)}"
@@ -63,7 +75,7 @@ def build_epilogue(events: list[Any], result: OutputRef, mailbox: Mailbox) -> Ca
     """The function that makes a program's events happen after a run, and returns its result.
 
     Args:
-        events: Call, Text and Arrivals objects, in order.
+        events: Call, Text, Arrivals and Pending objects, in order.
         result: what it returns.
         mailbox: delivers what callbacks brought.
 
@@ -76,6 +88,8 @@ def build_epilogue(events: list[Any], result: OutputRef, mailbox: Mailbox) -> Ca
             arguments = writer.expression(event.args)
             writer.lines.append(f"r = {writer.name(event.fn)}(*{arguments})")
             writer.lines.append(f"if r is not None: nothing(r, {writer.name(event.what)})")
+        elif isinstance(event, Pending):
+            writer.pending(event)
         elif isinstance(event, Arrivals):
             writer.lines.append(f"if c: {writer.name(mailbox.deliver)}(c, {writer.name(event.sites)})")
         else:
@@ -88,6 +102,11 @@ def build_epilogue(events: list[Any], result: OutputRef, mailbox: Mailbox) -> Ca
     if any(isinstance(event, Arrivals) for event in events):
         writer.lines.append(f"if c: {writer.name(mailbox.deliver)}(c)")
     writer.lines.append(f"return {writer.expression(result)}")
-    source = "def after_run(o, c=()):\n" + "".join(f"    {line}\n" for line in writer.lines)
+    lines = writer.lines
+    if writer.guards:
+        # The innermost call fails first.
+        failed = ["except Exception:", "    for call in reversed(failed.values()): call()", "    raise"]
+        lines = ["failed = {}", "try:", *[f"    {line}" for line in lines], *failed]
+    source = "def after_run(o, c=()):\n" + "".join(f"    {line}\n" for line in lines)
     exec(compile(source, "<after a compiled program>", "exec"), writer.names)
     return writer.names["after_run"]

@@ -103,6 +103,38 @@ class Arrivals:
         self.sites = {site}
 
 
+class Pending:
+    """From here on, if an observer fails, these calls are made: those of hooks that run even if the call of their cell fails.
+
+    Attributes:
+        guard: the Guard that it belongs to.
+        calls: a list of (function, kept arguments, who it is); None where the guard ends.
+    """
+
+    __slots__ = ("guard", "calls")
+
+    def __init__(self, guard: Guard, calls: list[Any] | None):
+        self.guard = guard
+        self.calls = calls
+
+
+class Guard:
+    """The events of one call of a cell; see `Tracing.guard`."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+
+    def pending(self, calls: list[Any]) -> None:
+        self._add([(fn, self.trace.keep(tuple(args)), who) for fn, args, who in calls])
+
+    def end(self) -> None:
+        self._add(None)
+
+    def _add(self, calls):
+        self.trace.flush_text()
+        self.trace.events.append(Pending(self, calls))
+
+
 class Mailbox:
     """The calls of observers within loops and transformations that one run of a program has brought, in order of arrival."""
 
@@ -151,7 +183,7 @@ class Trace(Tracing):
         variables: the Tensors that it is known to read or write from outside.
 
     Attributes:
-        events: what has to happen after each run, in order.
+        events: what has to happen after each run, in order: Call, Text, Arrivals and Pending objects.
         outputs: the values that events need, and what the program returns and writes.
         given: all that hands out outputs, as Tensors or arrays, by their numbers.
         cells: {id: (cell, {name: Tensor} of its attributes before the call)} of those that were called.
@@ -279,6 +311,9 @@ class Trace(Tracing):
         self.flush_text()
         if not self.silent:
             self.events.append(Call(fn, args, what, self))
+
+    def guard(self) -> Guard | None:
+        return Guard(self) if self.here() and not self.silent else None
 
     def deposit(self, fn: Callable[..., Any], what: object) -> Callable[..., Any]:
         """What a callback calls in the place of an observer, which is called when the events before it have happened."""

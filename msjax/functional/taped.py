@@ -18,21 +18,22 @@ import jax.numpy as jnp
 from msjax.autograd.backward import run_backward
 from msjax.autograd.op import OpNode
 from msjax.autograd.recording import GradientScope
-from msjax.common.arrays import is_tracer
+from msjax.common.arrays import is_tracer, known_value
 from msjax.common.node import FunctionNode, Node
 from msjax.common.tensor import Tensor, wrap
 from msjax.hooks.batching import CallbackBatch, observe_traced
-from msjax.state import LOCK, STATE, Scope, Tracing, swap
+from msjax.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 
 
 class NeedsTape(BaseException):
     """A network that runs off the tape has come to a hook on a gradient. No Exception, since user code must not catch it.
 
     Attributes:
-        called: how many observers were called by then, which are not called again when the network runs on the tape.
+        called: (how many observers were called by then, how many in loops of jax's were met), which are not called again when
+            the network runs on the tape.
     """
 
-    def __init__(self, called: int):
+    def __init__(self, called: tuple[int, int]):
         self.called = called
 
 
@@ -41,17 +42,19 @@ class FunctionalRun(Tracing):
 
     Args:
         on_tape (bool): False where a node that calls hooks with gradients raises NeedsTape.
-        called: how many observers an earlier attempt has called.
+        called: how many observers an earlier attempt has called, and how many in loops it has met; see `NeedsTape`.
     """
 
-    def __init__(self, on_tape: bool, called: int = 0):
+    def __init__(self, on_tape: bool, called: tuple[int, int] = (0, 0)):
         super().__init__()
         self.on_tape = on_tape
         self.called = called
-        self.met = 0
+        self.met = self.met_in_loops = 0
         self.outer = STATE.trace
         self.silent = self.outer is not None and self.outer.silent
         self.world = jax.extend.core.get_opaque_trace_state()
+        # Not under jax.jit: loops run at once, and what jax traces otherwise has its values.
+        self.eager = known_value(jnp.zeros(())) is not None
 
     def here(self) -> bool:
         return jax.extend.core.get_opaque_trace_state() == self.world
@@ -62,11 +65,11 @@ class FunctionalRun(Tracing):
 
     def needs_node(self) -> None:
         if not self.on_tape:
-            raise NeedsTape(self.met)
+            raise NeedsTape((self.met, self.met_in_loops))
 
     def calls_now(self) -> bool:
         self.met += 1
-        return self.met > self.called
+        return self.met > self.called[0]
 
     def call(self, fn: Callable[..., Any], args: tuple[Any, ...], what: object) -> None:
         if self.outer is not None and self.outer.here():
@@ -75,13 +78,24 @@ class FunctionalRun(Tracing):
             observe_traced(self.deposit(fn, what), args, what, -1)
 
     def deposit(self, fn: Callable[..., Any], what: object) -> Callable[..., Any]:
-        return fn if self.outer is None else self.outer.deposit(fn, what)
+        if self.outer is not None:
+            return self.outer.deposit(fn, what)
+        if self.eager:
+            ACTIVITY.callbacks = True
+            self.met_in_loops += 1
+            if self.met_in_loops <= self.called[1]:
+                return _nothing
+        return fn
+
+
+def _nothing(*_):
+    """In the place of an observer that an earlier attempt has called."""
 
 
 class Installed:
     """A context manager: variables have other values, in a world of its own; afterwards they are what they were."""
 
-    def __init__(self, variables: Sequence[Tensor], values: Sequence[jax.Array], on_tape: bool, called: int = 0):
+    def __init__(self, variables: Sequence[Tensor], values: Sequence[jax.Array], on_tape: bool, called: tuple[int, int] = (0, 0)):
         self.variables = variables
         self.values = values
         self.run = FunctionalRun(on_tape, called)
@@ -112,7 +126,7 @@ def run_taped(
     values: Sequence[jax.Array],
     arguments: Sequence[jax.Array],
     body: Callable[[list[Tensor]], tuple[list[Tensor], list[Tensor]]],
-    called: int = 0,
+    called: tuple[int, int] = (0, 0),
 ) -> list[jax.Array]:
     """Run a body so that its gradient comes from the tape.
 
@@ -122,7 +136,7 @@ def run_taped(
         arguments: further arrays.
         body (callable): from a Tensor for each argument to two lists of Tensors: what waits for the hook calls of a compiled
             program, and what doesn't.
-        called: how many observers an attempt to run the body off the tape has called.
+        called: how many observers an attempt to run the body off the tape has called; see `NeedsTape`.
 
     Returns:
         The values of both lists.

@@ -20,6 +20,7 @@ from msjax.hooks.batching import calls_are_outputs, observe_traced
 from msjax.hooks.classify import only_observes
 from msjax.hooks.host import call_on_host
 from msjax.hooks.returns import HookLabel, check_observer_result
+from msjax.hooks.worker import barrier
 from msjax.state import ACTIVITY, STATE
 from msjax.typing import PyTree
 
@@ -95,6 +96,8 @@ def run_traced_hook(
         if all(k is not None for k in known) and (values or not _staged()):
             # An eager jax.grad: the values are there.
             if trace is None or trace.calls_now():
+                if ACTIVITY.callbacks:
+                    barrier()  # hooks of a loop before this one
                 args = _replace(args, dict(zip(map(id, values), map(wrap, known))))
                 check_observer_result(fn(*args), what)
             return None, carried

@@ -65,7 +65,10 @@ def call_with_hooks(
     if ACTIVITY.callbacks and not traced:
         barrier()
     table, out, pending = table_of(subject), None, None
+    guard = STATE.trace.guard() if STATE.trace is not None and any(hook.always_call for hook in table.forward) else None
     try:
+        if guard is not None:
+            guard.pending(_after_failure(table.forward, named, args, kwargs, None))
         if table.forward_pre:
             for hook in table.forward_pre:
                 args, kwargs = _run_forward_pre_hook(hook, named, args, kwargs, traced)
@@ -75,6 +78,8 @@ def call_with_hooks(
         inputs = backward.on_inputs(args) if table.backward else args  # pyright: ignore[reportOptionalMemberAccess]
         if rules.nodes_around_forward_hooks:
             args = inputs
+        if guard is not None:
+            guard.pending(_after_failure(pending, named, args, kwargs, None))
         out = function(*inputs, **kwargs)
         # Parameters may be traced although the arguments are not.
         traced = traced or being_traced((out,))
@@ -83,14 +88,23 @@ def call_with_hooks(
         if ACTIVITY.callbacks and not traced:
             barrier()
         while pending:
-            out = _run_forward_hook(pending.pop(0), named, args, kwargs, out, traced)
+            hook = pending.pop(0)
+            if guard is not None:
+                guard.pending(_after_failure(pending, named, args, kwargs, out))
+            out = _run_forward_hook(hook, named, args, kwargs, out, traced)
         if table.backward and rules.nodes_around_forward_hooks:
             out = backward.on_outputs(out)  # pyright: ignore[reportOptionalMemberAccess]
     except Exception:
-        for hook in table_of(subject).forward if pending is None else pending:
-            if hook.always_call:
-                _run_after_failure(hook, named, args, kwargs, out)
+        if guard is not None:
+            guard.end()  # code that fails while it is compiled runs in PyNative mode
+        else:
+            for call in _after_failure(
+                table_of(subject).forward if pending is None else pending, named, args, kwargs, out, traced
+            ):
+                call_after_failure(*call)
         raise
+    if guard is not None:
+        guard.end()
     return backward.pre_on_outputs(out) if table.backward_pre else out  # pyright: ignore[reportOptionalMemberAccess]
 
 
@@ -106,7 +120,7 @@ def _run_forward_pre_hook(hook, subject, args, kwargs, traced):
 
 
 def _run_forward_hook(hook, subject, args, kwargs, out, traced=False):
-    given = (subject, args, kwargs, out) if hook.with_kwargs else (subject, args, out)
+    given = _given(hook, subject, args, kwargs, out)
     if traced:
         result, out = run_traced_hook(hook.fn, given, "forward hook", observe=hook.observe, traced=hook.traced)
     else:
@@ -114,15 +128,29 @@ def _run_forward_hook(hook, subject, args, kwargs, out, traced=False):
     return out if result is None else result
 
 
-def _run_after_failure(hook, subject, args, kwargs, out):
-    """Run a forward hook that was registered with always_call=True after the call failed."""
+def _given(hook, subject, args, kwargs, out):
+    return (subject, args, kwargs, out) if hook.with_kwargs else (subject, args, out)
+
+
+def _after_failure(hooks, subject, args, kwargs, out, traced=False):
+    """What `call_after_failure` is called with if the call fails now: those of the hooks that have always_call=True."""
+    calls = []
+    for hook in hooks:
+        if hook.always_call:
+            who = f"The forward hook {hook.name} (always_call=True){where()}"
+            if traced:
+                calls.append((_run_forward_hook, (hook, subject, args, kwargs, out, True), who))
+            else:
+                calls.append((hook.fn, _given(hook, subject, args, kwargs, out), who))
+    return calls
+
+
+def call_after_failure(fn: Callable[..., Any], args: tuple[Any, ...], who: str) -> None:
+    """Run a forward hook that was registered with always_call=True after the call failed; its own failure is a warning."""
     try:
-        _run_forward_hook(hook, subject, args, kwargs, out)
+        fn(*args)
     except Exception as error:
-        warnings.warn(
-            f"The forward hook {hook.name} (always_call=True){where()} raised {error!r}, after the call had failed already.",
-            stacklevel=4,
-        )
+        warnings.warn(f"{who} raised {error!r}, after the call had failed already.", stacklevel=4)
 
 
 # ---- in the backward pass

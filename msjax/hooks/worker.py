@@ -43,6 +43,10 @@ _PAUSE, _PATIENCE = 0.002, 0.1
 # runs may be waiting for this program, for example for the same GPU.
 _STUCK = 5.0
 
+# The first device of a sharded program calls back, perhaps several times, while the others wait for it: after 40 seconds they
+# end the process. So long its callbacks wait altogether, and half of the time that has passed since.
+_STUCK_SHARDED = 10.0
+
 # How many failures are reported on stderr, and kept as text, until the first one is raised.
 _REPORTED = 10
 
@@ -79,6 +83,7 @@ class _Worker:
         self._waiters = 0  # threads that call the hooks themselves
         self._unlimited = 0  # threads that wait for programs, which must not wait for room then
         self._other_threads = False  # whether there were any since the last barrier
+        self._waited = self._waited_at = 0.0  # how long programs have waited for room, and until when
         self.failures = _Failures()
         self._seen_interrupt: BaseException | None = None
 
@@ -116,15 +121,19 @@ class _Worker:
 
     def _wait_for_room(self, size, sharded):
         self._arrived.set()
-        end = time.monotonic() + _STUCK
+        start = time.monotonic()
+        # What earlier callbacks have waited is forgotten with time: see _STUCK_SHARDED.
+        self._waited = max(0.0, self._waited - (start - self._waited_at) / 2)
 
         def has_room():
             return self._bytes == 0 or self._bytes + size <= SETTINGS.hook_queue_bytes
 
         while not has_room() and not self._unlimited and not self.failures.stopped:
-            # A device that waits for one that is in a callback gives up after 40 seconds, and ends the process.
-            if not self._room.wait(_STUCK) or (sharded and time.monotonic() > end):
-                return
+            left = _STUCK_SHARDED - self._waited - (time.monotonic() - start) if sharded else _STUCK
+            if left <= 0 or not self._room.wait(min(left, _STUCK)):
+                break
+        self._waited_at = time.monotonic()
+        self._waited += self._waited_at - start
 
     @contextlib.contextmanager
     def unlimited(self) -> Iterator[None]:

@@ -5,10 +5,12 @@ A case is a dict of plain values, so that the shrinker can change it:
 cells    a list; cell 0 is the network, and a cell calls only cells behind it. Each is a dict:
          inputs (kinds of the positional arguments), keywords (number of Tensors passed by name), output (kind), returns
          (variables), body (statements), weights (shapes and whether they require a gradient), states (number of Parameters
-         that construct writes to), bprop (None, or a factor).
+         that construct writes to), norms (number of BatchNorm layers), recompute (whether its inner values are computed again),
+         bprop (None, or a factor).
 hooks    a list of dicts: on (["cell", i], ["every"] for hooks of all cells, ["weight", i, k], ["input", i], or ["inside"] for those
          that statements name), kind, action, options, since and until (numbers of stages).
 same     whether the first two inputs are one Tensor.
+         Actions: observe, modify, print (and modify), cut (return a constant), raise (after it was noted), remove (itself).
 stages   "grad" or "forward", one call of the network each.
 wanted   positions of the inputs whose gradients are asked for, and whether those of the weights are.
 
@@ -19,11 +21,14 @@ A statement is [results, operation, operands, detail]; all float Tensors have on
 import random
 
 CELL_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
-STATEMENTS = (
-    "unary binary scale weight constant stop tap tap2 insert tensor_hook in_place int print state".split()
-    # what fewer cases have
-    + ["in_place_argument", "inner_grad"]
-)
+# What fewer cases have.
+RARE = ("norm", "in_place_argument", "inner_grad", "scan", "vmap", "fail")
+STATEMENTS = (*"unary binary scale weight constant stop tap tap2 insert tensor_hook in_place int print state".split(), *RARE)
+# Statements that call another cell.
+LOOPS = ("scan", "vmap")
+CALLS = ("call", "inner_grad", *LOOPS)
+# What a cell called in a loop of jax's may have in its body.
+PURE = ("unary", "binary", "scale", "constant", "stop", "tap", "tap2", "insert", "tensor_hook", "in_place", "to_int", "int")
 
 
 def case(seed, number):
@@ -46,7 +51,11 @@ class _Case:
         stages = ["grad"] + [rng.choice(["grad", "grad", "forward"]) for _ in range(rng.choice([0, 1, 1, 2]))]
         self.stages = len(stages)
         self.cells = [self.signature(i) for i in range(count)]
-        parents = {j: rng.randrange(j) for j in range(1, count)}
+        # In a loop of jax's, a cell may have neither weights nor state.
+        looped = rng.randrange(1, count) if count > 1 and self.chance(0.15) else None
+        if looped is not None:
+            self.cells[looped].update(inputs=["f"], keywords=0, output="f", looped=rng.choice(LOOPS))
+        parents = {j: rng.choice([i for i in range(j) if i != looped]) for j in range(1, count)}
         for i in reversed(range(count)):
             self.fill(i, [j for j in parents if parents[j] == i], count)
         for _ in range(rng.choice([0, 1, 2, 3, 4, 6])):
@@ -61,6 +70,7 @@ class _Case:
             self.hook(["every"], kind)
         if self.chance(0.1):
             self.hook(["input", rng.choice(floats)], "tensor")
+        self.settle_removals()
         weights = any(requires_grad for cell in self.cells for _, requires_grad in cell["weights"]) and self.chance(0.8)
         wanted = sorted(rng.sample(floats, rng.randint(0 if weights else 1, len(floats))))
         return {
@@ -80,6 +90,9 @@ class _Case:
             "output": rng.choice(["f", "f", "f", "t", "d"]),
             "weights": [],
             "states": 0,
+            "norms": 0,
+            "recompute": False,
+            "looped": None,
             "bprop": None,
         }
 
@@ -92,6 +105,11 @@ class _Case:
         since = 0 if inside or self.chance(0.7) else rng.randrange(self.stages)
         until = None if inside or self.chance(0.7) else rng.randint(since + 1, self.stages)
         action = rng.choice(["observe", "observe", "modify", rng.choice(["modify", "print", "cut"])])
+        if not inside and on[0] != "input" and self.chance(0.06):
+            action = rng.choice(["raise", "remove"])
+        if action == "print" and any(cell["looped"] for cell in self.cells):
+            # Prints within jax's loops are jax's.
+            action = "modify"
         self.hooks.append({"on": on, "kind": kind, "action": action, "options": options or {}, "since": since, "until": until})
         return len(self.hooks) - 1
 
@@ -104,7 +122,19 @@ class _Case:
                 options["always_call"] = True
         number = self.hook(["cell", i], kind, options)
         if self.chance(0.15):
-            options["observe" if self.hooks[number]["action"] == "observe" else "traced"] = True
+            options["observe" if self.hooks[number]["action"] in ("observe", "raise", "remove") else "traced"] = True
+
+    def settle_removals(self):
+        """Let hooks remove themselves only where that is their only call of a stage: compiled programs go on to its end."""
+        calls = [1] + [0] * (len(self.cells) - 1)
+        for i, cell in enumerate(self.cells):
+            for _, what, _, j in cell["body"]:
+                if what in CALLS:
+                    calls[j] += calls[i] * (2 if what in LOOPS else 1)
+        for hook in self.hooks:
+            on = hook["on"]
+            if hook["action"] == "remove" and (on[0] == "every" or (on[0] == "cell" and calls[on[1]] != 1)):
+                hook["action"] = "observe"
 
     # ---- cells
 
@@ -122,19 +152,28 @@ class _Case:
             elif kind in "td":
                 scope["f"] += [f"a{k}_0", f"a{k}_1"]
         scope["f"] += [f"k{k}" for k in range(cell["keywords"])]
-        if not must_call and i and set(cell["inputs"]) == {"f"} and not cell["keywords"] and self.chance(0.25):
+        if (
+            not must_call
+            and i
+            and not cell["looped"]
+            and set(cell["inputs"]) == {"f"}
+            and not cell["keywords"]
+            and self.chance(0.25)
+        ):
             cell["bprop"], cell["output"] = rng.choice([0.5, 2.0]), "f"
         body = []
         todo = [("call", j) for j in must_call] + [("any", None)] * rng.randint(1, 4)
         rng.shuffle(todo)
         for what, j in todo:
-            if what == "any" and i + 1 < count and self.chance(0.15):
+            if what == "any" and i + 1 < count and not cell["looped"] and self.chance(0.15):
                 what, j = "call", rng.randrange(i + 1, count)
             if what == "call":
                 body += self.call(scope, j)
             else:
                 body += self.statement(scope, cell)
         cell["body"] = body
+        # The second run prints and writes again, and calls the hooks of the cells inside.
+        cell["recompute"] = self.chance(0.08) and not {s[1] for s in body} & {*CALLS, "print", "in_place_argument", "norm"}
         cell["returns"] = [self.recent(scope) for _ in range(1 if cell["output"] == "f" else 2)]
 
     def recent(self, scope):
@@ -154,10 +193,12 @@ class _Case:
             else:
                 operands.append([self.recent(scope), self.recent(scope)])
         operands += [[self.recent(scope)] for _ in range(self.cells[j]["keywords"])]
-        inner = set(self.cells[j]["inputs"]) == {"f"} and not self.cells[j]["keywords"] and self.chance(0.1)
-        results = [self.new() for _ in range(1 if inner or self.cells[j]["output"] == "f" else 2)]
+        how = self.cells[j]["looped"] or "call"
+        if how == "call" and set(self.cells[j]["inputs"]) == {"f"} and not self.cells[j]["keywords"] and self.chance(0.1):
+            how = "inner_grad"
+        results = [self.new() for _ in range(1 if how == "inner_grad" or self.cells[j]["output"] == "f" else 2)]
         scope["f"] += results
-        return [*before, [results, "inner_grad" if inner else "call", [name for names in operands for name in names], j]]
+        return [*before, [results, how, [name for names in operands for name in names], j]]
 
     def integer(self, scope):
         name = self.new()
@@ -167,11 +208,20 @@ class _Case:
 
     def statement(self, scope, cell):
         rng = self.rng
-        what = rng.choice(("unary", "binary", "scale", "constant") if cell["bprop"] is not None else (*STATEMENTS[:-2], "weight"))
-        if self.chance(0.03):
-            what = "in_place_argument"
+        if cell["bprop"] is not None:
+            what = rng.choice(("unary", "binary", "scale", "constant"))
+        elif cell["looped"]:
+            what = rng.choice([name for name in PURE if name != "to_int"])
+        else:
+            what = rng.choice((*STATEMENTS[: -len(RARE)], "weight"))
+        if not cell["looped"] and self.chance(0.05):
+            what = rng.choice(
+                ["in_place_argument"] if cell["bprop"] is not None else ["in_place_argument", "norm", "norm", "fail"]
+            )
         if what == "print":
             return [[[], what, [self.recent(scope)], None]]
+        if what == "fail":
+            return [[[], what, [self.recent(scope)], rng.randrange(self.stages)]]
         if what == "in_place_argument":
             return [[[], what, ["a0", self.recent(scope)], rng.choice("+*-")]]
         if what == "tensor_hook":
@@ -194,6 +244,9 @@ class _Case:
         elif what == "state":
             detail = cell["states"]
             cell["states"] += 1
+        elif what == "norm":
+            detail = cell["norms"]
+            cell["norms"] += 1
         elif what in ("tap", "tap2"):
             detail = self.hook(["inside"], "gradients")
         elif what == "insert":

@@ -2,7 +2,7 @@
 
 import re
 
-import jax.tree_util
+import jax
 import numpy as np
 
 import msjax as ms
@@ -11,8 +11,14 @@ from msjax import nn, ops
 LOG = []
 # The cells of the network that runs now, by number.
 CELLS = []
-# What the inputs are multiplied with.
+# The handles of the hooks that are registered, by number.
+HANDLES = {}
+# What the inputs are multiplied with: the number of the stage, counted from 1.
 SCALE = 1
+
+
+class Failed(Exception):
+    """What hooks and `construct` raise."""
 
 
 def shown(value):
@@ -92,8 +98,4 @@ def weight(seed, shape, requires_grad=True):
 
 
 def tensors_in(value):
-    return [
-        leaf
-        for leaf in jax.tree_util.tree_leaves(value, is_leaf=lambda v: isinstance(v, ms.Tensor))
-        if isinstance(leaf, ms.Tensor)
-    ]
+    return [leaf for leaf in jax.tree.leaves(value, is_leaf=lambda v: isinstance(v, ms.Tensor)) if isinstance(leaf, ms.Tensor)]

@@ -1,17 +1,30 @@
 """A case as a Python program."""
 
+from tests.differential.generate import CALLS
+
 OPERANDS = {
     "forward_pre": ["inputs"],
     "forward": ["inputs", "output"],
     "backward_pre": ["grads"],
     "backward": ["first", "second"],
 }
+LOOPS = {
+    "scan": "jax.lax.scan(lambda carry, _: ({call}._value, None), value, None, length=2)[0]",
+    # Examples keep an axis, since all Tensors have two.
+    "vmap": "jax.vmap(lambda carry: {call}._value)(value[:, None])[:, 0]",
+}
 METHODS = {"+": "add_", "*": "mul_", "-": "sub_"}
 
 
 def program(case):
     """The source: classes of cells, `build`, `HOOKS`, `inputs` and the settings of the case."""
-    lines = ["from tests.differential.kit import *", "", f"DIALECT = {case['dialect']!r}", f"STAGES = {case['stages']!r}"]
+    lines = [
+        "from tests.differential import kit",
+        "from tests.differential.kit import *",
+        "",
+        f"DIALECT = {case['dialect']!r}",
+        f"STAGES = {case['stages']!r}",
+    ]
     lines.append(f"WANTED = {case['wanted']!r}")
     lines += ["", ""]
     for number, hook in enumerate(case["hooks"]):
@@ -19,11 +32,11 @@ def program(case):
     for i, cell in enumerate(case["cells"]):
         lines += [*_cell(i, cell, case["cells"]), "", ""]
     lines += [*_build(case["cells"]), "", "", *_inputs(case["cells"][0], case["same"]), "", ""]
-    lines.append("# The stages from and before which each hook is there, and how it is registered.")
+    lines.append("# Number of a hook, the stages from and before which it is there, and how it is registered.")
     lines.append("HOOKS = [")
     for number, hook in enumerate(case["hooks"]):
         if hook["on"][0] not in ("inside", "input"):
-            lines.append(f"    ({hook['since']}, {hook['until']}, lambda cells: {_registration(number, hook)}),")
+            lines.append(f"    ({number}, {hook['since']}, {hook['until']}, lambda cells: {_registration(number, hook)}),")
     lines += ["]", "INPUT_HOOKS = ["]
     for number, hook in enumerate(case["hooks"]):
         if hook["on"][0] == "input":
@@ -54,8 +67,11 @@ def _hook(number, hook, dialect):
         elif kind == "backward" and dialect != "mindspore-1":
             carried = "first"
     head = f"def h{number}({', '.join(arguments)}):"
-    if hook["action"] == "observe":
-        return [head, f"    note('h{number} {kind}', {', '.join(arguments)})"]
+    if hook["action"] in ("observe", "raise", "remove"):
+        then = {"raise": [f"    raise Failed('h{number}')"], "remove": [f"    HANDLES[{number}].remove()"]}.get(
+            hook["action"], []
+        )
+        return [head, f"    note('h{number} {kind}', {', '.join(arguments)})", *then]
     result = f"cut({carried})" if hook["action"] == "cut" else f"times({carried}, {factor})"
     if hook["action"] == "print":
         head += f"\n    print('h{number} {kind}', *tensors_in({carried}))"
@@ -65,7 +81,7 @@ def _hook(number, hook, dialect):
 
 
 def _cell(i, cell, cells):
-    children = sorted({s[3] for s in cell["body"] if s[1] in ("call", "inner_grad")})
+    children = sorted({s[3] for s in cell["body"] if s[1] in CALLS})
     lines = [
         f"class C{i}(nn.Cell):",
         f"    def __init__(self{''.join(f', c{j}' for j in children)}):",
@@ -74,6 +90,9 @@ def _cell(i, cell, cells):
     lines += [f"        self.c{j} = c{j}" for j in children]
     for k, (shape, requires_grad) in enumerate(cell["weights"]):
         lines.append(f"        self.w{k} = weight({10 * i + k}, {shape}{'' if requires_grad else ', False'})")
+    lines += [f"        self.n{k} = nn.BatchNorm1d(3, eps=0.1)" for k in range(cell["norms"])]
+    if cell["recompute"]:
+        lines.append("        self.recompute()")
     lines += [f"        self.s{k} = weight({10 * i + k + 5}, [3], False)" for k in range(cell["states"])]
     for _, what, _, detail in cell["body"]:
         if what == "constant" and detail == "attribute":
@@ -138,6 +157,13 @@ def _statement(statement, cell, cells):
             ]
         case "in_place_argument":
             return [f"{one}.{METHODS[detail]}({operands[1]})"]
+        case "norm":
+            return [f"{target} = self.n{detail}({one})"]
+        case "fail":
+            return [f"if kit.SCALE == {detail + 1}:", "    raise Failed('construct')"]
+        case "scan" | "vmap":
+            loop = LOOPS[what].format(call=f"self.c{detail}(ms.Tensor(carry))")
+            return [f"{target} = ms.from_jax(lambda value: {loop})({one})"]
         case "inner_grad":
             return [f"{target} = ms.grad(self.c{detail})({', '.join(operands)})"]
         case "stop":
@@ -176,8 +202,10 @@ def _call(target, operands, j, child):
 def _build(cells):
     lines = ["def build():"]
     for i in reversed(range(len(cells))):
-        children = sorted({s[3] for s in cells[i]["body"] if s[1] in ("call", "inner_grad")})
+        children = sorted({s[3] for s in cells[i]["body"] if s[1] in CALLS})
         lines.append(f"    c{i} = C{i}({', '.join(f'c{j}' for j in children)})")
+    if any(cell["norms"] for cell in cells):
+        lines.append("    c0.set_train()")
     return [*lines, f"    return [{', '.join(f'c{i}' for i in range(len(cells)))}]"]
 
 

@@ -2,6 +2,8 @@
 
 import copy
 
+from tests.differential.generate import CALLS
+
 
 def shrink(case, differs, limit=400):
     """The smallest case found.
@@ -52,15 +54,19 @@ def _smaller(case):
     for number, hook in enumerate(case["hooks"]):
         for name in hook["options"]:
             changes.append(lambda c, n=number, o=name: c["hooks"][n]["options"].pop(o) and None)
+        if hook["action"] in ("raise", "remove"):
+            changes.append(lambda c, n=number: c["hooks"][n].update(action="observe"))
         if hook["action"] in ("print", "cut"):
             changes.append(lambda c, n=number: c["hooks"][n].update(action="modify"))
-        if hook["action"] != "observe":
+        if hook["action"] in ("print", "cut", "modify"):
             changes.append(lambda c, n=number: c["hooks"][n].update(action="observe"))
         if hook["since"] or hook["until"] is not None:
             changes.append(lambda c, n=number: c["hooks"][n].update(since=0, until=None))
     for i, cell in enumerate(cells):
         if cell["bprop"] is not None:
             changes.append(lambda c, i=i: c["cells"][i].update(bprop=None))
+        if cell["recompute"]:
+            changes.append(lambda c, i=i: c["cells"][i].update(recompute=False))
         if cell["keywords"] and not any(f"k{cell['keywords'] - 1}" in s[2] for s in cell["body"]):
             changes.append(lambda c, i=i: _drop_keyword(c, i))
         if len(cell["inputs"]) > 1:
@@ -82,11 +88,11 @@ def _smaller(case):
 
 
 def _used(case):
-    return {s[3] for cell in case["cells"] for s in cell["body"] if s[1] in ("call", "inner_grad")}
+    return {s[3] for cell in case["cells"] for s in cell["body"] if s[1] in CALLS}
 
 
 def _calls(case, i):
-    return [s for cell in case["cells"] for s in cell["body"] if s[1] in ("call", "inner_grad") and s[3] == i]
+    return [s for cell in case["cells"] for s in cell["body"] if s[1] in CALLS and s[3] == i]
 
 
 def _width(kind):
@@ -115,7 +121,7 @@ def _drop_cell(case, i):
     del case["cells"][i]
     for cell in case["cells"]:
         for s in cell["body"]:
-            if s[1] in ("call", "inner_grad") and s[3] > i:
+            if s[1] in CALLS and s[3] > i:
                 s[3] -= 1
     for hook in case["hooks"]:
         if hook["on"][0] in ("cell", "weight") and hook["on"][1] > i:
@@ -148,10 +154,10 @@ def _drop_statement(case, i, k):
         for s in cell["body"][k + 1 :]:
             s[2] = [instead if v in results else v for v in s[2]]
         cell["returns"] = [instead if v in results else v for v in cell["returns"]]
-    if what == "state":
-        cell["states"] -= 1
+    if what in ("state", "norm"):
+        cell[f"{what}s"] -= 1
         for s in cell["body"]:
-            if s[1] == "state" and s[3] > detail:
+            if s[1] == what and s[3] > detail:
                 s[3] -= 1
     if what == "weight":
         for number in reversed(range(len(case["hooks"]))):
@@ -212,7 +218,7 @@ def _one_output(case, i):
     cell["returns"].pop()
     for parent in case["cells"]:
         for s in parent["body"]:
-            if s[1] in ("call", "inner_grad") and s[3] == i:
+            if s[1] in CALLS and s[3] == i:
                 first, dropped = s[0][0], s[0].pop()
                 for t in parent["body"]:
                     t[2] = [first if v == dropped else v for v in t[2]]

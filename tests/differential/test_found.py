@@ -118,3 +118,90 @@ def test_a_write_to_what_an_operator_with_a_hook_was_given_leaves_its_result(ope
     x = ms.Tensor(X)
     assert net(x).asnumpy().tolist() == X
     assert ms.value_and_grad(net)(ms.Tensor(X))[0].asnumpy().tolist() == X
+
+
+class Counting(nn.Cell):
+    """Multiplies with a state that each call writes."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = ms.Parameter(ms.Tensor(1.0), name="count", requires_grad=False)
+
+    def construct(self, x):
+        ops.assign(self.count, self.count + 1)
+        return x * self.count
+
+
+def test_recompute_starts_its_second_run_from_the_state_of_the_first():
+    net = Counting()
+    net.recompute()
+    for n in (2.0, 3.0):
+        assert float(ms.grad(net)(ms.Tensor(1.0))) == n and float(net.count) == n
+
+
+class Nested(nn.Cell):
+    def __init__(self, inner=None):
+        super().__init__()
+        self.inner = inner
+
+    def construct(self, x):
+        return (x if self.inner is None else self.inner(x)) * 2
+
+
+@pytest.mark.parametrize("failing", ["forward", "forward_pre"])
+def test_hooks_with_always_call_run_after_an_observer_of_a_compiled_program_failed(failing):
+    net, log = Nested(Nested()), []
+
+    def fail(*args):
+        raise KeyError("enough")
+
+    getattr(net.inner, f"register_{failing}_hook")(fail)
+    net.inner.register_forward_hook(lambda cell, args, out: log.append("not called"))
+    for name, cell in (("outer", net), ("inner", net.inner)):
+        cell.register_forward_hook(
+            lambda c, args, out, n=name: log.append((n, float(args[0]), out and float(out))), always_call=True
+        )
+    net.register_forward_hook(lambda cell, args, out: 1 / 0, always_call=True, observe=True)
+    compiled = ms.jit(net)
+    for run in (net, compiled, compiled):
+        log.clear()
+        with pytest.warns(UserWarning, match="in cell Nested.*raised ZeroDivisionError"), pytest.raises(KeyError, match="enough"):
+            run(ms.Tensor(1.0))
+        assert log == [("inner", 1.0, 2.0 if failing == "forward" else None), ("outer", 1.0, None)]
+
+
+class Loop(nn.Cell):
+    """A cell within a loop of jax's."""
+
+    def __init__(self):
+        super().__init__()
+        self.within = nn.ReLU()
+        self.tap = ops.HookBackward(lambda grads: None)
+
+    def construct(self, x):
+        step = lambda carry, _: (self.within(ms.Tensor(carry))._value * 2, None)  # noqa: E731
+        x = ms.from_jax(lambda value: jax.lax.scan(step, value, None, length=2)[0])(x)
+        print("after the loop")
+        return self.tap(x)
+
+
+def test_hooks_in_a_loop_come_before_what_follows_it(capsys):
+    net = Loop()
+    net.within.register_forward_hook(lambda cell, args, out: print("forward", float(out)))
+    net.within.register_backward_hook(lambda cell, grad_input, grad_output: print("backward", float(grad_output[0])))
+    net.register_forward_hook(lambda cell, args, out: print("net"))
+    lines = ["forward 1.0", "forward 2.0", "after the loop", "net", "backward 2.0", "backward 4.0"]
+    ms.grad(net)(ms.Tensor(1.0))
+    assert capsys.readouterr().out.split("\n") == [*lines, ""]
+
+
+def test_an_eager_gradient_of_a_functionalized_network_calls_hooks_in_a_loop_once_and_in_order():
+    net, log = Loop(), []
+    net.within.register_forward_hook(lambda cell, args, out: log.append(float(out)))
+    net.register_forward_hook(lambda cell, args, out: log.append("net"))
+    apply, params, buffers = ms.functionalize(net)
+    # Not known before the first run: the tap makes it start again.
+    for _ in range(2):
+        log.clear()
+        jax.grad(lambda x: apply(params, buffers, x)[0])(1.0)
+        assert log == [1.0, 2.0, "net"]

@@ -33,25 +33,31 @@ def run(source, way, hooked=True):
     cells = kit.CELLS[:] = module.build()
     net = cells[0]
     runner = WAYS[way](net, *module.WANTED)
-    handles, stages = {}, []
+    stages = []
+    kit.HANDLES.clear()
     with _settings(module.DIALECT, way):
         for number, kind in enumerate(module.STAGES):
             if hooked:
-                _register(module.HOOKS, number, cells, handles)
+                _register(module.HOOKS, number, cells, kit.HANDLES)
             # Other values at each stage, so that none can be left over from the stage before.
             kit.SCALE = 1 + number
             args, kwargs = module.inputs()
             for since, until, register in module.INPUT_HOOKS if hooked else ():
                 if since <= number and (until is None or number < until):
                     register(args)
+            state = {p: p._value for p in net.get_parameters()}
             stages.append(_stage(runner, kind, args, kwargs))
-    for handle in handles.values():
+            if stages[-1].error is not None:
+                # A compiled program has run to its end, with all its writes, when a hook raises.
+                for parameter, value in state.items():
+                    parameter.set_data(ms.Tensor(value))
+    for handle in kit.HANDLES.values():
         handle.remove()
     return stages
 
 
 def _register(hooks, number, cells, handles):
-    for h, (since, until, register) in enumerate(hooks):
+    for h, since, until, register in hooks:
         if until == number and h in handles:
             handles.pop(h).remove()
         elif since == number and until != number:

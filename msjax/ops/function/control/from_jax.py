@@ -9,8 +9,11 @@ from typing import Any
 import jax
 
 from msjax.autograd.op import Op, apply
+from msjax.common.arrays import is_tracer
 from msjax.common.tensor import is_tensor
 from msjax.errors import callable_name, check_callable
+from msjax.hooks.worker import barrier
+from msjax.state import ACTIVITY, STATE
 
 
 def from_jax(
@@ -64,6 +67,8 @@ def from_jax(
         out = apply(op, leaves, (treedef, static_args, static_kwargs, key))
         if key not in out_trees:
             raise RuntimeError(f"The function {callable_name(fn)} left no trace of what it returns.")
+        if ACTIVITY.callbacks and STATE.trace is None and not any(is_tracer(v._value) for v in out):
+            barrier()  # the hooks of cells in `fn` come before what follows
         return jax.tree.unflatten(out_trees[key], list(out))
 
     return lifted
