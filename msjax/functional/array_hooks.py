@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,7 @@ def call_with_array_hooks(
     Args:
         function (callable): called with the arguments after the forward pre hooks.
         args (tuple), kwargs (dict): the arguments of the call; jax arrays, in pytrees.
-        subject: what hooks get as their module.
+        subject: what hooks get as their module, or a weak reference to it: compiled programs keep what they give to observers.
         site: names the module in errors, by its attribute `hook_path`.
         table (callable): returns the module's present HookTable, whose hooks are `OnArrays`.
         during: what hooks that run during the call get instead of `subject`; not kept beyond it.
@@ -58,6 +59,12 @@ class _Subject:
         self.module = module
         self.during = during
 
+    @property
+    def hooked_module(self):
+        if self.during is not None:
+            return self.during
+        return self.module() if isinstance(self.module, weakref.ref) else self.module
+
 
 class OnArrays:
     """A hook on arrays as one on Tensors."""
@@ -66,9 +73,7 @@ class OnArrays:
         self.__wrapped__: Callable[..., Any] = fn
 
     def __call__(self, subject: Any, *given: Any) -> Any:
-        module = subject
-        if isinstance(subject, _Subject):
-            module = subject.module if subject.during is None else subject.during
+        module = subject.hooked_module if isinstance(subject, _Subject) else subject
         result = self.__wrapped__(module, *map(_to_arrays, given))
         return None if result is None else _to_tensors(result)
 

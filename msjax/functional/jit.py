@@ -34,7 +34,8 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     Returns:
         A function with the arguments and results of `fn`. Its first call compiles; when hooks come, the next call compiles
         once more; when they go, the earlier program is used. Within other jitted or differentiated code, it is
-        nnx.jit(fn) or jax.jit(fn).
+        nnx.jit(fn) or jax.jit(fn). Give it the model as an argument: of a model that `fn` closes over, it keeps, as those do, the
+        weights and hooks of the first call.
 
     Raises:
         TypeError: `fn` can't be called; or what nnx.jit and jax.jit raise.

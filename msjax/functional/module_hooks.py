@@ -346,7 +346,9 @@ def _with_hooks(cls, method):
         if site is None or method not in site.tables:  # removed while the call was under way
             return own(self, *args, **kwargs)
         function = functools.partial(own, self)
-        return call_with_array_hooks(function, args, kwargs, site.module() or self, site, lambda: site.tables[method])
+        # A copy outlives the module that it was copied from.
+        subject = self if site.module() is None else site.module
+        return call_with_array_hooks(function, args, kwargs, subject, site, lambda: site.tables[method])
 
     return call
 

@@ -1,6 +1,8 @@
 """hooks.jit: observers get outputs of the compiled program, after each run, in the order and with the values of the same code without jit."""
 
 import functools
+import gc
+import weakref
 
 import jax
 import jax.numpy as jnp
@@ -267,6 +269,17 @@ def test_a_while_loop_keeps_the_order():
         log.clear()
         jitted(0.0)
         assert log == [("b", 0), ("a", 0), ("a", 1), ("b", 2), ("a", 2), ("b", 3), ("a", 4), ("a", 5), ("b", 6)]
+
+
+def test_a_program_with_hooks_does_not_keep_the_model():
+    model, seen = Listed(nnx.Rngs(0), n=1), []
+    hooks.register_forward_hook(model, lambda module, args, output: seen.append(isinstance(module, Block)), "blocks.0")
+    run = hooks.jit(lambda model, x: model(x))
+    run(model, X)
+    kept = weakref.ref(model.blocks[0])
+    del model
+    gc.collect()
+    assert kept() is None and seen == [True]
 
 
 def test_what_a_hook_raises_leaves_with_its_type():

@@ -274,6 +274,15 @@ class Tied(nnx.Module):
         return self.embed.attend(x)
 
 
+def test_in_the_dialect_of_mindspore_1_backward_hooks_get_the_name_of_the_module(model):
+    names = []
+    hooks.register_backward_hook(model.head, lambda name, grad_output, grad_input: names.append(name.partition("(")[0]))
+    ms.set_context(hook_dialect="mindspore-1")
+    jax.grad(lambda x: model.head(x).sum())(X)
+    hooks.barrier()
+    assert names == ["Linear"]
+
+
 def test_methods_by_name():
     model, log = Tied(nnx.Rngs(0)), []
     tokens = jnp.array([1, 2])
