@@ -18,29 +18,50 @@ def takes_hooks(model: Any) -> bool:
     return isinstance(model, nnx.Module) or registry_of(model) is not None
 
 
-def described(model: Any, inputs: Any, kwargs: Any) -> list[tuple[str, Any, list[Any], int, int, str]]:
-    """(path, module, outputs, elements that are trained, others, hooks in words) of each module.
+def described(model: Any, inputs: Any, kwargs: Any) -> list[tuple[str, str, Any, list[Any], int, int, str]]:
+    """(path, label, module, outputs, elements that are trained, others, hooks in words) of each module.
 
     Args:
         model: it is called on shapes only, if there are arguments.
         inputs (tuple), kwargs (dict): its arguments; those of `apply`, where a model has one.
 
     Returns:
-        The outputs are ((shape, dtype), ...) of each call. A weight counts for the innermost module that it is in.
+        A module stands right behind the one that it is in, and its label is indented. The outputs are ((shape, dtype), ...) of each
+        call. A weight counts for the innermost module that it is in.
     """
     called = _outputs(model, inputs, kwargs) if inputs or kwargs else {}
     modules = paths(model)
     trained, others = dict.fromkeys(modules, 0), dict.fromkeys(modules, 0)
     for name, array, is_trained in _weights(model, inputs):
-        owner = name
-        while owner and owner not in modules:
-            owner = owner.rpartition(".")[0]
-        if owner in modules:
+        owner = _around(name, modules)
+        if owner is not None:
             (trained if is_trained else others)[owner] += array.size
     return [
-        (name, module, called.get(name, []), trained[name], others[name], hooks_in_words(module))
-        for name, module in modules.items()
+        (name, label, modules[name], called.get(name, []), trained[name], others[name], hooks_in_words(modules[name]))
+        for name, label in _labels(modules)
     ]
+
+
+def _around(name, modules):
+    """The path of the innermost module around a module or a weight, or None."""
+    while name:
+        name = name.rpartition(".")[0]
+        if name in modules:
+            return name
+    return None
+
+
+def _labels(modules):
+    inside = {}
+    for name in modules:
+        inside.setdefault(_around(name, modules), []).append(name)
+
+    def below(outer, depth):
+        for name in inside.get(outer, ()):
+            yield name, "  " * depth + (name[len(outer) + 1 if outer else 0 :] or "(network)")
+            yield from below(name, depth + 1)
+
+    return below(None, 0)
 
 
 def _weights(model, inputs):

@@ -31,6 +31,7 @@ class SummaryRow:
         calls (int): how often it was called.
         trainable, other (int): elements of its own Parameters that require a gradient, and of the others.
         hooks (str): the kinds and names of its hooks.
+        label (str): how the table names it; by default the last part of its path, indented.
     """
 
     path: str
@@ -40,11 +41,12 @@ class SummaryRow:
     trainable: int
     other: int
     hooks: str
+    label: str = ""
 
     def texts(self) -> tuple[str, str, str, str, str]:
         """The row's cells as text."""
         indent = "  " * (self.path.count(".") + 1 if self.path else 0)
-        name = indent + self.path.rpartition(".")[2] if self.path else "(network)"
+        name = self.label or (indent + self.path.rpartition(".")[2] if self.path else "(network)")
         if self.outputs is None:
             output = "not called"
         else:
@@ -155,8 +157,8 @@ def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
             )
         return Summary(
             [
-                SummaryRow(name, type(module).__name__, calls[0] if calls else None, len(calls), trained, other, words)
-                for name, module, calls, trained, other, words in described(net, inputs, kwargs)
+                SummaryRow(name, type(module).__name__, calls[0] if calls else None, len(calls), trained, other, words, label)
+                for name, label, module, calls, trained, other, words in described(net, inputs, kwargs)
             ]
         )
     hooks = {name: hooks_in_words(cell) for name, cell in net.cells_and_names()}

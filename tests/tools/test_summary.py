@@ -122,7 +122,7 @@ def test_modules_of_flax_nnx():
     calls = []
     ms.hooks.register_forward_hook(model, lambda module, args, output: calls.append(output), "norm")
     rows = {row.path: row for row in summary(model, jax.ShapeDtypeStruct((2, 4), "float32")).rows}
-    assert list(rows) == ["", "drop", "norm", "blocks.0"] and not calls
+    assert [row.label for row in rows.values()] == ["(network)", "  drop", "  norm", "  blocks.0"] and not calls
     assert rows["blocks.0"].calls == 2 and rows["blocks.0"].trainable == 20 and rows["norm"].other == 8
     assert rows[""].outputs == (((2, 4), "float32"),) and rows[""].trainable == 0 and rows["drop"].other == 0
     assert rows["norm"].hooks == "forward: <lambda>"
