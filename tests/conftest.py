@@ -36,6 +36,7 @@ def clean_state():
     SETTINGS.mode, SETTINGS.hook_dialect = ms.PYNATIVE_MODE, "tutorial"
     ms.set_context(pynative_synchronize=False)
     yield
+    ms.reset_auto_parallel_context()
     assert STATE.scope is ROOT and STATE.recording and not STATE.cells
     SETTINGS.mode, SETTINGS.hook_dialect = ms.PYNATIVE_MODE, "tutorial"
     ms.set_context(pynative_synchronize=False)

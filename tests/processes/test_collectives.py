@@ -23,9 +23,9 @@ VARIABLES = (
 def alone(monkeypatch):
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
+    communication.release()
     yield
     communication.release()
-    ms.reset_auto_parallel_context()
 
 
 @pytest.fixture

@@ -90,7 +90,6 @@ def test_two_processes_train_as_one_with_the_whole_batch(capfd, no_alias_left):
 
         alone = data_parallel.main(ms.GRAPH_MODE, 2, "small")
     finally:
-        ms.reset_auto_parallel_context()
         ms.communication.release()
     assert len(lines) == 4  # of two processes in two modes
     for line in lines:
