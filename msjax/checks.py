@@ -8,7 +8,7 @@ operator leaves out `who` where the operator's name is added to its errors anywa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from msjax.errors import describe
 
@@ -39,53 +39,35 @@ def check_str(value: object, name: str, who: str | None = None) -> str:
 
 def check_int(value: object, name: str, who: str | None = None, *, low: float | None = None, high: float | None = None) -> int:
     """The value, if it is an int (no bool) from `low` to `high`, both included; None leaves a side open."""
-    if not is_int(value):
-        raise _type_error(value, name, who, "an int")
-    return _in_range(value, name, who, low=low, high=high)
+    return _in_range(_an_int(value, name, who), name, who, low=low, high=high)
 
 
 def check_positive_int(value: object, name: str, who: str | None = None) -> int:
     """The value, if it is an int (no bool) above zero."""
-    if not is_int(value):
-        raise _type_error(value, name, who, "an int")
-    return _in_range(value, name, who, above=0)
+    return _in_range(_an_int(value, name, who), name, who, above=0)
 
 
-def check_number(
-    value: object,
-    name: str,
-    who: str | None = None,
-    *,
-    low: float | None = None,
-    above: float | None = None,
-    high: float | None = None,
-    below: float | None = None,
-) -> Any:
-    """The value, if it is an int or a float (no bool) in the range, and not NaN.
+class Bounds(TypedDict, total=False):
+    """The range of a number: `low` and `high` are allowed themselves; `above` and `below`, used instead, are not."""
 
-    Args:
-        low, high: the smallest and the largest value allowed.
-        above, below: exclusive bounds, instead of `low` and `high`.
-    """
+    low: float | None
+    above: float | None
+    high: float | None
+    below: float | None
+
+
+def check_number(value: object, name: str, who: str | None = None, **bounds: Unpack[Bounds]) -> Any:
+    """The value, if it is an int or a float (no bool) in the range, and not NaN."""
     if not is_number(value):
         raise _type_error(value, name, who, "a number")
-    return _in_range(value, name, who, low=low, above=above, high=high, below=below)
+    return _in_range(value, name, who, **bounds)
 
 
-def check_float(
-    value: object,
-    name: str,
-    who: str | None = None,
-    *,
-    low: float | None = None,
-    above: float | None = None,
-    high: float | None = None,
-    below: float | None = None,
-) -> float:
-    """The value, if it is a float in the range, and not NaN; the bounds are those of `check_number`."""
+def check_float(value: object, name: str, who: str | None = None, **bounds: Unpack[Bounds]) -> float:
+    """The value, if it is a float in the range, and not NaN."""
     if not isinstance(value, float):
         raise _type_error(value, name, who, "a float")
-    return _in_range(value, name, who, low=low, above=above, high=high, below=below)
+    return _in_range(value, name, who, **bounds)
 
 
 def check_one_of(value: object, options: Iterable[object], name: str, who: str | None = None) -> Any:
@@ -106,7 +88,8 @@ def check_type(value: object, types: type[Any] | tuple[type[Any], ...], name: st
     """The value, if it is of one of the types; a bool is no int here, unless bool is one of the types."""
     types = types if isinstance(types, tuple) else (types,)
     if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-        raise _type_error(value, name, who, f"of type {' or '.join(t.__name__ for t in types)}")
+        names = [f"{'an' if t.__name__[0] in 'aeiouAEIOU' else 'a'} {t.__name__}" for t in types]
+        raise _type_error(value, name, who, " or ".join(names))
     return value
 
 
@@ -147,6 +130,12 @@ def check_axis(axis: int, rank: int, *, bools: bool = False) -> None:
 
 def _named(name, who):
     return f"'{name}'" if who is None else f"For '{who}', '{name}'"
+
+
+def _an_int(value, name, who):
+    if not is_int(value):
+        raise _type_error(value, name, who, "an int")
+    return value
 
 
 def _type_error(value, name, who, expected):

@@ -9,6 +9,7 @@ import os
 import warnings
 from typing import Any
 
+from msjax.checks import check_bool, check_positive_int, check_str
 from msjax.processes.parallel import (
     ParallelMode as ParallelMode,
     get_auto_parallel_context as get_auto_parallel_context,
@@ -173,15 +174,12 @@ def _set_mode(value):
 
 
 def _set_synchronize(value):
-    if not isinstance(value, bool):
-        raise TypeError(f"For 'set_context', 'pynative_synchronize' should be a bool, but got {value!r}.")
-    SETTINGS.pynative_synchronize = value
+    SETTINGS.pynative_synchronize = check_bool(value, "pynative_synchronize", "set_context")
     ACTIVITY.set_synchronize(value)
 
 
 def _set_detect_anomaly(value: bool) -> None:
-    if not isinstance(value, bool):
-        raise TypeError(f"For 'set_context', 'detect_anomaly' should be a bool, but got {value!r}.")
+    check_bool(value, "detect_anomaly", "set_context")
     SETTINGS.detect_anomaly = value
     ACTIVITY.set_detect_anomaly(value)
 
@@ -194,17 +192,11 @@ def _set_dialect(value):
 
 
 def _set_hook_queue_bytes(value):
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"For 'set_context', 'hook_queue_bytes' should be an int, but got {value!r}.")
-    if value <= 0:
-        raise ValueError(f"For 'set_context', 'hook_queue_bytes' should be positive, but got {value}.")
-    SETTINGS.hook_queue_bytes = value
+    SETTINGS.hook_queue_bytes = check_positive_int(value, "hook_queue_bytes", "set_context")
 
 
 def _set_compile_cache(value):
-    if not isinstance(value, bool):
-        raise TypeError(f"For 'set_context', 'enable_compile_cache' should be a bool, but got {value!r}.")
-    SETTINGS.enable_compile_cache = value
+    SETTINGS.enable_compile_cache = check_bool(value, "enable_compile_cache", "set_context")
     _update_compile_cache()
 
 
@@ -233,8 +225,7 @@ def _update_compile_cache():
 def _set_device_target(value, device_id: int | None = None):
     import jax
 
-    if not isinstance(value, str):
-        raise TypeError(f"For 'set_context', 'device_target' should be a str, but got {value!r}.")
+    check_str(value, "device_target", "set_context")
     if value not in DEVICE_TARGETS:
         raise ValueError(f"For 'set_context', 'device_target' should be one of {', '.join(DEVICE_TARGETS)}, but got {value!r}.")
     if device_id is None:

@@ -7,6 +7,7 @@ from typing import Any, Self
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.checks import check_type
 from msjax.common.dtype import Type, int32
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
@@ -39,8 +40,7 @@ def _sum(indices, values, shape, axis):
 
 def _check_tensors(who, **tensors):
     for name, tensor in tensors.items():
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(tensor)}.")
+        check_type(tensor, Tensor, name, who)
         if name != "values" and tensor.dtype.kind != "i":
             raise TypeError(f"For '{who}', '{name}' should be of an integer type, but it is {tensor.dtype}.")
 

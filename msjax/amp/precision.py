@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msjax import nn
-from msjax.checks import check_one_of
+from msjax.checks import check_one_of, check_type
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.wrap.loss_scale import to_float32
 
 if TYPE_CHECKING:
-    from msjax.common.dtype import Type
     from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
 
 
@@ -112,8 +112,7 @@ def custom_mixed_precision(
 
 
 def _check(network, dtype, who):
-    if not isinstance(network, Cell):
-        raise TypeError(f"For '{who}', 'network' should be a Cell, but got {describe(network)}.")
+    check_type(network, Cell, "network", who)
     if dtype not in (mstype.float16, mstype.bfloat16):
         raise ValueError(f"For '{who}', 'dtype' should be ms.float16 or ms.bfloat16, but got {dtype!r}.")
 
@@ -177,8 +176,7 @@ def build_train_network(
     """
     who = "build_train_network"
     for name, cell in (("network", network), ("optimizer", optimizer)):
-        if not isinstance(cell, Cell):
-            raise TypeError(f"For '{who}', '{name}' should be a Cell, but got {describe(cell)}.")
+        check_type(cell, Cell, name, who)
     check_one_of(level, _LEVELS, "level", who)
     if boost_level != "O0":
         raise NotImplementedError(f"For '{who}', 'boost_level' other than 'O0' is not offered.")

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import jax.numpy as jnp
 
 from msjax.autograd.recording import GradientScope, check_function, flatten_tensors, ones_like
+from msjax.checks import check_bool
 from msjax.common.bases import is_cell
-from msjax.common.parameter import Parameter
+from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.context import GRAPH_MODE, SETTINGS
 from msjax.errors import describe
 from msjax.state import COMPILER
 from msjax.typing import TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.parameter import ParameterTuple
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -166,8 +164,7 @@ class GradOperation:
 
     def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False):
         for name, flag in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
-            if not isinstance(flag, bool):
-                raise TypeError(f"For 'GradOperation', '{name}' should be a bool, but got {flag!r}.")
+            check_bool(flag, name, "GradOperation")
         self.get_all = get_all
         self.get_by_list = get_by_list
         self.sens_param = sens_param
@@ -271,8 +268,7 @@ class _Request:
         self.who = who
         check_function(fn, who)
         for name, flag in (("has_aux", has_aux), ("return_ids", return_ids)):
-            if not isinstance(flag, bool):
-                raise TypeError(f"For '{who}', '{name}' should be a bool, but got {flag!r}.")
+            check_bool(flag, name, who)
         if position is None and weights is None:
             raise ValueError(f"For '{who}', 'grad_position' and 'weights' can't both be None.")
         self.several = isinstance(position, tuple) and len(position) > 1

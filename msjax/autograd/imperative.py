@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from msjax.autograd.backward import add_gradients, run_backward
 from msjax.autograd.tensor_api import register_hook_list
+from msjax.checks import check_bool
 from msjax.common.arrays import is_tracer
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, wrap
@@ -43,8 +44,7 @@ def _requires_grad(self: Tensor) -> bool:
 
 
 def _set_requires_grad(self: Tensor, value: bool):
-    if not isinstance(value, bool):
-        raise TypeError(f"'requires_grad' should be a bool, but got {describe(value)}.")
+    check_bool(value, "requires_grad")
     node = self._node
     if node is not None and not node.is_leaf and node.live():
         if value:

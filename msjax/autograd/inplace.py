@@ -7,15 +7,11 @@ stay right whatever is written later, and Tensors need no version counter.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msjax.autograd.imperative import retain_grad
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
 from msjax.state import ROOT, STATE
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
 
 
 def rebind(tensor: Tensor, new: Tensor) -> None:

@@ -14,17 +14,15 @@ import jax
 
 from msjax.autograd.monitor import current
 from msjax.autograd.op_errors import raise_op_error
-from msjax.autograd.residuals import Programs, ResidualSpec, TracedVJP
+from msjax.autograd.residuals import Programs, ResidualSpec, TracedVJP, gather, source_of
 from msjax.common.arrays import CONCRETE, as_array, is_tracer
 from msjax.common.node import SEQUENCE, Node
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import where
-from msjax.state import ACTIVITY, ROOT, STATE
-from msjax.typing import JaxArray
+from msjax.state import ACTIVITY, ROOT, STATE, Scope
 
 if TYPE_CHECKING:
     from msjax.common.node import Edge
-    from msjax.state import Scope
 
 
 class Op:
@@ -97,12 +95,12 @@ class Op:
         static, slots = static_and_slots
         fn = self.bind(static)
 
-        def forward(*values) -> Callable[..., Any]:
+        def forward(*values):
             pull = TracedVJP(fn, values, slots, self.int_grad)
             leaves, treedef = jax.tree.flatten(pull.vjp)
             sources, kept = [], []
             for leaf in leaves:
-                source = _source(leaf, values, pull.out)
+                source = source_of(leaf, values, pull.out)
                 sources.append(source or ("kept", len(kept)))
                 if source is None:
                     kept.append(leaf)
@@ -120,15 +118,6 @@ class Op:
         except KeyError:
             made = self._derived[key] = make()
             return made
-
-
-def _source(leaf, values, outputs):
-    """The operand or output that a residual is; None if it is neither."""
-    for kind, candidates in (("in", values), ("out", outputs)):
-        for i, value in enumerate(candidates):
-            if leaf is value:
-                return kind, i
-    return None
 
 
 class Residuals:
@@ -385,12 +374,6 @@ class OpNode(Node):
         if self.base is ROOT and self.residuals is not None and not self.residuals.spec.sources:
             return  # nothing to free; as in PyTorch, several graphs may share such a node and each run backward through it
         self.edges = self.residuals = self.values = self.out = self.saved = self.pullback = None
-
-
-def gather(spec: ResidualSpec, kept: Sequence[Any], values: Sequence[Any], out: tuple[JaxArray, ...]) -> list[Any]:
-    """All residuals in order, collected from the kept ones, the operands and the results."""
-    of = {"kept": kept, "in": values, "out": out}
-    return [of[kind][i] for kind, i in spec.sources]
 
 
 def _after(op, operands, values, out, node):

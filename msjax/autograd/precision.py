@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.state import ACTIVITY, swap
 from msjax.typing import DTypeLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-
 
 _CAST = Op("Cast", lambda x, dtype: x.astype(dtype), int_grad=True)
 

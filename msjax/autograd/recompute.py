@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from msjax.autograd.op import gather
+from msjax.autograd.residuals import gather
 from msjax.common.arrays import is_tracer
 from msjax.common.bases import is_cell
 from msjax.common.node import FunctionNode, RootLeaf, next_seq, place_on_tape

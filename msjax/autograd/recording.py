@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import jax.numpy as jnp
 
 from msjax.autograd.backward import run_backward
 from msjax.common.node import Leaf, place_on_tape
+from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, tensors_in, wrap
 from msjax.context import SETTINGS
 from msjax.errors import callable_name, describe
 from msjax.hooks.dialect import DIALECTS
 from msjax.state import STATE, Scope
 from msjax.typing import PyTree, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.parameter import Parameter
 
 
 class GradientScope:

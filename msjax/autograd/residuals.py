@@ -144,3 +144,18 @@ class ResidualSpec:
             return tuple(g for g in grads if g is not None)
 
         return backward
+
+
+def source_of(leaf: Any, values: Sequence[Any], outputs: Sequence[Any]) -> tuple[str, int] | None:
+    """The operand or output that a residual is; None if it is neither."""
+    for kind, candidates in (("in", values), ("out", outputs)):
+        for i, value in enumerate(candidates):
+            if leaf is value:
+                return kind, i
+    return None
+
+
+def gather(spec: ResidualSpec, kept: Sequence[Any], values: Sequence[Any], out: tuple[JaxArray, ...]) -> list[Any]:
+    """All residuals in order, collected from the kept ones, the operands and the results."""
+    of = {"kept": kept, "in": values, "out": out}
+    return [of[kind][i] for kind, i in spec.sources]

@@ -7,19 +7,16 @@ A recorded operator keeps residuals: operands, results and whatever else its bac
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
-from msjax.autograd.op import gather
+from msjax.autograd.op import OpNode
+from msjax.autograd.residuals import gather
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import callable_name, check_callable, describe
 from msjax.state import ROOT, swap
 from msjax.typing import JaxArray
-
-if TYPE_CHECKING:
-    from msjax.autograd.op import OpNode
-
 
 __all__ = ["saved_tensors_hooks"]
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 
 from msjax.autograd.grad import Weights
 from msjax.autograd.recording import GradientScope, check_function, flatten_tensors
 from msjax.common.node import place_on_tape
+from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 from msjax.errors import describe
 from msjax.state import swap
-
-if TYPE_CHECKING:
-    from msjax.common.parameter import Parameter, ParameterTuple
 
 
 def vjp(

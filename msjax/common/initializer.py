@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
@@ -28,10 +27,6 @@ from msjax.common.initializers import (
 )
 from msjax.common.tensor import Tensor, wrap
 from msjax.typing import DTypeLike, InitLike
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = [
     "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse",

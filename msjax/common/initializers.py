@@ -194,36 +194,31 @@ def gain(nonlinearity: str, param: float | None = None) -> float:
     raise ValueError(f"There is no gain for nonlinearity {nonlinearity!r}; there are {', '.join([*simple, 'leaky_relu'])}.")
 
 
-class XavierUniform(Initializer):
+class _Xavier(Initializer):
+    def __init__(self, gain: float = 1):
+        super().__init__(gain=gain)
+        self.gain = gain
+
+    def _scale(self, shape, variance):
+        return self.gain * math.sqrt(variance / sum(fans(shape)))
+
+
+class XavierUniform(_Xavier):
     """Uniform, scaled by the fans (Glorot).
 
     Args:
         gain (float): Default: 1.
     """
 
-    def __init__(self, gain: float = 1):
-        super().__init__(gain=gain)
-        self.gain = gain
+    def _array(self, shape):
+        return uniform(self._scale(shape, 6.0), shape)
+
+
+class XavierNormal(_Xavier):
+    """Normal, scaled by the fans (Glorot); the argument is that of `XavierUniform`."""
 
     def _array(self, shape):
-        n_in, n_out = fans(shape)
-        return uniform(self.gain * math.sqrt(6.0 / (n_in + n_out)), shape)
-
-
-class XavierNormal(Initializer):
-    """Normal, scaled by the fans (Glorot).
-
-    Args:
-        gain (float): Default: 1.
-    """
-
-    def __init__(self, gain: float = 1):
-        super().__init__(gain=gain)
-        self.gain = gain
-
-    def _array(self, shape):
-        n_in, n_out = fans(shape)
-        return normal(self.gain * math.sqrt(2.0 / (n_in + n_out)), shape)
+        return normal(self._scale(shape, 2.0), shape)
 
 
 class _He(Initializer):

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from flax import nnx
 
+from msjax.checks import check_bool, check_str
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.initializers import initial_array
@@ -116,8 +117,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
     ):
         if name is not None and not isinstance(name, str):
             raise ValueError(f"For 'Parameter', 'name' should be a str, but got {name!r}.")
-        if not isinstance(requires_grad, bool):
-            raise TypeError(f"For 'Parameter', 'requires_grad' should be a bool, but got {requires_grad!r}.")
+        check_bool(requires_grad, "requires_grad", "Parameter")
         is_int = isinstance(default_input, int) and not isinstance(default_input, bool)
         nnx.Param.__init__(
             self,
@@ -155,8 +155,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
 
     @requires_grad.setter
     def requires_grad(self, value: TensorLike) -> None:
-        if not isinstance(value, bool):
-            raise TypeError(f"'requires_grad' should be a bool, but got {value!r}.")
+        check_bool(value, "requires_grad")
         self._metadata["requires_grad"] = value
         programs_changed()
         self.__dict__.pop("_node", None)
@@ -318,8 +317,7 @@ class ParameterTuple(tuple):
 
     def clone(self, prefix: str, init: str = "same") -> ParameterTuple:
         """New Parameters, each named ``prefix.name``; `init` as in `Parameter.clone`."""
-        if not isinstance(prefix, str):
-            raise TypeError(f"For 'ParameterTuple.clone', 'prefix' should be a str, but got {prefix!r}.")
+        check_str(prefix, "prefix", "ParameterTuple.clone")
         clones = []
         for parameter in self:
             clone = parameter.clone(init)

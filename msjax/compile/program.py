@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.inplace import rebind
+from msjax.common.buffer import Buffer
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf, wrap
@@ -23,8 +25,7 @@ from msjax.state import LOCK
 from msjax.typing import JaxArray
 
 if TYPE_CHECKING:
-    from msjax.common.buffer import Buffer
-    from msjax.compile.trace import Mailbox
+    pass
 
 
 STATIC = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, slice, type(Ellipsis))
@@ -92,6 +93,7 @@ class SignatureChanged(Exception):
     """A program was called with variables of other shapes or dtypes than it was made for."""
 
 
+@dataclass(eq=False)
 class Program:
     """One executable.
 
@@ -118,38 +120,25 @@ class Program:
 
     eager = False
 
-    def __init__(
-        self,
-        variables: list[Buffer],
-        writes: list[Any],
-        written_arguments: list[Any],
-        attributes: list[Any],
-        finish: Callable[..., Any],
-        arguments: Sequence[Any],
-        inputs: Sequence[int],
-        aliases: tuple,
-        jitted: Callable[..., Any],
-        donated: tuple[Any, ...],
-        sources: list[Any],
-        mailbox: Mailbox | None,
-        observes: bool,
-    ):
-        self.variables = variables
-        self.writes = writes
-        self.written_arguments = written_arguments
-        self.attributes = attributes
-        self.finish = finish
-        self.arguments = arguments
-        self.inputs = inputs
-        self.aliases = aliases
-        self.jitted = jitted
-        self.donated = donated
-        self.sources = sources
-        self.mailbox: Any = mailbox
-        self.observes = observes
-        self.first = self.look_after = True
-        self.by_identity = bool(written_arguments or aliases)
-        self.trains: bool = any(isinstance(v, Parameter) and v.requires_grad for v, _ in writes)
+    variables: list[Buffer]
+    writes: list[Any]
+    written_arguments: list[Any]
+    attributes: list[Any]
+    finish: Callable[..., Any]
+    arguments: Sequence[Any]
+    inputs: Sequence[int]
+    aliases: tuple
+    jitted: Callable[..., Any]
+    donated: tuple[Any, ...]
+    sources: list[Any]
+    mailbox: Any
+    observes: bool
+    first: bool = field(default=True, init=False)
+    look_after: bool = field(default=True, init=False)
+
+    def __post_init__(self):
+        self.by_identity = bool(self.written_arguments or self.aliases)
+        self.trains: bool = any(isinstance(v, Parameter) and v.requires_grad for v, _ in self.writes)
 
     def run(self, leaves: Sequence[Any], place: Callable[..., Any] | None = None) -> Any:
         """Run it on the leaves of its arguments, with the present values of its variables; returns its result.
@@ -157,22 +146,19 @@ class Program:
         Args:
             place: called with the new Tensors of written arguments before these are the arguments'; it puts them on the tape.
         """
-        if self.mailbox is None:
-            return self.finish(self._compute(leaves, place))
-        with self.mailbox.lock:
-            self.mailbox.calls.clear()  # of a run that failed
-            outs = self._compute(leaves, place)
-            calls = self._arrived(outs)
-        return self.finish(outs, calls)
+        return self._finished(self._compute, leaves, place)
 
     def run_on(self, values: Sequence[JaxArray], leaves: Sequence[Any]) -> Any:
         """Run it on other values of its variables, which stay as they are; nothing is written."""
         values = [jnp.copy(v) if i in self.donated else v for i, v in enumerate(values)]
+        return self._finished(self._outs, values, leaves)
+
+    def _finished(self, compute, *args):
         if self.mailbox is None:
-            return self.finish(self._outs(values, leaves))
+            return self.finish(compute(*args))
         with self.mailbox.lock:
             self.mailbox.calls.clear()  # of a run that failed
-            outs = self._outs(values, leaves)
+            outs = compute(*args)
             calls = self._arrived(outs)
         return self.finish(outs, calls)
 

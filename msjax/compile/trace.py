@@ -21,6 +21,7 @@ import jax.extend.core
 from flax import nnx
 
 from msjax.common.arrays import is_tracer
+from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf
 from msjax.compile.debugger import RefuseDebuggers
@@ -30,7 +31,6 @@ from msjax.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
-    from msjax.common.buffer import Buffer
     from msjax.nn.cell import Cell
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int, is_int, is_number
+from msjax.checks import check_bool, check_int, check_type, is_int, is_number
 from msjax.dataset import config
 from msjax.errors import describe
 from msjax.typing import TensorLike
@@ -52,8 +52,7 @@ def check_options(options: dict[str, Any], allowed: tuple[Any, ...], who: str) -
 
 def check_list(value: TensorLike, name: str, who: str, empty: bool = False) -> list[Any]:
     """The value, if it is a list that is not empty."""
-    if not isinstance(value, list):
-        raise TypeError(f"For '{who}', '{name}' should be a list, but got {describe(value)}.")
+    check_type(value, list, name, who)
     if not value and not empty:
         raise ValueError(f"For '{who}', '{name}' should not be empty.")
     return value

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msjax.checks import check_bool, is_int
+from msjax.checks import check_bool, check_int
 from msjax.dataset.checks import check_columns
 from msjax.dataset.run import Run, draw_seed
 from msjax.dataset.values import to_numpy, to_tensor
-from msjax.errors import describe
 
 if TYPE_CHECKING:
     from msjax.dataset.dataset import Dataset
@@ -37,8 +36,7 @@ class Iterator:
 
     def __init__(self, dataset: Dataset, num_epochs: int = -1, output_numpy: bool = False, columns: list[Any] | None = None):
         who = "create_dict_iterator" if isinstance(self, DictIterator) else "create_tuple_iterator"
-        if not is_int(num_epochs):
-            raise TypeError(f"For '{who}', 'num_epochs' should be an int, but got {describe(num_epochs)}.")
+        check_int(num_epochs, "num_epochs", who)
         if num_epochs < -1:
             raise ValueError(f"For '{who}', 'num_epochs' should be positive, or -1 for no end, but got {num_epochs}.")
         if num_epochs == 0:

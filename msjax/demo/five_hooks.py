@@ -10,10 +10,10 @@ import numpy as np
 from msjax import ops
 from msjax.autograd.grad import grad
 from msjax.common.tensor import Tensor
+from msjax.nn.cell.base import Cell
 
 if TYPE_CHECKING:
     from msjax.demo.lenet import LeNet5
-    from msjax.nn.cell.base import Cell
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msjax import nn
 from msjax.common.initializer import HeUniform
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
+from msjax.common.tensor import Tensor
 
 
 class LeNet5(nn.Cell):

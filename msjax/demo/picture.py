@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from msjax.autograd.grad import value_and_grad
+from msjax.common.tensor import Tensor
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from msjax.common.tensor import Tensor
     from msjax.demo.lenet import LeNet5
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,10 +19,7 @@ from msjax.functional.taped import Installed, NeedsTape, run_taped
 from msjax.hooks.batching import CallbackBatch
 from msjax.hooks.protocol import hooks_of
 from msjax.hooks.worker import WORKER
-
-if TYPE_CHECKING:
-    from msjax.nn.cell.base import Cell
-
+from msjax.nn.cell.base import Cell
 
 # The entry of the buffers that holds the state of the random operators.
 RANDOM = "random_state"

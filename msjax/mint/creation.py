@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 
 from msjax import ops
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
+from msjax.common.random import Generator
 from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.arrange import shape_of
 from msjax.typing import Number, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-    from msjax.common.random import Generator
-
 
 __all__ = [
     "bernoulli", "empty", "empty_like", "linspace", "multinomial", "normal", "ones",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from msjax.common import dtype as mstype
@@ -11,10 +12,6 @@ from msjax.experimental.optim import moments, optimizer as groups
 from msjax.lazy import module_placeholders
 from msjax.ops.function.nn_func import optimizer_steps as formulas
 from msjax.typing import JaxArray, JaxArrays, JaxNumber, ParametersLike
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
 
 __all__ = ["Adam", "AdamW", "FusedAdamW", "Optimizer", "SGD"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import Any, Protocol, overload
 
 import jax.numpy as jnp
 
@@ -14,10 +14,6 @@ from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func.sorting import argsort_as, sort_with_indices, top_along
 from msjax.typing import Axes, BinaryOperator, DTypeLike, Number, TensorLike
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = [
     "all", "amax", "amin", "any", "argmin", "argsort", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum",

@@ -5,12 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msjax import ops
+from msjax.common.tensor import Tensor
 from msjax.lazy import module_placeholders
 from msjax.typing import DTypeLike, TensorLike, UnaryOperator
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["erfc", "exp2", "expm1", "log1p", "log_softmax", "round", "sinc"]
 

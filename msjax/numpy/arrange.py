@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import Any, Protocol, overload
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,14 +11,11 @@ import numpy as np
 from msjax import ops
 from msjax.autograd.op import Op, apply
 from msjax.checks import check_one_of
+from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import lifted, tensor, tensors
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.casting import ints
 from msjax.typing import ArrayLike, Axes, JaxArray, Number, Shape
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = [
     "apply_along_axis", "apply_over_axes", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,10 +16,6 @@ from msjax.numpy.lifting import as_type, floating, number, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
 from msjax.typing import ArrayLike, DTypeLike, Shape
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = [
     "arange", "array", "array_str", "asarray", "asfarray", "bartlett", "blackman", "copy", "empty", "empty_like", "eye",

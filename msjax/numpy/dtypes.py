@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.typing import ArrayLike, DTypeLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-
 
 __all__ = ["float_", "inf", "int_", "isscalar", "nan", "pi", "promote_types", "result_type", "uint"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import jax.numpy as jnp
 
@@ -15,10 +15,6 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.math_func.tables import renamed
 from msjax.typing import ArrayLike, BinaryOperator, DTypeLike, JaxArray, Number
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = [
     "abs", "absolute", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "bitwise_and",

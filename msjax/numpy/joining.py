@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msjax import ops
+from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import tensor, tensors
 from msjax.ops.dispatch.operator import freeze
 from msjax.typing import ArrayLike
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = [
     "append", "array_split", "column_stack", "concatenate", "dsplit", "dstack", "hsplit", "hstack", "split", "stack",

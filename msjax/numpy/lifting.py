@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import typing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -15,9 +15,6 @@ from msjax.ops.dispatch.promotion import promote
 from msjax.ops.function.array_func.casting import cast
 from msjax.ops.function.math_func.tables import renamed
 from msjax.typing import ArrayLike, BinaryOperator, DTypeLike, KernelDecorator
-
-if TYPE_CHECKING:
-    pass
 
 
 def tensor(value: ArrayLike) -> Tensor:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import jax.numpy as jnp
 
+from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import floating, lifted, lifted_pair
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote
 from msjax.typing import ArrayLike, BinaryOperator, JaxArray
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["polyadd", "polyder", "polyint", "polymul", "polysub", "polyval"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import jax.numpy as jnp
 
@@ -15,10 +15,6 @@ from msjax.numpy.lifting import as_type, floating, lifted, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of, to_float
 from msjax.typing import ArrayLike, Axes, DTypeLike, JaxArray, Number
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "average", "corrcoef", "count_nonzero", "cov", "cumprod", "cumsum", "diff", "ediff1d",

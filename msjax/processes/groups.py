@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+from msjax.checks import check_str
 from msjax.errors import describe
 from msjax.processes import progress
 from msjax.processes.joining import ALONE, Place, join, place_in_environment
@@ -189,8 +190,7 @@ class _Processes:
             TypeError: the name is not a str, or the ranks are not a list of int.
             ValueError: the name is empty or that of the whole world, ranks repeat or don't exist, or the group exists with others.
         """
-        if not isinstance(name, str):
-            raise TypeError(f"For 'create_group', 'group' should be a str, but got {describe(name)}.")
+        check_str(name, "group", "create_group")
         if not isinstance(ranks, (list, tuple)) or not all(isinstance(r, int) and not isinstance(r, bool) for r in ranks):
             raise TypeError(f"For 'create_group', 'rank_ids' should be a list of int, but got {describe(ranks)}.")
         if not name or name in WORLD_NAMES:

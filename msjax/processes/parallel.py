@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.errors import describe
+from msjax.checks import check_type
 
 
 class ParallelMode:
@@ -80,12 +80,8 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
     for name, value in kwargs.items():
         if name not in _DEFAULTS:
             raise ValueError(f"For 'set_auto_parallel_context', there is no setting {name!r}; msjax has {', '.join(_DEFAULTS)}.")
-        kind = type(_DEFAULTS[name])
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            if name != "dataset_strategy":  # a str or a tuple
-                raise TypeError(
-                    f"For 'set_auto_parallel_context', {name!r} should be of type {kind.__name__}, but got {describe(value)}."
-                )
+        if name != "dataset_strategy":  # a str or a tuple
+            check_type(value, type(_DEFAULTS[name]), name, "set_auto_parallel_context")
         if name == "parallel_mode":
             _check_mode(value)
         if name == "device_num" and value < 1:

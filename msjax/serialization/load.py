@@ -6,7 +6,7 @@ import concurrent.futures
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.checks import check_bool, check_str
+from msjax.checks import check_bool, check_str, check_type
 from msjax.common.arrays import as_array
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
@@ -149,10 +149,8 @@ def load_param_into_net(
         [[2.]]
     """
     who = "load_param_into_net"
-    if not isinstance(net, Cell):
-        raise TypeError(f"For '{who}', 'net' should be a Cell, but got {describe(net)}.")
-    if not isinstance(parameter_dict, dict):
-        raise TypeError(f"For '{who}', 'parameter_dict' should be a dict, but got {describe(parameter_dict)}.")
+    check_type(net, Cell, "net", who)
+    check_type(parameter_dict, dict, "parameter_dict", who)
     for name, flag in (("strict_load", strict_load), ("remove_redundancy", remove_redundancy)):
         check_bool(flag, name, who)
     for name, value in parameter_dict.items():

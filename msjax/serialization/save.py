@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_one_of, check_str
+from msjax.checks import check_bool, check_one_of, check_str, check_type
 from msjax.common.arrays import concrete
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
@@ -125,8 +125,7 @@ def _pair(item):
 def _appended(append_dict) -> dict[str, Any]:
     if append_dict is None:
         return {}
-    if not isinstance(append_dict, dict):
-        raise TypeError(f"For 'save_checkpoint', 'append_dict' should be a dict, but got {describe(append_dict)}.")
+    check_type(append_dict, dict, "append_dict", "save_checkpoint")
     entries = {}
     for name, value in append_dict.items():
         if isinstance(value, Iterator):

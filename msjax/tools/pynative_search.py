@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.autograd.monitor import Made, Monitor, set_monitor
+from msjax.autograd.op import Op
 from msjax.common.arrays import is_tracer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
@@ -14,7 +15,6 @@ from msjax.tools.fault import Check, Fault, Statistics
 from msjax.typing import PyTree
 
 if TYPE_CHECKING:
-    from msjax.autograd.op import Op
     from msjax.common.node import Node
     from msjax.nn.cell import Cell
 

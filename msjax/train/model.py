@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from msjax.nn.cell.base import Cell
 from msjax.nn.metrics.errors import Loss
 from msjax.nn.metrics.names import get_metrics
 from msjax.nn.wrap.cell_wrapper import WithEvalCell
-from msjax.train.callback.callback import CallbackList, Parameters, RunContext, loss_of
-
-if TYPE_CHECKING:
-    from msjax.train.callback.callback import Callback
+from msjax.train.callback.callback import Callback, CallbackList, Parameters, RunContext, loss_of
 
 
 class Model:

@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from msjax.checks import check_str
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.serialization.wire import header, key, varint
 from msjax.train.callback.callback import Callback, RunContext
 
@@ -170,8 +170,7 @@ class SummaryRecord:
             TypeError: the name is not a str.
             ValueError: the value has no fitting shape.
         """
-        if not isinstance(name, str):
-            raise TypeError(f"For 'SummaryRecord.add_value', 'name' should be a str, but got {describe(name)}.")
+        check_str(name, "name", "SummaryRecord.add_value")
         if plugin not in _PLUGINS:
             return
         array = value.asnumpy() if isinstance(value, Tensor) else np.asarray(value)

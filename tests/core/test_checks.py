@@ -71,7 +71,7 @@ def test_one_of():
 def test_type():
     assert checks.check_type(1, (int, float), "x", "Op") == 1
     assert checks.check_type(True, (bool, int), "x", "Op") is True
-    with pytest.raises(TypeError, match="'x' should be of type int or float, but got bool True"):
+    with pytest.raises(TypeError, match="'x' should be an int or a float, but got bool True"):
         checks.check_type(True, (int, float), "x", "Op")
 
 

@@ -92,7 +92,7 @@ def test_bad_settings():
     w = make()
     with pytest.raises(ValueError, match="str, but got 3"):
         w.name = 3
-    with pytest.raises(TypeError, match="bool, but got 3"):
+    with pytest.raises(TypeError, match="bool, but got int 3"):
         w.requires_grad = 3
     assert w.name == "w" and w.requires_grad is True
 

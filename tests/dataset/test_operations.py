@@ -59,7 +59,7 @@ def test_sizes_are_how_many_rows_come(build, size):
         (lambda d: d.batch(2.0), TypeError, "For 'batch', 'batch_size' should be an int, but got float 2.0"),
         (lambda d: d.batch(2, per_batch_map=lambda v: v, input_columns="v"), ValueError, "is called with 2 arguments"),
         (lambda d: d.batch(2, input_columns="v"), ValueError, "'input_columns' is for 'per_batch_map', which is missing"),
-        (lambda d: d.padded_batch(2, pad_info=[]), TypeError, "For 'padded_batch', 'pad_info' should be of type dict"),
+        (lambda d: d.padded_batch(2, pad_info=[]), TypeError, "For 'padded_batch', 'pad_info' should be a dict"),
         (
             lambda d: d.padded_batch(2, pad_info={"v": ([2.0], 0)}),
             TypeError,

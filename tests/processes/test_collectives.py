@@ -217,5 +217,5 @@ def test_settings_of_parallel_training():
         ms.set_auto_parallel_context(parallel_mode="x")
     with pytest.raises(NotImplementedError, match="jax shardings"):
         ms.set_auto_parallel_context(parallel_mode="auto_parallel")
-    with pytest.raises(TypeError, match="'gradients_mean' should be of type bool"):
+    with pytest.raises(TypeError, match="'gradients_mean' should be a bool"):
         ms.set_auto_parallel_context(gradients_mean=1)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, is_int
+from msjax.checks import check_bool, check_int
 from msjax.dataset.checks import LARGEST, check_columns, check_options, check_pool
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.shared import Layout, operation_name
@@ -17,10 +17,6 @@ from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
 from msjax.dataset.values import as_value, for_function, is_text, same_type
 from msjax.errors import describe
-
-if TYPE_CHECKING:
-    pass
-
 
 _OPTIONS = ("per_batch_map", "input_columns", "output_columns", "python_multiprocessing", "max_rowsize")
 
@@ -49,8 +45,7 @@ class BatchInfo:
 
 def check_batch_size(size: int | Sequence[int], who: str) -> int:
     """The value, if it is a positive int."""
-    if not is_int(size):
-        raise TypeError(f"For '{who}', 'batch_size' should be an int, but got {describe(size)}.")
+    check_int(size, "batch_size", who)
     if not 0 < size <= LARGEST:
         raise ValueError(f"For '{who}', 'batch_size' should be positive, but got {size}.")
     return size

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msjax.checks import check_type
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.shared import operation_name, row_error
 from msjax.dataset.run import Run, draw_seed
@@ -61,8 +62,7 @@ class ConcatDataset(Dataset):
             >>> [int(row["v"]) for row in data.create_dict_iterator()]
             [1, 3]
         """
-        if not isinstance(sampler, Sampler):
-            raise TypeError(f"For 'use_sampler', 'sampler' should be a Sampler, but got {describe(sampler)}.")
+        check_type(sampler, Sampler, "sampler", "use_sampler")
         self._sampler, self._size = sampler, None
 
     def _columns(self):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_int, is_int
+from msjax.checks import check_int, check_type, is_int
 from msjax.dataset.checks import LARGEST
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.run import Run
@@ -135,8 +135,7 @@ def split(dataset: Any, sizes: Any, randomize: Any, seed: int) -> tuple[Any, ...
 
 
 def _part_sizes(sizes, total):
-    if not isinstance(sizes, list):
-        raise TypeError(f"For 'split', 'sizes' should be a list, but got {describe(sizes)}.")
+    check_type(sizes, list, "sizes", "split")
     if not sizes:
         raise ValueError("For 'split', 'sizes' should not be empty.")
     if all(map(is_int, sizes)):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from msjax.checks import check_str
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import owned
 from msjax.errors import describe
@@ -34,8 +35,7 @@ def check_usage(usage: Any, options: Any, who: str) -> str:
     """
     if usage is None:
         return "all"
-    if not isinstance(usage, str):
-        raise TypeError(f"For '{who}', 'usage' should be a str, but got {describe(usage)}.")
+    check_str(usage, "usage", who)
     if usage not in options:
         raise ValueError(f"For '{who}', 'usage' should be one of {', '.join(map(repr, options))}, but got {usage!r}.")
     return usage

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_int, is_int
+from msjax.checks import check_int, check_str, is_int
 from msjax.dataset.checks import check_list, check_workers
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.enums import Shuffle
@@ -164,8 +164,7 @@ class CSVDataset(_LinesDataset):
         shuffle: Any = Shuffle.GLOBAL, num_shards: Any = None, shard_id: Any = None, cache: Any = None,
     ):  # fmt: skip
         who = "CSVDataset"
-        if not isinstance(field_delim, str):
-            raise TypeError(f"For '{who}', 'field_delim' should be a str, but got {describe(field_delim)}.")
+        check_str(field_delim, "field_delim", who)
         if len(field_delim) != 1 or field_delim in '"\r\n':
             raise ValueError(
                 f"For '{who}', 'field_delim' should be one character, no quote and no end of line, but got {field_delim!r}."

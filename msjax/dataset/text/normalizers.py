@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int, check_str, is_int
+from msjax.checks import check_bool, check_int, check_str, check_type, is_int
 from msjax.dataset.checks import check_list
 from msjax.dataset.text.base import TextTransform
 from msjax.dataset.transforms.base import Transform
@@ -79,10 +79,7 @@ class NormalizeUTF8(_EachText):
     """
 
     def __init__(self, normalize_form: NormalizeForm = NormalizeForm.NFKC):
-        if not isinstance(normalize_form, NormalizeForm):
-            raise TypeError(
-                f"For 'NormalizeUTF8', 'normalize_form' should be a NormalizeForm, but got {describe(normalize_form)}."
-            )
+        check_type(normalize_form, NormalizeForm, "normalize_form", "NormalizeUTF8")
         self.normalize_form = normalize_form
 
     def _change(self, text):

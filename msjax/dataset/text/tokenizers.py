@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int, check_str
+from msjax.checks import check_bool, check_int, check_str, check_type
 from msjax.common.dtype import int32
 from msjax.dataset.text.base import TextTransform, Tokenizer
 from msjax.dataset.text.normalizers import NormalizeForm, strip_accents
@@ -170,10 +170,7 @@ class BasicTokenizer(TextTransform):
         self.lower_case: bool = check_bool(lower_case, "lower_case", who)
         self.keep_whitespace: bool = check_bool(keep_whitespace, "keep_whitespace", who)
         self.preserve_unused_token: bool = check_bool(preserve_unused_token, "preserve_unused_token", who)
-        if not isinstance(normalization_form, NormalizeForm):
-            raise TypeError(
-                f"For '{who}', 'normalization_form' should be a NormalizeForm, but got {describe(normalization_form)}."
-            )
+        check_type(normalization_form, NormalizeForm, "normalization_form", who)
         if check_bool(with_offsets, "with_offsets", who):
             raise NotImplementedError(f"For '{who}', msjax has no 'with_offsets'; WhitespaceTokenizer and RegexTokenizer have.")
         self.normalization_form = normalization_form
@@ -225,8 +222,7 @@ class WordpieceTokenizer(TextTransform):
         with_offsets: bool = False,
     ):
         who = "WordpieceTokenizer"
-        if not isinstance(vocab, Vocab):
-            raise TypeError(f"For '{who}', 'vocab' should be a Vocab, but got {describe(vocab)}.")
+        check_type(vocab, Vocab, "vocab", who)
         if check_bool(with_offsets, "with_offsets", who):
             raise NotImplementedError(f"For '{who}', msjax has no 'with_offsets'.")
         self._vocab = vocab

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int, check_str, is_int
+from msjax.checks import check_bool, check_int, check_str, check_type, is_int
 from msjax.common.dtype import int32
 from msjax.dataset.checks import check_columns, check_list
 from msjax.dataset.dataset import Dataset
@@ -72,8 +72,7 @@ class Vocab:
         Raises:
             TypeError, ValueError: something else.
         """
-        if not isinstance(word_dict, dict):
-            raise TypeError(f"For 'from_dict', 'word_dict' should be a dict, but got {describe(word_dict)}.")
+        check_type(word_dict, dict, "word_dict", "from_dict")
         for word, number in word_dict.items():
             check_str(word, "word_dict", "from_dict")
             check_int(number, "word_dict", "from_dict", low=0)
@@ -132,8 +131,7 @@ class Vocab:
             RuntimeError: the dataset can't be read.
         """
         who = "from_dataset"
-        if not isinstance(dataset, Dataset):
-            raise TypeError(f"For '{who}', 'dataset' should be a Dataset, but got {describe(dataset)}.")
+        check_type(dataset, Dataset, "dataset", who)
         low, high = _frequencies(freq_range)
         if top_k is not None:
             check_int(top_k, "top_k", who, low=1)
@@ -199,8 +197,7 @@ class Lookup(TextTransform):
     """
 
     def __init__(self, vocab: Vocab, unknown_token: str | None = None, data_type: Any = int32):
-        if not isinstance(vocab, Vocab):
-            raise TypeError(f"For 'Lookup', 'vocab' should be a Vocab, but got {describe(vocab)}.")
+        check_type(vocab, Vocab, "vocab", "Lookup")
         self._vocab = vocab
         self.unknown_token = None if unknown_token is None else check_str(unknown_token, "unknown_token", "Lookup")
         self.data_type = numpy_dtype(data_type, "data_type", "Lookup")

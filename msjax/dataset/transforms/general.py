@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import enum
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from msjax.checks import check_int, check_number, is_int
-from msjax.common.dtype import bool_
+from msjax.common.dtype import Type, bool_
 from msjax.dataset.transforms.base import Transform
 from msjax.dataset.values import as_value, is_text, numpy_dtype, pad_to, same_type
 from msjax.errors import describe
 from msjax.typing import ArrayLike, Number
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
 
 
 class Relational(enum.IntEnum):

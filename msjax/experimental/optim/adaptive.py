@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 import jax.numpy as jnp
 
 from msjax.checks import check_number
+from msjax.common.tensor import Tensor
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.nn.optim.signed import averaged, averaging, signed
 from msjax.ops.function.nn_func import optimizer_steps as formulas
 from msjax.typing import JaxArray, JaxArrays, JaxNumber, ParametersLike
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from msjax.common.tensor import Tensor
 
 
 class Adadelta(Optimizer):

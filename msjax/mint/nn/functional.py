@@ -27,12 +27,10 @@ from msjax.ops import (
     hardsigmoid, hardswish, interpolate, l1_loss, layer_norm, logsigmoid, max_unpool2d, mish, mse_loss, pixel_shuffle, prelu,
     selu, sigmoid, soft_margin_loss, softplus, softshrink, tanh, unfold, upsample,
 )  # fmt: skip
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
 
 # isort: on
-
-if TYPE_CHECKING:
-    from msjax.common.parameter import Parameter
-    from msjax.common.tensor import Tensor
 
 
 __all__ = [

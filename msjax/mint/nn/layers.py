@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from msjax.common.tensor import Tensor
 from msjax.mint.nn import functional as F
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func.pads import pad as _pad
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = [
     "ReLU", "ReLU6", "SiLU", "ELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LogSigmoid", "LogSoftmax",

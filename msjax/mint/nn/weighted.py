@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax import ops
-from msjax.checks import check_bool, check_one_of, check_positive_int
+from msjax.checks import check_one_of, check_positive_int
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.mint.nn import functional as F
 from msjax.nn.cell.base import Cell
+from msjax.nn.layer.dense import Linear
+from msjax.nn.layer.embedding import EmbeddingExt
 from msjax.ops.function.nn_func.pads import pad as _pad
-from msjax.typing import InitLike, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-
+from msjax.typing import TensorLike
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "Embedding", "GroupNorm",
@@ -30,52 +29,12 @@ def _type(dtype):
     return mstype.float32 if dtype is None else dtype
 
 
-def _weight(shape, dtype, init=None):
-    return Parameter(initializer(HeUniform(math.sqrt(5)) if init is None else init, shape, dtype), name="weight")
+def _weight(shape, dtype):
+    return Parameter(initializer(HeUniform(math.sqrt(5)), shape, dtype), name="weight")
 
 
-def _bias(shape, fan_in, dtype, init=None):
-    return Parameter(initializer(Uniform(1 / math.sqrt(fan_in)) if init is None else init, shape, dtype), name="bias")
-
-
-class Linear(Cell):
-    """input @ weight.T + bias.
-
-    Args:
-        in_features, out_features (int): the sizes of the last axis before and after.
-        bias (bool): whether there is a bias. Default: True.
-        weight_init, bias_init (optional): initializers, names, numbers or Tensors.
-        dtype (ms.dtype, optional): of the Parameters; Float32 by default.
-
-    Example:
-        >>> import msjax as ms
-        >>> from msjax import mint
-        >>> net = mint.nn.Linear(2, 1, weight_init="ones", bias_init="zeros")
-        >>> print(net(ms.Tensor([[1.0, 2.0]])))
-        [[3.]]
-    """
-
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        bias: bool = True,
-        weight_init: InitLike | None = None,
-        bias_init: InitLike | None = None,
-        dtype: Type | None = None,
-    ):
-        super().__init__()
-        self.in_features: int = check_positive_int(in_features, "in_features", "Linear")
-        self.out_features: int = check_positive_int(out_features, "out_features", "Linear")
-        self.has_bias: bool = check_bool(bias, "bias", "Linear")
-        self.weight = _weight((out_features, in_features), _type(dtype), weight_init)
-        self.bias = _bias((out_features,), in_features, _type(dtype), bias_init) if bias else None
-
-    def construct(self, input: Tensor) -> Tensor:
-        return F.linear(input, self.weight, self.bias)
-
-    def extend_repr(self) -> str:
-        return f"input_features={self.in_features}, output_features={self.out_features}, has_bias={self.has_bias}"
+def _bias(shape, fan_in, dtype):
+    return Parameter(initializer(Uniform(1 / math.sqrt(fan_in)), shape, dtype), name="bias")
 
 
 def _sizes(value, n, name, who):
@@ -336,43 +295,8 @@ class LayerNorm(Cell):
         return f"normalized_shape={self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
-class Embedding(Cell):
-    """Rows of a table, looked up by number.
-
-    Args:
-        num_embeddings, embedding_dim (int): the table's shape.
-        padding_idx (int, optional): a row that starts as zeros and gets no gradient.
-        max_norm (float, optional): longer rows are scaled down to this norm.
-        norm_type (float): which norm. Default: 2.0.
-        scale_grad_by_freq (bool): divide a row's gradient by how often it is looked up. Default: False.
-        dtype (ms.dtype, optional): of the table; Float32 by default.
-    """
-
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        dtype: Type | None = None,
-    ):
-        super().__init__()
-        self.num_embeddings: int = check_positive_int(num_embeddings, "num_embeddings", "Embedding")
-        self.embedding_dim: int = check_positive_int(embedding_dim, "embedding_dim", "Embedding")
-        self.padding_idx, self.max_norm = padding_idx, max_norm
-        self.norm_type, self.scale_grad_by_freq = norm_type, scale_grad_by_freq
-        table = initializer("normal", (num_embeddings, embedding_dim), _type(dtype)) * 100
-        if padding_idx is not None:
-            table[padding_idx] = 0
-        self.weight = Parameter(table, name="weight")
-
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.embedding(input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)
-
-    def extend_repr(self) -> str:
-        return f"num_embeddings={self.num_embeddings}, embedding_dim={self.embedding_dim}, padding_idx={self.padding_idx}"
+class Embedding(EmbeddingExt):
+    __doc__ = EmbeddingExt.__doc__
 
 
 class PReLU(Cell):

@@ -28,9 +28,6 @@ from msjax.nn.cell.torch_names import TorchNames
 from msjax.nn.cell.tree import CellTree, CellType, CompiledCacheSlot
 from msjax.state import COMPILER, STATE, programs_changed
 
-if TYPE_CHECKING:
-    pass
-
 
 class Cell(
     CellBase,

@@ -50,15 +50,11 @@ def register_cell_forward_hook(
 
     Args:
         hook_fn (callable): as in `Cell.register_forward_hook`.
-        prepend (bool): True puts it in front of the other hooks for all cells.
+        prepend (bool): as in `register_cell_forward_pre_hook`.
         with_kwargs (bool): True for ``hook_fn(cell, args, kwargs, output)``.
         always_call (bool): True runs the hook even if the call fails.
 
-    Returns:
-        A handle; ``handle.remove()`` removes the hook.
-
-    Raises:
-        TypeError: `hook_fn` is not callable.
+    Returns a handle, and raises, as `register_cell_forward_pre_hook` does.
 
     Example:
         >>> import msjax as ms
@@ -75,13 +71,9 @@ def register_cell_backward_pre_hook(hook_fn: Callable[..., Any], *, prepend: boo
 
     Args:
         hook_fn (callable): as in `Cell.register_backward_pre_hook`.
-        prepend (bool): True puts it in front of the other hooks for all cells.
+        prepend (bool): as in `register_cell_forward_pre_hook`.
 
-    Returns:
-        A handle; ``handle.remove()`` removes the hook.
-
-    Raises:
-        TypeError: `hook_fn` is not callable.
+    Returns a handle, and raises, as `register_cell_forward_pre_hook` does.
 
     Example:
         >>> import msjax as ms
@@ -98,13 +90,9 @@ def register_cell_backward_hook(hook_fn: Callable[..., Any], *, prepend: bool = 
 
     Args:
         hook_fn (callable): as in `Cell.register_backward_hook`.
-        prepend (bool): True puts it in front of the other hooks for all cells.
+        prepend (bool): as in `register_cell_forward_pre_hook`.
 
-    Returns:
-        A handle; ``handle.remove()`` removes the hook.
-
-    Raises:
-        TypeError: `hook_fn` is not callable.
+    Returns a handle, and raises, as `register_cell_forward_pre_hook` does.
 
     Example:
         >>> import msjax as ms

@@ -78,19 +78,12 @@ class CellHooks:
 
         Args:
             hook_fn (callable): the hook.
-            prepend (bool): True puts it in front of the hooks of this kind that are already registered.
             with_kwargs (bool): True for ``hook_fn(cell, args, kwargs, output)``.
             always_call (bool): True runs the hook even if ``construct`` or a hook raised; it then gets the output
                 computed so far, or None.
-            observe, traced (bool, optional): for compiled programs: `observe=True` declares that the hook only observes and is
-                called after each run with concrete values; `traced=True`, that it becomes part of the program. By default,
-                msjax decides by the hook's code.
+            prepend, observe, traced: as in `register_forward_pre_hook`.
 
-        Returns:
-            A handle; ``handle.remove()`` removes the hook.
-
-        Raises:
-            TypeError: `hook_fn` is not callable.
+        Returns a handle, and raises, as `register_forward_pre_hook` does.
 
         Example:
             >>> import msjax as ms
@@ -122,16 +115,9 @@ class CellHooks:
 
         Args:
             hook_fn (callable): the hook.
-            prepend (bool): True puts it in front of the hooks of this kind that are already registered.
-            observe, traced (bool, optional): for compiled programs: `observe=True` declares that the hook only observes and is
-                called after each run with concrete values; `traced=True`, that it becomes part of the program. By default,
-                msjax decides by the hook's code.
+            prepend, observe, traced: as in `register_forward_pre_hook`.
 
-        Returns:
-            A handle; ``handle.remove()`` removes the hook.
-
-        Raises:
-            TypeError: `hook_fn` is not callable.
+        Returns a handle, and raises, as `register_forward_pre_hook` does.
 
         Example:
             >>> import msjax as ms
@@ -155,16 +141,9 @@ class CellHooks:
 
         Args:
             hook_fn (callable): the hook.
-            prepend (bool): True puts it in front of the hooks of this kind that are already registered.
-            observe, traced (bool, optional): for compiled programs: `observe=True` declares that the hook only observes and is
-                called after each run with concrete values; `traced=True`, that it becomes part of the program. By default,
-                msjax decides by the hook's code.
+            prepend, observe, traced: as in `register_forward_pre_hook`.
 
-        Returns:
-            A handle; ``handle.remove()`` removes the hook.
-
-        Raises:
-            TypeError: `hook_fn` is not callable.
+        Returns a handle, and raises, as `register_forward_pre_hook` does.
 
         Example:
             >>> import msjax as ms

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.state import programs_changed
 
 if TYPE_CHECKING:
-    from msjax.common.dtype import Type
     from msjax.compile.noop import JitConfig
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import jax.numpy as jnp
 
+from msjax.checks import check_bool
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
-from msjax.errors import describe
 from msjax.hooks.handle import RemovableHandle
 from msjax.typing import BackwardHook, BackwardPreHook
 
@@ -170,8 +170,7 @@ class TorchNames:
             mode (bool): False for inference. Default: True.
             attributes: set on flax modules inside, as by ``nnx.Module.train``.
         """
-        if not isinstance(mode, bool):
-            raise TypeError(f"For 'train', 'mode' should be a bool, but got {describe(mode)}.")
+        check_bool(mode, "mode", "train")
         super().train(**attributes) if mode else super().eval(**attributes)
         return self.set_train(mode)
 

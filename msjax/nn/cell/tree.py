@@ -10,11 +10,11 @@ from flax import nnx
 
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.common.tensor import Tensor
 from msjax.state import VERSION, programs_changed
 
 if TYPE_CHECKING:
     from msjax.common.bases import CellBase
-    from msjax.common.tensor import Tensor
     from msjax.nn.cell.base import Cell
 
 

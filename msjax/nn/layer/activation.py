@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msjax.checks import check_bool, check_number, check_positive_int
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.common.initializer import initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
@@ -15,9 +14,6 @@ from msjax.nn.layer.softmax import LogSoftmax, Softmax, Softmax2d, Softmin
 from msjax.ops.function.math_func import elementary
 from msjax.ops.function.nn_func import activations as ops, gated
 from msjax.typing import TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
 
 __all__ = [
     "CELU", "ELU", "FastGelu", "GELU", "GLU", "HShrink", "HSigmoid", "HSwish", "Hardtanh", "LeakyReLU", "LogSigmoid", "Mish",

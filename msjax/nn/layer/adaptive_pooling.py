@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax.checks import check_positive_int
+from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func import pooling as ops, unpooling
 from msjax.typing import TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,17 +10,14 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.checks import check_positive_int
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.common.initializer import XavierNormal, XavierUniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
+from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.dense import Dense
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["MultiheadAttention"]
 

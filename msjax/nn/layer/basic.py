@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,15 +12,13 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.checks import check_bool, check_type, is_int
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import arrange
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
 
 __all__ = ["ClipByNorm", "Flatten", "Identity", "L1Regularizer", "Norm", "OneHot", "Roll", "Unflatten"]
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from msjax.checks import check_type
+from msjax.common.initializers import HeUniform
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
-
-if TYPE_CHECKING:
-    from msjax.common.initializers import HeUniform
 
 
 def check_tensor(value: Tensor, name: str, who: str) -> Tensor:
     """The value, if it is a Tensor; TypeError otherwise."""
-    if not isinstance(value, Tensor):
-        raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
+    check_type(value, Tensor, name, who)
     return value
 
 

@@ -85,10 +85,7 @@ class DenseBnAct(_BnAct):
         in_channels, out_channels, weight_init, bias_init, has_bias: as of `Dense`.
         has_bn (bool): whether there is a batch normalization. Default: False.
         momentum (float): of the batch normalization. Default: 0.9.
-        eps (float): of the batch normalization. Default: 1e-5.
-        activation (str, Cell or Primitive, optional): Default: None.
-        alpha (float): the slope of the activation "leakyrelu". Default: 0.2.
-        after_fake (bool): accepted for compatibility with MindSpore, without effect.
+        eps, activation, alpha, after_fake: as of `Conv2dBnAct`.
 
     Example:
         >>> import msjax as ms

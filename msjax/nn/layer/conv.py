@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from msjax.autograd.op import apply
 from msjax.checks import check_bool, check_positive_int, check_str
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
@@ -19,9 +19,6 @@ from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_1D, CONV_T
 from msjax.ops.function.nn_func.sliding import n_ints, out_sizes
 from msjax.ops.operations import nn_ops
 from msjax.typing import InitLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
 
 __all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose", "Conv3d", "Conv3dTranspose"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -12,6 +12,7 @@ from msjax import ops
 from msjax.autograd.op import apply
 from msjax.checks import check_bool, check_positive_int
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
@@ -22,9 +23,6 @@ from msjax.nn.layer.checks import check_init_shape, check_tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.linalg_func import layers
 from msjax.typing import InitLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
 
 __all__ = ["BiDense", "Dense", "Linear"]
 
@@ -111,7 +109,7 @@ def _weights(who, shape, fan_in, weight_init, bias_init, has_bias, dtype):
 
 
 class Linear(Cell):
-    """A fully connected layer: x @ weight.T + bias; `Dense` with the argument names of `mint.nn.Linear`.
+    """A fully connected layer: x @ weight.T + bias; `Dense` with the argument names of mint; also `mint.nn.Linear`.
 
     Args:
         in_features (int): the size of the last axis of the input.

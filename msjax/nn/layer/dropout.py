@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax import ops
 from msjax.autograd.inplace import rebind
 from msjax.checks import check_float, check_type
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
+from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["Dropout", "Dropout1d", "Dropout2d", "Dropout2dExt", "Dropout3d", "DropoutExt"]
 
@@ -86,6 +83,9 @@ class _ChannelDropout(Cell):
     def construct(self, x):
         return type(self).drop(x, self.p) if self.training and self.p > 0 else x
 
+    def extend_repr(self) -> str:
+        return f"p={self.p}"
+
 
 class Dropout1d(_ChannelDropout):
     """In training, whole channels of an input (N, C, L) or (C, L) set to zero with probability `p`, the others scaled.
@@ -106,17 +106,14 @@ class Dropout1d(_ChannelDropout):
     """
 
     drop = staticmethod(ops.dropout1d)
+    extend_repr = Cell.extend_repr  # As in MindSpore, the text of this one does not show `p`.
 
 
 class Dropout2d(_ChannelDropout):
     """In training, whole channels of an input (N, C, H, W) or (C, H, W) set to zero with probability `p`, the others scaled.
 
-    Args:
-        p (float): the probability, in [0, 1]. Default: 0.5.
-
-    Raises:
-        TypeError: `p` is not a float.
-        ValueError: `p` is not in [0, 1], or the input has a wrong number of axes.
+    Args, Raises:
+        As in `Dropout1d`.
 
     Example:
         >>> import msjax as ms
@@ -128,19 +125,12 @@ class Dropout2d(_ChannelDropout):
 
     drop = staticmethod(ops.dropout2d)
 
-    def extend_repr(self) -> str:
-        return f"p={self.p}"
-
 
 class Dropout3d(_ChannelDropout):
     """In training, whole channels of an input (N, C, D, H, W) or (C, D, H, W) set to zero with probability `p`, the others scaled.
 
-    Args:
-        p (float): the probability, in [0, 1]. Default: 0.5.
-
-    Raises:
-        TypeError: `p` is not a float.
-        ValueError: `p` is not in [0, 1], or the input has a wrong number of axes.
+    Args, Raises:
+        As in `Dropout1d`.
 
     Example:
         >>> import msjax as ms
@@ -150,9 +140,6 @@ class Dropout3d(_ChannelDropout):
     """
 
     drop = staticmethod(ops.dropout3d)
-
-    def extend_repr(self) -> str:
-        return f"p={self.p}"
 
 
 class DropoutExt(Cell):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from msjax import ops
 from msjax.checks import check_bool, check_one_of, check_positive_int, check_type
 from msjax.common import dtype as mstype
 from msjax.common.arrays import is_tracer
+from msjax.common.dtype import Type
 from msjax.common.initializer import Normal, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
@@ -20,10 +21,6 @@ from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.typing import InitLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-
 
 __all__ = ["Embedding", "EmbeddingExt", "EmbeddingLookup", "MultiFieldEmbeddingLookup"]
 
@@ -131,7 +128,7 @@ class Embedding(Cell):
 
 
 class EmbeddingExt(Cell):
-    """Rows of a table, looked up by number: `mint.nn.Embedding`.
+    """Rows of a table, looked up by number; also `mint.nn.Embedding`.
 
     Args:
         num_embeddings (int): the number of rows.
@@ -172,9 +169,9 @@ class EmbeddingExt(Cell):
         dtype: Type | None = None,
     ):
         super().__init__()
-        who = "EmbeddingExt"
+        who = type(self).__name__
         if check_bool(sparse, "sparse", who):
-            raise ValueError("For 'EmbeddingExt', sparse=True is not supported.")
+            raise ValueError(f"For '{who}', sparse=True is not supported.")
         self.num_embeddings: int = check_positive_int(num_embeddings, "num_embeddings", who)
         self.embedding_dim: int = check_positive_int(embedding_dim, "embedding_dim", who)
         self.dtype = mstype.float32 if dtype is None else dtype
@@ -200,8 +197,9 @@ class EmbeddingExt(Cell):
         self.weight = Parameter(table, name="weight", requires_grad=not check_bool(_freeze, "_freeze", who))
 
     def construct(self, input: Tensor) -> Tensor:
-        _check_ids(input, "EmbeddingExt")
-        _check_range(input, self.num_embeddings, "EmbeddingExt")
+        who = type(self).__name__
+        _check_ids(input, who)
+        _check_range(input, self.num_embeddings, who)
         if self.max_norm is not None:
             self.weight._value = _renorm(self.weight, input, self.max_norm, self.norm_type)._value
         padding = None if self.padding_idx is None else self.padding_idx % self.num_embeddings

@@ -238,14 +238,8 @@ class LGamma(Cell):
 class DiGamma(Cell):
     """The derivative of the logarithm of the gamma function, elementwise.
 
-    Inputs:
-        - **x** (Tensor) - of Float16 or Float32.
-
-    Outputs:
-        Tensor, of the same shape and dtype.
-
-    Raises:
-        TypeError: of another dtype.
+    Inputs, Outputs, Raises:
+        As in `LGamma`.
 
     Example:
         >>> import msjax as ms

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import jax.numpy as jnp
 
 from msjax.checks import check_type
+from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.diagonals import tril, triu
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["MatrixDiag", "MatrixDiagPart", "MatrixSetDiag", "Tril", "Triu"]
 
@@ -59,12 +54,8 @@ class Triu(Cell):
         - **x** (Tensor) - of shape (*, M, N).
         - **k** (int) - the first diagonal kept: 0, the default, for the main one, more for above. Default: 0.
 
-    Outputs:
-        Tensor, of the same shape and dtype.
-
-    Raises:
-        TypeError: `x` is not a Tensor.
-        ValueError: it has less than 2 axes.
+    Outputs, Raises:
+        As in `Tril`.
 
     Example:
         >>> import msjax as ms

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax.checks import check_bool, check_int
+from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func import pooling as ops
 from msjax.ops.function.nn_func.sliding import n_ints, same_pads
 from msjax.ops.operations import nn_ops
 from msjax.typing import TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
 
 __all__ = [
     "AvgPool1d", "AvgPool1dExt", "AvgPool2d", "AvgPool2dExt", "AvgPool3d", "AvgPool3dExt", "LPPool1d", "LPPool2d",
@@ -368,10 +366,7 @@ class LPPool1d(_LPPool):
     """The p-norm of each window of an input (N, C, L) or (C, L): (sum of x^p)^(1/p).
 
     Args:
-        norm_type (int or float): p; not 0.
-        kernel_size (int): the size of the window.
-        stride (int, optional): Default: the size of the window.
-        ceil_mode (bool): whether the output's size is rounded up. Default: False.
+        norm_type, kernel_size, stride, ceil_mode: as in `ops.lp_pool1d`.
 
     Example:
         >>> import msjax as ms

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,15 +11,13 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.checks import check_bool, check_one_of, check_positive_int
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.common.initializer import Uniform, initializer
 from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-    from msjax.common.tensor import Tensor
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell"]
 
@@ -229,21 +227,13 @@ class GRUCell(_RNNCellBase):
     """One step of a gated recurrent unit; the rows of its weights are as in `GRU`.
 
     Args:
-        input_size (int): the features of the input.
-        hidden_size (int): the features of the state.
-        has_bias (bool): whether there are biases. Default: True.
-        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+        input_size, hidden_size, has_bias, dtype: as in `RNNCell`.
 
-    Inputs:
-        - **x** (Tensor) - of shape (batch, input_size).
-        - **hx** (Tensor) - of shape (batch, hidden_size).
-
-    Outputs:
-        Tensor, the new state, of shape (batch, hidden_size).
+    Inputs, Outputs:
+        As in `RNNCell`.
 
     Raises:
-        TypeError: a wrong type of an argument or input.
-        ValueError: a size is not positive, or shapes that don't fit.
+        TypeError, ValueError: as in `RNNCell`.
 
     Example:
         >>> import msjax as ms
@@ -264,10 +254,7 @@ class LSTMCell(_RNNCellBase):
     """One step of a long short-term memory; the rows of its weights are as in `LSTM`.
 
     Args:
-        input_size (int): the features of the input.
-        hidden_size (int): the features of the state.
-        has_bias (bool): whether there are biases. Default: True.
-        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+        input_size, hidden_size, has_bias, dtype: as in `RNNCell`.
 
     Inputs:
         - **x** (Tensor) - of shape (batch, input_size).
@@ -277,8 +264,7 @@ class LSTMCell(_RNNCellBase):
         Tuple of the new h and c.
 
     Raises:
-        TypeError: a wrong type of an argument or input.
-        ValueError: a size is not positive, or shapes that don't fit.
+        TypeError, ValueError: as in `RNNCell`.
 
     Example:
         >>> import msjax as ms

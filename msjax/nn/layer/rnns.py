@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from msjax import ops
 from msjax.checks import check_bool, check_float, check_one_of, check_positive_int
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.common.initializer import Uniform, initializer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.nn.layer.dropout import Dropout
 from msjax.nn.layer.rnn_cells import _KINDS, RECURRENCES, STEPS, _check_state
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
 
 __all__ = ["GRU", "LSTM", "RNN"]
 
@@ -201,27 +198,13 @@ class GRU(_RNNBase):
     The rows of its weights are, in this order, those of the reset gate, the update gate and the new state.
 
     Args:
-        input_size (int): the features of the input.
-        hidden_size (int): the features of the state.
-        num_layers (int): the number of stacked layers. Default: 1.
-        has_bias (bool): whether there are b_ih and b_hh. Default: True.
-        batch_first (bool): whether inputs and outputs are (batch, steps, features), not (steps, batch, features).
-            Default: False.
-        dropout (float): the probability of Dropout between layers, in [0, 1). Default: 0.0.
-        bidirectional (bool): whether a second network runs from the last step to the first. Default: False.
-        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+        input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype: as in `RNN`.
 
-    Inputs:
-        - **x** (Tensor) - of shape (steps, batch, input_size).
-        - **hx** (Tensor, optional) - the first state, (directions * num_layers, batch, hidden_size). Default: zeros.
-        - **seq_length** (Tensor, optional) - Int32 or Int64 (batch,), how many steps of each sample count. Default: all.
-
-    Outputs:
-        Tuple of the outputs, (steps, batch, directions * hidden_size), and the last state, of the shape of `hx`.
+    Inputs, Outputs:
+        As in `RNN`.
 
     Raises:
-        TypeError: a wrong type of an argument or input.
-        ValueError: a size is not positive, `dropout` out of range, or shapes that don't fit.
+        TypeError, ValueError: as in `RNN`.
 
     Example:
         >>> import msjax as ms
@@ -241,28 +224,19 @@ class LSTM(_RNNBase):
     The rows of its weights are, in this order, those of the input gate, the forget gate, the cell and the output gate.
 
     Args:
-        input_size (int): the features of the input.
-        hidden_size (int): the features of the state.
-        num_layers (int): the number of stacked layers. Default: 1.
-        has_bias (bool): whether there are b_ih and b_hh. Default: True.
-        batch_first (bool): whether inputs and outputs are (batch, steps, features), not (steps, batch, features).
-            Default: False.
-        dropout (float): the probability of Dropout between layers, in [0, 1). Default: 0.0.
-        bidirectional (bool): whether a second network runs from the last step to the first. Default: False.
-        dtype (ms.dtype): of the Parameters. Default: ms.float32.
+        input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype: as in `RNN`.
 
     Inputs:
         - **x** (Tensor) - of shape (steps, batch, input_size).
         - **hx** (tuple, optional) - h and c before the first step, each (directions * num_layers, batch, hidden_size).
           Default: zeros.
-        - **seq_length** (Tensor, optional) - Int32 or Int64 (batch,), how many steps of each sample count. Default: all.
+        - **seq_length** (Tensor, optional) - as in `RNN`.
 
     Outputs:
         Tuple of the outputs, (steps, batch, directions * hidden_size), and the tuple of the last h and c.
 
     Raises:
-        TypeError: a wrong type of an argument or input.
-        ValueError: a size is not positive, `dropout` out of range, or shapes that don't fit.
+        TypeError, ValueError: as in `RNN`.
 
     Example:
         >>> import msjax as ms

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
@@ -46,34 +48,33 @@ class Softmax2d(Cell):
         return softmaxes.softmax(x, -3)
 
 
-class Softmin(Cell):
+class _AlongAxis(Cell):
+    """The operator `function` along an axis."""
+
+    function: Callable[..., Tensor]
+
+    def __init__(self, axis: int = -1):
+        super().__init__()
+        self.axis = axis
+
+    def construct(self, x: TensorLike) -> Tensor:
+        return type(self).function(x, self.axis)
+
+
+class Softmin(_AlongAxis):
     """exp(-x) / sum(exp(-x)) along an axis.
 
     Args:
         axis (int): the axis. Default: -1.
     """
 
-    def __init__(self, axis: int = -1):
-        super().__init__()
-        self.axis = axis
-
-    def construct(self, x: TensorLike) -> Tensor:
-        return softmaxes.softmin(x, self.axis)
+    function = staticmethod(softmaxes.softmin)
 
 
-class LogSoftmax(Cell):
-    """log(softmax(x)) along an axis.
+class LogSoftmax(_AlongAxis):
+    """log(softmax(x)) along an axis; the argument is that of `Softmin`."""
 
-    Args:
-        axis (int): the axis. Default: -1.
-    """
-
-    def __init__(self, axis: int = -1):
-        super().__init__()
-        self.axis = axis
-
-    def construct(self, x: TensorLike) -> Tensor:
-        return softmaxes.log_softmax(x, self.axis)
+    function = staticmethod(softmaxes.log_softmax)
 
 
 class LogSoftmaxExt(Cell):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax import ops
 from msjax.checks import check_one_of
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.common.initializer import XavierUniform, initializer
+from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import GELU, ReLU
@@ -19,11 +21,6 @@ from msjax.nn.layer.container import CellList
 from msjax.nn.layer.dense import Dense
 from msjax.nn.layer.dropout import Dropout
 from msjax.nn.layer.layer_norm import LayerNorm
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-    from msjax.common.tensor import Tensor
-
 
 __all__ = [
     "MultiheadAttention", "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
@@ -147,7 +144,7 @@ class TransformerDecoderLayer(_Layer):
         Tensor, of the shape of `tgt`.
 
     Raises:
-        ValueError: `d_model` is not a multiple of `nhead`, an unknown `activation`, or shapes that don't fit.
+        ValueError: as in `TransformerEncoderLayer`.
 
     Example:
         >>> import msjax as ms

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 from msjax.checks import check_bool
 from msjax.common.tensor import Tensor
+from msjax.nn.cell.base import Cell
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
 from msjax.typing import JaxArray, JaxArrays, JaxNumber, LearningRate, ParametersLike
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from msjax.nn.cell.base import Cell
-
 
 __all__ = ["AdaMax", "Adam", "AdamOffload", "AdamWeightDecay", "LazyAdam"]
 

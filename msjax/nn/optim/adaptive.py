@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
 
 import jax.numpy as jnp
 
 from msjax.checks import check_bool, check_float
+from msjax.nn.cell.base import Cell
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
 from msjax.typing import JaxArray, JaxArrays, JaxNumber, LearningRate, ParametersLike
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from msjax.nn.cell.base import Cell
-
 
 __all__ = ["Adadelta", "Adagrad", "FTRL", "ProximalAdagrad", "RMSProp"]
 

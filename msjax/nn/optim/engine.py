@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,9 +17,6 @@ from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRateSchedule
 from msjax.typing import JaxArray, JaxArrays, JaxNumber
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
 
 
 class UpdateSpec(NamedTuple):

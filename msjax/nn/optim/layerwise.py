@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,15 +15,10 @@ from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
+from msjax.nn.cell.base import Cell
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
 from msjax.typing import JaxArray, JaxArrays, JaxNumber, LearningRate, ParametersLike
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from msjax.nn.cell.base import Cell
-
 
 __all__ = ["AdaFactor", "LARS", "Lamb"]
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 import jax.numpy as jnp
 
 from msjax.checks import check_bool, check_float, check_number
+from msjax.nn.cell.base import Cell
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
 from msjax.typing import JaxArray, JaxArrays, JaxNumber, LearningRate, ParametersLike
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from msjax.nn.cell.base import Cell
-
 
 __all__ = ["Momentum", "SGD"]
 

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
 
 import jax.numpy as jnp
 
 from msjax.checks import check_float, check_type
+from msjax.common.tensor import Tensor
+from msjax.nn.cell.base import Cell
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.typing import JaxArray, JaxArrays, JaxNumber, LearningRate, ParametersLike
-
-if TYPE_CHECKING:
-    from types import SimpleNamespace
-
-    from msjax.common.tensor import Tensor
-    from msjax.nn.cell.base import Cell
-
 
 __all__ = ["ASGD", "Rprop"]
 

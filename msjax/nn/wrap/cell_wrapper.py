@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.autograd.grad import GradOperation, value_and_grad
-from msjax.checks import check_bool
+from msjax.checks import check_bool, check_type
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
@@ -288,8 +288,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         Args:
             sens (Tensor): the scale.
         """
-        if not isinstance(sens, Tensor):
-            raise TypeError(f"For 'set_sense_scale', 'sens' should be a Tensor, but got {describe(sens)}.")
+        check_type(sens, Tensor, "sens", "set_sense_scale")
         self.scale_sense.set_data(sens)
 
     def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> tuple[None, Any]:
@@ -320,8 +319,7 @@ class ParameterUpdate(Cell):
 
     def __init__(self, param: Parameter):
         super().__init__(auto_prefix=False)
-        if not isinstance(param, Parameter):
-            raise TypeError(f"For 'ParameterUpdate', 'param' should be a Parameter, but got {describe(param)}.")
+        check_type(param, Parameter, "param", "ParameterUpdate")
         self._param = param
 
     def construct(self, x: TensorLike) -> Any:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax.autograd import vjp as products
+from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["Jvp", "Vjp"]
 

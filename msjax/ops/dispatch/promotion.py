@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from msjax.common import dtype as mstype
 from msjax.typing import JaxArray, TensorLike
-
-if TYPE_CHECKING:
-    import numpy as np
-
 
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 

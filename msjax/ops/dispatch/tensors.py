@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from msjax.checks import check_int, check_type
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
+
+
+def axis_of(tensor: Tensor, axis: int | Tensor, who: str) -> int:
+    """The number of an axis, counted from 0.
+
+    Raises:
+        TypeError: `axis` is not an int.
+        ValueError: there is no such axis.
+    """
+    axis = axis.item() if isinstance(axis, Tensor) else axis
+    if not -tensor.ndim <= check_int(axis, "axis", who) < tensor.ndim:
+        raise ValueError(f"For '{who}', there is no axis {axis} in a Tensor of shape {tensor.shape}.")
+    return axis % tensor.ndim
 
 
 def require_tensors(who: str, /, **values: Any) -> None:
@@ -19,8 +33,7 @@ def require_tensors(who: str, /, **values: Any) -> None:
         TypeError: a value is not a Tensor.
     """
     for name, value in values.items():
-        if not isinstance(value, Tensor):
-            raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
+        check_type(value, Tensor, name, who)
 
 
 def require_integers(who: str, /, **values: Any) -> None:

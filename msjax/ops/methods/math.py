@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax.autograd.op import apply
 from msjax.common.dtype import Type
+from msjax.common.random import Generator
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key
 from msjax.ops.function.array_func import casting
@@ -38,10 +40,6 @@ from msjax.ops.function.random_func import choices, distributions
 from msjax.ops.methods.inplace import inplace
 from msjax.ops.primitive import method_of, same_named
 from msjax.typing import Number, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.random import Generator
-    from msjax.common.tensor import Tensor
 
 
 def _axis(kwargs: dict[str, Any], axis: Any) -> Any:
@@ -108,9 +106,7 @@ def _prod(
     """The product over axes (all by default); of Bools and integers as Int64.
 
     Args:
-        axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
-        keep_dims (bool): whether reduced axes stay, with size 1; also called `keepdim`. Default: False.
-        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
+        axis, keep_dims, dtype: as in `mean`.
     """
     axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
     _done("prod", kwargs)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msjax.autograd.op import apply
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.image_func import boxes, grids, pixels, resizing
 from msjax.ops.function.image_func.patches import extract_image_patches
@@ -13,7 +14,6 @@ from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, op
 from msjax.typing import Axes, Shape, TensorLike
 
 if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
     from msjax.ops.primitive import PrimitiveSelf
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msjax.common import dtype as mstype
+from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import assigning, gathering, indexing, scattering, searching, segments, selecting, sorting
@@ -13,7 +14,6 @@ from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, op
 from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
-    from msjax.common.parameter import Parameter
     from msjax.ops.primitive import PrimitiveSelf
 
 

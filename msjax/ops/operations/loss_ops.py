@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.function.math_func.arithmetic import true_divide
 from msjax.ops.function.math_func.reduction import sum as reduce_sum
@@ -12,7 +13,6 @@ from msjax.ops.primitive import class_form, name_classes, operator_class
 from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
     from msjax.ops.primitive import PrimitiveSelf
 
 

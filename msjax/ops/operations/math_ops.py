@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import jax.numpy as jnp
 
 from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.array_func import casting, creation, windows
@@ -26,7 +27,6 @@ from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_cla
 from msjax.typing import DTypeLike, JaxArray, TensorLike
 
 if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
     from msjax.ops.primitive import PrimitiveSelf
 
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.dispatch.random_keys import SeededKeys, next_key, wrap
@@ -19,7 +20,6 @@ from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_cla
 from msjax.typing import JaxArray, Shape, TensorLike
 
 if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
     from msjax.ops.primitive import PrimitiveSelf
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msjax.checks import check_bool
 from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func import casting
@@ -14,7 +15,6 @@ from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, op
 from msjax.typing import Axes, JaxArray, TensorLike
 
 if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
     from msjax.ops.primitive import PrimitiveSelf
 
 

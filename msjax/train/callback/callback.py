@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from msjax.checks import check_type
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 
@@ -34,8 +35,7 @@ class RunContext:
     """
 
     def __init__(self, original_args: Parameters):
-        if not isinstance(original_args, dict):
-            raise TypeError(f"For 'RunContext', 'original_args' should be a dict, but got {describe(original_args)}.")
+        check_type(original_args, dict, "original_args", "RunContext")
         self._original_args = original_args
         self._stop_requested = False
 

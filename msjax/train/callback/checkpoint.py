@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax.checks import check_int
 from msjax.common.tensor import Tensor
@@ -14,10 +14,7 @@ from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.serialization import save_checkpoint
 from msjax.serialization.formats import find, no_encryption
-from msjax.train.callback.callback import Callback
-
-if TYPE_CHECKING:
-    from msjax.train.callback.callback import RunContext
+from msjax.train.callback.callback import Callback, RunContext
 
 
 class CheckpointConfig:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from msjax.checks import check_bool, check_int
-from msjax.train.callback.callback import Callback, loss_of
-
-if TYPE_CHECKING:
-    from msjax.train.callback.callback import RunContext
+from msjax.train.callback.callback import Callback, RunContext, loss_of
 
 
 class LossMonitor(Callback):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,7 @@ from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
-from msjax.train.callback.callback import Callback, loss_of
-
-if TYPE_CHECKING:
-    from msjax.train.callback.callback import RunContext
+from msjax.train.callback.callback import Callback, RunContext, loss_of
 
 
 class _Watching(Callback):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax.checks import check_one_of
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.experimental.optim.lr_scheduler.scheduler import as_float, check_optimizer, per_group, rates_of, set_rates
-
-if TYPE_CHECKING:
-    from msjax.experimental.optim.optimizer import Optimizer
+from msjax.experimental.optim.optimizer import Optimizer
 
 __all__ = ["ReduceLROnPlateau", "SequentialLR"]
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax.checks import check_one_of, is_int
+from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.experimental.optim.lr_scheduler.scheduler import LRScheduler, check_optimizer, per_group, set_rates
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-    from msjax.experimental.optim.optimizer import Optimizer
+from msjax.experimental.optim.optimizer import Optimizer
 
 __all__ = ["CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR"]
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from msjax.checks import check_float, check_int, check_number, check_type
+from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.experimental.optim.lr_scheduler.scheduler import LRScheduler, check_optimizer, per_group
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-    from msjax.experimental.optim.optimizer import Optimizer
+from msjax.experimental.optim.optimizer import Optimizer
 
 __all__ = [
     "ConstantLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "PolynomialLR", "StepLR",

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax.checks import check_int
 from msjax.common import dtype as mstype
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
+from msjax.experimental.optim.optimizer import Optimizer
 from msjax.typing import TensorLike
-
-if TYPE_CHECKING:
-    from msjax.experimental.optim.optimizer import Optimizer
 
 __all__ = ["LRScheduler"]
 

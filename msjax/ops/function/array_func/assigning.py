@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import jax.numpy as jnp
 
 from msjax.autograd.inplace import rebind
+from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_integers
 from msjax.ops.function.array_func.scattering import index_combine, scatter_rows
 from msjax.typing import TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.parameter import Parameter
-
 
 __all__ = [
     "assign", "assign_add", "assign_sub", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
 from msjax.checks import check_positive_int, is_int
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
+from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import as_operand
 from msjax.typing import JaxArray, Number, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-
 
 __all__ = [
     "arange", "eps", "eye", "fill", "fills", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "range",

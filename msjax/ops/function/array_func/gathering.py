@@ -13,7 +13,7 @@ from msjax.common.tensor import Tensor
 from msjax.context import SETTINGS
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
-from msjax.ops.dispatch.tensors import require_tensors
+from msjax.ops.dispatch.tensors import axis_of, require_tensors
 from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["embedding", "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "take"]
@@ -35,15 +35,6 @@ def check_indices(indices: Tensor, size: int, who: str, lowest: int | None = Non
         raise RuntimeError(
             f"For '{who}', the indices should be in [{lowest}, {size}), but there is {most if most >= size else least}."
         )
-
-
-def _axis_of(tensor, axis, who):
-    axis = axis.item() if isinstance(axis, Tensor) else axis
-    if not isinstance(axis, int) or isinstance(axis, bool):
-        raise TypeError(f"For '{who}', the axis should be an int, but got {describe(axis)}.")
-    if not -tensor.ndim <= axis < max(tensor.ndim, 1):
-        raise ValueError(f"For '{who}', there is no axis {axis} in a Tensor of shape {tensor.shape}.")
-    return axis
 
 
 def integers(value: TensorLike, who: str, name: str = "index") -> Tensor:
@@ -89,7 +80,7 @@ def gather(input_params: Tensor, input_indices: Tensor, axis: int, batch_dims: i
          [1. 2.]]
     """
     require_tensors("gather", input_params=input_params)
-    axis = _axis_of(input_params, axis, "gather") % max(input_params.ndim, 1)
+    axis = axis_of(input_params, axis, "gather")
     indices = integers(input_indices, "gather", "input_indices")
     batch_dims = batch_dims % max(indices.ndim, 1) if batch_dims < 0 else batch_dims
     if batch_dims > axis:
@@ -108,12 +99,12 @@ def index_select(input: TensorLike, axis: int, index: Tensor) -> Tensor:
         [[2]
          [4]]
     """
-    axis = _axis_of(input, axis, "index_select")
+    axis = axis_of(input, axis, "index_select")
     index = integers(index, "index_select")
     if index.ndim > 1:
         raise ValueError(f"For 'index_select', 'index' should be a vector, but has shape {index.shape}.")
     check_indices(index, input.shape[axis], "index_select")
-    return _gather(input, index if index.ndim else index.reshape((1,)), axis % input.ndim, 0)
+    return _gather(input, index if index.ndim else index.reshape((1,)), axis, 0)
 
 
 def take(input: TensorLike, index: Tensor) -> Tensor:
@@ -154,7 +145,7 @@ def gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
         [[1 1]
          [4 3]]
     """
-    dim = _axis_of(x, dim, "gather_d")
+    dim = axis_of(x, dim, "gather_d")
     index = integers(index, "gather_d")
     if index.ndim != x.ndim:
         raise ValueError(f"For 'gather_d', 'index' should have {x.ndim} axes, but its shape is {index.shape}.")

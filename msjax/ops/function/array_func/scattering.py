@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from msjax.common import dtype as mstype
+from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.dispatch.tensors import require_integers
 from msjax.ops.function.array_func.casting import ints
 from msjax.typing import JaxArray, Number, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.parameter import Parameter
-
 
 __all__ = [
     "index_add", "index_fill", "inplace_add", "inplace_index_add", "inplace_sub", "inplace_update", "scatter", "scatter_nd",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +11,7 @@ import numpy as np
 from msjax.checks import check_int, check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
+from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
@@ -19,10 +19,6 @@ from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.function.array_func.casting import ints
 from msjax.ops.function.array_func.sorting import checked, known_array
 from msjax.typing import DTypeLike, JaxArray, Number, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-
 
 __all__ = ["bincount", "bucketize", "coalesce", "histc", "searchsorted"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,15 +11,12 @@ import numpy as np
 from msjax.checks import check_bool, check_int
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
+from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.typing import JaxArray, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-
 
 __all__ = ["argsort", "intopk", "msort", "sort", "top_k", "topk", "unique", "unique_consecutive", "unique_with_pad"]
 

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import jax
 
-from msjax.checks import check_int, check_positive_int, is_int
+from msjax.checks import check_positive_int, is_int
+from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
+from msjax.ops.dispatch.tensors import axis_of
 from msjax.typing import JaxArray, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = [
     "chunk", "dsplit", "hsplit", "narrow", "select_scatter", "slice", "slice_scatter", "split", "strided_slice", "tensor_slice",
@@ -30,13 +27,6 @@ def _split(input, cuts, axis):
     cuts = [min(max(c + size if c < 0 else c, 0), size) for c in cuts]
     ends = zip([0, *cuts], [*cuts, size])
     return tuple([jax.lax.slice_in_dim(input, start, max(start, stop), axis=axis) for start, stop in ends])
-
-
-def _checked_axis(tensor, axis, who):
-    check_int(axis, "axis", who)
-    if not -tensor.ndim <= axis < tensor.ndim:
-        raise ValueError(f"For '{who}', there is no axis {axis} in a Tensor of shape {tensor.shape}.")
-    return axis % tensor.ndim
 
 
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
@@ -62,7 +52,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], axis: int
         [1 2]
         [3]
     """
-    axis = _checked_axis(tensor, axis, "split")
+    axis = axis_of(tensor, axis, "split")
     size = tensor.shape[axis]
     sections = freeze(split_size_or_sections)
     if is_int(sections):
@@ -96,7 +86,7 @@ def chunk(input: TensorLike, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
         [(2,), (2,), (1,)]
     """
     check_positive_int(chunks, "chunks", "chunk")
-    axis = _checked_axis(input, axis, "chunk")
+    axis = axis_of(input, axis, "chunk")
     return split(input, builtins.max(1, -(-input.shape[axis] // chunks)), axis)
 
 
@@ -112,7 +102,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], axis: 
     Returns:
         A tuple of Tensors.
     """
-    axis = _checked_axis(input, axis, "tensor_split")
+    axis = axis_of(input, axis, "tensor_split")
     size = input.shape[axis]
     where = freeze(indices_or_sections)
     if is_int(where):
@@ -168,12 +158,12 @@ def unstack(input_x: Tensor, axis: int = 0) -> tuple[Tensor, ...]:
         >>> print(*ops.unstack(ms.Tensor([[1, 2], [3, 4]])))
         [1 2] [3 4]
     """
-    return _unstack(input_x, _checked_axis(input_x, axis, "unstack"))
+    return _unstack(input_x, axis_of(input_x, axis, "unstack"))
 
 
 def unbind(input: TensorLike, dim: int = 0) -> tuple[Tensor, ...]:
     """The slices along an axis, without it, as a tuple."""
-    return _unstack(input, _checked_axis(input, dim, "unbind"))
+    return _unstack(input, axis_of(input, dim, "unbind"))
 
 
 # ---- slices
@@ -216,7 +206,7 @@ def narrow(input: Tensor, axis: int, start: int | Tensor, length: int | Tensor) 
     Raises:
         ValueError: they reach out of the Tensor.
     """
-    axis = _checked_axis(input, axis, "narrow")
+    axis = axis_of(input, axis, "narrow")
     start, length = int(start), int(length)
     if start < 0:
         start += input.shape[axis]

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import jax.numpy as jnp
 
 from msjax.checks import check_int
 from msjax.common import dtype as mstype
-from msjax.common.tensor import wrap
+from msjax.common.dtype import Type
+from msjax.common.tensor import Tensor, wrap
 from msjax.ops.dispatch.operator import freeze
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
@@ -49,9 +43,7 @@ def blackman_window(window_length: int | Tensor, periodic: bool = True, *, dtype
     """Blackman's window.
 
     Args:
-        window_length (int or Tensor): the number of values.
-        periodic (bool): whether the window continues evenly when repeated; else it is symmetric. Default: True.
-        dtype (ms.dtype, optional): Default: None, for Float32.
+        window_length, periodic, dtype: as in `bartlett_window`.
 
     Example:
         >>> from msjax import ops
@@ -70,8 +62,7 @@ def hann_window(window_length: int, periodic: bool = True, *, dtype: Type | None
     """Hann's window.
 
     Args:
-        window_length (int): the number of values.
-        periodic (bool): whether the window continues evenly when repeated; else it is symmetric. Default: True.
+        window_length, periodic: as in `bartlett_window`.
         dtype (ms.dtype, optional): Default: None, for Float64.
 
     Example:
@@ -88,8 +79,7 @@ def hamming_window(
     """Hamming's window, alpha - beta * cos.
 
     Args:
-        window_length (int): the number of values.
-        periodic (bool): whether the window continues evenly when repeated; else it is symmetric. Default: True.
+        window_length, periodic: as in `bartlett_window`.
         alpha, beta (float): Default: 0.54 and 0.46.
         dtype (ms.dtype, optional): Default: None, for Float32.
 
@@ -109,8 +99,7 @@ def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0,
     """Kaiser's window.
 
     Args:
-        window_length (int): the number of values.
-        periodic (bool): whether the window continues evenly when repeated; else it is symmetric. Default: True.
+        window_length, periodic: as in `bartlett_window`.
         beta (float): how narrow it is. Default: 12.0.
         dtype (ms.dtype, optional): Default: None, for Float64.
 

@@ -6,7 +6,7 @@ import functools
 import math
 import operator as py
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import numpy as np
@@ -19,10 +19,6 @@ from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import describe
 from msjax.ops.function.control.transforms import Lifted
 from msjax.ops.primitive import Primitive
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = [
     "Assert", "ForiLoop", "Partial", "PyFunc", "Scan", "WhileLoop", "add_flags", "constexpr", "partial", "bool_and",

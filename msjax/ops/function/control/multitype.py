@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax.autograd.recording import check_function
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["HyperMap", "Map", "MultitypeFuncGraph"]
 

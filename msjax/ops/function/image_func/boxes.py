@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.typing import JaxArray, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou"]
 

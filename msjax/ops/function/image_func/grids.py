@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from msjax.checks import check_bool
+from msjax.checks import check_bool, check_type
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
@@ -217,8 +217,7 @@ def crop_and_resize(
     """
     who = "crop_and_resize"
     for name, value, ndim in (("image", image, 4), ("boxes", boxes, 2), ("box_indices", box_indices, 1)):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
+        check_type(value, Tensor, name, who)
         if value.ndim != ndim:
             raise ValueError(f"For '{who}', '{name}' should have {ndim} axes, but its shape is {value.shape}.")
     if method not in ("bilinear", "nearest", "bilinear_v2"):

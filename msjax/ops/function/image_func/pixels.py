@@ -271,7 +271,7 @@ def fold(
     Args:
         input (Tensor): of shape (N, C * elements of a window, windows).
         output_size (Tensor): the height and width of the image.
-        kernel_size, dilation, padding, stride (int or tuple): of the windows; for both axes, or (height, width).
+        kernel_size, dilation, padding, stride: as in `unfold`.
 
     Returns:
         Tensor, of shape (N, C, H, W).

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 
 from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.typing import DTypeLike, JaxArray, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = [
     "adjoint", "cholesky", "det", "eig", "eigvals", "geqrf", "log_matrix_determinant", "logdet", "lu_unpack",

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import jax.numpy as jnp
 
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, promote
 from msjax.ops.function.linalg_func.linear import require_one_dtype
 from msjax.typing import JaxArray, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "baddbmm_ext", "bidense", "dense"]
 

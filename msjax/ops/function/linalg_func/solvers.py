@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.linalg_func.decompositions import as_matrices, permutation_of, square_matrices, transposed
 from msjax.typing import JaxArray, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["cholesky_inverse", "cholesky_solve", "inverse", "lstsq", "lu_solve", "matrix_solve", "pinv"]
 

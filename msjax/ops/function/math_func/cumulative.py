@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 
 from msjax.checks import check_axis
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 from msjax.typing import JaxArray, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "diff_ext", "logcumsumexp", "trapz"]
 

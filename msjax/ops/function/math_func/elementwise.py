@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import jax
 import jax.numpy as jnp
 
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
     FLOATS_OF_SPECIAL,
@@ -17,10 +16,6 @@ from msjax.ops.dispatch.promotion import (
 )
 from msjax.ops.function.math_func.tables import binary
 from msjax.typing import BinaryOperator, JaxArray, Number, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = [
     "atan2", "arctan2", "clamp", "clip", "clip_by_value", "copysign", "fmax", "fmin", "heaviside", "hypot", "ldexp", "lerp",

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax.numpy as jnp
 
 from msjax.checks import check_int
 from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.math_func.reduction import reduced_axes
 from msjax.typing import JaxArray, Number, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min", "reduce_max", "reduce_min"]
 
@@ -101,11 +98,8 @@ def amin(
     """The smallest values over axes; equal ones share the gradient.
 
     Args:
-        input (Tensor): any shape and real dtype.
-        axis (int, tuple or list, optional): the axes. Default: None, for all.
-        keepdims (bool): whether reduced axes stay, with size 1. Default: False.
+        input, axis, keepdims, where: as in `amax`.
         initial (number, optional): the result is at most this. Default: None.
-        where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
 
     Example:
         >>> import msjax as ms
@@ -182,18 +176,8 @@ def min(
 ) -> tuple[Tensor, Tensor]:
     """The smallest values along an axis, and where they are.
 
-    Args:
-        input (Tensor): any shape and real dtype.
-        axis (int, optional): the axis. Default: None, for the smallest of all elements, given with the index 0.
-        keepdims (bool): whether the axis stays, with size 1. Default: False.
-        initial (number, optional): the value of elements that don't count. Default: None.
-        where (Tensor of Bool, optional): which elements count; needs `initial`. Default: None, for all.
-
-    Returns:
-        (values, indices): two Tensors, the second of Int64. Among equal values the first counts.
-
-    Raises:
-        TypeError: `axis` is not an int.
+    Args, Returns, Raises:
+        As in `max`.
 
     Example:
         >>> import msjax as ms

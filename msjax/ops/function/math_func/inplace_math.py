@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
+from msjax.common.random import Generator
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.math_func import elementary, elementwise, special
 from msjax.ops.function.nn_func.activations import sigmoid
 from msjax.ops.methods.inplace import inplace
 from msjax.typing import Number
-
-if TYPE_CHECKING:
-    from msjax.common.random import Generator
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["bernoulli_", "clamp_", "erfinv_", "exponential_", "inplace_sigmoid", "normal_", "random_", "tanh_", "uniform_"]
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from msjax.checks import check_axis
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 from msjax.typing import Axes, JaxArray, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-    from msjax.common.tensor import Tensor
-
 
 __all__ = [
     "all", "any", "count_nonzero", "logsumexp", "mean", "nanmean", "nansum", "prod", "reduce_mean", "reduce_sum", "std",

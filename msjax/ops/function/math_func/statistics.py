@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 
 from msjax.checks import check_int
 from msjax.common import dtype as mstype
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
 from msjax.typing import JaxArray, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["cov", "median", "nanmedian", "nanquantile", "quantile"]
 

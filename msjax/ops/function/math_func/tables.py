@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypeVar, overload
 
 import jax.numpy as jnp
 
+from msjax.common.dtype import Type
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
     as_operand,
@@ -21,10 +22,6 @@ from msjax.ops.dispatch.promotion import (
     to_float,
 )
 from msjax.typing import BinaryOperator, JaxArray, TensorLike, UnaryOperator, UnaryOperatorOfX
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-
 
 _R = TypeVar("_R")
 

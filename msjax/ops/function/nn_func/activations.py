@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.checks import check_number
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.array_func.indexing import rebind
 from msjax.ops.function.math_func.tables import unary
 from msjax.typing import JaxArray, TensorLike, UnaryOperator, UnaryOperatorOfX
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = [
     "celu", "elu", "fast_gelu", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid", "mish",

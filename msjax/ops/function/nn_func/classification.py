@@ -161,13 +161,10 @@ def cross_entropy(
         input (Tensor): of shape (N, C), (N, C, d1, ...) or (C,).
         target (Tensor): class numbers, integers of shape (N,), (N, d1, ...) or (); or probabilities, floats of the
             input's shape.
-        weight (Tensor, optional): of shape (C,), the weight of each class.
-        ignore_index (int): a class number that doesn't count. Default: -100.
-        reduction (str): "mean" (the default; of class numbers weighted), "sum" or "none".
-        label_smoothing (float): the weight of uniform probabilities in the target, in [0, 1]. Default: 0.0.
+        weight, ignore_index, reduction, label_smoothing: as in `nll_loss`; the mean of probabilities is not weighted.
 
     Raises:
-        TypeError, ValueError: an argument of a wrong type, shape or value.
+        TypeError, ValueError: as in `nll_loss`.
 
     Example:
         >>> import msjax as ms

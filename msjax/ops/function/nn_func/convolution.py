@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from msjax.autograd.op import apply
-from msjax.checks import check_int
+from msjax.checks import check_int, check_type
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
@@ -63,8 +63,7 @@ def conv_pads(
 
 def _check_operands(input, weight, bias, n, who):
     for name, value in (("input", input), ("weight", weight)):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
+        check_type(value, Tensor, name, who)
         if value.ndim != n + 2:
             raise ValueError(f"For '{who}', '{name}' should have {n + 2} axes, but its shape is {value.shape}.")
     if bias is not None:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.random_keys import next_key, wrap
-
-if TYPE_CHECKING:
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d"]
 
@@ -99,11 +94,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
     Args:
         input (Tensor): shape (N, C, H, W) or (C, H, W).
-        p (float): how likely a channel is dropped. Default: 0.5.
-        training (bool): if False, the result is the input itself. Default: True.
-
-    Raises:
-        ValueError: another number of axes, or `p` is out of range.
+        p, training: as in `dropout1d`, whose errors it raises.
 
     Example:
         >>> from msjax import ops
@@ -118,11 +109,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 
     Args:
         input (Tensor): shape (N, C, D, H, W) or (C, D, H, W).
-        p (float): how likely a channel is dropped. Default: 0.5.
-        training (bool): if False, the result is the input itself. Default: True.
-
-    Raises:
-        ValueError: another number of axes, or `p` is out of range.
+        p, training: as in `dropout1d`, whose errors it raises.
 
     Example:
         >>> from msjax import ops

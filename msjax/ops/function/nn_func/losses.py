@@ -7,9 +7,8 @@ import math
 import jax
 import jax.numpy as jnp
 
-from msjax.checks import check_number
+from msjax.checks import check_number, check_type
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.math_func.elementary import magnitude
@@ -190,8 +189,7 @@ def gaussian_nll_loss(
     require_tensors("gaussian_nll_loss", x=x, target=target, var=var)
     if var.ndim and var.shape == x.shape[:-1]:
         var = var.expand_dims(-1)
-    if not isinstance(eps, float):
-        raise TypeError(f"For 'gaussian_nll_loss', 'eps' should be a float, but got {describe(eps)}.")
+    check_type(eps, float, "eps", "gaussian_nll_loss")
     if eps <= 0:
         raise ValueError(f"For 'gaussian_nll_loss', 'eps' should be positive, but got {eps}.")
     check_reduction(reduction, "gaussian_nll_loss")

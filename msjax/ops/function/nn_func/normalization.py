@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.checks import check_int, check_number
+from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.typing import JaxArray, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.parameter import Parameter
-
 
 __all__ = ["add_layer_norm", "add_rms_norm", "batch_norm", "group_norm", "layer_norm", "rms_norm"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from msjax.autograd.op import apply
-from msjax.checks import check_int, check_number
+from msjax.checks import check_int, check_number, check_type
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
@@ -29,8 +29,7 @@ __all__ = [
 
 def check_tensor(value: TensorLike, name: str, ndims: tuple[int, ...], who: str) -> None:
     """TypeError unless the value is a Tensor, ValueError unless it has one of so many axes."""
-    if not isinstance(value, Tensor):
-        raise TypeError(f"For '{who}', '{name}' should be a Tensor, but got {describe(value)}.")
+    check_type(value, Tensor, name, who)
     if value.ndim not in ndims:
         raise ValueError(
             f"For '{who}', '{name}' should have {' or '.join(map(str, ndims))} axes, but its shape is {value.shape}."

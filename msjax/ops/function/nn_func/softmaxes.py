@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.checks import check_int
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.typing import JaxArray, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["gumbel_softmax", "log_softmax", "softmax", "softmin"]
 

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.checks import check_positive_int
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
+from msjax.common.random import Generator
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.typing import TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-    from msjax.common.random import Generator
-    from msjax.common.tensor import Tensor
-
 
 __all__ = [
     "bernoulli", "bernoulli_ext", "choice_with_mask", "log_uniform_candidate_sampler", "multinomial",

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 
 from msjax.autograd.op import Op, apply
 from msjax.checks import is_int
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.typing import DTypeLike, TensorLike
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
-    from msjax.common.tensor import Tensor
-
 
 __all__ = ["rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "standard_normal"]
 
