@@ -171,12 +171,10 @@ class Watch(Callback):
         found, self._found, self._calls = self._found, [], {}
         if self.what != ("activation",) and self.what != ("gradient",):
             values = {name: p._value for name, p in self._parameters.items()}
-            if "parameter" in self.what:
-                found += [("parameter", name, self._statistic(v)) for name, v in values.items()]
-            if "update" in self.what:
-                found += [("update", name, self._statistic(v - self._old[name])) for name, v in values.items()]
+            both = _of_parameters(values if "parameter" in self.what else {}, values, self._old, self._bins)
+            found += [(kind, name, both[kind][name]) for kind in both for name in values if name in both[kind]]
         self._old = {}
-        rows = [_row(self.step, kind, name, np.asarray(values)) for kind, name, values in found]
+        rows = [_row(self.step, kind, name, values) for kind, name, values in jax.device_get(found)]
         self.rows += rows
         if rows:
             self._sink(self.step, rows)
@@ -209,6 +207,14 @@ class Watch(Callback):
     def _keep(self, kind, name, row):
         count = self._calls[kind, name] = self._calls.get((kind, name), -1) + 1
         self._found.append((kind, f"{name}#{count}" if count else name, row))
+
+
+@functools.partial(jax.jit, static_argnums=3)
+def _of_parameters(values, new, old, bins):
+    return {
+        "parameter": {name: statistics(v, bins) for name, v in values.items()},
+        "update": {name: statistics(new[name] - v, bins) for name, v in old.items()},
+    }
 
 
 def statistics(value: jax.Array, bins: int) -> jax.Array:
