@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import importlib
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -154,12 +156,15 @@ class LivePlot:
             self._lines.setdefault(row.kind, {}).setdefault(row.name, []).append((step, row.norm))
         self.draw()
         with contextlib.suppress(ImportError):
-            from IPython.display import display
-
+            notebook = importlib.import_module("IPython.display")  # a notebook has it; msjax needs it nowhere else
+            # As a picture: IPython shows a Figure as one only where pyplot has been imported.
+            buffer = io.BytesIO()
+            self.figure.savefig(buffer, format="png", dpi=90)
+            picture = notebook.Image(data=buffer.getvalue(), format="png")
             if self._shown is None:
-                self._shown = display(self.figure, display_id=True)
+                self._shown = notebook.display(picture, display_id=True)
             else:
-                self._shown.update(self.figure)
+                self._shown.update(picture)
 
     def draw(self) -> Any:
         """The figure with all that has come: a panel for each kind, a line for each name."""
