@@ -100,6 +100,8 @@ class _Region:
         self.random = default_generator.state._value
         self.buffers = [(buffer, buffer._value) for buffer in _buffers(block)]  # before the first run
         self.start = next_seq()
+        # Whether this is a second run, or in one: it registers no hooks.
+        self.again = STATE.saving is not None and STATE.saving.again
 
     def run(self, context):
         """The first run; its outputs get a node that runs the block again in the backward pass."""
@@ -167,6 +169,7 @@ class _Region:
         for buffer, value in self.buffers:
             buffer._value = value
         self.store = []
+        again, self.again = self.again, True
         try:
             for snapshot in self.outside.values():
                 snapshot.put_back()
@@ -178,6 +181,7 @@ class _Region:
                     f"{len(self.store)} operators, in the first run {len(self.signature)}."
                 )
         finally:
+            self.again = again
             for scope, was in zip(scopes, were_open):
                 scope.open = was
             default_generator.state._value = random

@@ -46,6 +46,8 @@ class saved_tensors_hooks:
         30.0
     """
 
+    again = False  # see msjax.autograd.recompute
+
     def __init__(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]):
         check_callable(pack_hook, "saved_tensors_hooks")
         check_callable(unpack_hook, "saved_tensors_hooks")

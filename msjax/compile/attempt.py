@@ -251,6 +251,7 @@ class _Attempt:
             self.sources,
             trace.mailbox if trace.uses_callbacks else None,
             trace.uses_callbacks or any(isinstance(event, Call) for event in trace.events),
+            trace.stops_gradients,
         )
 
     def _jit(self):

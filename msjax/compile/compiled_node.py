@@ -45,9 +45,10 @@ def run(compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
     def place(tensors):
         carries = gradients.carries(saved, tensors, node.nout)
-        for i, tensor in enumerate(tensors):
-            if carries[i]:
+        for i, (tensor, (carried, stopped)) in enumerate(zip(tensors, carries)):
+            if carried:
                 tensor._node, tensor._oidx = node, node.nout + i
+            tensor._stopped = stopped
         node.nout += len(tensors)
 
     try:
@@ -97,23 +98,21 @@ class _Gradients:
         self._carries = None
 
     def carries(self, saved, tensors, start):
-        """For some of the results, those from number `start` on, whether they carry a gradient."""
-        for tensor in tensors:
-            if not jnp.issubdtype(tensor._value.dtype, jnp.inexact):
-                break
-        else:
-            return [True] * len(tensors)
+        """For some of the results, those from number `start` on, whether they carry a gradient, and whether that was stopped."""
+        everything = [(True, False)] * len(tensors)
+        if not self.program.stops_gradients and all(jnp.issubdtype(t._value.dtype, jnp.inexact) for t in tensors):
+            return everything
         if self._carries is None:
-            # Integers carry one only where operators say so, which a trace shows.
+            # Integers carry one only where operators say so. A trace shows that.
             found = []
 
             def body(subject, leaves, _kwargs):
                 recording, _, outputs = self._forward(subject, leaves)
-                found[:] = [recording.place(out)[0] is not None for out in outputs]
+                found[:] = [(recording.place(out)[0] is not None, out._stopped) for out in outputs]
 
             self._compiled(body).find(tuple(saved), {})
             self._carries = found
-        return self._carries[start : start + len(tensors)] or [True] * len(tensors)
+        return self._carries[start : start + len(tensors)] or everything
 
     def run(self, values, saved, grads):
         """The gradients with respect to the variables and arguments that had these values."""

@@ -36,6 +36,7 @@ _LIBRARIES = sys.stdlib_module_names | frozenset(
 ) - {"__main__"}  # fmt: skip
 _DEPTH = 5
 _LONGEST = 1000  # items of a container that are looked at
+_LARGEST = 1 << 16  # bytes of a numpy array that are compared
 _UNCOUNTED = ("_special",)  # follows from the hooks
 
 _SERIALS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -67,8 +68,8 @@ class Guards:
         variables: Tensors, Parameters and Buffers.
         key: hashable; equal for two walks exactly if the same programs serve both.
         watched: functions that read names which the code uses; `seen` has what they gave.
-        containers: (container, what it held) of the lists, sets, and dicts that the code uses; attributes of objects that are
-            no cells count as such.
+        containers: (container, what it held) of the lists, sets, dicts and numpy arrays that the code uses; attributes of
+            objects that are no cells count as such.
         mutable: all dicts, lists and sets that were found.
         cells: the cells and other modules that were found.
         refs: what `key` names by its identity, kept alive.
@@ -139,6 +140,9 @@ class Guards:
         elif isinstance(value, dict):
             value_now = value.copy()
             self._several(value, [*map(str, value_now), *value_now.values()], depth, attribute)
+        elif kind is np.ndarray and value.nbytes <= _LARGEST:
+            self._key.append((value.shape, value.dtype, value.tobytes()))
+            self._found.append((attribute, value))
         else:
             self._other(value, depth)
 
@@ -243,8 +247,9 @@ class Guards:
         self._names.update(names)
         for cell in function.__closure__ or ():
             self._name(cell_contents, cell, depth)
-        for default in function.__defaults__ or ():
-            self._visit(default, depth + 1)
+        for name in ("__defaults__", "__kwdefaults__"):
+            if getattr(function, name):
+                self._name(functools.partial(getattr, function), name, depth)
         wrapped = getattr(function, "__wrapped__", None)
         if wrapped is not None:
             self._visit(wrapped, depth + 1)
@@ -285,12 +290,16 @@ def _is_library(module):
 
 def _contents(container):
     """What a container holds, to be compared with later."""
+    if isinstance(container, np.ndarray):
+        return container.tobytes()
     if isinstance(container, dict):
         return tuple(container), tuple(container.values())
     return tuple(container) if isinstance(container, list) else container.copy()
 
 
 def _same(container, held):
+    if isinstance(container, np.ndarray):
+        return container.tobytes() == held
     if isinstance(container, list):
         return len(container) == len(held) and all(map(is_, container, held))
     if isinstance(container, dict):

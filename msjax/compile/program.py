@@ -110,6 +110,7 @@ class Program:
         sources: the numbers of inputs that stand at the end of its outputs.
         mailbox: what its callbacks bring while it runs; None if it has none.
         observes: True if it calls observers.
+        stops_gradients: True if some of its results may carry no gradient, because of `ops.stop_gradient`.
         trains: True if it writes Parameters that require a gradient: a step of training.
         first: True before the first run.
         look_after: True if it has to be looked after a run what it has changed: after the first run, and where observers may have
@@ -133,6 +134,7 @@ class Program:
     sources: list[Any]
     mailbox: Any
     observes: bool
+    stops_gradients: bool
     first: bool = field(default=True, init=False)
     look_after: bool = field(default=True, init=False)
 

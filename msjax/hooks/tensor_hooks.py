@@ -12,7 +12,7 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.errors import callable_name, describe
 from msjax.hooks.handle import RemovableHandle, new_hook_id
 from msjax.hooks.protocol import run_checked
-from msjax.state import programs_changed
+from msjax.state import STATE, programs_changed
 
 
 class HookList:
@@ -34,8 +34,10 @@ class HookList:
     def add(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Register `hook(grad)`; it runs after the hooks registered before."""
         handle = RemovableHandle(self, _remove, new_hook_id())
-        self.hooks[handle.id] = hook
-        programs_changed()
+        # The second run of a recomputed call comes by again.
+        if STATE.saving is None or not STATE.saving.again:
+            self.hooks[handle.id] = hook
+            programs_changed()
         return handle
 
     def clear(self) -> None:

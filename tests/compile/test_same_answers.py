@@ -397,6 +397,28 @@ def test_fault_6_changed_items_of_globals():
     assert f(x).tolist() == [6]
 
 
+def test_fault_6_changed_arrays_and_defaults():
+    table = np.array([2.0, 3.0])
+
+    def scaled(x, by=2.0, *, offset=1.0):
+        return x * by + offset
+
+    f = ms.jit(lambda x: scaled(x) * float(table[1]))
+    expected = [9.0, 15.0, 20.0, 25.0]
+    for change, value in zip(
+        (
+            lambda: None,
+            lambda: table.__setitem__(1, 5.0),
+            lambda: setattr(scaled, "__defaults__", (3.0,)),
+            lambda: scaled.__kwdefaults__.update(offset=2.0),
+        ),
+        expected,
+    ):
+        change()
+        assert float(f(f32(1.0))) == value
+    assert f.compilations() == 4
+
+
 def test_fault_6_what_methods_read_besides_attributes():
     config, table = [2.0], {"k": (1.0,)}
 

@@ -27,8 +27,10 @@ STATEMENTS = (*"unary binary scale weight constant stop tap tap2 insert tensor_h
 # Statements that call another cell.
 LOOPS = ("scan", "vmap")
 CALLS = ("call", "inner_grad", *LOOPS)
+# Statements with a hook of their own.
+INSIDE = ("tap", "tap2", "insert", "tensor_hook")
 # What a cell called in a loop of jax's may have in its body.
-PURE = ("unary", "binary", "scale", "constant", "stop", "tap", "tap2", "insert", "tensor_hook", "in_place", "to_int", "int")
+PURE = ("unary", "binary", "scale", "constant", "stop", *INSIDE, "in_place", "int")
 
 
 def case(seed, number):
@@ -211,7 +213,7 @@ class _Case:
         if cell["bprop"] is not None:
             what = rng.choice(("unary", "binary", "scale", "constant"))
         elif cell["looped"]:
-            what = rng.choice([name for name in PURE if name != "to_int"])
+            what = rng.choice(PURE)
         else:
             what = rng.choice((*STATEMENTS[: -len(RARE)], "weight"))
         if not cell["looped"] and self.chance(0.05):

@@ -2,7 +2,7 @@
 
 import copy
 
-from tests.differential.generate import CALLS
+from tests.differential.generate import CALLS, INSIDE
 
 
 def shrink(case, differs, limit=400):
@@ -116,7 +116,7 @@ def _drop_cell(case, i):
         on = case["hooks"][number]["on"]
         if on[0] in ("cell", "weight") and on[1] == i:
             _drop_hook(case, number)
-    for s in [s for s in case["cells"][i]["body"] if s[1] in ("tap", "tap2", "insert", "tensor_hook")]:
+    for s in [s for s in case["cells"][i]["body"] if s[1] in INSIDE]:
         _drop_inside_hook(case, s)
     del case["cells"][i]
     for cell in case["cells"]:
@@ -138,7 +138,7 @@ def _drop_hook(case, number):
     del case["hooks"][number]
     for cell in case["cells"]:
         for s in cell["body"]:
-            if s[1] in ("tap", "tap2", "insert", "tensor_hook") and s[3] > number:
+            if s[1] in INSIDE and s[3] > number:
                 s[3] -= 1
 
 
@@ -172,7 +172,7 @@ def _drop_statement(case, i, k):
             if s[1] == "weight" and s[3] > detail:
                 s[3] -= 1
     del cell["body"][k]
-    if what in ("tap", "tap2", "insert", "tensor_hook"):
+    if what in INSIDE:
         _drop_hook(case, detail)
     return None
 

@@ -205,3 +205,33 @@ def test_an_eager_gradient_of_a_functionalized_network_calls_hooks_in_a_loop_onc
         log.clear()
         jax.grad(lambda x: apply(params, buffers, x)[0])(1.0)
         assert log == [1.0, 2.0, "net"]
+
+
+def test_a_result_of_a_compiled_function_that_stops_its_gradient_carries_none():
+    @ms.jit
+    def both(x):
+        stopped = ops.stop_gradient(x * 2)
+        return stopped, stopped + 1, x * 3
+
+    def net(x):
+        stopped, constant, y = both(x)
+        assert [t.requires_grad for t in (stopped, constant, y)] == [False, False, True]
+        constant.register_hook(lambda grad: pytest.fail("no gradient flows here"))
+        with pytest.raises(RuntimeError, match=r"result of ops\.stop_gradient"):
+            stopped.register_hook(lambda grad: grad)
+        return stopped * y + constant
+
+    assert float(ms.grad(net)(ms.Tensor(2.0))) == 12.0
+
+
+def test_recompute_registers_tensor_hooks_once():
+    class Hooked(nn.Cell):
+        def construct(self, x):
+            x.register_hook(lambda grad: grad * 10)
+            y = x * x
+            y.register_hook(lambda grad: grad * 100)
+            return y
+
+    net = Hooked()
+    net.recompute()
+    assert float(ms.grad(net)(ms.Tensor(3.0))) == 6000.0

@@ -16,6 +16,7 @@ from msjax.hooks.protocol import run_checked, run_hook
 from msjax.hooks.returns import gradients_result
 from msjax.hooks.table import Hook
 from msjax.ops.primitive import Primitive
+from msjax.state import STATE
 from msjax.typing import TensorLike
 
 
@@ -34,6 +35,8 @@ def stop_gradient(value: TensorLike) -> Tensor:
     if isinstance(value, Tensor):
         stopped = wrap(jax.lax.stop_gradient(value._value))
         stopped._stopped = True
+        if STATE.trace is not None:
+            STATE.trace.stops_gradients = True
         return stopped
     if isinstance(value, (tuple, list)):
         return type(value)(stop_gradient(v) for v in value)
