@@ -54,6 +54,7 @@ __all__ = [
     "PadWidths",
     "ParametersLike",
     "PyTree",
+    "PyTreeDef",
     "Sequence",
     "Shape",
     "TensorHook",
@@ -77,6 +78,8 @@ Axes: TypeAlias = "int | Sequence[int]"
 InitLike: TypeAlias = "Initializer | ArrayLike | str"
 # (before, after) for each axis.
 PadWidths: TypeAlias = "tuple[tuple[int, int], ...]"
+# The structure of a pytree; jax publishes only the constructor.
+PyTreeDef: TypeAlias = Any
 # Nested tuples, lists and dicts of Tensors, arrays and other values.
 PyTree: TypeAlias = Any
 Shape: TypeAlias = "int | Sequence[int] | Tensor"

@@ -121,7 +121,7 @@ class ResidualSpec:
     __slots__ = ("pull", "treedef", "sources", "jit", "backwards", "needs_values")
 
     def __init__(
-        self, pull: TracedVJP, treedef: jax.tree_util.PyTreeDef, sources: tuple[tuple[str, int], ...], jit: Callable[..., Any]
+        self, pull: TracedVJP, treedef: PyTreeDef, sources: tuple[tuple[str, int], ...], jit: Callable[..., Any]
     ):
         self.pull = pull
         self.treedef = treedef

@@ -86,8 +86,8 @@ class Type:
         self.name: str = name
         self.code: str = code
         self.np: np.dtype[Any] | None = None if np_dtype is None else np.dtype(np_dtype)
-        # numpy gives bfloat16 the kind 'V'; here it counts as a float.
-        self.kind: str | None = None if self.np is None else ("f" if self.np == ml_dtypes.bfloat16 else self.np.kind)
+        # numpy gives bfloat16 the kind 'V'; here it counts as a float. Types that numpy lacks have the kind "?".
+        self.kind: str = "?" if self.np is None else ("f" if self.np == ml_dtypes.bfloat16 else self.np.kind)
 
     def __str__(self) -> str:
         return self.name

@@ -59,7 +59,7 @@ class Initializer:
         self._initialize(arr)
 
 
-def initial_array(init: InitLike, shape: int | Sequence[int], dtype: Type) -> JaxArray:
+def initial_array(init: InitLike, shape: Any, dtype: Type) -> JaxArray:
     """A jax array made by an initializer.
 
     Args:

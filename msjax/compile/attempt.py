@@ -35,7 +35,7 @@ def build(
     compiled: Compiled,
     environment: Any,
     leaves: Sequence[Any],
-    treedef: jax.tree_util.PyTreeDef,
+    treedef: PyTreeDef,
     roots: list[Any],
 ) -> Program:
     """Trace and compile a function for the arguments of one call.

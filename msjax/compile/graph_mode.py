@@ -46,7 +46,7 @@ def _call_cell(cell, args, kwargs):
 
 def whole(
     function: Callable[..., Any],
-    salt: Hashable,
+    salt: tuple[Any, ...],
     body: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],

@@ -139,7 +139,7 @@ def numpy_dtype(value: TensorLike, name: str, who: str) -> Any:
         raise TypeError(f"For '{who}', '{name}' should be a data type, such as ms.float32, but got {describe(value)}.") from error
 
 
-def pad_to(array: TensorLike, shape: tuple[int, ...], value: TensorLike | None = None) -> Any:
+def pad_to(array: np.ndarray, shape: tuple[int, ...], value: TensorLike | None = None) -> Any:
     """The array in another shape of as many axes: filled up with the value at the end of each axis, or cut."""
     text = is_text(array)
     if value is None:

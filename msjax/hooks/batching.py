@@ -34,7 +34,7 @@ class Delivery:
         slots: for each leaf of the arguments, the number of a value or, in a tuple of its own, the leaf itself.
     """
 
-    def __init__(self, fn: Callable[..., Any], what: HookLabel, slots: list[int], treedef: jax.tree_util.PyTreeDef):
+    def __init__(self, fn: Callable[..., Any], what: HookLabel, slots: list[int], treedef: PyTreeDef):
         self.fn = fn
         self.what = what
         self.slots = slots

@@ -82,8 +82,8 @@ class _AtLeast(Protocol):
 
 def _atleast(function: Callable[[Tensor], Tensor], doc: str) -> _AtLeast:
     def call(*arys: Any) -> Any:
-        arys = arys[0] if len(arys) == 1 and isinstance(arys[0], (tuple, list)) and hasattr(arys[0][0], "shape") else arys
-        out = [function(tensor(a)) for a in arys]
+        several = len(arys) == 1 and isinstance(arys[0], (tuple, list)) and hasattr(arys[0][0], "shape")
+        out = [function(tensor(a)) for a in (arys[0] if several else arys)]
         return out[0] if len(out) == 1 else out
 
     call.__name__ = call.__qualname__ = function.__name__

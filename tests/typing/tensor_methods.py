@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import msjax
+from msjax import typing
 from msjax.common.tensor import Tensor
 
 STUB = Path(msjax.__file__).parent / "common" / "_tensor_methods.pyi"
@@ -25,7 +26,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.random import Generator
 from msjax.common.tensor import Tensor
 from msjax.hooks.handle import RemovableHandle
-from msjax.typing import DTypeLike, Number, TensorHook, TensorLike
+from msjax.typing import {names}
 
 # Methods of these names hide the classes in the body below.
 _bool: TypeAlias = bool
@@ -35,6 +36,8 @@ _int: TypeAlias = int
 class TensorMethods(TensorBase):
 '''
 
+# Names of msjax.typing that the head has from elsewhere, or that no annotation is to contain.
+_IMPORTED = ("Any", "Callable", "Iterable", "Iterator", "JaxArray", "Mapping", "Sequence")
 _OPERATORS = "add sub mul truediv floordiv mod pow matmul and or xor".split()
 _COMPARISONS = "eq ne lt le gt ge".split()
 
@@ -140,7 +143,8 @@ def stub() -> str:
         elif callable(attribute):
             lines.append(_method(name, attribute))
     body = "\n".join(lines)
-    return _HEAD + "\n".join("    " + line for line in body.split("\n")) + "\n"
+    names = [name for name in typing.__all__ if name not in _IMPORTED and re.search(rf"\b{name}\b", body)]
+    return _HEAD.format(names=", ".join(names)) + "\n".join("    " + line for line in body.split("\n")) + "\n"
 
 
 if __name__ == "__main__":

@@ -43,7 +43,7 @@ class BatchInfo:
         return self._epoch
 
 
-def check_batch_size(size: int | Sequence[int], who: str) -> int:
+def check_batch_size(size: Any, who: str) -> int:
     """The value, if it is a positive int."""
     check_int(size, "batch_size", who)
     if not 0 < size <= LARGEST:

@@ -104,7 +104,7 @@ class PartDataset(Dataset):
         run (Run): the reading that the split was made for.
     """
 
-    def __init__(self, dataset: Dataset, indices: TensorLike, run: Run):
+    def __init__(self, dataset: Dataset, indices: np.ndarray, run: Run):
         self._inputs = (dataset,)
         self._indices, self._run = indices, run
 

@@ -58,11 +58,11 @@ class Layout:
         if len(set(self.names)) != len(self.names):
             raise RuntimeError(f"{who}: there would be two columns of the same name among {self.names}.")
 
-    def pick(self, row: TensorLike) -> list[Any]:
+    def pick(self, row: Sequence[Any]) -> list[Any]:
         """What the function gets."""
         return [row[i] for i in self.inputs]
 
-    def place(self, row: TensorLike, results: Any) -> tuple[Any, ...]:
+    def place(self, row: Sequence[Any], results: Any) -> tuple[Any, ...]:
         """The row with the results; TypeError where their number is not that of the names."""
         if len(results) != len(self.outputs):
             raise TypeError(f"{len(results)} value(s) came for the {len(self.outputs)} output column(s) {self.outputs}")

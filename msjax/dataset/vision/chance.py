@@ -33,10 +33,10 @@ class RandomColorAdjust(ImageTransform):
 
     def __init__(
         self,
-        brightness: float | Sequence[int] = (1, 1),
-        contrast: float | Sequence[int] = (1, 1),
-        saturation: float | Sequence[int] = (1, 1),
-        hue: float | Sequence[int] = (0, 0),
+        brightness: float | Sequence[float] = (1, 1),
+        contrast: float | Sequence[float] = (1, 1),
+        saturation: float | Sequence[float] = (1, 1),
+        hue: float | Sequence[float] = (0, 0),
     ):
         who = "RandomColorAdjust"
         self.brightness = self._factors(brightness, "brightness")

@@ -290,7 +290,7 @@ class GaussianBlur(ImageTransform):
         array([9, 9, 9], dtype=uint8)
     """
 
-    def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[int] | None = None):
+    def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None):
         sizes = (kernel_size, kernel_size) if isinstance(kernel_size, int) else kernel_size
         self.kernel_size = tuple(check_int(size, "kernel_size", "GaussianBlur", low=1) for size in sizes)
         if any(size % 2 == 0 for size in self.kernel_size) or len(self.kernel_size) != 2:

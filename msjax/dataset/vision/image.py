@@ -88,7 +88,7 @@ def decode_image(content: Any, to_pil: bool = False) -> Any:
     return image if to_pil else np.array(image)
 
 
-def as_pil(array: TensorLike, who: str) -> Any:
+def as_pil(array: np.ndarray, who: str) -> Any:
     """A Pillow image of an array: uint8 with 1, 3 or 4 channels or none, or a float plane."""
     squeezed = array[:, :, 0] if array.ndim == 3 and array.shape[2] == 1 else array
     try:

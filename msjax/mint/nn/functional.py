@@ -67,7 +67,7 @@ def silu(input: TensorLike, inplace: bool = False) -> Tensor:
     return _put(input, ops.silu(input), inplace)
 
 
-def elu(input: TensorLike, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """input, or alpha * (exp(input) - 1) where that is negative; with `inplace`, written to the input."""
     value = ops.where(input > 0, input, (ops.exp(ops.minimum(input, ops.zeros_like(input))) - 1) * alpha)
     return _put(input, value, inplace)

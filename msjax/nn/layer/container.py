@@ -196,7 +196,7 @@ class CellList(_Numbered):
             del members[self._at(index)]
         self._number(members)
 
-    def insert(self, index: TensorLike, cell: Any) -> None:
+    def insert(self, index: int, cell: Any) -> None:
         """Add a cell in front of the one at `index`.
 
         Raises:

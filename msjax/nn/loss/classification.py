@@ -235,10 +235,10 @@ def _focal_loss(logits, labels, weight, gamma, how):
     if labels.shape[1] == 1:
         index = given.astype(jnp.int32)
         log_p = jnp.take_along_axis(log_p, index, 1)
-        share = 1 if weight is None else jnp.take_along_axis(jnp.broadcast_to(by_class, logits.reshape(shape).shape), index, 1)
+        share = 1 if by_class is None else jnp.take_along_axis(jnp.broadcast_to(by_class, logits.reshape(shape).shape), index, 1)
         losses = -((1 - jnp.exp(log_p)) ** gamma) * log_p * share
         return reduce_loss(jnp.mean(losses[:, 0], -1), how)
-    losses = -((1 - jnp.exp(log_p)) ** gamma) * given * (log_p if weight is None else log_p * by_class)
+    losses = -((1 - jnp.exp(log_p)) ** gamma) * given * (log_p if by_class is None else log_p * by_class)
     return reduce_loss(jnp.mean(losses, -1), how)
 
 

@@ -124,8 +124,8 @@ class RMSProp(Optimizer):
     def update(
         c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
     ) -> JaxArrays:
-        step = formulas.centered_rms_prop if c.centered else formulas.rms_prop
-        return step(value, *slots, lr=rate, grad=grad, decay=c.decay, momentum=c.momentum, epsilon=c.epsilon)
+        formula = formulas.centered_rms_prop if c.centered else formulas.rms_prop
+        return formula(value, *slots, lr=rate, grad=grad, decay=c.decay, momentum=c.momentum, epsilon=c.epsilon)
 
 
 class FTRL(Optimizer):

@@ -129,7 +129,7 @@ def Pad(self: PrimitiveSelf, x: TensorLike) -> Tensor:
 
 
 @operator_class(mode="constant", paddings_contiguous=True)
-def PadV3(self: PrimitiveSelf, x: Tensor, paddings: Shape, constant_value: Number | None = 0) -> Tensor:
+def PadV3(self: PrimitiveSelf, x: Tensor, paddings: Sequence[int] | Tensor, constant_value: Number | None = 0) -> Tensor:
     """Elements added around a Tensor, from the last axis on: ``PadV3()(x, paddings, value)``.
 
     Args:

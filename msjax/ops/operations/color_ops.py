@@ -48,14 +48,14 @@ def _hsv_to_rgb(x: JaxArray) -> JaxArray:
 
 
 @operator(2, name="AdjustHue", differentiable=False, tensors=True)
-def _adjust_hue(image: JaxArray, delta: TensorLike) -> JaxArray:
+def _adjust_hue(image: JaxArray, delta: JaxArray) -> JaxArray:
     """Images (..., 3) with `delta` added to their hue."""
     hue, saturation, value = _hue_saturation_value(_images(image))
     return _colors(jnp.mod(hue + delta, 1), saturation, value).astype(image.dtype)
 
 
 @operator(2, name="AdjustSaturation", differentiable=False, tensors=True)
-def _adjust_saturation(image: JaxArray, scale: TensorLike) -> JaxArray:
+def _adjust_saturation(image: JaxArray, scale: JaxArray) -> JaxArray:
     """Images (..., 3) with their saturation times `scale`."""
     hue, saturation, value = _hue_saturation_value(_images(image))
     return _colors(hue, jnp.clip(saturation * scale, 0, 1), value).astype(image.dtype)

@@ -29,8 +29,8 @@ def _resizing(way, mode, size_given=True):
         # The first version of nearest takes half_pixel_centers, but MindSpore's kernel ignores it.
         half = self.half_pixel_centers and (size_given or mode != "nearest")
         how = "corners" if self.align_corners else "half" if half else "plain"
-        (size,) = size if size_given else (self.size,)
-        return resizing.resize(image, freeze(size), mode, how)
+        (wanted,) = size if size_given else (self.size,)
+        return resizing.resize(image, freeze(wanted), mode, how)
 
     call.__doc__ = f"""Images (N, C, H, W) brought to another size, {way}{": called with (image, size)" if size_given else ""}.
 

@@ -92,14 +92,14 @@ def _step(name, fn, written, doc=None, *, first=False, order=None, **attributes)
     op = Op(name, kernel, differentiable=False)
 
     def call(self, *operands: TensorLike):
-        operands = [operands[i] for i in order] if order is not None else operands
-        for operand in operands[:written]:
+        given = [operands[i] for i in order] if order is not None else operands
+        for operand in given[:written]:
             if not isinstance(operand, Parameter):
                 raise TypeError(
                     f"For '{name}', the first {written} operand(s) should be Parameters, but got {describe(operand)}."
                 )
-        out = apply(op, operands, tuple(getattr(self, key) for key in static))
-        for operand, new in zip(operands, out):
+        out = apply(op, given, tuple(getattr(self, key) for key in static))
+        for operand, new in zip(given, out):
             operand._value = new._value
         return out[0] if first else out
 

@@ -296,7 +296,7 @@ def slice_scatter(
 
 
 @operator(2, int_grad=True)
-def select_scatter(input: TensorLike, src: TensorLike, axis: int | Sequence[int], index: TensorLike) -> JaxArray:
+def select_scatter(input: TensorLike, src: TensorLike, axis: int, index: int) -> JaxArray:
     """`input` with `src`, which has one axis less, at position `index` along `axis`.
 
     Raises:

@@ -109,7 +109,7 @@ def bounding_box_decode(
 
 
 @operator(2, differentiable=False)
-def check_valid(bboxes: TensorLike, img_metas: TensorLike) -> JaxArray:
+def check_valid(bboxes: Tensor, img_metas: Tensor) -> JaxArray:
     """Whether boxes (N, 4), of (x0, y0, x1, y1), lie in an image of (height, width, ratio)."""
     height, width = img_metas[0] * img_metas[2], img_metas[1] * img_metas[2]
     low = (bboxes[:, 0] >= 0) & (bboxes[:, 1] >= 0)

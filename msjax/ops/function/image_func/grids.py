@@ -55,9 +55,10 @@ def gather_points(x: TensorLike, places: list[JaxArray]) -> JaxArray:
 def sample_linear(x: TensorLike, places: list[JaxArray]) -> JaxArray:
     """x (N, C, *sizes) between elements: the mean of the neighbours, weighted; `places` are (N, *points) floats."""
     lows = [jnp.floor(at) for at in places]
-    out = 0
+    out: Any = 0
     for corner in range(2 ** len(places)):
-        weight, points = 1, []
+        weight: Any = 1
+        points = []
         for axis, (at, low) in enumerate(zip(places, lows)):
             high = corner >> axis & 1
             weight = weight * ((at - low) if high else (low + 1 - at))

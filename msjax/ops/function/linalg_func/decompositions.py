@@ -276,7 +276,7 @@ def orgqr(input: TensorLike, input2: TensorLike) -> JaxArray:
 
 
 @operator(3, name="ormqr")
-def ormqr(input: TensorLike, tau: TensorLike, other: TensorLike, left: bool = True, transpose: bool = False) -> JaxArray:
+def ormqr(input: Tensor, tau: Tensor, other: TensorLike, left: bool = True, transpose: bool = False) -> JaxArray:
     """q @ other (or other @ q, unless `left`), for the orthogonal q whose reflectors are (input, tau); `transpose`: q^H.
 
     Example:

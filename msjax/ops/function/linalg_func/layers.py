@@ -100,7 +100,7 @@ def baddbmm_ext(input: TensorLike, batch1: Tensor, batch2: Tensor, *, beta: int 
 
 
 @operator(3, name="Dense")
-def dense(input: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> JaxArray:
+def dense(input: TensorLike, weight: TensorLike, bias: Tensor | None = None) -> JaxArray:
     """input @ weight.T + bias, over the last axis of `input`.
 
     Args:
@@ -124,7 +124,7 @@ dense.op.accumulation_order = (2, 0, 1)
 
 
 @operator(4, name="bidense")
-def bidense(input1: TensorLike, input2: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> JaxArray:
+def bidense(input1: TensorLike, input2: TensorLike, weight: TensorLike, bias: Tensor | None = None) -> JaxArray:
     """input1 @ weight[k] @ input2 + bias[k] for each k, over the last axes.
 
     Args:

@@ -112,7 +112,7 @@ def copysign(x: TensorLike, other: TensorLike) -> JaxArray:
 
 
 @operator(2)
-def heaviside(input: TensorLike, values: TensorLike) -> JaxArray:
+def heaviside(input: Tensor, values: TensorLike) -> JaxArray:
     """0 where `input` is negative, 1 where it is positive and `values` where it is 0.
 
     Example:

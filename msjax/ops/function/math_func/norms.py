@@ -227,7 +227,7 @@ def cdist(x1: TensorLike, x2: TensorLike, p: float = 2.0) -> JaxArray:
 
 
 @operator()
-def pdist(input: TensorLike, p: float = 2.0) -> JaxArray:
+def pdist(input: Tensor, p: float = 2.0) -> JaxArray:
     """The p-norm distance of each row to each later row, of shape (..., N * (N - 1) / 2).
 
     Example:
@@ -241,7 +241,7 @@ def pdist(input: TensorLike, p: float = 2.0) -> JaxArray:
 
 
 @operator()
-def renorm(input: TensorLike, p: float, axis: int, maxnorm: float) -> JaxArray:
+def renorm(input: Tensor, p: float, axis: int, maxnorm: float) -> JaxArray:
     """Sub-Tensors along an axis scaled down where their p-norm is above `maxnorm`.
 
     Args:
@@ -265,7 +265,7 @@ def renorm(input: TensorLike, p: float, axis: int, maxnorm: float) -> JaxArray:
 
 
 @operator()
-def l2_normalize(x: TensorLike, axis: int, epsilon: float) -> JaxArray:
+def l2_normalize(x: JaxArray, axis: int, epsilon: float) -> JaxArray:
     """x / sqrt(max(sum(x**2), epsilon)) along `axis`."""
     squares = jnp.sum(jnp.square(x), axis, keepdims=True)
     return x * jax.lax.rsqrt(jnp.maximum(squares, jnp.asarray(epsilon, x.dtype)))

@@ -28,7 +28,7 @@ def _extended(targets, blank):
 
 
 def log_alphas(
-    log_probs: TensorLike, targets: TensorLike, input_lengths: TensorLike, target_lengths: TensorLike, blank: int
+    log_probs: JaxArray, targets: JaxArray, input_lengths: JaxArray, target_lengths: JaxArray, blank: int
 ) -> tuple[JaxArray, JaxArray]:
     """Losses (N,) and the logarithms of the forward probabilities (N, T, 2 S + 1)."""
     labels = _extended(targets, blank)
@@ -59,10 +59,10 @@ def log_alphas(
 
 @operator(4, name="CTCLoss")
 def ctc_losses(
-    log_probs: TensorLike,
-    targets: TensorLike,
-    input_lengths: TensorLike,
-    target_lengths: TensorLike,
+    log_probs: JaxArray,
+    targets: JaxArray,
+    input_lengths: JaxArray,
+    target_lengths: JaxArray,
     blank: int,
     reduction: str,
     zero_infinity: bool,
@@ -176,7 +176,7 @@ def ctc_greedy_decoder(
 
 @operator(4, name="CTCLoss")
 def ctc_loss_of_logits(
-    x: TensorLike, labels_indices: TensorLike, labels_values: TensorLike, sequence_length: TensorLike
+    x: JaxArray, labels_indices: JaxArray, labels_values: JaxArray, sequence_length: JaxArray
 ) -> tuple[JaxArray, JaxArray]:
     """The losses (N,) of logits (T, N, C), the last class being blank, and the gradient of their sum."""
     batch, classes = x.shape[1:]  # pyright: ignore[reportAssignmentType]

@@ -108,7 +108,7 @@ def batch_norm_outputs(
     variance: TensorLike,
     is_training: bool,
     eps: TensorLike,
-    momentum: TensorLike,
+    momentum: float,
 ) -> tuple[JaxArray, JaxArray, JaxArray, JaxArray, JaxArray]:
     """MindSpore's five outputs: in training, output, new mean and variance, and those of the batch; else output and zeros."""
     if not is_training:
@@ -319,7 +319,7 @@ def rms_norm(x: TensorLike, gamma: TensorLike, epsilon: float = 1e-6) -> tuple[J
 
 
 @operator(3, name="AddRmsNorm")
-def add_rms_norm(x1: TensorLike, x2: TensorLike, gamma: TensorLike, epsilon: float = 1e-6) -> tuple[JaxArray, ...]:
+def add_rms_norm(x1: Tensor, x2: Tensor, gamma: TensorLike, epsilon: float = 1e-6) -> tuple[JaxArray, ...]:
     """`rms_norm` of x1 + x2.
 
     Returns:
@@ -331,7 +331,7 @@ def add_rms_norm(x1: TensorLike, x2: TensorLike, gamma: TensorLike, epsilon: flo
 
 @operator(4, name="AddLayerNorm")
 def add_layer_norm(
-    x1: TensorLike, x2: TensorLike, gamma: TensorLike, beta: TensorLike, epsilon: float = 1e-5, additional_output: bool = False
+    x1: Tensor, x2: Tensor, gamma: TensorLike, beta: TensorLike, epsilon: float = 1e-5, additional_output: bool = False
 ) -> tuple[JaxArray, JaxArray, JaxArray, JaxArray]:
     """Normalization of x1 + x2 over the last axis.
 

@@ -22,7 +22,7 @@ def n_ints(value: int | list[int] | tuple[int, ...], n: int, name: str, who: str
     return check_ints(freeze(value), n, name, who, low=lowest)
 
 
-def same_padding(size: int, kernel: int, stride: int | tuple[int, ...], dilation: int | tuple[int, ...] = 1) -> tuple[int, int]:
+def same_padding(size: int, kernel: int, stride: int, dilation: int = 1) -> tuple[int, int]:
     """Padding of one axis for MindSpore's pad_mode "same": the output has size ceil(size / stride)."""
     out = -(-size // stride)
     total = max((out - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
@@ -30,7 +30,7 @@ def same_padding(size: int, kernel: int, stride: int | tuple[int, ...], dilation
 
 
 def same_pads(
-    sizes: tuple[int, ...], kernel: tuple[int, ...], stride: int | tuple[int, ...], dilation: int | tuple[int, ...] | None = None
+    sizes: tuple[int, ...], kernel: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...] | None = None
 ) -> PadWidths:
     """`same_padding` of each axis."""
     dilation = dilation or (1,) * len(kernel)
@@ -40,9 +40,9 @@ def same_pads(
 def ceil_pads(
     sizes: tuple[int, ...],
     kernel: tuple[int, ...],
-    stride: int | tuple[int, ...],
+    stride: tuple[int, ...],
     pads: PadWidths,
-    dilation: int | tuple[int, ...] | None = None,
+    dilation: tuple[int, ...] | None = None,
 ) -> PadWidths:
     """Pads with more at the end, so that the output's size is rounded up; no window begins in the added part."""
     dilation = dilation or (1,) * len(kernel)
@@ -57,7 +57,7 @@ def ceil_pads(
 
 
 def out_size(
-    size: int, kernel: int, stride: int | tuple[int, ...], pads: tuple[int, int], dilation: int | tuple[int, ...] = 1
+    size: int, kernel: int, stride: int, pads: tuple[int, int], dilation: int = 1
 ) -> int:
     """How many windows fit on one axis."""
     return (size + sum(pads) - (kernel - 1) * dilation - 1) // stride + 1
@@ -66,9 +66,9 @@ def out_size(
 def out_sizes(
     sizes: tuple[int, ...],
     kernel: tuple[int, ...],
-    stride: int | tuple[int, ...],
+    stride: tuple[int, ...],
     pads: PadWidths,
-    dilation: int | tuple[int, ...] | None = None,
+    dilation: tuple[int, ...] | None = None,
 ) -> tuple[int, ...]:
     """`out_size` of each axis."""
     dilation = dilation or (1,) * len(kernel)
@@ -85,7 +85,7 @@ def pad_spatial(x: TensorLike, pads: PadWidths, first: int = 2, fill: float = 0)
 
 
 def steps(
-    x: TensorLike, axis: int, kernel: int, stride: int | tuple[int, ...], dilation: int | tuple[int, ...] = 1
+    x: TensorLike, axis: int, kernel: int, stride: int, dilation: int = 1
 ) -> list[JaxArray]:
     """For each position in a window along `axis`, the elements that windows have there."""
     count = (x.shape[axis] - (kernel - 1) * dilation - 1) // stride + 1
