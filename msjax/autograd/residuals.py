@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common.arrays import is_tracer
-from msjax.typing import JaxArray
+from msjax.typing import JaxArray, PyTreeDef
 
 
 class TracedVJP:
@@ -120,9 +120,7 @@ class ResidualSpec:
 
     __slots__ = ("pull", "treedef", "sources", "jit", "backwards", "needs_values")
 
-    def __init__(
-        self, pull: TracedVJP, treedef: PyTreeDef, sources: tuple[tuple[str, int], ...], jit: Callable[..., Any]
-    ):
+    def __init__(self, pull: TracedVJP, treedef: PyTreeDef, sources: tuple[tuple[str, int], ...], jit: Callable[..., Any]):
         self.pull = pull
         self.treedef = treedef
         self.sources = sources

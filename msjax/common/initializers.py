@@ -6,7 +6,6 @@ Random ones draw from one numpy generator, which ``ms.set_seed`` seeds.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np

@@ -102,7 +102,9 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
     _metadata = METADATA
     _node = _LazyLeaf()
     # nnx restricts attributes; a Parameter accepts any, like a Tensor.
-    if not TYPE_CHECKING:
+    if TYPE_CHECKING:
+        __dict__: dict[str, Any]
+    else:
         __setattr__ = object.__setattr__
         __delattr__ = object.__delattr__
 

@@ -21,6 +21,7 @@ from msjax.compile.trace import Call, NeedsPyNative, Trace
 from msjax.hooks.delivery import HookNeedsValue
 from msjax.processes.groups import PROCESSES
 from msjax.state import LOCK
+from msjax.typing import PyTreeDef
 
 if TYPE_CHECKING:
     from msjax.compile.compiled import Compiled

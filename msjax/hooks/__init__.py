@@ -6,8 +6,8 @@ and `site` are for plain functions of jax arrays.
 
 from typing import TYPE_CHECKING
 
-from msjax.hooks.handle import RemovableHandle
-from msjax.hooks.places import site
+from msjax.hooks.handle import RemovableHandle as RemovableHandle
+from msjax.hooks.places import site as site
 from msjax.lazy import lazy_names
 
 _LATER = {
@@ -35,22 +35,22 @@ _LATER = {
     "paths": "msjax.functional.module_paths",
 }
 
-__all__ = ["RemovableHandle", "site", *_LATER]
 if TYPE_CHECKING:
-    from msjax.functional.capture import Captured, capture
-    from msjax.functional.functions import hook_gradient, probe, with_hooks
-    from msjax.functional.hooked import hooked
-    from msjax.functional.jit import jit
+    from msjax.functional.capture import Captured as Captured, capture as capture
+    from msjax.functional.functions import hook_gradient as hook_gradient, probe as probe, with_hooks as with_hooks
+    from msjax.functional.hooked import hooked as hooked
+    from msjax.functional.jit import jit as jit
     from msjax.functional.module_hooks import (
-        path,
-        register_backward_hook,
-        register_backward_pre_hook,
-        register_forward_hook,
-        register_forward_pre_hook,
+        path as path,
+        register_backward_hook as register_backward_hook,
+        register_backward_pre_hook as register_backward_pre_hook,
+        register_forward_hook as register_forward_hook,
+        register_forward_pre_hook as register_forward_pre_hook,
     )
-    from msjax.functional.module_paths import paths
-    from msjax.functional.operations import ops
-    from msjax.functional.run_with_cache import run_with_cache
-    from msjax.hooks.worker import barrier
+    from msjax.functional.module_paths import paths as paths
+    from msjax.functional.operations import ops as ops
+    from msjax.functional.run_with_cache import run_with_cache as run_with_cache
+    from msjax.hooks.worker import barrier as barrier
 else:
+    __all__ = ["RemovableHandle", "site", *_LATER]
     __getattr__ = lazy_names(__name__, _LATER)

@@ -20,7 +20,7 @@ from msjax.hooks import primitive
 from msjax.hooks.primitive import hook_p
 from msjax.hooks.returns import check_observer_result
 from msjax.state import STATE
-from msjax.typing import JaxArray, PyTree
+from msjax.typing import JaxArray, PyTree, PyTreeDef
 
 if TYPE_CHECKING:
     from msjax.hooks.returns import HookLabel

@@ -24,18 +24,18 @@ _LATER = {
     "tree": "msjax.tools.display",
 }
 
-__all__ = [*_LATER]
 if TYPE_CHECKING:
-    from msjax.autograd.monitor import detect_anomaly
-    from msjax.tools.comparing import Comparison, compare
-    from msjax.tools.describing import hooks_of
-    from msjax.tools.display import tree
-    from msjax.tools.fault import Fault, Statistics
-    from msjax.tools.guards import guard
-    from msjax.tools.nan_search import find_nan
-    from msjax.tools.recording import Record, record
-    from msjax.tools.sinks import WatchRow
-    from msjax.tools.summarize import Summary, SummaryRow, summary
-    from msjax.tools.watching import Watch, watch
+    from msjax.autograd.monitor import detect_anomaly as detect_anomaly
+    from msjax.tools.comparing import Comparison as Comparison, compare as compare
+    from msjax.tools.describing import hooks_of as hooks_of
+    from msjax.tools.display import tree as tree
+    from msjax.tools.fault import Fault as Fault, Statistics as Statistics
+    from msjax.tools.guards import guard as guard
+    from msjax.tools.nan_search import find_nan as find_nan
+    from msjax.tools.recording import Record as Record, record as record
+    from msjax.tools.sinks import WatchRow as WatchRow
+    from msjax.tools.summarize import Summary as Summary, SummaryRow as SummaryRow, summary as summary
+    from msjax.tools.watching import Watch as Watch, watch as watch
 else:
+    __all__ = [*_LATER]
     __getattr__ = lazy_names(__name__, _LATER)

@@ -15,10 +15,9 @@ from msjax.serialization import (
     safetensors_to_ckpt,
     save_checkpoint,
 )
+from msjax.train import callback, metrics
 from msjax.train.callback import *
-from msjax.train.callback import __all__ as _callbacks
 from msjax.train.metrics import *
-from msjax.train.metrics import __all__ as _metrics
 from msjax.train.model import Model
 from msjax.train.summary import SummaryCollector, SummaryRecord
 
@@ -37,6 +36,6 @@ __all__ = [
     "load_param_into_net",
     "safetensors_to_ckpt",
     "save_checkpoint",
-    *_callbacks,
-    *_metrics,
 ]
+__all__ += callback.__all__
+__all__ += metrics.__all__

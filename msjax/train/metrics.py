@@ -1,4 +1,6 @@
 """The metrics of ``nn``."""
 
+from msjax.nn import metrics
 from msjax.nn.metrics import *
-from msjax.nn.metrics import __all__ as __all__
+
+__all__ = metrics.__all__

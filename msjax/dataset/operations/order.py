@@ -13,7 +13,6 @@ from msjax.dataset.checks import LARGEST
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.run import Run
 from msjax.errors import describe
-from msjax.typing import TensorLike
 
 
 class ShuffleDataset(Dataset):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from msjax.errors import callable_name
-from msjax.typing import TensorLike
 
 
 def positions_of(names: list[Any], columns: list[Any], who: str) -> list[Any]:

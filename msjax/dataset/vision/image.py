@@ -15,7 +15,6 @@ from msjax.dataset.values import is_pil
 from msjax.dataset.vision.enums import Border, Inter
 from msjax.dataset.vision.resample import resize_array
 from msjax.errors import describe
-from msjax.typing import TensorLike
 
 
 class ImageTransform(Transform):

@@ -97,6 +97,8 @@ class Cell(
     if TYPE_CHECKING:
         # Any, since subclasses choose its parameters, and may replace it by a compiled function.
         construct: Any
+        # A type checker would take the metaclass's.
+        __dict__: dict[str, Any]
     else:
 
         def construct(self, *args: Any, **kwargs: Any) -> Any:

@@ -10,7 +10,6 @@ from msjax.checks import is_int
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
-from msjax.typing import TensorLike
 
 __all__ = ["CellDict", "CellList", "SequentialCell"]
 

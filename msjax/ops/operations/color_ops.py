@@ -7,7 +7,7 @@ import numpy as np
 
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.primitive import class_form, name_classes
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import JaxArray
 
 
 def _images(images):

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze, operator
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import JaxArray
 
 __all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou"]
 

@@ -12,7 +12,7 @@ from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.nn_func.loss_reduction import check_reduction
-from msjax.typing import JaxArray, TensorLike
+from msjax.typing import JaxArray
 
 __all__ = ["ctc_greedy_decoder", "ctc_loss"]
 

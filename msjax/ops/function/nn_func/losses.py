@@ -197,9 +197,7 @@ def gaussian_nll_loss(
 
 
 @operator(2)
-def poisson_nll_loss(
-    input: JaxArray, target: JaxArray, log_input: bool, full: bool, eps: float, reduction: str
-) -> JaxArray:
+def poisson_nll_loss(input: JaxArray, target: JaxArray, log_input: bool, full: bool, eps: float, reduction: str) -> JaxArray:
     """The negative logarithm of a Poisson distribution's probability of `target`."""
     losses = jnp.exp(input) - target * input if log_input else input - target * jnp.log(input + eps)
     if full:

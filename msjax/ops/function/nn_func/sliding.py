@@ -56,9 +56,7 @@ def ceil_pads(
     return tuple(grown)
 
 
-def out_size(
-    size: int, kernel: int, stride: int, pads: tuple[int, int], dilation: int = 1
-) -> int:
+def out_size(size: int, kernel: int, stride: int, pads: tuple[int, int], dilation: int = 1) -> int:
     """How many windows fit on one axis."""
     return (size + sum(pads) - (kernel - 1) * dilation - 1) // stride + 1
 
@@ -84,9 +82,7 @@ def pad_spatial(x: TensorLike, pads: PadWidths, first: int = 2, fill: float = 0)
     return jax.lax.pad(x, jnp.asarray(fill, x.dtype), widths)
 
 
-def steps(
-    x: TensorLike, axis: int, kernel: int, stride: int, dilation: int = 1
-) -> list[JaxArray]:
+def steps(x: TensorLike, axis: int, kernel: int, stride: int, dilation: int = 1) -> list[JaxArray]:
     """For each position in a window along `axis`, the elements that windows have there."""
     count = (x.shape[axis] - (kernel - 1) * dilation - 1) // stride + 1
     starts = [i * dilation for i in range(kernel)]
