@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msjax.checks import is_int, is_number
 from msjax.errors import describe
 from msjax.nn.wrap.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell
+
+if TYPE_CHECKING:
+    from msjax.common.tensor import Tensor
 
 
 class LossScaleManager:
@@ -16,7 +19,7 @@ class LossScaleManager:
         """The current scale."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'get_loss_scale'.")
 
-    def update_loss_scale(self, overflow: Any) -> Any:
+    def update_loss_scale(self, overflow: bool | Tensor) -> Any:
         """Update the scale after a step; `overflow` says whether it overflowed."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'update_loss_scale'.")
 
@@ -47,7 +50,7 @@ class FixedLossScaleManager(LossScaleManager):
         """Whether steps that overflow are left out."""
         return self._drop_overflow_update
 
-    def update_loss_scale(self, overflow: Any) -> None:
+    def update_loss_scale(self, overflow: bool | Tensor) -> None:
         """Nothing: the scale stays."""
 
     def get_update_cell(self) -> Any:
@@ -89,7 +92,7 @@ class DynamicLossScaleManager(LossScaleManager):
     def get_loss_scale(self) -> float:
         return self.loss_scale
 
-    def update_loss_scale(self, overflow: bool) -> None:
+    def update_loss_scale(self, overflow: bool | Tensor) -> None:
         if overflow:
             self.loss_scale = max(self.loss_scale * self.decrease_ratio, 1)
             self.last_overflow_iter: int = self.cur_iter

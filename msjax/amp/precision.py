@@ -35,7 +35,7 @@ def get_black_list() -> list[Any]:
 class _OutputTo32(Cell):
     """A network whose floating outputs become Float32."""
 
-    def __init__(self, backbone: Any):
+    def __init__(self, backbone: Cell):
         super().__init__(auto_prefix=False)
         self._backbone = backbone
 
@@ -48,7 +48,7 @@ class _OutputTo32(Cell):
         return self._backbone
 
 
-def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Type = mstype.float16) -> Any:
+def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Type = mstype.float16) -> Cell:
     """Compute a network in mixed precision. Its Parameters keep their types.
 
     Args:
@@ -86,7 +86,7 @@ def auto_mixed_precision(network: Cell, amp_level: str = "O0", dtype: Type = mst
 
 def custom_mixed_precision(
     network: Cell, *, white_list: list[Any] | None = None, black_list: list[Any] | None = None, dtype: Type = mstype.float16
-) -> Any:
+) -> Cell:
     """Compute a network in mixed precision, with custom lists of classes. Its Parameters keep their types.
 
     Args:

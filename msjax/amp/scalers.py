@@ -12,6 +12,7 @@ from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
+from msjax.typing import PyTree
 
 
 def _scaled(factor, value):
@@ -29,15 +30,15 @@ def _map(fn, value):
 class LossScaler:
     """Base of loss scalers: `scale` a loss before its gradient is taken, `unscale` the gradients, `adjust` the scale."""
 
-    def scale(self, inputs: Any) -> Any:
+    def scale(self, inputs: PyTree) -> Any:
         """The inputs times the scale."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'scale'.")
 
-    def unscale(self, inputs: Any) -> Any:
+    def unscale(self, inputs: PyTree) -> Any:
         """The inputs divided by the scale."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'unscale'.")
 
-    def adjust(self, grads_finite: Any) -> Any:
+    def adjust(self, grads_finite: Tensor | bool) -> Any:
         """Update the scale after a step; returns whether the scale is dynamic."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'adjust'.")
 
@@ -64,13 +65,13 @@ class StaticLossScaler(LossScaler):
             raise ValueError(f"For '{type(self).__name__}', 'scale_value' should be at least 1, but got {describe(scale_value)}.")
         self.scale_value = Parameter(Tensor(scale_value, mstype.float32), name="scale_value")
 
-    def scale(self, inputs: Tensor) -> Tensor:
+    def scale(self, inputs: PyTree) -> Tensor:
         return _map(lambda v: apply(_SCALE, (self.scale_value.value(), v)), inputs)
 
-    def unscale(self, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    def unscale(self, inputs: PyTree) -> tuple[Tensor, ...]:
         return _map(lambda v: apply(_UNSCALE, (self.scale_value.value(), v)), inputs)
 
-    def adjust(self, grads_finite: Any) -> bool:
+    def adjust(self, grads_finite: Tensor | bool) -> bool:
         return False
 
 
@@ -112,7 +113,7 @@ class DynamicLossScaler(StaticLossScaler):
         self.scale_window = scale_window
         self.counter = Parameter(Tensor(0, mstype.int32), name="counter")
 
-    def adjust(self, grads_finite: Tensor) -> bool:
+    def adjust(self, grads_finite: Tensor | bool) -> bool:
         operands = self.scale_value.value(), self.counter.value(), grads_finite
         scale, counter = apply(_ADJUST, operands, (float(self.scale_factor), int(self.scale_window)))
         self.scale_value.set_data(scale)

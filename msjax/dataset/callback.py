@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 from msjax.checks import check_int
 
@@ -32,19 +31,19 @@ class DSCallback:
         self.step_size: int = check_int(step_size, "step_size", "DSCallback", low=1)
         self._steps = self._in_epoch = self._epoch = 0
 
-    def ds_begin(self, ds_run_context: Any) -> None:
+    def ds_begin(self, ds_run_context: SimpleNamespace) -> None:
         """Called before the first row of all."""
 
-    def ds_epoch_begin(self, ds_run_context: Any) -> None:
+    def ds_epoch_begin(self, ds_run_context: SimpleNamespace) -> None:
         """Called before each epoch."""
 
-    def ds_epoch_end(self, ds_run_context: Any) -> None:
+    def ds_epoch_end(self, ds_run_context: SimpleNamespace) -> None:
         """Called after each epoch."""
 
-    def ds_step_begin(self, ds_run_context: Any) -> None:
+    def ds_step_begin(self, ds_run_context: SimpleNamespace) -> None:
         """Called before a row is handed on."""
 
-    def ds_step_end(self, ds_run_context: Any) -> None:
+    def ds_step_end(self, ds_run_context: SimpleNamespace) -> None:
         """Called after a row has been handed on."""
 
     def _context(self):

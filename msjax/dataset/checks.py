@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +10,10 @@ from msjax.checks import check_bool, check_int, check_type, is_int, is_number
 from msjax.dataset import config
 from msjax.errors import describe
 from msjax.typing import TensorLike
+
+if TYPE_CHECKING:
+    from enum import Enum
+
 
 LARGEST = 2**31 - 1
 
@@ -36,7 +40,7 @@ def check_workers(value: TensorLike, who: str) -> int:
     return config.default_workers() if value is None else check_int(value, "num_parallel_workers", who, low=1, high=LARGEST)
 
 
-def check_pool(number: Any, processes: Any, who: str) -> tuple[Any, ...]:
+def check_pool(number: int | None, processes: bool, who: str) -> tuple[Any, ...]:
     """(how many workers, whether they are processes); processes are as many as the setting says where `number` is None."""
     processes = bool(processes) and check_bool(processes, "python_multiprocessing", who)
     workers = config.get_num_parallel_workers() if processes and number is None else check_workers(number, who)
@@ -59,7 +63,7 @@ def check_list(value: TensorLike, name: str, who: str, empty: bool = False) -> l
 
 
 def check_numbers(
-    value: TensorLike, name: str, who: str, n: int | None = None, low: Any = None, high: Any = None
+    value: TensorLike, name: str, who: str, n: int | None = None, low: float | None = None, high: float | None = None
 ) -> tuple[Any, ...]:
     """A tuple of numbers from a list, tuple or array, `n` of them, each from `low` to `high`."""
     values = value.tolist() if isinstance(value, np.ndarray) else value
@@ -72,7 +76,7 @@ def check_numbers(
     return tuple(values)
 
 
-def check_range(value: TensorLike, name: str, who: str, low: Any = None, high: Any = None) -> tuple[Any, ...]:
+def check_range(value: TensorLike, name: str, who: str, low: float | None = None, high: float | None = None) -> tuple[Any, ...]:
     """Two numbers, the first not above the second, each from `low` to `high`."""
     first, second = values = check_numbers(value, name, who, 2, low, high)
     if first > second:
@@ -90,7 +94,7 @@ def check_size(value: TensorLike, name: str, who: str, square: bool = True) -> A
     return tuple(check_int(v, name, who, low=1, high=2**24) for v in value)
 
 
-def check_enum(value: TensorLike, kind: Any, name: str, who: str) -> Any:
+def check_enum(value: TensorLike, kind: type[Enum], name: str, who: str) -> Any:
     """The value, if it is a member of an enum."""
     if not isinstance(value, kind):
         raise TypeError(f"For '{who}', '{name}' should be a member of {kind.__name__}, but got {describe(value)}.")

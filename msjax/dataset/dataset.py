@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ class Dataset:
         check_bool(do_copy, "do_copy", "create_tuple_iterator")
         return TupleIterator(self, num_epochs, output_numpy, columns)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         return self.create_tuple_iterator()
 
     # ---- what it is like
@@ -118,7 +119,7 @@ class Dataset:
             self._size = int(self._count(1) if size == math.inf else size)
         return self._size
 
-    def __len__(self) -> Any:
+    def __len__(self) -> int:
         return self.get_dataset_size()
 
     def __bool__(self) -> bool:
@@ -133,7 +134,7 @@ class Dataset:
         """How often the last `repeat` repeats; 1 without one, -1 without end."""
         return self._inputs[0].get_repeat_count() if self._inputs else 1
 
-    def num_classes(self) -> Any:
+    def num_classes(self) -> int | None:
         """The number of classes, where the source tells (`ImageFolderDataset`); else None."""
         return self._inputs[0].num_classes() if self._inputs else None
 

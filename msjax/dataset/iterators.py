@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from msjax.checks import check_bool, check_int
 from msjax.dataset.checks import check_columns
@@ -52,7 +52,7 @@ class Iterator:
         self._dataset, self._num_epochs = dataset, num_epochs
         self._seed, self._epoch, self._rows = draw_seed(), 0, None
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Self:
         return self
 
     def __next__(self) -> Any:

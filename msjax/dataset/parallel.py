@@ -9,7 +9,7 @@ import random
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
@@ -22,7 +22,7 @@ THREAD_PREFIX = "msjax-dataset"
 _ITEMS_OF_PROCESS = 8
 
 
-def ordered_map(function: Callable[..., Any], items: Any, workers: int, processes: bool, who: str) -> Iterator[Any]:
+def ordered_map(function: Callable[..., Any], items: Iterable[Any], workers: int, processes: bool, who: str) -> Iterator[Any]:
     """Yields ``function(item)`` for each item, in their order; up to `prefetch_size` items are worked on ahead.
 
     Closing the generator ends the workers: what they have begun is waited for, the rest is dropped.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -63,15 +63,15 @@ class row_draws:
     def __init__(self, key: tuple[Any, ...]):
         self.key = key
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> Self:
         self.before = _DRAWS.key, _DRAWS.rng
         _DRAWS.key, _DRAWS.rng = self.key, None
 
-    def __exit__(self, *error: Any) -> Any:
+    def __exit__(self, *error: Any) -> None:
         _DRAWS.key, _DRAWS.rng = self.before
 
 
-def row_rng() -> Any:
+def row_rng() -> np.random.Generator:
     """The generator of the row that is being worked on.
 
     Outside of a pipeline a seed that was set gives the same numbers at each call, as in MindSpore; without one they differ.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import types
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -43,18 +44,18 @@ class Sampler:
         self.child_sampler = None
         self.num_samples = _check_num_samples(num_samples, type(self).__name__)
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} should define __iter__, which gives the indices of one epoch.")
 
     def add_child(self, sampler: Sampler) -> None:
         """Let another sampler choose rows first; this one then chooses among them."""
         self.child_sampler = sampler
 
-    def get_child(self) -> Any:
+    def get_child(self) -> Sampler | None:
         """The sampler that chooses first; None for none."""
         return self.child_sampler
 
-    def get_num_samples(self) -> Any:
+    def get_num_samples(self) -> int | None:
         """At most how many rows come; None for all."""
         return self.num_samples
 
@@ -160,7 +161,7 @@ class SubsetSampler(BuiltinSampler):
             raise TypeError(f"For '{who}', 'indices' should be an int or a list of int, but got {describe(indices)}.")
         self.indices = [int(i) for i in listed]
 
-    def get_num_samples(self) -> Any:
+    def get_num_samples(self) -> int | None:
         """How many rows come."""
         return min(self.num_samples or len(self.indices), len(self.indices))
 
@@ -300,7 +301,7 @@ class PKSampler(BuiltinSampler):
     def __init__(
         self,
         num_val: int,
-        num_class: Any = None,
+        num_class: int | None = None,
         shuffle: bool = False,
         class_column: str = "label",
         num_samples: int | None = None,
@@ -340,11 +341,11 @@ class IterSampler(Sampler):
         [5, 6]
     """
 
-    def __init__(self, sampler: Any, num_samples: int | None = None):
+    def __init__(self, sampler: Iterable[int] | Callable[..., Any], num_samples: int | None = None):
         super().__init__(num_samples)
         self.sampler = sampler
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Any]:
         if isinstance(self.sampler, types.GeneratorType):
             raise RuntimeError(
                 "The sampler is a generator, which can be gone through only once; give a list, or an object with __iter__."
@@ -365,7 +366,7 @@ def as_sampler(value: TensorLike, who: str) -> Sampler:
     )
 
 
-def indices_of(sampler: Sampler, size: int, run: Run, labels: Any) -> np.ndarray:
+def indices_of(sampler: Sampler, size: int, run: Run, labels: np.ndarray | None) -> np.ndarray:
     """The indices of the rows of one epoch.
 
     Args:

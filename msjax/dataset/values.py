@@ -98,7 +98,7 @@ def same_type(a: np.dtype, b: np.dtype) -> bool:
     return a == b or (a.kind == b.kind and a.kind in _TEXT)
 
 
-def to_numpy(value: TensorLike) -> Any:
+def to_numpy(value: TensorLike) -> np.ndarray:
     """What a program gets of a value with ``output_numpy=True``: contiguous and writeable."""
     if isinstance(value, dict):
         return value
@@ -139,7 +139,7 @@ def numpy_dtype(value: TensorLike, name: str, who: str) -> Any:
         raise TypeError(f"For '{who}', '{name}' should be a data type, such as ms.float32, but got {describe(value)}.") from error
 
 
-def pad_to(array: np.ndarray, shape: tuple[int, ...], value: TensorLike | None = None) -> Any:
+def pad_to(array: np.ndarray, shape: tuple[int, ...], value: TensorLike | None = None) -> np.ndarray:
     """The array in another shape of as many axes: filled up with the value at the end of each axis, or cut."""
     text = is_text(array)
     if value is None:

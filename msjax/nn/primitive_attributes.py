@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from msjax.nn.cell import Cell
 
 
 class PrimitiveAttribute:
@@ -18,5 +21,5 @@ class PrimitiveAttribute:
     def __init__(self, make: Callable[..., Any]):
         self.make = make
 
-    def __get__(self, cell: Any, owner: Any = None) -> Any:
+    def __get__(self, cell: Cell | None, owner: type[Cell] | None = None) -> Any:
         return self if cell is None else self.make(cell)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msjax.checks import check_positive_int
 from msjax.compile.jit import jit
+
+if TYPE_CHECKING:
+    from msjax.dataset.dataset import Dataset
+
 
 __all__ = ["data_sink"]
 
 
 def data_sink(
-    fn: Callable[..., Any], dataset: Any, sink_size: int = 1, jit_config: Any = None, input_signature: Any = None
+    fn: Callable[..., Any], dataset: Dataset, sink_size: int = 1, jit_config: object = None, input_signature: object = None
 ) -> Callable[[], Any]:
     """A function without arguments that runs another one on the next rows of a dataset.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +31,7 @@ class BatchInfo:
         [[1], [2, 3]]
     """
 
-    def __init__(self, batch_num: Any, epoch_num: Any):
+    def __init__(self, batch_num: int, epoch_num: int):
         self._batch, self._epoch = batch_num, epoch_num
 
     def get_batch_num(self) -> int:
@@ -42,7 +43,7 @@ class BatchInfo:
         return self._epoch
 
 
-def check_batch_size(size: Any, who: str) -> int:
+def check_batch_size(size: object, who: str) -> int:
     """The value, if it is a positive int."""
     check_int(size, "batch_size", who)
     if not 0 < size <= LARGEST:
@@ -54,7 +55,12 @@ class BatchDataset(Dataset):
     """What `Dataset.batch` gives."""
 
     def __init__(
-        self, dataset: Any, batch_size: Any, drop_remainder: bool = False, num_parallel_workers: Any = None, **options: Any
+        self,
+        dataset: Dataset,
+        batch_size: int | Callable[..., int],
+        drop_remainder: bool = False,
+        num_parallel_workers: int | None = None,
+        **options: Any,
     ):
         who = "batch"
         check_options(options, _OPTIONS, who)
@@ -90,7 +96,7 @@ class BatchDataset(Dataset):
             return n
         return n // size if self._drop else -(-n // size)
 
-    def get_batch_size(self) -> Any:
+    def get_batch_size(self) -> int:
         return -1 if callable(self._batch_size) else self._batch_size
 
     def _rows(self, run):
@@ -158,7 +164,7 @@ def _column(values):
     return stack([as_value(v) for v in values], "of per_batch_map")
 
 
-def stack(values: Any, name: str) -> Any:
+def stack(values: Sequence[Any], name: str) -> np.ndarray:
     """One array of the values of several rows.
 
     Raises:
@@ -175,7 +181,7 @@ def stack(values: Any, name: str) -> Any:
     return as_value(np.array(values)) if is_text(first) else np.array(values)
 
 
-def collate(rows: Any, names: Any, who: str, number: int) -> tuple[Any, ...]:
+def collate(rows: Sequence[Sequence[Any]], names: Sequence[str], who: str, number: int) -> tuple[Any, ...]:
     """One row out of several."""
     try:
         return tuple(stack(values, name) for values, name in zip(zip(*rows), names))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -34,7 +35,7 @@ class _OneToOne(Dataset):
 class ProjectDataset(_OneToOne):
     """What `Dataset.project` gives."""
 
-    def __init__(self, dataset: Any, columns: Any):
+    def __init__(self, dataset: Dataset, columns: str | Sequence[str] | None):
         self._inputs, self._names = (dataset,), check_columns(columns, "columns", "project")
 
     def _columns(self):
@@ -49,7 +50,7 @@ class ProjectDataset(_OneToOne):
 class RenameDataset(_OneToOne):
     """What `Dataset.rename` gives."""
 
-    def __init__(self, dataset: Any, input_columns: Any, output_columns: Any):
+    def __init__(self, dataset: Dataset, input_columns: str | Sequence[str] | None, output_columns: str | Sequence[str] | None):
         self._inputs = (dataset,)
         self._old = check_columns(input_columns, "input_columns", "rename")
         self._new = check_columns(output_columns, "output_columns", "rename")
@@ -74,7 +75,13 @@ class RenameDataset(_OneToOne):
 class FilterDataset(Dataset):
     """What `Dataset.filter` gives."""
 
-    def __init__(self, dataset: Any, predicate: Any, input_columns: Any = None, num_parallel_workers: Any = None):
+    def __init__(
+        self,
+        dataset: Dataset,
+        predicate: Callable[..., bool],
+        input_columns: str | Sequence[str] | None = None,
+        num_parallel_workers: int | None = None,
+    ):
         if not callable(predicate):
             raise TypeError(f"For 'filter', 'predicate' should be a function, but got {describe(predicate)}.")
         self._inputs, self._predicate = (dataset,), predicate
@@ -99,7 +106,7 @@ class FilterDataset(Dataset):
 class _Predicate:
     """Whether a row is kept, and the row; it goes to the workers."""
 
-    def __init__(self, predicate: Any, positions: Any, key: Any):
+    def __init__(self, predicate: Callable[..., bool], positions: Any, key: Any):
         self.predicate, self.positions, self.key = predicate, positions, key
 
     def __call__(self, numbered: Any) -> Any:

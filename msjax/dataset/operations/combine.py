@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msjax.checks import check_type
@@ -17,7 +17,7 @@ from msjax.errors import describe
 class ZipDataset(Dataset):
     """What `zip` and `Dataset.zip` give."""
 
-    def __init__(self, datasets: Any):
+    def __init__(self, datasets: Sequence[Dataset]):
         if not isinstance(datasets, tuple):
             raise TypeError(f"For 'zip', 'datasets' should be a tuple of datasets, but got {describe(datasets)}.")
         if len(datasets) < 2:
@@ -45,14 +45,14 @@ class ZipDataset(Dataset):
 class ConcatDataset(Dataset):
     """What `concat` and ``+`` give."""
 
-    def __init__(self, datasets: Any):
+    def __init__(self, datasets: Sequence[Dataset]):
         for dataset in datasets:
             if not isinstance(dataset, Dataset):
                 raise TypeError(f"For 'concat', 'datasets' should be a dataset or a list of them, but got {describe(dataset)}.")
         self._inputs = tuple(datasets)
         self._sampler = None
 
-    def use_sampler(self, sampler: Any) -> None:
+    def use_sampler(self, sampler: Sampler) -> None:
         """Let a sampler choose among the rows of all, such as a `DistributedSampler`; they come in the order of the datasets.
 
         Example:
@@ -108,7 +108,7 @@ def _check_alike(first, other, names, i):
 class FlatMapDataset(Dataset):
     """What `Dataset.flat_map` gives."""
 
-    def __init__(self, dataset: Any, function: Callable[..., Any]):
+    def __init__(self, dataset: Dataset, function: Callable[..., Any]):
         if not callable(function):
             raise TypeError(f"For 'flat_map', 'func' should be a function, but got {describe(function)}.")
         self._inputs, self._function = (dataset,), function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -24,11 +25,11 @@ class MapDataset(Dataset):
 
     def __init__(
         self,
-        dataset: Any,
-        operations: Any,
-        input_columns: Any = None,
-        output_columns: Any = None,
-        num_parallel_workers: Any = None,
+        dataset: Dataset,
+        operations: Callable[..., Any] | Sequence[Callable[..., Any]],
+        input_columns: str | Sequence[str] | None = None,
+        output_columns: str | Sequence[str] | None = None,
+        num_parallel_workers: int | None = None,
         **options: Any,
     ):
         who = "map"
@@ -76,7 +77,7 @@ class MapDataset(Dataset):
 class _Work:
     """The operations on one row; it goes to the workers."""
 
-    def __init__(self, operations: Any, layout: Any, key: Any):
+    def __init__(self, operations: Callable[..., Any] | Sequence[Callable[..., Any]], layout: Any, key: Any):
         self.operations, self.layout, self.key = operations, layout, key
 
     def __call__(self, numbered: Any) -> Any:
@@ -110,7 +111,7 @@ def _observed(rows, callbacks, run):
         callback._end()
 
 
-def check_operations(operations: Any, who: str) -> list[Any]:
+def check_operations(operations: Callable[..., Any] | Sequence[Callable[..., Any]], who: str) -> list[Any]:
     """A list of things that can be called, from one or a list of them.
 
     Raises:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msjax.checks import check_bool
@@ -36,7 +36,7 @@ def zip(datasets: tuple[Dataset, ...]) -> ZipDataset:
     return ZipDataset(datasets)
 
 
-def concat(self: Any, datasets: Dataset | list[Dataset]) -> ConcatDataset:
+def concat(self: Dataset, datasets: Dataset | list[Dataset]) -> ConcatDataset:
     """The rows of this dataset, then those of others; ``a + b`` is short for it.
 
     Args:
@@ -65,7 +65,7 @@ def _zip(self, datasets) -> ZipDataset:
 
 
 def map(
-    self: Any, operations: Any, input_columns: str | list[str] | None = None, output_columns: str | list[str] | None = None,
+    self: Dataset, operations: Callable[..., Any] | Sequence[Callable[..., Any]], input_columns: str | list[str] | None = None, output_columns: str | list[str] | None = None,
     num_parallel_workers: int | None = None, python_multiprocessing: bool = False, **options: Any,
 ) -> MapDataset:  # fmt: skip
     """Apply functions or transforms to columns of each row.
@@ -98,7 +98,7 @@ def map(
 
 
 def batch(
-    self: Any,
+    self: Dataset,
     batch_size: int | Callable[..., Any],
     drop_remainder: bool = False,
     num_parallel_workers: int | None = None,
@@ -131,10 +131,10 @@ def batch(
 
 
 def padded_batch(
-    self: Any,
-    batch_size: Any,
+    self: Dataset,
+    batch_size: int,
     drop_remainder: bool = False,
-    num_parallel_workers: Any = None,
+    num_parallel_workers: int | None = None,
     pad_info: dict[str, Any] | None = None,
 ) -> PaddedBatchDataset:
     """Put rows together whose sizes differ.
@@ -160,7 +160,7 @@ def padded_batch(
 
 
 def bucket_batch_by_length(
-    self: Any, column_names: str | list[str], bucket_boundaries: list[int], bucket_batch_sizes: list[int],
+    self: Dataset, column_names: str | list[str], bucket_boundaries: list[int], bucket_batch_sizes: list[int],
     element_length_function: Callable[..., Any] | None = None, pad_info: dict[str, Any] | None = None,
     pad_to_bucket_boundary: bool = False, drop_remainder: bool = False,
 ) -> BucketBatchByLengthDataset:  # fmt: skip
@@ -193,7 +193,7 @@ def bucket_batch_by_length(
     )  # fmt: skip
 
 
-def shuffle(self: Any, buffer_size: int) -> ShuffleDataset:
+def shuffle(self: Dataset, buffer_size: int) -> ShuffleDataset:
     """Mix the rows: each is drawn from a buffer of the next `buffer_size` ones.
 
     Args:
@@ -211,7 +211,7 @@ def shuffle(self: Any, buffer_size: int) -> ShuffleDataset:
     return ShuffleDataset(self, buffer_size)
 
 
-def repeat(self: Any, count: int | None = None) -> RepeatDataset:
+def repeat(self: Dataset, count: int | None = None) -> RepeatDataset:
     """Go through the rows several times in each epoch.
 
     Args:
@@ -225,7 +225,7 @@ def repeat(self: Any, count: int | None = None) -> RepeatDataset:
     return RepeatDataset(self, count)
 
 
-def take(self: Any, count: int = -1) -> TakeDataset:
+def take(self: Dataset, count: int = -1) -> TakeDataset:
     """The first rows.
 
     Args:
@@ -239,7 +239,7 @@ def take(self: Any, count: int = -1) -> TakeDataset:
     return TakeDataset(self, count)
 
 
-def skip(self: Any, count: int) -> SkipDataset:
+def skip(self: Dataset, count: int) -> SkipDataset:
     """The rows but the first ones.
 
     Args:
@@ -254,7 +254,7 @@ def skip(self: Any, count: int) -> SkipDataset:
 
 
 def filter(
-    self: Any,
+    self: Dataset,
     predicate: Callable[..., Any],
     input_columns: str | list[str] | None = None,
     num_parallel_workers: int | None = None,
@@ -274,7 +274,7 @@ def filter(
     return FilterDataset(self, predicate, input_columns, num_parallel_workers)
 
 
-def flat_map(self: Any, func: Callable[..., Any]) -> FlatMapDataset:
+def flat_map(self: Dataset, func: Callable[..., Any]) -> FlatMapDataset:
     """Make a dataset of each row, and put these one after the other.
 
     Args:
@@ -289,7 +289,7 @@ def flat_map(self: Any, func: Callable[..., Any]) -> FlatMapDataset:
     return FlatMapDataset(self, func)
 
 
-def project(self: Any, columns: str | list[str]) -> ProjectDataset:
+def project(self: Dataset, columns: str | list[str]) -> ProjectDataset:
     """Only some columns, in the given order.
 
     Args:
@@ -303,7 +303,7 @@ def project(self: Any, columns: str | list[str]) -> ProjectDataset:
     return ProjectDataset(self, columns)
 
 
-def rename(self: Any, input_columns: str | list[str], output_columns: str | list[str]) -> RenameDataset:
+def rename(self: Dataset, input_columns: str | list[str], output_columns: str | list[str]) -> RenameDataset:
     """Give columns other names.
 
     Args:
@@ -317,7 +317,7 @@ def rename(self: Any, input_columns: str | list[str], output_columns: str | list
     return RenameDataset(self, input_columns, output_columns)
 
 
-def apply(self: Any, apply_func: Callable[..., Any]) -> Dataset:
+def apply(self: Dataset, apply_func: Callable[..., Any]) -> Dataset:
     """Call a function of this dataset that returns another one.
 
     Args:
@@ -336,7 +336,7 @@ def apply(self: Any, apply_func: Callable[..., Any]) -> Dataset:
     return result
 
 
-def split(self: Any, sizes: Any, randomize: bool = True) -> tuple[Any, ...]:
+def split(self: Dataset, sizes: Sequence[int] | Sequence[float], randomize: bool = True) -> tuple[Any, ...]:
     """Split into parts that have no row in common.
 
     Args:

@@ -18,7 +18,7 @@ from msjax.errors import describe
 class ShuffleDataset(Dataset):
     """What `Dataset.shuffle` gives: each row is drawn from a buffer of the next ones."""
 
-    def __init__(self, dataset: Any, buffer_size: Any):
+    def __init__(self, dataset: Dataset, buffer_size: int):
         self._inputs = (dataset,)
         self._buffer_size = check_int(buffer_size, "buffer_size", "shuffle", low=2, high=LARGEST)
 
@@ -29,7 +29,7 @@ class ShuffleDataset(Dataset):
         return buffered_shuffle(self._inputs[0]._rows(run.child()), self._buffer_size, run.rng())
 
 
-def buffered_shuffle(rows: Any, size: int | Sequence[int], rng: Any) -> Iterator[Any]:
+def buffered_shuffle(rows: Iterator[Any], size: int | Sequence[int], rng: np.random.Generator) -> Iterator[Any]:
     """The rows of an iterator, each drawn from a buffer of the next `size` ones."""
     rows = iter(rows)
     buffer = list(itertools.islice(rows, size))
@@ -44,11 +44,11 @@ def buffered_shuffle(rows: Any, size: int | Sequence[int], rng: Any) -> Iterator
 class RepeatDataset(Dataset):
     """What `Dataset.repeat` gives."""
 
-    def __init__(self, dataset: Any, count: Any = None):
+    def __init__(self, dataset: Dataset, count: int | None = None):
         self._inputs = (dataset,)
         self._times = -1 if count is None else _count_or_all(count, "repeat")
 
-    def get_repeat_count(self) -> Any:
+    def get_repeat_count(self) -> int:
         return self._times
 
     def _count(self, endless):
@@ -68,7 +68,7 @@ class RepeatDataset(Dataset):
 class TakeDataset(Dataset):
     """What `Dataset.take` gives."""
 
-    def __init__(self, dataset: Any, count: int = -1):
+    def __init__(self, dataset: Dataset, count: int = -1):
         self._inputs = (dataset,)
         self._limit = _count_or_all(count, "take")
 
@@ -83,7 +83,7 @@ class TakeDataset(Dataset):
 class SkipDataset(Dataset):
     """What `Dataset.skip` gives."""
 
-    def __init__(self, dataset: Any, count: Any):
+    def __init__(self, dataset: Dataset, count: int):
         self._inputs = (dataset,)
         self._left_out = check_int(count, "count", "skip", low=0, high=LARGEST)
 
@@ -122,7 +122,7 @@ class PartDataset(Dataset):
             yield kept[number]
 
 
-def split(dataset: Any, sizes: Any, randomize: Any, seed: int) -> tuple[Any, ...]:
+def split(dataset: Dataset, sizes: Sequence[int] | Sequence[float], randomize: bool, seed: int) -> tuple[Any, ...]:
     """See `Dataset.split`."""
     total = len(dataset)
     counts = _part_sizes(sizes, total)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,12 @@ class PaddedBatchDataset(Dataset):
     """What `Dataset.padded_batch` gives."""
 
     def __init__(
-        self, dataset: Any, batch_size: Any, drop_remainder: bool = False, num_parallel_workers: Any = None, pad_info: Any = None
+        self,
+        dataset: Dataset,
+        batch_size: int,
+        drop_remainder: bool = False,
+        num_parallel_workers: int | None = None,
+        pad_info: dict[str, Any] | None = None,
     ):
         who = "padded_batch"
         self._inputs = (dataset,)
@@ -33,7 +39,7 @@ class PaddedBatchDataset(Dataset):
         n = self._inputs[0]._count(endless)
         return n if n == float("inf") else n // self._batch_size if self._drop else -(-n // self._batch_size)
 
-    def get_batch_size(self) -> Any:
+    def get_batch_size(self) -> int:
         return self._batch_size
 
     def _rows(self, run):
@@ -53,8 +59,8 @@ class BucketBatchByLengthDataset(Dataset):
     """What `Dataset.bucket_batch_by_length` gives."""
 
     def __init__(
-        self, dataset: Any, column_names: Any, bucket_boundaries: Any, bucket_batch_sizes: Any,
-        element_length_function: Any = None, pad_info: Any = None, pad_to_bucket_boundary: bool = False,
+        self, dataset: Dataset, column_names: str | Sequence[str], bucket_boundaries: Sequence[int], bucket_batch_sizes: Sequence[int],
+        element_length_function: Callable[..., int] | None = None, pad_info: dict[str, Any] | None = None, pad_to_bucket_boundary: bool = False,
         drop_remainder: bool = False,
     ):  # fmt: skip
         who = "bucket_batch_by_length"
@@ -117,7 +123,7 @@ class BucketBatchByLengthDataset(Dataset):
             raise row_error("bucket_batch_by_length", number, error, f"{name}, columns {self._names}") from error
 
 
-def check_pad_info(pad_info: Any, who: str) -> Any:
+def check_pad_info(pad_info: dict[str, Any] | None, who: str) -> dict[str, Any] | None:
     """The value, if it is None or a dict of (shape or None, value)."""
     if pad_info is None:
         return None
@@ -145,7 +151,14 @@ def _by_column(pad_info, names, who):
     return [pad_info.get(name) if pad_info else (None, None) for name in names]
 
 
-def padded(rows: Any, names: Any, pads: Any, who: str, number: int, longest: int | None = None) -> tuple[Any, ...]:
+def padded(
+    rows: Sequence[Sequence[Any]],
+    names: Sequence[str],
+    pads: Sequence[tuple[Any, Any] | None],
+    who: str,
+    number: int,
+    longest: int | None = None,
+) -> tuple[Any, ...]:
     """Batch several rows into one, with each column padded to one shape.
 
     Args:

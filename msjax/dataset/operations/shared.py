@@ -16,12 +16,12 @@ def positions_of(names: list[Any], columns: list[Any], who: str) -> list[Any]:
     return [names.index(column) for column in columns]
 
 
-def is_transform(operation: Any) -> bool:
+def is_transform(operation: object) -> bool:
     """Whether it is a transform of msjax, or the class of one."""
     return getattr(operation, "is_transform", False)
 
 
-def operation_name(operation: Any) -> str:
+def operation_name(operation: object) -> str:
     """An operation as messages name it: a transform's class, or a function with its file and line."""
     return type(operation).__name__ if is_transform(operation) else callable_name(operation)
 
@@ -62,7 +62,7 @@ class Layout:
         """What the function gets."""
         return [row[i] for i in self.inputs]
 
-    def place(self, row: Sequence[Any], results: Any) -> tuple[Any, ...]:
+    def place(self, row: Sequence[Any], results: Sequence[Any]) -> tuple[Any, ...]:
         """The row with the results; TypeError where their number is not that of the names."""
         if len(results) != len(self.outputs):
             raise TypeError(f"{len(results)} value(s) came for the {len(self.outputs)} output column(s) {self.outputs}")

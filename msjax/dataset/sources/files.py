@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from msjax.dataset.values import owned
 from msjax.errors import describe
 
 
-def check_folder(folder: Any, who: str) -> str:
+def check_folder(folder: str, who: str) -> str:
     """The path of a folder that is there.
 
     Raises:
@@ -27,7 +28,7 @@ def check_folder(folder: Any, who: str) -> str:
     return os.fspath(folder)
 
 
-def check_usage(usage: Any, options: Any, who: str) -> str:
+def check_usage(usage: str | None, options: Sequence[str], who: str) -> str:
     """Which files to read: one of the options, "all" for None.
 
     Raises:
@@ -41,7 +42,7 @@ def check_usage(usage: Any, options: Any, who: str) -> str:
     return usage
 
 
-def refuse_cache(cache: Any, who: str) -> None:
+def refuse_cache(cache: object, who: str) -> None:
     """NotImplementedError for a cache server."""
     if cache is not None:
         raise NotImplementedError(f"For '{who}', msjax has no cache server; leave 'cache' out.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +13,10 @@ from msjax.dataset.operations.shared import operation_name, row_error
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import as_value, numpy_dtype, owned, same_type
 from msjax.errors import describe
+
+if TYPE_CHECKING:
+    from msjax.dataset.samplers import Sampler
+
 
 _OPTIONS = ("max_rowsize", "batch_sampler", "collate_fn")
 
@@ -52,8 +57,8 @@ class GeneratorDataset(MappableDataset):
 
     def __init__(
         self, source: Any, column_names: str | list[str] | None = None, column_types: list[Any] | None = None,
-        schema: Any = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
-        shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None, shard_id: int | None = None,
+        schema: object = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
+        shuffle: bool | None = None, sampler: Sampler | Iterable[int] | None = None, num_shards: int | None = None, shard_id: int | None = None,
         python_multiprocessing: bool = False, **options: Any,
     ):  # fmt: skip
         who = "GeneratorDataset"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from msjax.dataset.sources.files import check_folder, refuse_cache
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.vision.image import decode_image
 from msjax.errors import describe
+
+if TYPE_CHECKING:
+    from msjax.dataset.samplers import Sampler
 
 
 class ImageFolderDataset(MappableDataset):
@@ -52,9 +56,9 @@ class ImageFolderDataset(MappableDataset):
 
     def __init__(
         self, dataset_dir: str, num_samples: int | None = None, num_parallel_workers: int | None = None,
-        shuffle: bool | None = None, sampler: Any = None, extensions: list[str] | None = None,
+        shuffle: bool | None = None, sampler: Sampler | Iterable[int] | None = None, extensions: list[str] | None = None,
         class_indexing: dict[str, Any] | None = None, decode: bool = False, num_shards: int | None = None,
-        shard_id: int | None = None, cache: Any = None, decrypt: Any = None,
+        shard_id: int | None = None, cache: object = None, decrypt: Callable[..., Any] | None = None,
     ):  # fmt: skip
         who = "ImageFolderDataset"
         refuse_cache(cache, who)
@@ -99,10 +103,10 @@ class ImageFolderDataset(MappableDataset):
             found += [(os.path.join(folder, file), self._classes[name]) for file in files]
         return found
 
-    def num_classes(self) -> Any:
+    def num_classes(self) -> int:
         return len(self._classes)
 
-    def get_class_indexing(self) -> Any:
+    def get_class_indexing(self) -> dict[str, int]:
         return dict(self._classes)
 
     def _length(self):

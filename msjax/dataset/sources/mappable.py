@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from msjax.dataset.samplers import (
     as_sampler,
     indices_of,
 )
+
+if TYPE_CHECKING:
+    from msjax.dataset.samplers import Sampler
 
 
 class MappableDataset(Dataset):
@@ -47,7 +51,7 @@ class MappableDataset(Dataset):
         self,
         num_samples: int,
         shuffle: bool,
-        sampler: Any,
+        sampler: Sampler | Iterable[int] | None,
         num_shards: int,
         shard_id: int,
         num_parallel_workers: int,
@@ -92,7 +96,7 @@ class MappableDataset(Dataset):
         copy.__dict__.update({**self.__dict__, "_sampler": kind([int(i) for i in indices]), "_size": None})
         return copy
 
-    def use_sampler(self, new_sampler: Any) -> None:
+    def use_sampler(self, new_sampler: Sampler) -> None:
         """Let another sampler choose the rows; what was chosen before is forgotten.
 
         Example:
@@ -104,7 +108,7 @@ class MappableDataset(Dataset):
         """
         self._sampler, self._size = as_sampler(new_sampler, "use_sampler"), None
 
-    def add_sampler(self, new_sampler: Any) -> None:
+    def add_sampler(self, new_sampler: Sampler) -> None:
         """Let another sampler choose among the rows that were chosen before."""
         sampler = as_sampler(new_sampler, "add_sampler")
         sampler.add_child(self._sampler)
@@ -127,7 +131,15 @@ class _Sizing:
 _SIZING = _Sizing()
 
 
-def choose_sampler(who: Any, num_samples: Any, shuffle: Any, sampler: Any, num_shards: Any, shard_id: Any, conflict: Any) -> Any:
+def choose_sampler(
+    who: str,
+    num_samples: int | None,
+    shuffle: bool | None,
+    sampler: Sampler | Iterable[int] | None,
+    num_shards: int | None,
+    shard_id: int | None,
+    conflict: type[Exception],
+) -> Any:
     """The sampler that a source's arguments ask for; see `MappableDataset`."""
     if num_samples is not None:
         check_int(num_samples, "num_samples", who, low=0, high=2**63 - 1)
@@ -148,7 +160,7 @@ def choose_sampler(who: Any, num_samples: Any, shuffle: Any, sampler: Any, num_s
     return sampler
 
 
-def check_shards(who: Any, num_shards: Any, shard_id: Any, conflict: Any) -> None:
+def check_shards(who: str, num_shards: int | None, shard_id: int | None, conflict: type[Exception]) -> None:
     """Raise unless there are both or neither, and the shard is one of them."""
     if (num_shards is None) != (shard_id is None):
         raise conflict(f"For '{who}', 'num_shards' and 'shard_id' should both be given, but got {num_shards} and {shard_id}.")

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from msjax.dataset.sources.files import ArraysDataset, check_folder, check_usage, refuse_cache
+
+if TYPE_CHECKING:
+    from msjax.dataset.samplers import Sampler
+
 
 _IMAGES, _LABELS = 2051, 2049
 
@@ -48,8 +53,8 @@ class MnistDataset(ArraysDataset):
 
     def __init__(
         self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None,
-        num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Any = None,
-        num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
+        num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Sampler | Iterable[int] | None = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: object = None,
     ):  # fmt: skip
         who = type(self).__name__
         refuse_cache(cache, who)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from msjax.dataset.checks import check_columns
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import as_value, owned
 from msjax.errors import describe
+
+if TYPE_CHECKING:
+    from msjax.dataset.samplers import Sampler
 
 
 class NumpySlicesDataset(MappableDataset):
@@ -40,8 +44,8 @@ class NumpySlicesDataset(MappableDataset):
     _conflict = ValueError
 
     def __init__(
-        self, data: Any, column_names: str | list[str] | None = None, num_samples: int | None = None,
-        num_parallel_workers: int = 1, shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None,
+        self, data: Sequence[Any] | dict[str, Any] | np.ndarray, column_names: str | list[str] | None = None, num_samples: int | None = None,
+        num_parallel_workers: int = 1, shuffle: bool | None = None, sampler: Sampler | Iterable[int] | None = None, num_shards: int | None = None,
         shard_id: int | None = None,
     ):  # fmt: skip
         who = "NumpySlicesDataset"

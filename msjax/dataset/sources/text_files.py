@@ -32,12 +32,12 @@ class _LinesDataset(Dataset):
     def __init__(
         self,
         dataset_files: Any,
-        num_samples: Any,
-        num_parallel_workers: Any,
+        num_samples: int | None,
+        num_parallel_workers: int | None,
         shuffle: Any,
-        num_shards: Any,
-        shard_id: Any,
-        cache: Any,
+        num_shards: int | None,
+        shard_id: int | None,
+        cache: object,
     ):
         who = type(self).__name__
         refuse_cache(cache, who)
@@ -115,8 +115,8 @@ class TextFileDataset(_LinesDataset):
 
     def __init__(
         self, dataset_files: str | list[str], num_samples: int | None = None, num_parallel_workers: int | None = None,
-        shuffle: bool | Shuffle = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None,
-        cache: Any = None,
+        shuffle: Any = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None,
+        cache: object = None,
     ):  # fmt: skip
         super().__init__(dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
 
@@ -160,8 +160,8 @@ class CSVDataset(_LinesDataset):
 
     def __init__(
         self, dataset_files: str | list[str], field_delim: str = ",", column_defaults: list[Any] | None = None,
-        column_names: list[str] | None = None, num_samples: Any = None, num_parallel_workers: Any = None,
-        shuffle: Any = Shuffle.GLOBAL, num_shards: Any = None, shard_id: Any = None, cache: Any = None,
+        column_names: list[str] | None = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
+        shuffle: Any = Shuffle.GLOBAL, num_shards: int | None = None, shard_id: int | None = None, cache: object = None,
     ):  # fmt: skip
         who = "CSVDataset"
         check_str(field_delim, "field_delim", who)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from msjax.dataset.dataset import Dataset
 from msjax.dataset.text.base import TextTransform
 from msjax.dataset.values import numpy_dtype
 from msjax.errors import describe
+from msjax.typing import DTypeLike
 
 
 class Vocab:
@@ -84,7 +86,7 @@ class Vocab:
         file_path: str,
         delimiter: str = "",
         vocab_size: int | None = None,
-        special_tokens: Any = None,
+        special_tokens: Sequence[str] | None = None,
         special_first: bool = True,
     ) -> Vocab:
         """Number the words of a file, one a line.
@@ -115,7 +117,7 @@ class Vocab:
     @classmethod
     def from_dataset(
         cls, dataset: Dataset, columns: str | list[str] | None = None, freq_range: tuple[int, ...] | None = None,
-        top_k: int | None = None, special_tokens: Any = None, special_first: bool = True,
+        top_k: int | None = None, special_tokens: Sequence[str] | None = None, special_first: bool = True,
     ) -> Vocab:  # fmt: skip
         """Number the tokens of a dataset: frequent ones first, equally frequent ones by the alphabet.
 
@@ -150,7 +152,7 @@ class Vocab:
         """{token: number}."""
         return dict(self._ids)
 
-    def tokens_to_ids(self, tokens: str | list[str]) -> Any:
+    def tokens_to_ids(self, tokens: str | list[str]) -> int | list[int]:
         """The number of a token, or a list of those of several; -1 for one that is not there.
 
         Args:
@@ -162,7 +164,7 @@ class Vocab:
         found = [self._ids.get(token, -1) for token in _texts(listed, "tokens", "tokens_to_ids", different=False)]
         return found[0] if len(found) == 1 else found
 
-    def ids_to_tokens(self, ids: int | list[int]) -> Any:
+    def ids_to_tokens(self, ids: int | list[int]) -> str | list[str]:
         """The token of a number, or a list of those of several; "" for one that is not there.
 
         Args:

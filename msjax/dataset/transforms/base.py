@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msjax.dataset.checks import check_list
@@ -25,12 +26,12 @@ class Transform:
     def _apply(self, *arrays):
         raise NotImplementedError
 
-    def __repr__(self) -> Any:
+    def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if not name.startswith("_"))
         return f"{type(self).__name__}({settings})"
 
 
-def check_transforms(transforms: Any, who: str) -> list[Any]:
+def check_transforms(transforms: Sequence[Callable[..., Any]], who: str) -> list[Any]:
     """The value, if it is a list, not empty, of transforms and functions."""
     for transform in check_list(transforms, "transforms", who):
         if not callable(transform) or (isinstance(transform, type) and issubclass(transform, Transform)):
@@ -38,7 +39,7 @@ def check_transforms(transforms: Any, who: str) -> list[Any]:
     return list(transforms)
 
 
-def call_in_turn(transforms: Any, values: Any) -> Any:
+def call_in_turn(transforms: Sequence[Callable[..., Any]], values: tuple[Any, ...]) -> Any:
     """What the last one returns of transforms that are each given what the one before returned."""
     for transform in transforms:
         result = transform(*values)

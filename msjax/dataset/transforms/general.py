@@ -13,7 +13,7 @@ from msjax.common.dtype import Type, bool_
 from msjax.dataset.transforms.base import Transform
 from msjax.dataset.values import as_value, is_text, numpy_dtype, pad_to, same_type
 from msjax.errors import describe
-from msjax.typing import ArrayLike, Number
+from msjax.typing import ArrayLike, DTypeLike, Number
 
 
 class Relational(enum.IntEnum):
@@ -49,7 +49,7 @@ class TypeCast(Transform):
         array([ 1, -1], dtype=int32)
     """
 
-    def __init__(self, data_type: Any):
+    def __init__(self, data_type: DTypeLike):
         self.data_type = numpy_dtype(data_type, "data_type", type(self).__name__)
 
     def _apply(self, array):
@@ -106,7 +106,7 @@ class Fill(Transform):
         array([9, 9])
     """
 
-    def __init__(self, fill_value: Any):
+    def __init__(self, fill_value: ArrayLike):
         if not isinstance(fill_value, (int, float, str, bytes, np.generic)):
             raise TypeError(f"For 'Fill', 'fill_value' should be a number, str or bytes, but got {describe(fill_value)}.")
         self.fill_value = fill_value
@@ -134,7 +134,7 @@ class PadEnd(Transform):
         array([ 1,  2, -1, -1])
     """
 
-    def __init__(self, pad_shape: list[int], pad_value: Any = None):
+    def __init__(self, pad_shape: list[int], pad_value: ArrayLike = None):
         if not isinstance(pad_shape, (list, tuple)) or not all(size is None or is_int(size) for size in pad_shape):
             raise TypeError(f"For 'PadEnd', 'pad_shape' should be a list of int or None, but got {describe(pad_shape)}.")
         self.pad_shape = [size if size is None else check_int(size, "pad_shape", "PadEnd", low=1) for size in pad_shape]

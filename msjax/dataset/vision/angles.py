@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from msjax.dataset.vision.enums import Inter
 from msjax.dataset.vision.image import ImageTransform, flip, pillow, resampling, size_of, through_pil
 from msjax.dataset.vision.sizes import check_fill
 from msjax.errors import describe
+
+if TYPE_CHECKING:
+    from msjax.dataset.vision.image import ImageLike
 
 
 class HorizontalFlip(ImageTransform):
@@ -33,7 +36,7 @@ class HorizontalFlip(ImageTransform):
         if array.ndim < 2 or array.dtype.kind not in "biuf":
             super()._check_array(array)
 
-    def _apply(self, image):
+    def _apply(self, image: ImageLike):
         # As in MindSpore, an array in any case.
         return flip(image if hasattr(image, "ndim") else np.array(image), self._horizontally)
 
@@ -71,7 +74,7 @@ class RandomHorizontalFlip(HorizontalFlip):
     def __init__(self, prob: float = 0.5):
         self.prob = check_number(prob, "prob", type(self).__name__, low=0, high=1)
 
-    def _apply(self, image):
+    def _apply(self, image: ImageLike):
         return flip(image, self._horizontally) if row_rng().random() < self.prob else image
 
 
@@ -134,7 +137,7 @@ class Rotate(ImageTransform):
     def _angle(self):
         return self.degrees
 
-    def _apply(self, image):
+    def _apply(self, image: ImageLike):
         angle, kind = self._angle(), rotating(self.resample)
 
         def turn(pil):
@@ -228,7 +231,7 @@ class Affine(ImageTransform):
         self.resample = check_enum(resample, Inter, "resample", who)
         self.fill_value = check_fill(fill_value, who)
 
-    def _apply(self, image):
+    def _apply(self, image: ImageLike):
         return affine(image, self.degrees, self.translate, self.scale, self.shear, self.resample, self.fill_value, "Affine")
 
 
@@ -277,14 +280,16 @@ class RandomAffine(ImageTransform):
             raise ValueError(f"For 'RandomAffine', '{name}' should hold two or four numbers, but got {describe(values)}.")
         return values[:2], values[2:] or (0, 0)
 
-    def _apply(self, image):
+    def _apply(self, image: ImageLike):
         rng = row_rng()
         degrees, scale = rng.uniform(*self.degrees), rng.uniform(*self.scale)
         translate, shear = ([rng.uniform(*sorted(r)) for r in ranges] for ranges in (self.translate, self.shear))
         return affine(image, degrees, translate, scale, shear, self.resample, self.fill_value, "RandomAffine")
 
 
-def affine(image: Any, degrees: Any, translate: Any, scale: Any, shear: Any, interpolation: Any, fill: Any, who: Any) -> Any:
+def affine(
+    image: ImageLike, degrees: Any, translate: Any, scale: Any, shear: Any, interpolation: Any, fill: Any, who: Any
+) -> ImageLike:
     """The image turned, scaled and skewed around its middle, then moved."""
     height, width = size_of(image)
     turn, skew_x, skew_y = math.radians(degrees), math.radians(shear[0]), math.radians(shear[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,11 @@ from msjax.dataset.values import is_pil
 from msjax.dataset.vision.image import ImageTransform, pillow, through_pil
 from msjax.errors import describe
 
+if TYPE_CHECKING:
+    from msjax.dataset.vision.image import ImageLike
 
-def adjust(image: Any, kind: str, factor: float, who: str) -> Any:
+
+def adjust(image: ImageLike, kind: str, factor: float, who: str) -> ImageLike:
     """The image with one of Pillow's enhancements: "Brightness", "Contrast", "Color" (saturation) or "Sharpness"."""
     pillow()
     from PIL import ImageEnhance
@@ -22,7 +25,7 @@ def adjust(image: Any, kind: str, factor: float, who: str) -> Any:
     return through_pil(lambda pil: getattr(ImageEnhance, kind)(pil).enhance(factor), image, who)
 
 
-def shift_hue(image: Any, amount: float, who: str) -> Any:
+def shift_hue(image: ImageLike, amount: float, who: str) -> ImageLike:
     """The image with hues moved by a share of the circle of colours."""
 
     def shift(pil):
@@ -43,7 +46,7 @@ class _Adjust(ImageTransform):
     def __init__(self, factor: Any):
         setattr(self, self._name, check_number(factor, self._name, type(self).__name__, low=0))
 
-    def _apply(self, image):
+    def _apply(self, image: ImageLike):
         return adjust(image, self._kind, getattr(self, self._name), type(self).__name__)
 
 
@@ -139,7 +142,7 @@ class AdjustHue(ImageTransform):
     def __init__(self, hue_factor: float):
         self.hue_factor = check_number(hue_factor, "hue_factor", "AdjustHue", low=-0.5, high=0.5)
 
-    def _apply(self, image):
+    def _apply(self, image: ImageLike):
         return shift_hue(image, self.hue_factor, "AdjustHue")
 
 
@@ -161,7 +164,7 @@ class AdjustGamma(ImageTransform):
         self.gamma = check_number(gamma, "gamma", "AdjustGamma", low=0)
         self.gain = check_number(gain, "gain", "AdjustGamma")
 
-    def _apply(self, image):
+    def _apply(self, image: ImageLike):
         def curve(values):
             top = 255 if values.dtype.kind in "iu" else 1
             return np.clip(top * self.gain * (values / top) ** self.gamma, 0, top).astype(values.dtype)
@@ -169,7 +172,7 @@ class AdjustGamma(ImageTransform):
         return on_array(curve, image)
 
 
-def on_array(function: Callable[..., Any], image: Any) -> Any:
+def on_array(function: Callable[..., Any], image: ImageLike) -> ImageLike:
     """A function of arrays, on one, or on a Pillow image, which it stays."""
     return pillow().fromarray(function(np.array(image))) if is_pil(image) else function(image)
 
@@ -184,7 +187,7 @@ class Invert(ImageTransform):
         array([[[200, 200, 200]]], dtype=uint8)
     """
 
-    def _apply(self, image):
+    def _apply(self, image: ImageLike):
         return on_array(lambda values: (255 - values).astype(values.dtype), image)
 
 
@@ -207,7 +210,7 @@ class Solarize(ImageTransform):
         if self.threshold[0] > self.threshold[1]:
             raise ValueError(f"For 'Solarize', 'threshold' should not fall, but got {self.threshold}.")
 
-    def _apply(self, image):
+    def _apply(self, image: ImageLike):
         low, high = self.threshold
         return on_array(lambda v: np.where((v >= low) & (v <= high), 255 - v, v).astype(v.dtype), image)
 
@@ -228,7 +231,7 @@ class Posterize(ImageTransform):
     def __init__(self, bits: int):
         self.bits: int = check_int(bits, "bits", "Posterize", low=0, high=8)
 
-    def _apply(self, image):
+    def _apply(self, image: ImageLike):
         mask = 256 - 2 ** (8 - self.bits)
         return on_array(lambda values: (values.astype(np.uint8) & np.uint8(mask)).astype(values.dtype), image)
 
@@ -251,7 +254,7 @@ class AutoContrast(ImageTransform):
         self.cutoff = check_number(cutoff, "cutoff", "AutoContrast", low=0, below=50)
         self.ignore = ignore
 
-    def _apply(self, image):
+    def _apply(self, image: ImageLike):
         pillow()
         from PIL import ImageOps
 
@@ -269,7 +272,7 @@ class Equalize(ImageTransform):
                [7, 7]], dtype=uint8)
     """
 
-    def _apply(self, image):
+    def _apply(self, image: ImageLike):
         pillow()
         from PIL import ImageOps
 
@@ -300,7 +303,7 @@ class GaussianBlur(ImageTransform):
         sigmas = (sigma, sigma) if sigma is None or is_number(sigma) else check_numbers(sigma, "sigma", "GaussianBlur", 2)
         self.sigma = tuple(s or ((size - 1) * 0.5 - 1) * 0.3 + 0.8 for s, size in zip(sigmas, self.kernel_size))
 
-    def _apply(self, image):
+    def _apply(self, image: ImageLike):
         return on_array(self._blur, image)
 
     def _blur(self, array):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,12 @@ from msjax.dataset.values import is_pil
 from msjax.dataset.vision.enums import Border, Inter
 from msjax.dataset.vision.resample import resize_array
 from msjax.errors import describe
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+# An image as an array (height, width[, channels]), or a Pillow image.
+ImageLike: TypeAlias = "np.ndarray | Image.Image"
 
 
 class ImageTransform(Transform):
@@ -74,7 +80,7 @@ def pillow() -> Any:
     return Image
 
 
-def decode_image(content: Any, to_pil: bool = False) -> Any:
+def decode_image(content: bytes | np.ndarray, to_pil: bool = False) -> Any:
     """An RGB image from the bytes of a file: an array of height x width x 3, uint8, or a Pillow image.
 
     Raises:
@@ -96,7 +102,7 @@ def as_pil(array: np.ndarray, who: str) -> Any:
         raise RuntimeError(f"{who}: no PIL image can be made of {describe(array)}: {error}") from error
 
 
-def through_pil(function: Callable[..., Any], image: Any, who: str) -> Any:
+def through_pil(function: Callable[..., Any], image: ImageLike, who: str) -> ImageLike:
     """A function of Pillow images, on one, or on an array, of which the type and the axes stay."""
     if is_pil(image):
         return function(image)
@@ -111,19 +117,19 @@ def through_pil(function: Callable[..., Any], image: Any, who: str) -> Any:
     return result.astype(image.dtype)
 
 
-def size_of(image: Any) -> tuple[Any, ...]:
+def size_of(image: ImageLike) -> tuple[Any, ...]:
     """(height, width)."""
     return image.size[::-1] if is_pil(image) else image.shape[:2]
 
 
-def crop(image: Any, top: int, left: int, height: int, width: int) -> Any:
+def crop(image: ImageLike, top: int, left: int, height: int, width: int) -> ImageLike:
     """A window of an image."""
     if is_pil(image):
         return image.crop((left, top, left + width, top + height))
     return np.ascontiguousarray(image[top : top + height, left : left + width])
 
 
-def resize(image: Any, height: int, width: int, interpolation: Inter, who: str) -> Any:
+def resize(image: ImageLike, height: int, width: int, interpolation: Inter, who: str) -> ImageLike:
     """An image in another size: by Pillow for its images and filters, otherwise as OpenCV does."""
     if interpolation in (Inter.ANTIALIAS, Inter.PILCUBIC) or is_pil(image):
         return through_pil(lambda pil: pil.resize((width, height), resampling(interpolation)), image, who)
@@ -137,7 +143,7 @@ def resampling(interpolation: Inter) -> Any:
     return kinds[names.get(interpolation, "BICUBIC")]
 
 
-def pad(image: Any, left: int, top: int, right: int, bottom: int, fill: int | tuple[int, ...], mode: Border) -> Any:
+def pad(image: ImageLike, left: int, top: int, right: int, bottom: int, fill: int | tuple[int, ...], mode: Border) -> ImageLike:
     """An image with a margin.
 
     Args:
@@ -160,7 +166,7 @@ def pad(image: Any, left: int, top: int, right: int, bottom: int, fill: int | tu
     return result
 
 
-def flip(image: Any, horizontally: bool) -> Any:
+def flip(image: ImageLike, horizontally: bool) -> ImageLike:
     """An image mirrored from left to right, or from top to bottom."""
     if is_pil(image):
         kinds = pillow().Transpose

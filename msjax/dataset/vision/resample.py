@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from msjax.typing import TensorLike
 _BITS = 11
 
 
-def resize_array(array: TensorLike, height: int, width: int, interpolation: Inter) -> Any:
+def resize_array(array: TensorLike, height: int, width: int, interpolation: Inter) -> np.ndarray:
     """An image (height x width, or with channels) in another size.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,11 @@ from msjax.dataset.vision.image import ImageTransform, crop, decode_image, pad, 
 from msjax.errors import describe
 from msjax.typing import TensorLike
 
+if TYPE_CHECKING:
+    from msjax.dataset.vision.image import ImageLike
 
-def check_padding(padding: Any, who: str) -> tuple[Any, ...]:
+
+def check_padding(padding: int | Sequence[int], who: str) -> tuple[Any, ...]:
     """(left, top, right, bottom) from an int, from (left and right, top and bottom), or from all four."""
     if is_int(padding):
         padding = (padding,) * 4
@@ -67,7 +70,7 @@ class Resize(ImageTransform):
         return resize(image, *target_size(self.size, image), self.interpolation, type(self).__name__)
 
 
-def target_size(size: int | Sequence[int], image: Any) -> Any:
+def target_size(size: int | Sequence[int], image: ImageLike) -> tuple[int, int]:
     """(height, width) from both, or from the shorter side and the image's proportions."""
     if not is_int(size):
         return size
@@ -183,7 +186,7 @@ class RandomCrop(ImageTransform):
     def __init__(
         self,
         size: int | Sequence[int],
-        padding: Any = None,
+        padding: int | Sequence[int] | None = None,
         pad_if_needed: bool = False,
         fill_value: int | tuple[int, ...] = 0,
         padding_mode: Border = Border.CONSTANT,
@@ -249,7 +252,7 @@ class RandomResizedCrop(ImageTransform):
         return resize(crop(image, *window), *self.size, self.interpolation, type(self).__name__)
 
 
-def random_window(height: Any, width: Any, scale: Any, ratio: Any, attempts: Any) -> tuple[Any, ...]:
+def random_window(height: int, width: int, scale: Sequence[float], ratio: Sequence[float], attempts: int) -> tuple[Any, ...]:
     """(top, left, height, width) of a window with a share of the area and proportions by chance."""
     rng = row_rng()
     for _ in range(attempts):
@@ -306,7 +309,9 @@ class Pad(ImageTransform):
         array([[9, 1, 2, 9]])
     """
 
-    def __init__(self, padding: Any, fill_value: int | tuple[int, ...] = 0, padding_mode: Border = Border.CONSTANT):
+    def __init__(
+        self, padding: int | Sequence[int], fill_value: int | tuple[int, ...] = 0, padding_mode: Border = Border.CONSTANT
+    ):
         self.padding = check_padding(padding, "Pad")
         self.fill_value = check_fill(fill_value, "Pad")
         self.padding_mode = check_enum(padding_mode, Border, "padding_mode", "Pad")
@@ -335,7 +340,7 @@ class PadToSize(ImageTransform):
         size: int | Sequence[int],
         offset: int | Sequence[int] | None = None,
         fill_value: int = 0,
-        padding_mode: Any = Border.CONSTANT,
+        padding_mode: Border = Border.CONSTANT,
     ):
         who = "PadToSize"
         self.size = check_size(size, "size", who)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from msjax.dataset.transforms.general import TypeCast
 from msjax.dataset.values import is_pil, numpy_dtype
 from msjax.dataset.vision.image import ImageTransform, as_pil, decode_image
 from msjax.errors import describe
+from msjax.typing import DTypeLike
 
 
 class Decode(ImageTransform):
@@ -104,7 +104,7 @@ class Normalize(ImageTransform):
 
     _takes = ("array",)
 
-    def __init__(self, mean: Sequence[Any], std: Sequence[Any], is_hwc: bool = True):
+    def __init__(self, mean: Sequence[float], std: Sequence[float], is_hwc: bool = True):
         who = type(self).__name__
         self.mean = check_numbers(mean, "mean", who, low=0, high=255)
         self.std = check_numbers(std, "std", who, low=0, high=255)
@@ -149,7 +149,7 @@ class NormalizePad(Normalize):
         array([[[1., 1., 0.]]], dtype=float32)
     """
 
-    def __init__(self, mean: Any, std: Any, dtype: str = "float32", is_hwc: bool = True):
+    def __init__(self, mean: Sequence[float], std: Sequence[float], dtype: str = "float32", is_hwc: bool = True):
         super().__init__(mean, std, is_hwc)
         if dtype not in ("float32", "float16"):
             raise ValueError(f"For 'NormalizePad', 'dtype' should be 'float32' or 'float16', but got {describe(dtype)}.")
@@ -194,7 +194,7 @@ class ToTensor(ImageTransform):
         (3, 5, 4)
     """
 
-    def __init__(self, output_type: Any = np.float32):
+    def __init__(self, output_type: DTypeLike = np.float32):
         self.output_type = numpy_dtype(output_type, "output_type", "ToTensor")
 
     def _apply(self, image):

@@ -17,13 +17,13 @@ __all__ = [
 
 
 class _Adaptive(Cell):
-    def __init__(self, output_size: Any):
+    def __init__(self, output_size: int | tuple[int | None, ...] | None):
         super().__init__()
         self.output_size = output_size
 
 
 class _Adaptive1d(_Adaptive):
-    def __init__(self, output_size: Any):
+    def __init__(self, output_size: int | tuple[int | None, ...] | None):
         super().__init__(output_size)
         who = type(self).__name__
         check_positive_int(output_size, "output_size", who)
@@ -89,7 +89,7 @@ class AdaptiveMaxPool2d(_Adaptive):
         return_indices (bool): whether to return, too, where the maxima are, counted in C order over (H, W).
     """
 
-    def __init__(self, output_size: int | tuple[int, ...], return_indices: bool = False):
+    def __init__(self, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False):
         super().__init__(output_size)
         self.return_indices = return_indices
 
@@ -100,7 +100,7 @@ class AdaptiveMaxPool2d(_Adaptive):
 class AdaptiveMaxPool3d(_Adaptive):
     """The maxima of windows, chosen so that the output has `output_size`, of an input (N, C, D, H, W); see `AdaptiveMaxPool2d`."""
 
-    def __init__(self, output_size: int | tuple[int, ...], return_indices: bool = False):
+    def __init__(self, output_size: int | tuple[int | None, ...] | None, return_indices: bool = False):
         super().__init__(output_size)
         self.return_indices = return_indices
 
@@ -150,7 +150,7 @@ class _Fractional(Cell):
     def __init__(
         self,
         kernel_size: Any,
-        output_size: Any = None,
+        output_size: int | tuple[int | None, ...] | None = None,
         output_ratio: Any = None,
         return_indices: Any = False,
         _random_samples: Any = None,

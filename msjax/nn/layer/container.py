@@ -195,7 +195,7 @@ class CellList(_Numbered):
             del members[self._at(index)]
         self._number(members)
 
-    def insert(self, index: int, cell: Any) -> None:
+    def insert(self, index: int, cell: Cell) -> None:
         """Add a cell in front of the one at `index`.
 
         Raises:
@@ -275,19 +275,19 @@ class CellDict(Cell):
     def __contains__(self, key):
         return key in self._members()
 
-    def keys(self) -> Any:
+    def keys(self) -> KeysView[str]:
         """The names."""
         return self._members().keys()
 
-    def values(self) -> Any:
+    def values(self) -> ValuesView[Cell]:
         """The cells."""
         return self._members().values()
 
-    def items(self) -> Any:
+    def items(self) -> ItemsView[str, Cell]:
         """(name, cell) pairs."""
         return self._members().items()
 
-    def pop(self, key: Any) -> Any:
+    def pop(self, key: str) -> Cell:
         """Take a cell out and return it."""
         cell = self[key]
         del self[key]

@@ -88,7 +88,7 @@ class Dense(Cell):
         x = apply(layers.dense.op, (x, self.weight, self.bias))
         return self.activation(x) if self.activation_flag else x  # pyright: ignore[reportOptionalCall]
 
-    def extend_repr(self) -> Any:
+    def extend_repr(self) -> str:
         text = f"input_channels={self.in_channels}, output_channels={self.out_channels}"
         if self.has_bias:
             text += f", has_bias={self.has_bias}"
@@ -150,7 +150,7 @@ class Linear(Cell):
     def construct(self, x: Tensor) -> Tensor:
         return apply(layers.dense.op, (x, self.weight, self.bias))
 
-    def extend_repr(self) -> Any:
+    def extend_repr(self) -> str:
         text = f"input_features={self.in_features}, output_features={self.out_features}"
         return text + (f", has_bias={self.has_bias}" if self.has_bias else "")
 
@@ -224,6 +224,6 @@ class BiDense(Cell):
             )
         return _bidense(input1, input2, self.weight, self.bias)
 
-    def extend_repr(self) -> Any:
+    def extend_repr(self) -> str:
         text = f"in1_channels={self.in1_channels}, in2_channels={self.in2_channels}, output_channels={self.out_channels}"
         return text + (f", has_bias={self.has_bias}" if self.has_bias else "")

@@ -147,7 +147,7 @@ class ImageGradients(Cell):
         A tuple of two Tensors of the same shape: along height, along width.
     """
 
-    def construct(self, images: Tensor) -> Any:
+    def construct(self, images: Tensor) -> tuple[Tensor, Tensor]:
         if images.ndim != 4:
             raise ValueError(f"For 'ImageGradients', the images should have 4 axes, but their shape is {images.shape}.")
         return _image_gradients(images)

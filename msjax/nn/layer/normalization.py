@@ -65,9 +65,9 @@ class _BatchNorm(_MovingNorm):
     bn_infer = PrimitiveAttribute(lambda cell: nn_ops.BatchNorm(False, cell.eps, data_format=cell.format))
 
     def __init__(
-        self, num_features: Any, eps: Any=1e-5, momentum: Any=0.9, affine: Any=True, gamma_init: Any="ones", beta_init: Any="zeros",
-        moving_mean_init: Any="zeros", moving_var_init: Any="ones", use_batch_statistics: Any=None, data_format: Any="NCHW",
-        dtype: Any=mstype.float32,
+        self, num_features: int, eps: float=1e-5, momentum: float=0.9, affine: bool=True, gamma_init: InitLike="ones", beta_init: InitLike="zeros",
+        moving_mean_init: InitLike="zeros", moving_var_init: InitLike="ones", use_batch_statistics: bool | None=None, data_format: str="NCHW",
+        dtype: Type=mstype.float32,
     ):  # fmt: skip
         super().__init__()
         who = type(self).__name__
@@ -136,9 +136,9 @@ class BatchNorm3d(Cell):
     """Batch normalization of inputs (N, C, D, H, W), by a `BatchNorm2d`; see there for the arguments."""
 
     def __init__(
-        self, num_features: Any, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True,
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True,
         gamma_init: InitLike = "ones", beta_init: InitLike = "zeros", moving_mean_init: InitLike = "zeros",
-        moving_var_init: InitLike = "ones", use_batch_statistics: Any = None, dtype: Type = mstype.float32,
+        moving_var_init: InitLike = "ones", use_batch_statistics: bool | None = None, dtype: Type = mstype.float32,
     ):  # fmt: skip
         super().__init__()
         self.bn2d = BatchNorm2d(
@@ -167,9 +167,9 @@ class SyncBatchNorm(_BatchNorm):
     ndims = (2, 3, 4, 5)
 
     def __init__(
-        self, num_features: Any, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True,
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.9, affine: bool = True,
         gamma_init: InitLike = "ones", beta_init: InitLike = "zeros", moving_mean_init: InitLike = "zeros",
-        moving_var_init: InitLike = "ones", use_batch_statistics: Any = None, process_groups: list[Any] | None = None,
+        moving_var_init: InitLike = "ones", use_batch_statistics: bool | None = None, process_groups: list[Any] | None = None,
         dtype: Type = mstype.float32,
     ):  # fmt: skip
         if process_groups is not None:
@@ -184,7 +184,7 @@ class SyncBatchNorm(_BatchNorm):
 
 class _InstanceNorm(_MovingNorm):
     def __init__(
-        self, num_features: Any, eps: Any=1e-5, momentum: Any=0.1, affine: Any=True, gamma_init: Any="ones", beta_init: Any="zeros", dtype: Any=mstype.float32,
+        self, num_features: int, eps: float=1e-5, momentum: float=0.1, affine: bool=True, gamma_init: InitLike="ones", beta_init: InitLike="zeros", dtype: Type=mstype.float32,
     ):  # fmt: skip
         super().__init__()
         who = type(self).__name__

@@ -81,7 +81,7 @@ class _Around(Cell):
 
 
 class _ConstantPad(_Around):
-    def __init__(self, padding: Any, value: Any):
+    def __init__(self, padding: int | Sequence[int], value: float):
         super().__init__()
         self._setup(padding)
         self.value = check_number(value, "value", type(self).__name__)
@@ -136,12 +136,12 @@ class ZeroPad2d(_ConstantPad):
 
     axes = 2
 
-    def __init__(self, padding: int | tuple[int, ...]):
+    def __init__(self, padding: int | Sequence[int]):
         super().__init__(padding, 0)
 
 
 class _ReflectionPad(_Around):
-    def __init__(self, padding: Any):
+    def __init__(self, padding: int | Sequence[int]):
         super().__init__()
         self._setup(padding, negative=False)
 
@@ -184,7 +184,7 @@ class ReflectionPad3d(_ReflectionPad):
 
 
 class _ReplicationPad(_Around):
-    def __init__(self, padding: Any):
+    def __init__(self, padding: int | Sequence[int]):
         super().__init__()
         self._setup(padding)
 

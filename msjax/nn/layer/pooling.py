@@ -317,7 +317,7 @@ class _AvgPoolExt(_AvgPool):
     """Average pooling whose stride defaults to the window's size, and whose padding has no mode."""
 
     def __init__(
-        self, kernel_size: Any, stride: Any=None, padding: Any=0, ceil_mode: Any=False, count_include_pad: Any=True, divisor_override: Any=None,
+        self, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] | None=None, padding: int | tuple[int, ...]=0, ceil_mode: bool=False, count_include_pad: bool=True, divisor_override: int | None=None,
     ):  # fmt: skip
         super().__init__()
         stride = kernel_size if stride is None else stride

@@ -152,7 +152,7 @@ def _check_state(state, name, who):
 class _RNNCellBase(Cell):
     """Base of RNNCell, GRUCell and LSTMCell."""
 
-    def __init__(self, kind: Any, input_size: Any, hidden_size: Any, has_bias: Any, dtype: Any):
+    def __init__(self, kind: str, input_size: int, hidden_size: int, has_bias: bool, dtype: Type):
         super().__init__()
         who = type(self).__name__
         self.input_size: int = check_positive_int(input_size, "input_size", who)

@@ -42,7 +42,7 @@ class TimeDistributed(Cell):
         (32, 4, 10)
     """
 
-    def __init__(self, layer: Any, time_axis: int, reshape_with_axis: int | None = None):
+    def __init__(self, layer: Cell | Primitive, time_axis: int, reshape_with_axis: int | None = None):
         super().__init__()
         if not isinstance(layer, (Cell, Primitive)):
             raise TypeError(f"For 'TimeDistributed', 'layer' should be a Cell or Primitive, but got {describe(layer)}.")

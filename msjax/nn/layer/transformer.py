@@ -47,15 +47,15 @@ class _Layer(Cell):
 
     def __init__(
         self,
-        d_model: Any,
-        nhead: Any,
-        dim_feedforward: Any = 2048,
-        dropout: Any = 0.1,
-        activation: Any = "relu",
-        layer_norm_eps: Any = 1e-5,
-        batch_first: Any = False,
-        norm_first: Any = False,
-        dtype: Any = mstype.float32,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str | Cell | Callable[..., Any] = "relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        dtype: Type = mstype.float32,
     ):
         super().__init__()
         self.d_model = d_model
@@ -184,7 +184,7 @@ class TransformerDecoderLayer(_Layer):
 class _Stack(Cell):
     """Several copies of a layer, one after the other, and a norm."""
 
-    def __init__(self, layer: Any, num_layers: Any, norm: Any):
+    def __init__(self, layer: Cell, num_layers: int, norm: Cell | None):
         super().__init__()
         if not isinstance(layer, Cell):
             raise TypeError(f"For '{type(self).__name__}', the layer should be a Cell, but got {describe(layer)}.")

@@ -23,7 +23,7 @@ class _Classification(Metric):
         eval_type (str): "classification" or "multilabel".
     """
 
-    def __init__(self, eval_type: Any = "classification"):
+    def __init__(self, eval_type: str = "classification"):
         super().__init__()
         if eval_type not in ("classification", "multilabel"):
             raise TypeError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class Metric:
         raise TypeError(f"For '{type(self).__name__}', the data should be a Tensor, list or array, but got {describe(data)}.")
 
     @property
-    def indexes(self) -> Any:
+    def indexes(self) -> list[int] | None:
         """The selected arguments of `update`, in order; None for all."""
         return getattr(self, "_indexes", None)
 
@@ -64,7 +65,7 @@ class Metric:
         self.update(*inputs)
         return self.eval()
 
-    def clear(self) -> Any:
+    def clear(self) -> None:
         """Reset the metric."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'clear'.")
 
@@ -118,7 +119,7 @@ class MeanMetric(Metric):
         return float(self._sum / self._count)
 
 
-def rearrange_inputs(func: Any) -> Any:
+def rearrange_inputs(func: Callable[..., Any]) -> Callable[..., Any]:
     """Decorator of `Metric.update`: arguments are picked and ordered as `Metric.set_indexes` says."""
 
     @functools.wraps(func)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from msjax.checks import check_bool, is_number
@@ -31,7 +29,7 @@ def _distances(start, end, metric) -> np.ndarray:
 
 
 class _Surface(Metric):
-    def __init__(self, distance_metric: Any):
+    def __init__(self, distance_metric: str):
         super().__init__()
         if distance_metric not in ("euclidean", "chessboard", "taxicab"):
             raise ValueError(

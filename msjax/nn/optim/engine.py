@@ -151,7 +151,7 @@ class CompiledOptimizer(Cell):
     def _prepare(self) -> StepInputs:
         raise NotImplementedError
 
-    def construct(self, gradients: Sequence[Tensor]) -> Tensor | bool:
+    def construct(self, gradients: Sequence[Tensor]) -> Any:
         """One step.
 
         Args:

@@ -15,7 +15,7 @@ from msjax.nn.cell.base import Cell
 from msjax.nn.optim.optimizer import map_tuples
 from msjax.nn.wrap import loss_scale
 from msjax.nn.wrap.grad_reducer import DistributedGradReducer, reducer_for
-from msjax.typing import Number, TensorLike
+from msjax.typing import Number
 
 __all__ = [
     "ForwardValueAndGrad", "ParameterUpdate", "TrainOneStepCell", "TrainOneStepWithLossScaleCell", "WithEvalCell",
@@ -299,7 +299,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
         """A Bool Tensor: whether a gradient is infinite or NaN."""
         return loss_scale.overflowed(compute_output)
 
-    def process_loss_scale(self, overflow: Any) -> Any:
+    def process_loss_scale(self, overflow: Tensor) -> Any:
         """Pass `overflow` to the cell that updates the scale; returns it."""
         if self.loss_scaling_manager is None:
             return overflow
@@ -322,7 +322,7 @@ class ParameterUpdate(Cell):
         check_type(param, Parameter, "param", "ParameterUpdate")
         self._param = param
 
-    def construct(self, x: TensorLike) -> Any:
+    def construct(self, x: Tensor) -> Any:
         if x.shape != self._param.shape:
             raise ValueError(f"For 'ParameterUpdate', the shape should be {self._param.shape}, but it is {x.shape}.")
         self._param.set_data(x)

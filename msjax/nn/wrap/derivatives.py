@@ -13,7 +13,7 @@ __all__ = ["Jvp", "Vjp"]
 
 
 class _Product(Cell):
-    def __init__(self, fn: Any):
+    def __init__(self, fn: Callable[..., Any]):
         super().__init__()
         self.fn = fn
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msjax.checks import check_bool, check_positive_int
 from msjax.common.tensor import Tensor
@@ -11,6 +12,10 @@ from msjax.nn.layer.basic import Identity
 from msjax.ops.function.collectives import broadcast, reduce_gradients
 from msjax.processes import parallel
 from msjax.processes.groups import PROCESSES, WORLD_NAMES
+
+if TYPE_CHECKING:
+    from msjax.common.parameter import Parameter
+
 
 __all__ = ["DistributedGradReducer"]
 
@@ -47,7 +52,7 @@ class DistributedGradReducer(Cell):
 
     def __init__(
         self,
-        parameters: Any,
+        parameters: Sequence[Parameter],
         mean: bool | None = None,
         degree: int | None = None,
         fusion_type: int = 1,
@@ -69,7 +74,7 @@ class DistributedGradReducer(Cell):
         return tuple([None if g is None else next(reduced) for g in grads])
 
 
-def reducer_for(parameters: Any) -> Cell:
+def reducer_for(parameters: Sequence[Parameter]) -> Cell:
     """What a training cell does with its gradients, according to `ms.set_auto_parallel_context`: nothing, or it adds them up over
     all processes. With the setting parameter_broadcast, it also gives all processes the Parameters of process 0.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -92,7 +92,7 @@ class FixedLossScaleUpdateCell(Cell):
         """The scale."""
         return self.loss_scale_value
 
-    def construct(self, _: Tensor, overflow: Any) -> Tensor:
+    def construct(self, _: Tensor, overflow: Tensor) -> Tensor:
         return overflow
 
 
@@ -130,7 +130,7 @@ def all_finite(inputs: Sequence[Tensor]) -> Tensor:
 _OVERFLOWED = Op("Overflowed", lambda *values: jnp.logical_not(_finite(*values)), differentiable=False)
 
 
-def overflowed(grads: Any) -> Tensor:
+def overflowed(grads: Sequence[Tensor]) -> Tensor:
     """A Bool Tensor: whether an element of some gradients is infinite or NaN."""
     return apply(_OVERFLOWED, list(grads)) if len(grads) else Tensor(False)
 
@@ -143,7 +143,7 @@ def _unscale(scale, *values):
 _UNSCALE = Op("Unscale", _unscale, differentiable=False)
 
 
-def unscale(grads: Any, scale: Any) -> Tensor:
+def unscale(grads: Sequence[Tensor], scale: Tensor | float) -> tuple[Tensor, ...]:
     """Tensors divided by a scale."""
     return apply(_UNSCALE, (scale, *grads))
 
@@ -153,7 +153,7 @@ def _select(skip, before, after):
     return [jnp.where(skip, b, a) for b, a in zip(before, after)]
 
 
-def run_unless(skip: Any, optimizer: Any, grads: Any) -> None:
+def run_unless(skip: Tensor, optimizer: Callable[..., Any], grads: Sequence[Tensor]) -> None:
     """Run an optimizer step unless `skip`, a Bool Tensor, is true; in a compiled program, by selecting old or new values."""
     known = known_value(skip._value)
     if known is not None:

@@ -74,5 +74,5 @@ class PipelineCell(GradAccumulationCell):
         stage_config, segment_config: accepted for compatibility with MindSpore, without effect.
     """
 
-    def __init__(self, network: Cell, micro_size: int, stage_config: Any = None, segment_config: Any = None):
+    def __init__(self, network: Cell, micro_size: int, stage_config: object = None, segment_config: object = None):
         super().__init__(network, micro_size)

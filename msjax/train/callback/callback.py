@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -120,8 +120,8 @@ class LambdaCallback(Callback):
     """
 
     def __init__(
-        self, on_train_epoch_begin: Any = None, on_train_epoch_end: Any = None, on_train_step_begin: Any = None,
-        on_train_step_end: Any = None, on_train_begin: Callable[..., Any] | None = None, on_train_end: Any = None,
+        self, on_train_epoch_begin: Callable[..., Any] | None = None, on_train_epoch_end: Callable[..., Any] | None = None, on_train_step_begin: Callable[..., Any] | None = None,
+        on_train_step_end: Callable[..., Any] | None = None, on_train_begin: Callable[..., Any] | None = None, on_train_end: Callable[..., Any] | None = None,
         on_eval_epoch_begin: Callable[..., Any] | None = None, on_eval_epoch_end: Callable[..., Any] | None = None,
         on_eval_step_begin: Callable[..., Any] | None = None, on_eval_step_end: Callable[..., Any] | None = None,
         on_eval_begin: Callable[..., Any] | None = None, on_eval_end: Callable[..., Any] | None = None,
@@ -143,7 +143,7 @@ class CallbackList:
         TypeError: something else.
     """
 
-    def __init__(self, callbacks: Any):
+    def __init__(self, callbacks: Callback | Sequence[Callback] | None):
         if callbacks is None:
             callbacks = []
         self.callbacks = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]

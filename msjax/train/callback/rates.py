@@ -19,7 +19,7 @@ from msjax.train.callback.callback import Callback, RunContext, loss_of
 class _Watching(Callback):
     """Tracks a metric from epoch to epoch."""
 
-    def __init__(self, monitor: Any, min_delta: Any, patience: Any, verbose: Any, mode: Any):
+    def __init__(self, monitor: str, min_delta: float, patience: int, verbose: bool, mode: str):
         super().__init__()
         who = type(self).__name__
         check_str(monitor, "monitor", who)
