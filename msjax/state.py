@@ -25,8 +25,8 @@ class Scope:
     __slots__ = ("depth", "parent", "root", "open", "nested")
 
     def __init__(self, parent: Scope | None):
-        self.parent = parent
-        self.root = self if parent is None or parent is ROOT else parent.root
+        self.parent: Scope | None = parent
+        self.root: Scope = self if parent is None or parent is ROOT else parent.root
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.open: bool = True
         self.nested: bool = False

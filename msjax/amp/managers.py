@@ -81,12 +81,12 @@ class DynamicLossScaleManager(LossScaleManager):
         for name, value in (("scale_factor", scale_factor), ("scale_window", scale_window)):
             if not is_int(value) or value <= 0:
                 raise ValueError(f"For 'DynamicLossScaleManager', '{name}' should be a positive int, but got {describe(value)}.")
-        self.loss_scale = init_loss_scale
+        self.loss_scale: float = init_loss_scale
         self.scale_factor = scale_factor
         self.scale_window = scale_window
         self.increase_ratio = scale_factor
         self.decrease_ratio: float = 1 / scale_factor
-        self.cur_iter = 1
+        self.cur_iter: int = 1
         self.last_overflow_iter = 0
 
     def get_loss_scale(self) -> float:

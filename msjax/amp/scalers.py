@@ -63,7 +63,7 @@ class StaticLossScaler(LossScaler):
     def __init__(self, scale_value: float):
         if not is_number(scale_value) or scale_value < 1:
             raise ValueError(f"For '{type(self).__name__}', 'scale_value' should be at least 1, but got {describe(scale_value)}.")
-        self.scale_value = Parameter(Tensor(scale_value, mstype.float32), name="scale_value")
+        self.scale_value: Parameter = Parameter(Tensor(scale_value, mstype.float32), name="scale_value")
 
     def scale(self, inputs: PyTree) -> Tensor:
         return _map(lambda v: apply(_SCALE, (self.scale_value.value(), v)), inputs)
@@ -111,7 +111,7 @@ class DynamicLossScaler(StaticLossScaler):
                 raise ValueError(f"For 'DynamicLossScaler', '{name}' should be positive, but got {describe(value)}.")
         self.scale_factor = scale_factor
         self.scale_window = scale_window
-        self.counter = Parameter(Tensor(0, mstype.int32), name="counter")
+        self.counter: Parameter = Parameter(Tensor(0, mstype.int32), name="counter")
 
     def adjust(self, grads_finite: Tensor | bool) -> bool:
         operands = self.scale_value.value(), self.counter.value(), grads_finite

@@ -127,7 +127,7 @@ class Residuals:
 
     def __init__(self, spec: ResidualSpec, leaves: Any):
         self.spec = spec
-        self.leaves = leaves
+        self.leaves: Any = leaves
 
     def emptied(self) -> Residuals:
         """The same without values."""
@@ -280,13 +280,14 @@ class OpNode(Node):
         # The same as Node.__init__, inlined to save a call for each operator.
         self.seq: int = next(SEQUENCE)
         self.base = base
-        self.edges = edges
+        self.edges: Any = edges
         self.nout: int = len(pullback.carries)
         self.hooks = self.also_run = None
         self.op = op
-        self.static = static
-        self.pullback = pullback
-        self.residuals = residuals
+        self.static: tuple[Any, ...] = static
+        # Any, since `release` sets them to None.
+        self.pullback: Any = pullback
+        self.residuals: Any = residuals
         self.values = self.out = self.saved = None
         self.needs_operands: bool = False
 
@@ -299,12 +300,12 @@ class OpNode(Node):
         order = self.op.accumulation_order
         if order is None:
             return None
-        slots = self.pullback.slots  # pyright: ignore[reportOptionalMemberAccess]
+        slots = self.pullback.slots
         return [slots.index(i) for i in order if i in slots]
 
     def pull(self, cts: list[Any], need: Sequence[bool]) -> list[Any | None]:
         if self.residuals is None:
-            return self.pullback(cts, need)  # pyright: ignore[reportOptionalCall]
+            return self.pullback(cts, need)
         spec = self.residuals.spec
         if self.nout == 1:
             compiled = spec.backwards[(True,), need]
@@ -322,13 +323,13 @@ class OpNode(Node):
     def _residuals(self, spec):
         if self.saved is not None:
             return self.saved.residuals(self)
-        kept = self.residuals.leaves  # pyright: ignore[reportOptionalMemberAccess]
+        kept = self.residuals.leaves
         return gather(spec, kept, self.values, self.out) if spec.needs_values else kept
 
     def _inputs(self):
         """The operands at the time of the call; those on the tape as Tensors."""
         inputs = list(self.values if self.saved is None else self.saved.operands(self))
-        for slot, (node, i) in zip(self.pullback.slots, self.edges):  # pyright: ignore[reportOptionalMemberAccess]
+        for slot, (node, i) in zip(self.pullback.slots, self.edges):
             inputs[slot] = wrap(inputs[slot], node, i)
         return inputs
 
@@ -339,7 +340,7 @@ class OpNode(Node):
         if self.needs_operands:
             # The gradient depends on the inputs, which an outer scope may differentiate: compute it from the inputs again.
             inputs = self._inputs()
-            n, slots, fn, int_grad = len(inputs), self.pullback.slots, self.op.bind(self.static), self.op.int_grad  # pyright: ignore[reportOptionalMemberAccess]
+            n, slots, fn, int_grad = len(inputs), self.pullback.slots, self.op.bind(self.static), self.op.int_grad
 
             def gradient_from_inputs(*args):
                 rest = iter(args[n:])
@@ -360,7 +361,7 @@ class OpNode(Node):
 
             def back(*cts):
                 rest = iter(cts)
-                grads = pullback([next(rest) if there else None for there in given], need)  # pyright: ignore[reportOptionalCall]
+                grads = pullback([next(rest) if there else None for there in given], need)
                 return tuple(g for g in grads if g is not None)
 
             grads = apply(self._gradient_op(back, True), cts)

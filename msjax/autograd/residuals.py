@@ -42,7 +42,7 @@ class TracedVJP:
             for i, d, is_int in zip(slots, dtypes, as_ints)
             if jnp.issubdtype(d, jnp.inexact) or (is_int and (int_grad is True or (int_grad and i in int_grad)))
         ]
-        self.slots = tuple(i for i, _ in keep)
+        self.slots: tuple[int, ...] = tuple(i for i, _ in keep)
         self.in_dtypes = [d for _, d in keep]
         shadowed = any(jnp.issubdtype(d, jnp.integer) for d in self.in_dtypes)
 
@@ -56,14 +56,14 @@ class TracedVJP:
         out, self.vjp = jax.vjp(along, *inputs)
         self.single: bool = not isinstance(out, (tuple, list))
         shadow_out = (out,) if self.single else tuple(out)
-        self.shadow = [(o.shape, o.dtype) for o in shadow_out]
+        self.shadow: list[tuple[Any, Any]] = [(o.shape, o.dtype) for o in shadow_out]
         if shadowed:
             out = fn(*values)
             self.out = (out,) if self.single else tuple(out)
         else:
             self.out = shadow_out
-        self.out_avals = [(o.shape, o.dtype) for o in self.out]
-        self.carries = tuple(bool(self.slots) and jnp.issubdtype(d, jnp.inexact) for _, d in self.shadow)
+        self.out_avals: list[tuple[Any, Any]] = [(o.shape, o.dtype) for o in self.out]
+        self.carries: tuple[bool, ...] = tuple(bool(self.slots) and jnp.issubdtype(d, jnp.inexact) for _, d in self.shadow)
 
     def keeps_values(self) -> bool:
         """Whether the gradients depend on values of the forward pass: those of linear operators don't."""
@@ -123,7 +123,7 @@ class ResidualSpec:
     def __init__(self, pull: TracedVJP, treedef: PyTreeDef, sources: tuple[tuple[str, int], ...], jit: Callable[..., Any]):
         self.pull = pull
         self.treedef = treedef
-        self.sources = sources
+        self.sources: tuple[tuple[str, int], ...] = sources
         self.jit = jit
         self.needs_values: bool = any(kind != "kept" for kind, _ in sources)
         self.backwards = Programs(self.compile_backward)

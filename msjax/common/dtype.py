@@ -121,9 +121,20 @@ bfloat16: Type = Type("BFloat16", "bfloat16", ml_dtypes.bfloat16)
 complex64: Type = Type("Complex64", "complex64", np.complex64)
 complex128: Type = Type("Complex128", "complex128", np.complex128)
 
-byte, short, intc, intp, long = int8, int16, int32, int64, int64
-ubyte, ushort, uintc, uintp = uint8, uint16, uint32, uint64
-half, single, double, cfloat, cdouble = float16, float32, float64, complex64, complex128
+byte: Type = int8
+short: Type = int16
+intc: Type = int32
+intp: Type = int64
+long: Type = int64
+ubyte: Type = uint8
+ushort: Type = uint16
+uintc: Type = uint32
+uintp: Type = uint64
+half: Type = float16
+single: Type = float32
+double: Type = float64
+cfloat: Type = complex64
+cdouble: Type = complex128
 
 int_: Type = Type("Int", "int_")
 uint: Type = Type("UInt", "uint")
@@ -135,13 +146,13 @@ tuple_: Type = Type("Tuple", "tuple_")
 tensor_type: Type = Type("Tensor", "tensor")
 type_none: Type = Type("None", "type_none")
 
-int_type = (int8, int16, int32, int64)
-uint_type = (uint8, uint16, uint32, uint64)
-float_type = (float16, float32, float64, bfloat16)
-complex_type = (complex64, complex128)
-number_type = (*int_type, *uint_type, *float_type, *complex_type)
-signed_type = (bool_, *int_type, *uint_type, *float_type, *complex_type)
-all_types = (bool_, *number_type)
+int_type: tuple[Type, ...] = (int8, int16, int32, int64)
+uint_type: tuple[Type, ...] = (uint8, uint16, uint32, uint64)
+float_type: tuple[Type, ...] = (float16, float32, float64, bfloat16)
+complex_type: tuple[Type, ...] = (complex64, complex128)
+number_type: tuple[Type, ...] = (*int_type, *uint_type, *float_type, *complex_type)
+signed_type: tuple[Type, ...] = (bool_, *int_type, *uint_type, *float_type, *complex_type)
+all_types: tuple[Type, ...] = (bool_, *number_type)
 
 _BY_NP = {t.np: t for t in all_types}
 _BY_NAME = {t.code: t for t in all_types} | {"bool_": bool_, "half": half, "float": float32, "int": int32, "double": double}

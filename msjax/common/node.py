@@ -51,11 +51,11 @@ class Node:
 
     def __init__(self, base: Scope, edges: list[Edge | None], nout: int = 1):
         self.seq: int = next(SEQUENCE)
-        self.base = base
-        self.edges = edges
+        self.base: Scope = base
+        self.edges: Any = edges  # a list; None once released
         self.nout: int = nout
-        self.hooks = None
-        self.also_run = None
+        self.hooks: Any = None
+        self.also_run: Node | None = None
 
     def live(self) -> bool:
         """True while a gradient may still be asked for through this node."""
@@ -91,8 +91,8 @@ class Leaf(Node):
     def __init__(self, tensor: Tensor, scope: Scope, requested: bool):
         outer = tensor._node
         alive = outer is not None and outer.live()
-        super().__init__(outer.base if alive else scope, [(outer, tensor._oidx)] if alive else [])  # pyright: ignore[reportOptionalMemberAccess]
-        self.tensor = tensor
+        super().__init__(outer.base if alive else scope, [(outer, tensor._oidx)] if alive else [])
+        self.tensor: Tensor = tensor
         self.requested: bool = requested
         if self.base is not scope:
             scope.nested = True
@@ -162,12 +162,12 @@ class FunctionNode(Node):
         # Inlined Node.__init__: hooks create these nodes at every call of a cell.
         self.seq: int = next(SEQUENCE)
         self.base = base
-        self.edges = edges
+        self.edges: Any = edges  # a list; None once released
         self.nout = nout
         self.hooks = self.also_run = None
-        self.function = function
+        self.function: Any = function  # None once released
         self.label: str = label
-        self.keeps = keeps
+        self.keeps: Sequence[Any] = keeps
 
     @property
     def name(self) -> str:
@@ -175,15 +175,15 @@ class FunctionNode(Node):
 
     def pull(self, cts: list[Any], need: Sequence[bool]) -> Any:
         if len(cts) == 1:
-            grads = self.function([None if cts[0] is None else wrap(cts[0])])  # pyright: ignore[reportOptionalCall]
+            grads = self.function([None if cts[0] is None else wrap(cts[0])])
         else:
-            grads = self.function([None if c is None else wrap(c) for c in cts])  # pyright: ignore[reportOptionalCall]
+            grads = self.function([None if c is None else wrap(c) for c in cts])
         if len(grads) == 1:
             return (None if grads[0] is None else grads[0]._value,)
         return [None if g is None else g._value for g in grads]
 
     def pull_recorded(self, cts: list[Any], need: Sequence[bool]) -> list[Any]:
-        return self.function(list(cts))  # pyright: ignore[reportOptionalCall]
+        return self.function(list(cts))
 
     def release(self) -> None:
         if self.keeps or self.base is not ROOT:

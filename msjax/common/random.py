@@ -109,7 +109,7 @@ def data_seed() -> int | None:
     return _SEED["data"]
 
 
-def manual_seed(seed: int) -> Self:
+def manual_seed(seed: int) -> Generator:
     """Seed the default generator; returns it."""
     return default_generator.manual_seed(seed)
 

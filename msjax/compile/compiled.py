@@ -58,7 +58,7 @@ class Compiled:
         self.body = body
         self.name = name
         self.subject = subject
-        self.roots = tuple(roots)
+        self.roots: tuple[Any, ...] = tuple(roots)
         self._environments = {}
         self._used = {}  # {program: (environment, key)}, the one used last at the end
         self._latest = None
@@ -68,7 +68,7 @@ class Compiled:
         self._logs = {}
         self._own_changes = 0
         self._never = {}  # {key of a signature: Fallback} where each run changes what a program would be made for
-        self.compilations = 0
+        self.compilations: int = 0
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run the program for these arguments; it is compiled if it is not there yet."""

@@ -83,7 +83,7 @@ class Guards:
         self._key, self._spans = [GLOBAL.table], {}
         for root in roots:
             self._visit(root, 0)
-        self.key = tuple(self._key)
+        self.key: tuple[HookTable, ...] = tuple(self._key)
         # An attribute that no code names is read by no code: a list in which hooks keep values, say.
         for attribute, container in self._found:
             if attribute is None or attribute in self._names:

@@ -100,7 +100,7 @@ class Arrivals:
     __slots__ = ("sites",)
 
     def __init__(self, site: int):
-        self.sites = {site}
+        self.sites: set[int] = {site}
 
 
 class Pending:

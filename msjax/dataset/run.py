@@ -61,10 +61,10 @@ class row_draws:
     __slots__ = ("before", "key")
 
     def __init__(self, key: tuple[Any, ...]):
-        self.key = key
+        self.key: tuple[Any, ...] = key
 
     def __enter__(self) -> Self:
-        self.before = _DRAWS.key, _DRAWS.rng
+        self.before: tuple[None, None] = _DRAWS.key, _DRAWS.rng
         _DRAWS.key, _DRAWS.rng = self.key, None
 
     def __exit__(self, *error: Any) -> None:

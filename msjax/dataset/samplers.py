@@ -40,9 +40,9 @@ class Sampler:
     """
 
     def __init__(self, num_samples: int | None = None):
-        self.dataset_size = 0
+        self.dataset_size: int = 0
         self.child_sampler = None
-        self.num_samples = _check_num_samples(num_samples, type(self).__name__)
+        self.num_samples: int | None = _check_num_samples(num_samples, type(self).__name__)
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} should define __iter__, which gives the indices of one epoch.")
@@ -159,7 +159,7 @@ class SubsetSampler(BuiltinSampler):
             listed = None
         if listed is None or not all(is_int(i) or isinstance(i, np.integer) for i in listed):
             raise TypeError(f"For '{who}', 'indices' should be an int or a list of int, but got {describe(indices)}.")
-        self.indices = [int(i) for i in listed]
+        self.indices: list[int] = [int(i) for i in listed]
 
     def get_num_samples(self) -> int | None:
         """How many rows come."""
@@ -217,7 +217,7 @@ class WeightedRandomSampler(BuiltinSampler):
         for weight in check_list(weights, "weights", who, empty=True):
             if not is_number(weight) and not isinstance(weight, np.number):
                 raise TypeError(f"For '{who}', 'weights' should be a list of numbers, but got {describe(weight)} in it.")
-        self.weights = [float(w) for w in weights]
+        self.weights: list[float] = [float(w) for w in weights]
         self.replacement: bool = check_bool(replacement, "replacement", who)
 
     def _positions(self, size, run, labels):

@@ -190,7 +190,7 @@ class ModuleHandle:
     __slots__ = ("_removes", "id")
 
     def __init__(self, id: int, removes: list[Callable[[], Any]]):
-        self.id = id
+        self.id: int = id
         self._removes = removes
 
     def remove(self) -> None:

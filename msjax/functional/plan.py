@@ -33,7 +33,7 @@ class Patterns:
         if isinstance(select, str):
             select = [select]
         if isinstance(select, (list, tuple, set, frozenset)) and all(isinstance(p, str) for p in select):
-            self.patterns = list(select)
+            self.patterns: list[str] = list(select)
         elif callable(select):
             self.patterns = [select]
         else:

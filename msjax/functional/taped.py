@@ -223,8 +223,8 @@ class _Tape:
         taken = []
         for node in self.nodes:
             if isinstance(node, OpNode) and node.residuals is None:
-                leaves, treedef = jax.tree.flatten(node.pullback.vjp)  # pyright: ignore[reportOptionalMemberAccess]
-                node.pullback.out = None  # pyright: ignore[reportOptionalMemberAccess]
+                leaves, treedef = jax.tree.flatten(node.pullback.vjp)
+                node.pullback.out = None
             elif isinstance(node, FunctionNode) and node.keeps:
                 leaves, treedef = [t._value for t in node.keeps], None
             else:

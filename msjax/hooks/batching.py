@@ -201,7 +201,7 @@ class CallbackBatch:
         self.values = []
         self.numbers = {}
         self.calls = []
-        self.bytes = 0
+        self.bytes: int = 0
 
     def __enter__(self) -> Self:
         self.around, _CALLS.batch = _CALLS.batch, self

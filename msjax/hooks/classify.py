@@ -174,9 +174,9 @@ class _Names:
     """Looks up the present values of the names in a function."""
 
     def __init__(self, function: FunctionType, owner: object):
-        self.globals = function.__globals__
+        self.globals: dict[str, Any] = function.__globals__
         closure = function.__closure__ or ()
-        self.cells = dict(zip(function.__code__.co_freevars, closure))
+        self.cells: dict[str, Any] = dict(zip(function.__code__.co_freevars, closure))
         self.first = function.__code__.co_varnames[:1] if owner is not None else ()
         self.owner = owner
         defaults = function.__defaults__ or ()

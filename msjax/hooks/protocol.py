@@ -170,7 +170,7 @@ class BackwardHooks:
     __slots__ = ("subject", "table_of", "cells", "inputs", "n_outputs", "grad_output", "n_inputs", "flags")
 
     def __init__(self, subject: Any, table_of: Callable[..., Any]):
-        self.subject = subject
+        self.subject: Any = subject
         self.table_of = table_of
         self.cells = tuple(STATE.cells)
         self.inputs = self.grad_output = self.flags = None

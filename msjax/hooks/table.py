@@ -107,7 +107,7 @@ class GlobalHooks:
     """
 
     def __init__(self):
-        self.table = EMPTY
+        self.table: HookTable = EMPTY
         self.changed = None
 
     @property

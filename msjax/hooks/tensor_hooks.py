@@ -25,8 +25,8 @@ class HookList:
     __slots__ = ("hooks", "after", "__weakref__")
 
     def __init__(self):
-        self.hooks = {}
-        self.after = []
+        self.hooks: dict[int, Callable[..., Any]] = {}
+        self.after: list[Callable[..., Any]] = []
 
     def __bool__(self) -> bool:
         return bool(self.hooks or self.after)

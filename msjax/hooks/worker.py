@@ -314,7 +314,7 @@ class _Failures:
 
     def __init__(self):
         self.first: BaseException | None = None
-        self.stopped = False
+        self.stopped: bool = False
         self._count = 0
         self._lines: dict[str, int] = {}
 

@@ -40,7 +40,7 @@ class Group:
         self.axis: str = name
         self.operators: dict[Any, Any] = {}
         own = PROCESSES.place.rank
-        self.rank = ranks.index(own) if own in ranks else None
+        self.rank: int | None = ranks.index(own) if own in ranks else None
 
     @cached_property
     def mesh(self) -> Any:

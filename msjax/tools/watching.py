@@ -77,8 +77,8 @@ class Watch(Callback):
     def __init__(self, model: Any, every: int, what: str | Iterable[str], to: Any, where: Where, bins: int):
         if not is_cell(model):
             raise TypeError(f"For 'watch', the model should be a Cell, but got {describe(model)}.")
-        self.every = check_int(every, "every", "watch", low=1)
-        self.what = (what,) if isinstance(what, str) else tuple(what)
+        self.every: int = check_int(every, "every", "watch", low=1)
+        self.what: tuple[str] | tuple[str, ...] = (what,) if isinstance(what, str) else tuple(what)
         if not self.what or not set(self.what) <= set(KINDS):
             raise ValueError(f"For 'watch', 'what' should be some of {', '.join(KINDS)}, but got {what!r}.")
         self.model, self.rows, self.step = model, [], 1

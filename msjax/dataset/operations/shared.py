@@ -45,12 +45,12 @@ class Layout:
     """
 
     def __init__(self, names: list[Any], inputs: list[Any], outputs: list[Any], who: str):
-        self.inputs = positions_of(names, inputs, who)
+        self.inputs: list[Any] = positions_of(names, inputs, who)
         self.outputs, self.who = outputs, who
         rest = [i for i in range(len(names)) if i not in self.inputs]
         self.in_place: bool = len(inputs) == len(outputs)
         if self.in_place:
-            self.names = list(names)
+            self.names: list[Any] = list(names)
             for position, name in zip(self.inputs, outputs):
                 self.names[position] = name
         else:

@@ -128,7 +128,7 @@ class Ngram(TextTransform):
         self, n: int | list[int], left_pad: tuple[int, ...] = ("", 0), right_pad: tuple[int, ...] = ("", 0), separator: str = " "
     ):
         lengths = [n] if is_int(n) else check_list(n, "n", "Ngram")
-        self.n = [check_int(length, "n", "Ngram", low=1) for length in lengths]
+        self.n: list[int] = [check_int(length, "n", "Ngram", low=1) for length in lengths]
         for name, pad in (("left_pad", left_pad), ("right_pad", right_pad)):
             if not (isinstance(pad, tuple) and len(pad) == 2 and isinstance(pad[0], str) and is_int(pad[1])):
                 raise TypeError(f"For 'Ngram', '{name}' should be (str, int), but got {describe(pad)}.")

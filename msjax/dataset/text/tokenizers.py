@@ -295,7 +295,7 @@ class ToNumber(TextTransform):
     """
 
     def __init__(self, data_type: Any = int32):
-        self.data_type = numpy_dtype(data_type, "data_type", "ToNumber")
+        self.data_type: Any = numpy_dtype(data_type, "data_type", "ToNumber")
         if self.data_type.kind not in "iuf":
             raise TypeError(f"For 'ToNumber', 'data_type' should be a type of numbers, but got {describe(data_type)}.")
 

@@ -201,8 +201,8 @@ class Lookup(TextTransform):
     def __init__(self, vocab: Vocab, unknown_token: str | None = None, data_type: Any = int32):
         check_type(vocab, Vocab, "vocab", "Lookup")
         self._vocab = vocab
-        self.unknown_token = None if unknown_token is None else check_str(unknown_token, "unknown_token", "Lookup")
-        self.data_type = numpy_dtype(data_type, "data_type", "Lookup")
+        self.unknown_token: str | None = None if unknown_token is None else check_str(unknown_token, "unknown_token", "Lookup")
+        self.data_type: Any = numpy_dtype(data_type, "data_type", "Lookup")
 
     def _apply(self, array):
         ids = self._vocab._ids

@@ -50,7 +50,7 @@ class TypeCast(Transform):
     """
 
     def __init__(self, data_type: DTypeLike):
-        self.data_type = numpy_dtype(data_type, "data_type", type(self).__name__)
+        self.data_type: Any = numpy_dtype(data_type, "data_type", type(self).__name__)
 
     def _apply(self, array):
         try:
@@ -81,7 +81,7 @@ class OneHot(Transform):
 
     def __init__(self, num_classes: int, smoothing_rate: float = 0.0):
         self.num_classes: int = check_int(num_classes, "num_classes", "OneHot", low=1)
-        self.smoothing_rate = check_number(smoothing_rate, "smoothing_rate", "OneHot", low=0, high=1)
+        self.smoothing_rate: Any = check_number(smoothing_rate, "smoothing_rate", "OneHot", low=0, high=1)
 
     def _apply(self, labels):
         if labels.dtype.kind not in "iu" or labels.ndim > 1:
@@ -137,7 +137,9 @@ class PadEnd(Transform):
     def __init__(self, pad_shape: list[int], pad_value: ArrayLike = None):
         if not isinstance(pad_shape, (list, tuple)) or not all(size is None or is_int(size) for size in pad_shape):
             raise TypeError(f"For 'PadEnd', 'pad_shape' should be a list of int or None, but got {describe(pad_shape)}.")
-        self.pad_shape = [size if size is None else check_int(size, "pad_shape", "PadEnd", low=1) for size in pad_shape]
+        self.pad_shape: list[int] = [
+            size if size is None else check_int(size, "pad_shape", "PadEnd", low=1) for size in pad_shape
+        ]
         self.pad_value = pad_value
 
     def _apply(self, array):
@@ -168,8 +170,8 @@ class Concatenate(Transform):
 
     def __init__(self, axis: int = 0, prepend: ArrayLike | None = None, append: ArrayLike | None = None):
         self.axis: int = check_int(axis, "axis", "Concatenate")
-        self.prepend = None if prepend is None else as_value(prepend)
-        self.append = None if append is None else as_value(append)
+        self.prepend: Any | None = None if prepend is None else as_value(prepend)
+        self.append: Any | None = None if append is None else as_value(append)
 
     def _apply(self, *arrays):
         parts = [part for part in (self.prepend, *arrays, self.append) if part is not None]

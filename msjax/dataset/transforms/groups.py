@@ -11,7 +11,7 @@ from msjax.dataset.transforms.base import Transform, call_in_turn, check_transfo
 
 class _Group(Transform):
     def __init__(self, transforms: Any):
-        self.transforms = check_transforms(transforms, type(self).__name__)
+        self.transforms: list[Any] = check_transforms(transforms, type(self).__name__)
 
     def __call__(self, *values: Any) -> Any:
         if not values:
@@ -61,7 +61,7 @@ class RandomApply(_Group):
 
     def __init__(self, transforms: list[Any], prob: float = 0.5):
         super().__init__(transforms)
-        self.prob = check_number(prob, "prob", "RandomApply", low=0, high=1)
+        self.prob: Any = check_number(prob, "prob", "RandomApply", low=0, high=1)
 
     def _chosen(self):
         return self.transforms if row_rng().random() < self.prob else []

@@ -72,7 +72,7 @@ class RandomHorizontalFlip(HorizontalFlip):
     """
 
     def __init__(self, prob: float = 0.5):
-        self.prob = check_number(prob, "prob", type(self).__name__, low=0, high=1)
+        self.prob: Any = check_number(prob, "prob", type(self).__name__, low=0, high=1)
 
     def _apply(self, image: ImageLike):
         return flip(image, self._horizontally) if row_rng().random() < self.prob else image
@@ -125,14 +125,14 @@ class Rotate(ImageTransform):
         fill_value: int | tuple[int, ...] = 0,
     ):
         self._check_settings(resample, expand, center, fill_value)
-        self.degrees = check_number(degrees, "degrees", "Rotate")
+        self.degrees: Any = check_number(degrees, "degrees", "Rotate")
 
     def _check_settings(self, resample, expand, center, fill_value):
         who = type(self).__name__
-        self.resample = check_enum(resample, Inter, "resample", who)
+        self.resample: Any = check_enum(resample, Inter, "resample", who)
         self.expand: bool = check_bool(expand, "expand", who)
-        self.center = None if center is None else check_numbers(center, "center", who, 2)
-        self.fill_value = check_fill(fill_value, who)
+        self.center: tuple[Any, ...] | None = None if center is None else check_numbers(center, "center", who, 2)
+        self.fill_value: Any = check_fill(fill_value, who)
 
     def _angle(self):
         return self.degrees
@@ -182,7 +182,7 @@ class RandomRotation(Rotate):
         fill_value: int = 0,
     ):
         self._check_settings(resample, expand, center, fill_value)
-        self.degrees = check_degrees(degrees, "RandomRotation")
+        self.degrees: Any = check_degrees(degrees, "RandomRotation")
 
     def _angle(self):
         return float(row_rng().uniform(*self.degrees))
@@ -224,12 +224,12 @@ class Affine(ImageTransform):
         fill_value: int | tuple[int, ...] = 0,
     ):
         who = "Affine"
-        self.degrees = check_number(degrees, "degrees", who)
-        self.translate = check_numbers(translate, "translate", who, 2, -1, 1)
-        self.scale = check_number(scale, "scale", who, above=0)
+        self.degrees: Any = check_number(degrees, "degrees", who)
+        self.translate: tuple[Any, ...] = check_numbers(translate, "translate", who, 2, -1, 1)
+        self.scale: Any = check_number(scale, "scale", who, above=0)
         self.shear = (shear, 0) if is_number(shear) else check_numbers(shear, "shear", who, 2)
-        self.resample = check_enum(resample, Inter, "resample", who)
-        self.fill_value = check_fill(fill_value, who)
+        self.resample: Any = check_enum(resample, Inter, "resample", who)
+        self.fill_value: Any = check_fill(fill_value, who)
 
     def _apply(self, image: ImageLike):
         return affine(image, self.degrees, self.translate, self.scale, self.shear, self.resample, self.fill_value, "Affine")
@@ -263,12 +263,12 @@ class RandomAffine(ImageTransform):
         fill_value: int = 0,
     ):
         who = "RandomAffine"
-        self.degrees = check_degrees(degrees, who)
+        self.degrees: Any = check_degrees(degrees, who)
         self.translate = self._ranges(translate, "translate", low=-1, high=1)
         self.scale = (1, 1) if scale is None else check_range(scale, "scale", who, low=0)
         self.shear = self._ranges((-abs(shear), abs(shear)) if is_number(shear) else shear, "shear")
-        self.resample = check_enum(resample, Inter, "resample", who)
-        self.fill_value = check_fill(fill_value, who)
+        self.resample: Any = check_enum(resample, Inter, "resample", who)
+        self.fill_value: Any = check_fill(fill_value, who)
 
     @staticmethod
     def _ranges(values, name, low=None, high=None):

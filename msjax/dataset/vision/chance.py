@@ -39,13 +39,13 @@ class RandomColorAdjust(ImageTransform):
         hue: float | Sequence[float] = (0, 0),
     ):
         who = "RandomColorAdjust"
-        self.brightness = self._factors(brightness, "brightness")
-        self.contrast = self._factors(contrast, "contrast")
-        self.saturation = self._factors(saturation, "saturation")
+        self.brightness: tuple[int, Any] | tuple[Any, ...] = self._factors(brightness, "brightness")
+        self.contrast: tuple[int, Any] | tuple[Any, ...] = self._factors(contrast, "contrast")
+        self.saturation: tuple[int, Any] | tuple[Any, ...] = self._factors(saturation, "saturation")
         if is_number(hue):
             hue = check_number(hue, "hue", who, low=0, high=0.5)
             hue = (-hue, hue)  # pyright: ignore[reportAssignmentType]
-        self.hue = check_range(hue, "hue", who, -0.5, 0.5)
+        self.hue: tuple[Any, ...] = check_range(hue, "hue", who, -0.5, 0.5)
 
     @staticmethod
     def _factors(value, name):
@@ -83,7 +83,7 @@ class RandomColor(ImageTransform):
     _kind = "Color"
 
     def __init__(self, degrees: Sequence[int] = (0.1, 1.9)):
-        self.degrees = check_range(degrees, "degrees", type(self).__name__, low=0)
+        self.degrees: tuple[Any, ...] = check_range(degrees, "degrees", type(self).__name__, low=0)
 
     def _apply(self, image):
         return adjust(image, self._kind, float(row_rng().uniform(*self.degrees)), type(self).__name__)
@@ -111,7 +111,7 @@ class _Sometimes(ImageTransform):
     _other: type[Any]
 
     def __init__(self, prob: Any = 0.5, *settings: Any):
-        self.prob = check_number(prob, "prob", type(self).__name__, low=0, high=1)
+        self.prob: Any = check_number(prob, "prob", type(self).__name__, low=0, high=1)
         self._transform = self._other(*settings)
 
     def _apply(self, image):
@@ -186,7 +186,7 @@ class RandomGrayscale(ImageTransform):
     _takes = ("pil",)
 
     def __init__(self, prob: float = 0.1):
-        self.prob = check_number(prob, "prob", "RandomGrayscale", low=0, high=1)
+        self.prob: Any = check_number(prob, "prob", "RandomGrayscale", low=0, high=1)
 
     def _apply(self, image):
         return image.convert("L").convert(image.mode) if row_rng().random() < self.prob else image
@@ -206,7 +206,7 @@ class RandomPosterize(ImageTransform):
     """
 
     def __init__(self, bits: int | Sequence[int] = (8, 8)):
-        self.bits = check_range((bits, bits) if is_number(bits) else bits, "bits", "RandomPosterize", 1, 8)
+        self.bits: tuple[Any, ...] = check_range((bits, bits) if is_number(bits) else bits, "bits", "RandomPosterize", 1, 8)
 
     def _apply(self, image):
         low, high = self.bits
@@ -227,7 +227,7 @@ class RandomSolarize(ImageTransform):
     """
 
     def __init__(self, threshold: Sequence[int] = (0, 255)):
-        self.threshold = check_range(threshold, "threshold", "RandomSolarize", 0, 255)
+        self.threshold: tuple[Any, ...] = check_range(threshold, "threshold", "RandomSolarize", 0, 255)
 
     def _apply(self, image):
         low, high = self.threshold

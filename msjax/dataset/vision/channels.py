@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from msjax.checks import check_bool, check_int
@@ -59,7 +61,7 @@ class ConvertColor(ImageTransform):
     _takes = ("array",)
 
     def __init__(self, convert_mode: ConvertMode):
-        self.convert_mode = check_enum(convert_mode, ConvertMode, "convert_mode", "ConvertColor")
+        self.convert_mode: Any = check_enum(convert_mode, ConvertMode, "convert_mode", "ConvertColor")
 
     def _apply(self, image):
         # The names of one value differ, but mean the same change.

@@ -140,7 +140,7 @@ class AdjustHue(ImageTransform):
     """
 
     def __init__(self, hue_factor: float):
-        self.hue_factor = check_number(hue_factor, "hue_factor", "AdjustHue", low=-0.5, high=0.5)
+        self.hue_factor: Any = check_number(hue_factor, "hue_factor", "AdjustHue", low=-0.5, high=0.5)
 
     def _apply(self, image: ImageLike):
         return shift_hue(image, self.hue_factor, "AdjustHue")
@@ -161,8 +161,8 @@ class AdjustGamma(ImageTransform):
     """
 
     def __init__(self, gamma: float, gain: float = 1):
-        self.gamma = check_number(gamma, "gamma", "AdjustGamma", low=0)
-        self.gain = check_number(gain, "gain", "AdjustGamma")
+        self.gamma: Any = check_number(gamma, "gamma", "AdjustGamma", low=0)
+        self.gain: Any = check_number(gain, "gain", "AdjustGamma")
 
     def _apply(self, image: ImageLike):
         def curve(values):
@@ -206,7 +206,7 @@ class Solarize(ImageTransform):
 
     def __init__(self, threshold: float | Sequence[int]):
         bounds = (threshold, 255) if is_number(threshold) else threshold
-        self.threshold = check_numbers(bounds, "threshold", "Solarize", 2, 0, 255)
+        self.threshold: tuple[Any, ...] = check_numbers(bounds, "threshold", "Solarize", 2, 0, 255)
         if self.threshold[0] > self.threshold[1]:
             raise ValueError(f"For 'Solarize', 'threshold' should not fall, but got {self.threshold}.")
 
@@ -251,7 +251,7 @@ class AutoContrast(ImageTransform):
     """
 
     def __init__(self, cutoff: float = 0.0, ignore: int | list[int] | None = None):
-        self.cutoff = check_number(cutoff, "cutoff", "AutoContrast", low=0, below=50)
+        self.cutoff: Any = check_number(cutoff, "cutoff", "AutoContrast", low=0, below=50)
         self.ignore = ignore
 
     def _apply(self, image: ImageLike):
@@ -295,13 +295,15 @@ class GaussianBlur(ImageTransform):
 
     def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None):
         sizes = (kernel_size, kernel_size) if isinstance(kernel_size, int) else kernel_size
-        self.kernel_size = tuple(check_int(size, "kernel_size", "GaussianBlur", low=1) for size in sizes)
+        self.kernel_size: tuple[int, ...] = tuple(check_int(size, "kernel_size", "GaussianBlur", low=1) for size in sizes)
         if any(size % 2 == 0 for size in self.kernel_size) or len(self.kernel_size) != 2:
             raise ValueError(
                 f"For 'GaussianBlur', 'kernel_size' should be odd, for one or two sides, but got {describe(kernel_size)}."
             )
         sigmas = (sigma, sigma) if sigma is None or is_number(sigma) else check_numbers(sigma, "sigma", "GaussianBlur", 2)
-        self.sigma = tuple(s or ((size - 1) * 0.5 - 1) * 0.3 + 0.8 for s, size in zip(sigmas, self.kernel_size))
+        self.sigma: tuple[float | Sequence[float], ...] = tuple(
+            s or ((size - 1) * 0.5 - 1) * 0.3 + 0.8 for s, size in zip(sigmas, self.kernel_size)
+        )
 
     def _apply(self, image: ImageLike):
         return on_array(self._blur, image)

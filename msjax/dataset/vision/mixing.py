@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class RandomErasing(ImageTransform):
         max_attempts: int = 10,
     ):
         who = "RandomErasing"
-        self.prob = check_number(prob, "prob", who, low=0, high=1)
+        self.prob: Any = check_number(prob, "prob", who, low=0, high=1)
         self.scale, self.ratio = check_range(scale, "scale", who, low=0), check_range(ratio, "ratio", who, low=0)
         if value != "random":
             value = check_numbers((value,) if is_number(value) else value, "value", who, low=0, high=255)
@@ -109,7 +110,7 @@ class CutOut(ImageTransform):
 class _MixedBatch(Transform):
     """The base of transforms of a batch of images and its one-hot labels: each image is mixed with another one of the batch."""
 
-    alpha = 1.0
+    alpha: float = 1.0
 
     def _check(self, images, labels):
         who = type(self).__name__
@@ -139,7 +140,7 @@ class MixUpBatch(_MixedBatch):
     """
 
     def __init__(self, alpha: float = 1.0):
-        self.alpha = check_number(alpha, "alpha", "MixUpBatch", above=0)
+        self.alpha: Any = check_number(alpha, "alpha", "MixUpBatch", above=0)
 
     def _apply(self, images, labels):
         self._check(images, labels)
@@ -167,9 +168,9 @@ class CutMixBatch(_MixedBatch):
     """
 
     def __init__(self, image_batch_format: ImageBatchFormat, alpha: float = 1.0, prob: float = 1.0):
-        self.image_batch_format = check_enum(image_batch_format, ImageBatchFormat, "image_batch_format", "CutMixBatch")
-        self.alpha = check_number(alpha, "alpha", "CutMixBatch", above=0)
-        self.prob = check_number(prob, "prob", "CutMixBatch", low=0, high=1)
+        self.image_batch_format: Any = check_enum(image_batch_format, ImageBatchFormat, "image_batch_format", "CutMixBatch")
+        self.alpha: Any = check_number(alpha, "alpha", "CutMixBatch", above=0)
+        self.prob: Any = check_number(prob, "prob", "CutMixBatch", low=0, high=1)
 
     def _apply(self, images, labels):
         self._check(images, labels)

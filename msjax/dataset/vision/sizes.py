@@ -63,8 +63,8 @@ class Resize(ImageTransform):
 
     def __init__(self, size: int | Sequence[int], interpolation: Inter = Inter.LINEAR):
         who = type(self).__name__
-        self.size = check_size(size, "size", who, square=False)
-        self.interpolation = check_enum(interpolation, Inter, "interpolation", who)
+        self.size: Any = check_size(size, "size", who, square=False)
+        self.interpolation: Any = check_enum(interpolation, Inter, "interpolation", who)
 
     def _apply(self, image):
         return resize(image, *target_size(self.size, image), self.interpolation, type(self).__name__)
@@ -117,7 +117,7 @@ class CenterCrop(ImageTransform):
     """
 
     def __init__(self, size: int | Sequence[int]):
-        self.size = check_size(size, "size", "CenterCrop")
+        self.size: Any = check_size(size, "size", "CenterCrop")
 
     def _apply(self, image):
         height, width = self.size
@@ -150,8 +150,8 @@ class Crop(ImageTransform):
     def __init__(self, coordinates: Sequence[Any], size: int | Sequence[int]):
         if not isinstance(coordinates, (tuple, list)) or len(coordinates) != 2:
             raise TypeError(f"For 'Crop', 'coordinates' should be a tuple or list of two ints, but got {describe(coordinates)}.")
-        self.coordinates = tuple(check_int(c, "coordinates", "Crop", low=0) for c in coordinates)
-        self.size = check_size(size, "size", "Crop")
+        self.coordinates: tuple[int, ...] = tuple(check_int(c, "coordinates", "Crop", low=0) for c in coordinates)
+        self.size: Any = check_size(size, "size", "Crop")
 
     def _apply(self, image):
         for start, wanted, there in zip(self.coordinates, self.size, size_of(image)):
@@ -192,11 +192,11 @@ class RandomCrop(ImageTransform):
         padding_mode: Border = Border.CONSTANT,
     ):
         who = type(self).__name__
-        self.size = check_size(size, "size", who)
-        self.padding = None if padding is None else check_padding(padding, who)
+        self.size: Any = check_size(size, "size", who)
+        self.padding: tuple[Any, ...] | None = None if padding is None else check_padding(padding, who)
         self.pad_if_needed: bool = check_bool(pad_if_needed, "pad_if_needed", who)
-        self.fill_value = check_fill(fill_value, who)
-        self.padding_mode = check_enum(padding_mode, Border, "padding_mode", who)
+        self.fill_value: Any = check_fill(fill_value, who)
+        self.padding_mode: Any = check_enum(padding_mode, Border, "padding_mode", who)
 
     def _apply(self, image):
         height, width = self.size
@@ -239,12 +239,12 @@ class RandomResizedCrop(ImageTransform):
         max_attempts: int = 10,
     ):
         who = type(self).__name__
-        self.size = check_size(size, "size", who)
-        self.scale = check_range(scale, "scale", who, low=0)
-        self.ratio = check_range(ratio, "ratio", who, low=0)
+        self.size: Any = check_size(size, "size", who)
+        self.scale: tuple[Any, ...] = check_range(scale, "scale", who, low=0)
+        self.ratio: tuple[Any, ...] = check_range(ratio, "ratio", who, low=0)
         if not self.scale[1] or not self.ratio[0]:
             raise ValueError(f"For '{who}', 'scale' and 'ratio' should be positive, but got {self.scale} and {self.ratio}.")
-        self.interpolation = check_enum(interpolation, Inter, "interpolation", who)
+        self.interpolation: Any = check_enum(interpolation, Inter, "interpolation", who)
         self.max_attempts: int = check_int(max_attempts, "max_attempts", who, low=1)
 
     def _apply(self, image):
@@ -312,9 +312,9 @@ class Pad(ImageTransform):
     def __init__(
         self, padding: int | Sequence[int], fill_value: int | tuple[int, ...] = 0, padding_mode: Border = Border.CONSTANT
     ):
-        self.padding = check_padding(padding, "Pad")
-        self.fill_value = check_fill(fill_value, "Pad")
-        self.padding_mode = check_enum(padding_mode, Border, "padding_mode", "Pad")
+        self.padding: tuple[Any, ...] = check_padding(padding, "Pad")
+        self.fill_value: Any = check_fill(fill_value, "Pad")
+        self.padding_mode: Any = check_enum(padding_mode, Border, "padding_mode", "Pad")
 
     def _apply(self, image):
         return pad(image, *self.padding, self.fill_value, self.padding_mode)
@@ -343,11 +343,13 @@ class PadToSize(ImageTransform):
         padding_mode: Border = Border.CONSTANT,
     ):
         who = "PadToSize"
-        self.size = check_size(size, "size", who)
+        self.size: Any = check_size(size, "size", who)
         offset = (offset, offset) if is_int(offset) else offset  # pyright: ignore[reportAssignmentType]
-        self.offset = None if offset is None or not len(offset) else tuple(check_int(o, "offset", who, low=0) for o in offset)
-        self.fill_value = check_fill(fill_value, who)
-        self.padding_mode = check_enum(padding_mode, Border, "padding_mode", who)
+        self.offset: tuple[int, ...] | None = (
+            None if offset is None or not len(offset) else tuple(check_int(o, "offset", who, low=0) for o in offset)
+        )
+        self.fill_value: Any = check_fill(fill_value, who)
+        self.padding_mode: Any = check_enum(padding_mode, Border, "padding_mode", who)
 
     def _apply(self, image):
         extra = [new - old for new, old in zip(self.size, size_of(image))]
@@ -379,12 +381,12 @@ class ResizedCrop(ImageTransform):
         self, top: int, left: int, height: int, width: int, size: int | Sequence[int], interpolation: Inter = Inter.BILINEAR
     ):
         who = "ResizedCrop"
-        self.window = (
+        self.window: tuple[int, int, int, int] = (
             check_int(top, "top", who, low=0), check_int(left, "left", who, low=0),
             check_int(height, "height", who, low=1), check_int(width, "width", who, low=1),
         )  # fmt: skip
-        self.size = check_size(size, "size", who, square=False)
-        self.interpolation = check_enum(interpolation, Inter, "interpolation", who)
+        self.size: Any = check_size(size, "size", who, square=False)
+        self.interpolation: Any = check_enum(interpolation, Inter, "interpolation", who)
 
     def _apply(self, image):
         top, left, height, width = self.window

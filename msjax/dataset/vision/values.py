@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -70,8 +71,8 @@ class Rescale(ImageTransform):
     _takes = ("array",)
 
     def __init__(self, rescale: float, shift: float):
-        self.rescale = check_number(rescale, "rescale", "Rescale")
-        self.shift = check_number(shift, "shift", "Rescale")
+        self.rescale: Any = check_number(rescale, "rescale", "Rescale")
+        self.shift: Any = check_number(shift, "shift", "Rescale")
 
     def _check_array(self, array):
         if array.dtype.kind not in "biuf":
@@ -106,8 +107,8 @@ class Normalize(ImageTransform):
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], is_hwc: bool = True):
         who = type(self).__name__
-        self.mean = check_numbers(mean, "mean", who, low=0, high=255)
-        self.std = check_numbers(std, "std", who, low=0, high=255)
+        self.mean: tuple[Any, ...] = check_numbers(mean, "mean", who, low=0, high=255)
+        self.std: tuple[Any, ...] = check_numbers(std, "std", who, low=0, high=255)
         if not self.mean or len(self.mean) != len(self.std) or 0 in self.std:
             raise ValueError(
                 f"For '{who}', 'mean' and 'std' should be equally many, and 'std' not 0, but got mean={self.mean}, std={self.std}."
@@ -195,7 +196,7 @@ class ToTensor(ImageTransform):
     """
 
     def __init__(self, output_type: DTypeLike = np.float32):
-        self.output_type = numpy_dtype(output_type, "output_type", "ToTensor")
+        self.output_type: Any = numpy_dtype(output_type, "output_type", "ToTensor")
 
     def _apply(self, image):
         array = np.asarray(image)

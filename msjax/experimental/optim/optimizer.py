@@ -60,7 +60,7 @@ class Optimizer(CompiledOptimizer):
         self.defaults = defaults
         self.param_groups = []
         self.parameters = ParameterTuple([])
-        self.lrs = ParameterTuple([])
+        self.lrs: Any = ParameterTuple([])
         self.state = {}
         self._step_name = None
         for group in groups:

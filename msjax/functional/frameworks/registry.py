@@ -47,7 +47,7 @@ class Site:
 
     def __init__(self, registry: Registry, path: str, cls: str):
         self.registry = registry
-        self.path = path
+        self.path: str = path
         self.hook_path: str = f"{path or 'the model'} ({cls})"
 
     # Part of the structure of an equinox module; it stays equal when hooks come and go, so that an optimizer's state fits.

@@ -73,8 +73,10 @@ class _Conv(Cell):
         self.dilation = _sizes(dilation, n, "dilation", who)
         self.padding_mode: str = padding_mode
         pair = (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
-        self.weight = _weight((*pair, *self.kernel_size), _type(dtype))
-        self.bias = _bias((out_channels,), pair[1] * math.prod(self.kernel_size), _type(dtype)) if bias else None
+        self.weight: Parameter = _weight((*pair, *self.kernel_size), _type(dtype))
+        self.bias: Parameter | None = (
+            _bias((out_channels,), pair[1] * math.prod(self.kernel_size), _type(dtype)) if bias else None
+        )
 
     def construct(self, input):
         padding = self.padding
@@ -172,13 +174,15 @@ class _BatchNorm(Cell):
         self.eps, self.momentum = eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         shape, kind = (num_features,), _type(dtype)
-        self.weight = Parameter(initializer("ones", shape, kind), name="weight") if affine else None
-        self.bias = Parameter(initializer("zeros", shape, kind), name="bias") if affine else None
+        self.weight: Parameter | None = Parameter(initializer("ones", shape, kind), name="weight") if affine else None
+        self.bias: Parameter | None = Parameter(initializer("zeros", shape, kind), name="bias") if affine else None
         self.running_mean = self.running_var = None
         if track_running_stats:
             self.running_mean = Parameter(initializer("zeros", shape, kind), name="running_mean", requires_grad=False)
             self.running_var = Parameter(initializer("ones", shape, kind), name="running_var", requires_grad=False)
-            self.num_batches_tracked = Parameter(Tensor(0, mstype.int64), name="num_batches_tracked", requires_grad=False)
+            self.num_batches_tracked: Parameter = Parameter(
+                Tensor(0, mstype.int64), name="num_batches_tracked", requires_grad=False
+            )
 
     def construct(self, input):
         if input.ndim not in self.ndims:
@@ -252,8 +256,12 @@ class GroupNorm(Cell):
         if num_channels % num_groups:
             raise ValueError(f"For 'GroupNorm', {num_channels} channels can't be split into {num_groups} groups.")
         self.eps, self.affine = eps, affine
-        self.weight = Parameter(initializer("ones", (num_channels,), _type(dtype)), name="weight") if affine else None
-        self.bias = Parameter(initializer("zeros", (num_channels,), _type(dtype)), name="bias") if affine else None
+        self.weight: Parameter | None = (
+            Parameter(initializer("ones", (num_channels,), _type(dtype)), name="weight") if affine else None
+        )
+        self.bias: Parameter | None = (
+            Parameter(initializer("zeros", (num_channels,), _type(dtype)), name="bias") if affine else None
+        )
 
     def construct(self, input: TensorLike) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -284,9 +292,11 @@ class LayerNorm(Cell):
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
-        self.weight = Parameter(initializer("ones", shape, _type(dtype)), name="weight") if elementwise_affine else None
+        self.weight: Parameter | None = (
+            Parameter(initializer("ones", shape, _type(dtype)), name="weight") if elementwise_affine else None
+        )
         made = elementwise_affine and bias
-        self.bias = Parameter(initializer("zeros", shape, _type(dtype)), name="bias") if made else None
+        self.bias: Parameter | None = Parameter(initializer("zeros", shape, _type(dtype)), name="bias") if made else None
 
     def construct(self, input: TensorLike) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -311,7 +321,7 @@ class PReLU(Cell):
     def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Type | None = None):
         super().__init__()
         shape = (check_positive_int(num_parameters, "num_parameters", "PReLU"),)
-        self.weight = Parameter(initializer(init, shape, _type(dtype)), name="weight")
+        self.weight: Parameter = Parameter(initializer(init, shape, _type(dtype)), name="weight")
 
     def construct(self, input: TensorLike) -> Tensor:
         return F.prelu(input, self.weight)

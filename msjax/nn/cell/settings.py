@@ -92,7 +92,7 @@ class CellSettings:
     bprop_debug = is_top_cell = False
     cell_type = mixed_precision_type = None
     arguments_key = ""
-    parallel_parameter_name_list = ()
+    parallel_parameter_name_list: tuple[str, ...] = ()
 
     @property
     def phase(self) -> str:

@@ -98,8 +98,8 @@ class Hardtanh(Cell):
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0):
         super().__init__()
-        self.min_val = check_number(min_val, "min_val", "Hardtanh")
-        self.max_val = check_number(max_val, "max_val", "Hardtanh")
+        self.min_val: Any = check_number(min_val, "min_val", "Hardtanh")
+        self.max_val: Any = check_number(max_val, "max_val", "Hardtanh")
         if min_val >= max_val:
             raise ValueError(f"For 'Hardtanh', 'min_val' should be less than 'max_val', but got {min_val} and {max_val}.")
 
@@ -254,8 +254,8 @@ class RReLU(Cell):
 
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3):
         super().__init__()
-        self.lower = check_number(lower, "lower", "RReLU")
-        self.upper = check_number(upper, "upper", "RReLU")
+        self.lower: Any = check_number(lower, "lower", "RReLU")
+        self.upper: Any = check_number(upper, "upper", "RReLU")
         if lower > upper:
             raise ValueError(f"For 'RReLU', 'lower' should not be above 'upper', but got {lower} and {upper}.")
 
@@ -293,7 +293,7 @@ class PReLU(Cell):
             raise TypeError(f"For 'PReLU', 'w' should be a float, a list or a Tensor, but got {describe(w)}.")
         if w.shape != (channel,):
             raise ValueError(f"For 'PReLU', 'w' should have shape ({channel},), but its shape is {w.shape}.")
-        self.w = Parameter(w, name="a")
+        self.w: Parameter = Parameter(w, name="a")
 
     def construct(self, x: Tensor) -> Tensor:
         return ops.prelu(x, self.w)
@@ -310,7 +310,7 @@ class PReLUExt(Cell):
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Type | None = None):
         super().__init__()
-        self.weight = Parameter(initializer(init, (num_parameters,), dtype or mstype.float32), name="weight")
+        self.weight: Parameter = Parameter(initializer(init, (num_parameters,), dtype or mstype.float32), name="weight")
 
     def construct(self, input: TensorLike) -> Tensor:
         return ops.prelu(input, self.weight)
@@ -325,7 +325,7 @@ class HShrink(Cell):
 
     def __init__(self, lambd: float = 0.5):
         super().__init__()
-        self.lambd = check_number(lambd, "lambd", "HShrink")
+        self.lambd: Any = check_number(lambd, "lambd", "HShrink")
 
     def construct(self, input: TensorLike) -> Tensor:
         return ops.hardshrink(input, self.lambd)
@@ -340,7 +340,7 @@ class SoftShrink(Cell):
 
     def __init__(self, lambd: float = 0.5):
         super().__init__()
-        self.lambd = check_number(lambd, "lambd", "SoftShrink")
+        self.lambd: Any = check_number(lambd, "lambd", "SoftShrink")
 
     def construct(self, input: TensorLike) -> Tensor:
         return ops.softshrink(input, self.lambd)

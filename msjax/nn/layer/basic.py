@@ -69,8 +69,8 @@ class Flatten(Cell):
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1):
         super().__init__()
-        self.start_dim = check_type(start_dim, int, "start_dim", "Flatten")
-        self.end_dim = check_type(end_dim, int, "end_dim", "Flatten")
+        self.start_dim: Any = check_type(start_dim, int, "start_dim", "Flatten")
+        self.end_dim: Any = check_type(end_dim, int, "end_dim", "Flatten")
 
     def construct(self, x: Tensor) -> Tensor:
         start, end = self.start_dim, self.end_dim
@@ -108,8 +108,10 @@ class Unflatten(Cell):
 
     def __init__(self, axis: int, unflattened_size: Sequence[int]):
         super().__init__()
-        self.axis = check_type(axis, int, "axis", "Unflatten")
-        self.unflattened_size = tuple(check_type(unflattened_size, (tuple, list), "unflattened_size", "Unflatten"))
+        self.axis: Any = check_type(axis, int, "axis", "Unflatten")
+        self.unflattened_size: tuple[Any, ...] = tuple(
+            check_type(unflattened_size, (tuple, list), "unflattened_size", "Unflatten")
+        )
 
     def construct(self, input_x: Tensor) -> Tensor:
         n = check_tensor(input_x, "input_x", "Unflatten").ndim
@@ -153,8 +155,8 @@ class Roll(Cell):
         super().__init__()
         check_type(shift, (int, tuple, list), "shift", "Roll")
         check_type(axis, (int, tuple, list), "axis", "Roll")
-        self.shift = (shift,) if isinstance(shift, int) else tuple(shift)
-        self.axis = (axis,) if isinstance(axis, int) else tuple(axis)
+        self.shift: tuple[int] | tuple[int, ...] = (shift,) if isinstance(shift, int) else tuple(shift)
+        self.axis: tuple[int] | tuple[int, ...] = (axis,) if isinstance(axis, int) else tuple(axis)
         if len(self.shift) != len(self.axis):
             raise ValueError(
                 f"For 'Roll', there should be as many axes as shifts, but there are {len(self.shift)} shifts and {len(self.axis)} axes."
@@ -202,8 +204,8 @@ class OneHot(Cell):
         self, axis: int = -1, depth: int = 1, on_value: float = 1.0, off_value: float = 0.0, dtype: Type = mstype.float32
     ):
         super().__init__()
-        self.axis = check_type(axis, int, "axis", "OneHot")
-        self.depth = check_type(depth, int, "depth", "OneHot")
+        self.axis: Any = check_type(axis, int, "axis", "OneHot")
+        self.depth: Any = check_type(depth, int, "depth", "OneHot")
         self.on_value = on_value
         self.off_value = off_value
         self.dtype = dtype
@@ -235,7 +237,7 @@ class Norm(Cell):
 
     def __init__(self, axis: int | tuple[int, ...] = (), keep_dims: bool = False):
         super().__init__()
-        self.axis = check_type(axis, (int, tuple, list), "axis", "Norm")
+        self.axis: Any = check_type(axis, (int, tuple, list), "axis", "Norm")
         self.keep_dims: bool = check_bool(keep_dims, "keep_dims", "Norm")
 
     def construct(self, x: Tensor) -> Tensor:

@@ -63,7 +63,7 @@ class _Conv(Cell):
 
     axes = 2
     transposed = False
-    bias_add = PrimitiveAttribute(lambda cell: nn_ops.BiasAdd(cell.data_format))
+    bias_add: PrimitiveAttribute = PrimitiveAttribute(lambda cell: nn_ops.BiasAdd(cell.data_format))
 
     def _setup(
         self, in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
@@ -123,7 +123,7 @@ class _Conv(Cell):
                 )
             weight_init = weight_init.expand_dims(2)
         self.weight_init = weight_init
-        self.weight = Parameter(initializer(weight_init, shape, dtype), name="weight")
+        self.weight: Parameter = Parameter(initializer(weight_init, shape, dtype), name="weight")
         if self.has_bias and bias_init is None:
             bias_init = Uniform(1 / math.sqrt(math.prod(shape[1:])))
         self.bias_init = bias_init
@@ -193,7 +193,7 @@ class Conv1d(_Conv):
     """
 
     axes = 1
-    conv2d = _primitive(nn_ops.Conv2D)
+    conv2d: PrimitiveAttribute = _primitive(nn_ops.Conv2D)
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same",
@@ -242,7 +242,7 @@ class Conv2d(_Conv):
         (1, 8, 5, 5)
     """
 
-    conv2d = _primitive(nn_ops.Conv2D)
+    conv2d: PrimitiveAttribute = _primitive(nn_ops.Conv2D)
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
@@ -273,7 +273,7 @@ class Conv3d(_Conv):
     """
 
     axes = 3
-    conv3d = _primitive(nn_ops.Conv3D)
+    conv3d: PrimitiveAttribute = _primitive(nn_ops.Conv3D)
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
@@ -305,7 +305,7 @@ class Conv1dTranspose(_Conv):
 
     axes = 1
     transposed = True
-    conv2d_transpose = _primitive(nn_ops.Conv2DBackpropInput)
+    conv2d_transpose: PrimitiveAttribute = _primitive(nn_ops.Conv2DBackpropInput)
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, pad_mode: str = "same",
@@ -336,7 +336,7 @@ class Conv2dTranspose(_Conv):
     """
 
     transposed = True
-    conv2d_transpose = _primitive(nn_ops.Conv2DTranspose)
+    conv2d_transpose: PrimitiveAttribute = _primitive(nn_ops.Conv2DTranspose)
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
@@ -369,7 +369,7 @@ class Conv3dTranspose(_Conv):
 
     axes = 3
     transposed = True
-    conv3d_transpose = _primitive(nn_ops.Conv3DTranspose)
+    conv3d_transpose: PrimitiveAttribute = _primitive(nn_ops.Conv3DTranspose)
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,

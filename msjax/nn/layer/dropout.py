@@ -78,7 +78,7 @@ class _ChannelDropout(Cell):
         super().__init__()
         who = type(self).__name__
         self.p: float = check_float(p, "p", who, low=0, high=1)
-        self.keep_prob = 1 - p
+        self.keep_prob: Any = 1 - p
 
     def construct(self, x):
         return type(self).drop(x, self.p) if self.training and self.p > 0 else x

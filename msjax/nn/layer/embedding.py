@@ -111,7 +111,7 @@ class Embedding(Cell):
             if not 0 <= padding_idx < vocab_size:
                 raise ValueError(f"For 'Embedding', 'padding_idx' should be in [0, {vocab_size}), but got {padding_idx}.")
             table[padding_idx] = 0
-        self.embedding_table = Parameter(table, name="embedding_table")
+        self.embedding_table: Parameter = Parameter(table, name="embedding_table")
 
     def construct(self, ids: Tensor) -> Tensor:
         _check_ids(ids, "Embedding")
@@ -174,7 +174,7 @@ class EmbeddingExt(Cell):
             raise ValueError(f"For '{who}', sparse=True is not supported.")
         self.num_embeddings: int = check_positive_int(num_embeddings, "num_embeddings", who)
         self.embedding_dim: int = check_positive_int(embedding_dim, "embedding_dim", who)
-        self.dtype = mstype.float32 if dtype is None else dtype
+        self.dtype: Type = mstype.float32 if dtype is None else dtype
         shape = (num_embeddings, embedding_dim)
         if padding_idx is not None:
             check_type(padding_idx, int, "padding_idx", who)
@@ -183,8 +183,8 @@ class EmbeddingExt(Cell):
                     f"For '{who}', 'padding_idx' should be in [{-num_embeddings}, {num_embeddings}), but got {padding_idx}."
                 )
         self.padding_idx = padding_idx
-        self.max_norm = None if max_norm is None else check_type(max_norm, float, "max_norm", who)
-        self.norm_type = check_type(norm_type, float, "norm_type", who)
+        self.max_norm: Any | None = None if max_norm is None else check_type(max_norm, float, "max_norm", who)
+        self.norm_type: Any = check_type(norm_type, float, "norm_type", who)
         self.scale_grad_by_freq: bool = check_bool(scale_grad_by_freq, "scale_grad_by_freq", who)
         if _weight is None:
             table = initializer(Normal(1.0), shape, self.dtype)
@@ -194,7 +194,7 @@ class EmbeddingExt(Cell):
             if tuple(check_tensor(_weight, "_weight", who).shape) != shape:
                 raise ValueError(f"For '{who}', '_weight' should have shape {shape}, but its shape is {_weight.shape}.")
             table = _weight
-        self.weight = Parameter(table, name="weight", requires_grad=not check_bool(_freeze, "_freeze", who))
+        self.weight: Parameter = Parameter(table, name="weight", requires_grad=not check_bool(_freeze, "_freeze", who))
 
     def construct(self, input: Tensor) -> Tensor:
         who = type(self).__name__
@@ -293,14 +293,16 @@ class EmbeddingLookup(Cell):
         who = type(self).__name__
         self.vocab_size: int = check_positive_int(vocab_size, "vocab_size", who)
         self.embedding_size: int = check_positive_int(embedding_size, "embedding_size", who)
-        self.target = check_one_of(target, ("CPU", "DEVICE"), "target", who)
+        self.target: Any = check_one_of(target, ("CPU", "DEVICE"), "target", who)
         self.sparse: bool = check_bool(sparse, "sparse", who)
         if target == "CPU" and not sparse:
             raise ValueError(f"For '{who}', 'sparse' should be True with target 'CPU', but got False.")
         if max_norm is not None and not check_type(max_norm, float, "max_norm", who) > 0:
             raise ValueError(f"For '{who}', 'max_norm' should be positive, but got {max_norm}.")
         self.max_norm = max_norm
-        self.embedding_table = Parameter(initializer(param_init, (vocab_size, embedding_size), dtype), name="embedding_table")
+        self.embedding_table: Parameter = Parameter(
+            initializer(param_init, (vocab_size, embedding_size), dtype), name="embedding_table"
+        )
 
     def construct(self, indices: Tensor) -> Tensor:
         _check_ids(indices, type(self).__name__)
@@ -380,7 +382,7 @@ class MultiFieldEmbeddingLookup(EmbeddingLookup):
     ):
         super().__init__(vocab_size, embedding_size, param_init, target, slice_mode, None, max_norm, sparse, dtype)
         self.field_size: int = check_positive_int(field_size, "field_size", "MultiFieldEmbeddingLookup")
-        self.operator = check_one_of(operator, ("SUM", "MEAN", "MAX"), "operator", "MultiFieldEmbeddingLookup")
+        self.operator: Any = check_one_of(operator, ("SUM", "MEAN", "MAX"), "operator", "MultiFieldEmbeddingLookup")
 
     def construct(self, input_indices: Tensor, input_values: Tensor, field_ids: Tensor) -> Tensor:
         who = "MultiFieldEmbeddingLookup"

@@ -319,7 +319,7 @@ class MSSSIM(_Similarity):
         self._setup(max_val, filter_size, filter_sigma, k1, k2)
         if not isinstance(power_factors, (tuple, list)):
             raise TypeError(f"For 'MSSSIM', 'power_factors' should be a tuple or list, but got {describe(power_factors)}.")
-        self.power_factors = tuple(power_factors)
+        self.power_factors: tuple[float, ...] = tuple(power_factors)
 
     def construct(self, img1: Tensor, img2: Tensor) -> Tensor:
         _pair(img1, img2, "MSSSIM")

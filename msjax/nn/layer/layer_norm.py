@@ -50,7 +50,9 @@ class LayerNorm(Cell):
         [[-1.  1.]]
     """
 
-    layer_norm = PrimitiveAttribute(lambda cell: nn_ops.LayerNorm(cell.begin_norm_axis, cell.begin_params_axis, cell.epsilon))
+    layer_norm: PrimitiveAttribute = PrimitiveAttribute(
+        lambda cell: nn_ops.LayerNorm(cell.begin_norm_axis, cell.begin_params_axis, cell.epsilon)
+    )
 
     def __init__(
         self, normalized_shape: Sequence[int], begin_norm_axis: int = -1, begin_params_axis: int = -1,
@@ -63,12 +65,12 @@ class LayerNorm(Cell):
             )
         if not normalized_shape:
             raise ValueError("For 'LayerNorm', 'normalized_shape' should not be empty.")
-        self.normalized_shape = tuple(normalized_shape)
+        self.normalized_shape: tuple[int, ...] = tuple(normalized_shape)
         self.begin_norm_axis = begin_norm_axis
         self.begin_params_axis = begin_params_axis
         self.epsilon = epsilon
-        self.gamma = Parameter(initializer(gamma_init, self.normalized_shape, dtype), name="gamma")
-        self.beta = Parameter(initializer(beta_init, self.normalized_shape, dtype), name="beta")
+        self.gamma: Parameter = Parameter(initializer(gamma_init, self.normalized_shape, dtype), name="gamma")
+        self.beta: Parameter = Parameter(initializer(beta_init, self.normalized_shape, dtype), name="beta")
 
     def construct(self, input_x: Tensor) -> Tensor:
         static = (self.begin_norm_axis, self.begin_params_axis, freeze(float(self.epsilon)))
@@ -106,7 +108,7 @@ class LayerNormExt(Cell):
             raise TypeError(
                 f"For 'LayerNormExt', 'normalized_shape' should be an int, tuple or list, but got {describe(normalized_shape)}."
             )
-        self.normalized_shape = tuple(shape)
+        self.normalized_shape: tuple[int, ...] = tuple(shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
         self.weight = self.bias = None
@@ -162,8 +164,8 @@ class GroupNorm(Cell):
         check_number(eps, "eps", "GroupNorm")
         check_bool(affine, "affine", "GroupNorm")
         self.eps = eps
-        self.gamma = Parameter(initializer(gamma_init, num_channels, dtype), name="gamma", requires_grad=affine)
-        self.beta = Parameter(initializer(beta_init, num_channels, dtype), name="beta", requires_grad=affine)
+        self.gamma: Parameter = Parameter(initializer(gamma_init, num_channels, dtype), name="gamma", requires_grad=affine)
+        self.beta: Parameter = Parameter(initializer(beta_init, num_channels, dtype), name="beta", requires_grad=affine)
 
     def construct(self, x: Tensor) -> Tensor:
         if x.ndim < 2 or x.shape[1] != self.num_channels:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -130,7 +131,7 @@ class ReduceLogSumExp(Cell):
 
     def __init__(self, axis: int | Sequence[int], keep_dims: bool = False):
         super().__init__()
-        self.axis = check_type(axis, (int, tuple, list), "axis", "ReduceLogSumExp")
+        self.axis: Any = check_type(axis, (int, tuple, list), "axis", "ReduceLogSumExp")
         self.keep_dims: bool = check_bool(keep_dims, "keep_dims", "ReduceLogSumExp")
 
     def construct(self, x: Tensor) -> Tensor:

@@ -34,10 +34,10 @@ class _MovingNorm(Cell):
         self.eps = eps
         self.momentum = momentum
         gamma, beta, mean, variance = [initializer(init, num_features, dtype) for init in inits]
-        self.moving_mean = Parameter(mean, name="mean", requires_grad=False)
-        self.moving_variance = Parameter(variance, name="variance", requires_grad=False)
-        self.gamma = Parameter(gamma, name="gamma", requires_grad=affine)
-        self.beta = Parameter(beta, name="beta", requires_grad=affine)
+        self.moving_mean: Parameter = Parameter(mean, name="mean", requires_grad=False)
+        self.moving_variance: Parameter = Parameter(variance, name="variance", requires_grad=False)
+        self.gamma: Parameter = Parameter(gamma, name="gamma", requires_grad=affine)
+        self.beta: Parameter = Parameter(beta, name="beta", requires_grad=affine)
 
     def _check(self, x):
         if x.ndim not in self.ndims or x.shape[1] != self.num_features:
@@ -61,8 +61,10 @@ class _BatchNorm(_MovingNorm):
         # MindSpore stores 1 - momentum, and shows 1 less that value.
         return 1.0 - (1.0 - self.momentum)
 
-    bn_train = PrimitiveAttribute(lambda cell: nn_ops.BatchNorm(True, cell.eps, 1 - cell.momentum, cell.format))
-    bn_infer = PrimitiveAttribute(lambda cell: nn_ops.BatchNorm(False, cell.eps, data_format=cell.format))
+    bn_train: PrimitiveAttribute = PrimitiveAttribute(
+        lambda cell: nn_ops.BatchNorm(True, cell.eps, 1 - cell.momentum, cell.format)
+    )
+    bn_infer: PrimitiveAttribute = PrimitiveAttribute(lambda cell: nn_ops.BatchNorm(False, cell.eps, data_format=cell.format))
 
     def __init__(
         self, num_features: int, eps: float=1e-5, momentum: float=0.9, affine: bool=True, gamma_init: InitLike="ones", beta_init: InitLike="zeros",

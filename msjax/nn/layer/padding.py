@@ -84,7 +84,7 @@ class _ConstantPad(_Around):
     def __init__(self, padding: int | Sequence[int], value: float):
         super().__init__()
         self._setup(padding)
-        self.value = check_number(value, "value", type(self).__name__)
+        self.value: Any = check_number(value, "value", type(self).__name__)
 
     def construct(self, x):
         return pad_constant(x, self.value, widths_from_last(self.padding, x.ndim, type(self).__name__))

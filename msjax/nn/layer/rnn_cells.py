@@ -160,10 +160,10 @@ class _RNNCellBase(Cell):
         self.has_bias: bool = check_bool(has_bias, "has_bias", who)
         self._kind = kind
         rows, bound = STEPS[kind][1] * hidden_size, Uniform(1 / math.sqrt(hidden_size))
-        self.weight_ih = Parameter(initializer(bound, (rows, input_size), dtype), name="weight_ih")
-        self.weight_hh = Parameter(initializer(bound, (rows, hidden_size), dtype), name="weight_hh")
-        self.bias_ih = Parameter(initializer(bound, (rows,), dtype), name="bias_ih") if has_bias else None
-        self.bias_hh = Parameter(initializer(bound, (rows,), dtype), name="bias_hh") if has_bias else None
+        self.weight_ih: Parameter = Parameter(initializer(bound, (rows, input_size), dtype), name="weight_ih")
+        self.weight_hh: Parameter = Parameter(initializer(bound, (rows, hidden_size), dtype), name="weight_hh")
+        self.bias_ih: Parameter | None = Parameter(initializer(bound, (rows,), dtype), name="bias_ih") if has_bias else None
+        self.bias_hh: Parameter | None = Parameter(initializer(bound, (rows,), dtype), name="bias_hh") if has_bias else None
 
     def _advance(self, x, h, c=None):
         who = type(self).__name__

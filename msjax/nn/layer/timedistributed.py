@@ -47,7 +47,7 @@ class TimeDistributed(Cell):
         if not isinstance(layer, (Cell, Primitive)):
             raise TypeError(f"For 'TimeDistributed', 'layer' should be a Cell or Primitive, but got {describe(layer)}.")
         self.layer = layer
-        self.time_axis = check_type(time_axis, int, "time_axis", "TimeDistributed")
+        self.time_axis: Any = check_type(time_axis, int, "time_axis", "TimeDistributed")
         if reshape_with_axis is not None:
             check_type(reshape_with_axis, int, "reshape_with_axis", "TimeDistributed")
         self.reshape_with_axis = reshape_with_axis

@@ -89,7 +89,7 @@ class CrossEntropyLoss(LossBase):
         self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
     ):
         super().__init__(reduction)
-        self.weight = _check_weight(weight, "CrossEntropyLoss")
+        self.weight: Tensor | None = _check_weight(weight, "CrossEntropyLoss")
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
 
@@ -108,7 +108,7 @@ class NLLLoss(LossBase):
 
     def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"):
         super().__init__(reduction)
-        self.weight = _check_weight(weight, "NLLLoss")
+        self.weight: Tensor | None = _check_weight(weight, "NLLLoss")
         self.ignore_index = ignore_index
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -165,8 +165,8 @@ class MultiMarginLoss(LossBase):
 
     def __init__(self, p: int = 1, margin: float = 1.0, reduction: str = "mean", weight: Tensor | None = None):
         super().__init__(reduction)
-        self.p = check_one_of(p, (1, 2), "p", "MultiMarginLoss")
-        self.margin = check_type(margin, float, "margin", "MultiMarginLoss")
+        self.p: Any = check_one_of(p, (1, 2), "p", "MultiMarginLoss")
+        self.margin: Any = check_type(margin, float, "margin", "MultiMarginLoss")
         self.weight = weight
 
     def construct(self, x: TensorLike, target: TensorLike, weight: TensorLike | None = None) -> Tensor:
@@ -260,7 +260,7 @@ class FocalLoss(LossBase):
         if _check_weight(weight, "FocalLoss") is not None and weight.ndim != 1:  # pyright: ignore[reportOptionalMemberAccess]
             raise ValueError(f"For 'FocalLoss', 'weight' should have one axis, but its shape is {weight.shape}.")  # pyright: ignore[reportOptionalMemberAccess]
         self.weight = weight
-        self.gamma = check_type(gamma, float, "gamma", "FocalLoss")
+        self.gamma: Any = check_type(gamma, float, "gamma", "FocalLoss")
         self.logsoftmax = LogSoftmax(1)
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:

@@ -39,7 +39,7 @@ class LossBase(Cell):
 
     def __init__(self, reduction: str = "mean"):
         super().__init__()
-        self.reduction = check_one_of(reduction, ("mean", "sum", "none"), "reduction", type(self).__name__)
+        self.reduction: Any = check_one_of(reduction, ("mean", "sum", "none"), "reduction", type(self).__name__)
         self.reduce: bool = reduction != "none"
         self.average: bool = reduction == "mean"
 

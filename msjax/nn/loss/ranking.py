@@ -41,7 +41,7 @@ class HingeEmbeddingLoss(LossBase):
 
     def __init__(self, margin: float = 1.0, reduction: str = "mean"):
         super().__init__(reduction)
-        self.margin = check_number(margin, "margin", "HingeEmbeddingLoss")
+        self.margin: Any = check_number(margin, "margin", "HingeEmbeddingLoss")
 
     def construct(self, logits: Tensor, labels: Tensor) -> Tensor:
         return ops.hinge_embedding_loss(logits, labels, self.margin, self.reduction)

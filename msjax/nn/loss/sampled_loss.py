@@ -93,7 +93,7 @@ class SampledSoftmaxLoss(LossBase):
                 raise ValueError(f"For '{who}', 'sampled_values' should have 3 Tensors, but got {describe(sampled_values)}.")
         self.sampled_values = sampled_values
         self.remove_accidental_hits: bool = check_bool(remove_accidental_hits, "remove_accidental_hits", who)
-        self.seed = check_type(seed, int, "seed", who)
+        self.seed: Any = check_type(seed, int, "seed", who)
 
     def construct(self, weights: Tensor, biases: Tensor, labels: Tensor, logits: Tensor) -> Tensor:
         for name, value in (("weights", weights), ("biases", biases), ("labels", labels), ("logits", logits)):

@@ -101,7 +101,7 @@ class LARS(Optimizer):
         self.learning_rate.name = "fake_lr"
         self.parameters = optimizer.parameters
         self.is_group: bool = optimizer.is_group
-        self.lars_flag = tuple(bool(lars_filter(p)) for p in optimizer.parameters)
+        self.lars_flag: tuple[bool, ...] = tuple(bool(lars_filter(p)) for p in optimizer.parameters)
         self._rates, self._decays, self._states, self._shared = optimizer._rates, optimizer._decays, {}, ()
         self._centralized = optimizer._centralized
         self.loss_scale, self.reciprocal_scale = optimizer.loss_scale, optimizer.reciprocal_scale

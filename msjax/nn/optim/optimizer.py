@@ -111,14 +111,14 @@ class Optimizer(CompiledOptimizer):
         self.reciprocal_scale: float = 1.0 / self.loss_scale
         self.is_group: bool = found[0].group is not None
         self.is_group_lr: bool = any(m.lr is not None for m in found)
-        self.global_step = Parameter(wrap(jnp.zeros(1, jnp.int32)), name="global_step")
-        self.global_step_increase_tensor = Tensor([1], self.global_step.dtype)
+        self.global_step: Parameter = Parameter(wrap(jnp.zeros(1, jnp.int32)), name="global_step")
+        self.global_step_increase_tensor: Tensor = Tensor([1], self.global_step.dtype)
         self.map_ = self.hyper_map = map_tuples
         self._unique = True
         self._set_rates(found, learning_rate, who)
         self._set_decays(found, weight_decay, who)
         self._centralized = tuple(m.centralize for m in found)
-        self.grad_centralization_flags = self._centralized
+        self.grad_centralization_flags: tuple[bool, ...] = self._centralized
         self.parameters = ParameterTuple([m.parameter for m in found])
         self.__dict__["_parameters"] = self.parameters
         self.param_length: int = len(found)
@@ -157,9 +157,9 @@ class Optimizer(CompiledOptimizer):
             plain = [not any(part in m.parameter.name for part in self.spared) for m in found]
             decays = [base if yes else 0.0 for yes in plain]
         shown = [d if isinstance(d, Cell) else Tensor(d * self.loss_scale) for d in (decays if self.is_group else [base])]
-        self.weight_decay = tuple(shown) if self.is_group else shown[0]
+        self.weight_decay: tuple[Cell | Tensor, ...] | Cell | Tensor = tuple(shown) if self.is_group else shown[0]
         self._decays = tuple(decays)
-        self.decay_flags = tuple(isinstance(d, Cell) or d > 0 for d in decays)
+        self.decay_flags: tuple[bool, ...] = tuple(isinstance(d, Cell) or d > 0 for d in decays)
         self.dynamic_weight_decay: bool = any(isinstance(d, Cell) for d in decays)
         self.exec_weight_decay: bool = any(self.decay_flags)
         cells = _distinct(d for d in decays if isinstance(d, Cell))

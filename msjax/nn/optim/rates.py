@@ -22,7 +22,7 @@ class RateTable(LearningRateSchedule):
 
     def __init__(self, rates: Sequence[float] | Tensor, name: str):
         super().__init__(auto_prefix=False)
-        self.learning_rate = Parameter(Tensor(rates, mstype.float32), name=name)
+        self.learning_rate: Parameter = Parameter(Tensor(rates, mstype.float32), name=name)
 
     def construct(self, global_step: Tensor) -> Tensor:
         return apply(_LOOK_UP, (self.learning_rate.value(), global_step))
@@ -40,7 +40,7 @@ class ConstantRate(LearningRateSchedule):
 
     def __init__(self, rate: float | Tensor, name: str):
         super().__init__(auto_prefix=False)
-        self.learning_rate = Parameter(Tensor(rate, mstype.float32), name=name)
+        self.learning_rate: Parameter = Parameter(Tensor(rate, mstype.float32), name=name)
 
     def construct(self, global_step: Tensor) -> Tensor:
         return wrap(self.learning_rate._value)

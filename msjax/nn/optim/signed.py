@@ -99,8 +99,10 @@ class Rprop(Optimizer):
             if len(check_type(pair, tuple, name, "Rprop")) != 2:
                 raise ValueError(f"For 'Rprop', '{name}' should hold two numbers, but got {len(pair)}.")
         shrink = check_float(etas[0], "etas[0]", "Rprop", above=0, below=1)
-        self.etas = shrink, check_float(etas[1], "etas[1]", "Rprop", above=1)
-        self.step_sizes = tuple(check_float(size, f"step_sizes[{i}]", "Rprop", above=0) for i, size in enumerate(step_sizes))
+        self.etas: tuple[float, float] = shrink, check_float(etas[1], "etas[1]", "Rprop", above=1)
+        self.step_sizes: tuple[float, ...] = tuple(
+            check_float(size, f"step_sizes[{i}]", "Rprop", above=0) for i, size in enumerate(step_sizes)
+        )
         if step_sizes[0] > step_sizes[1]:
             raise ValueError(f"For 'Rprop', the smallest of 'step_sizes' should come first, but got {step_sizes}.")
         self.add_state("prev", "step_size")

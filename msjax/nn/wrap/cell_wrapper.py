@@ -98,7 +98,7 @@ class WithGradCell(Cell):
         super().__init__(auto_prefix=False)
         self.network = network
         self.loss_fn = loss_fn
-        self.weights = ParameterTuple(network.trainable_params())
+        self.weights: Any = ParameterTuple(network.trainable_params())
         self.sens = sens
         self._network_with_loss = network if loss_fn is None else WithLossCell(network, loss_fn)
         self.set_train()
@@ -223,8 +223,8 @@ class TrainOneStepCell(Cell):
         self.weights = ParameterTuple(optimizer.parameters)
         self.sens: float = 1.0 if sens is None else sens
         self.return_grad = return_grad
-        self.grad_reducer = reducer_for(self.weights)
-        self.reducer_flag = isinstance(self.grad_reducer, DistributedGradReducer)
+        self.grad_reducer: Cell = reducer_for(self.weights)
+        self.reducer_flag: bool = isinstance(self.grad_reducer, DistributedGradReducer)
         self.mean = self.reducer_flag and self.grad_reducer.mean
         self.degree = round(1 / self.grad_reducer.degree) if self.reducer_flag else 1
         # MindSpore programs that override `construct` use these.
@@ -271,7 +271,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             raise ValueError(
                 f"For 'TrainOneStepWithLossScaleCell', 'scale_sense' should have shape () or (1,), but got {scale_sense.shape}."
             )
-        self.scale_sense = Parameter(scale_sense, name="scale_sense")
+        self.scale_sense: Parameter = Parameter(scale_sense, name="scale_sense")
 
     def construct(self, *inputs: Any) -> tuple[Any, Any, Tensor]:
         scale = self.scale_sense.value()

@@ -49,8 +49,8 @@ class DynamicLossScaleUpdateCell(Cell):
         self.loss_scale_value = loss_scale_value
         self.scale_factor = scale_factor
         self.scale_window = scale_window
-        self.cur_iter = Parameter(Tensor(1, mstype.int32), name="current_iterator_step")
-        self.last_overflow_iter = Parameter(Tensor(0, mstype.int32), name="last_overflow_iterator_step")
+        self.cur_iter: Parameter = Parameter(Tensor(1, mstype.int32), name="current_iterator_step")
+        self.last_overflow_iter: Parameter = Parameter(Tensor(0, mstype.int32), name="last_overflow_iterator_step")
 
     def get_loss_scale(self) -> float:
         """The scale at the beginning."""

@@ -121,7 +121,7 @@ class ModelCheckpoint(Callback):
         self._config = config or CheckpointConfig()
         self._prefix = None
         self._files = []
-        self.latest_ckpt_file_name = ""
+        self.latest_ckpt_file_name: str = ""
 
     def on_train_begin(self, run_context: RunContext) -> None:
         params = run_context.original_args()

@@ -80,7 +80,7 @@ class EarlyStopping(_Watching):
             raise TypeError(f"For 'EarlyStopping', 'baseline' should be a number, but got {describe(baseline)}.")
         check_bool(restore_best_weights, "restore_best_weights", "EarlyStopping")
         self.baseline, self.restore_best_weights = baseline, restore_best_weights
-        self.stopped_epoch = 0
+        self.stopped_epoch: int = 0
         self.best_weights = None
 
     def on_train_begin(self, run_context: RunContext) -> None:

@@ -35,7 +35,7 @@ class SequentialLR:
         if any(s.optimizer is not optimizer for s in schedulers):
             raise ValueError("For 'SequentialLR', all schedulers should be of the optimizer given.")
         self.optimizer, self._schedulers, self._milestones = optimizer, list(schedulers), list(milestones)
-        self.last_epoch = last_epoch + 1
+        self.last_epoch: int = last_epoch + 1
         # Each scheduler made its first step when it was created: reset the rates, and take the first scheduler's.
         set_rates(optimizer, [group["initial_lr"] for group in optimizer.param_groups])
         for scheduler in self._schedulers:
@@ -83,7 +83,7 @@ class ReduceLROnPlateau:
             raise ValueError(f"For 'ReduceLROnPlateau', 'factor' should be less than 1, but got {factor}.")
         check_one_of(mode, ("min", "max"), "mode", "ReduceLROnPlateau")
         check_one_of(threshold_mode, ("rel", "abs"), "threshold_mode", "ReduceLROnPlateau")
-        self.min_lrs = per_group(optimizer, min_lr, "min_lr", "ReduceLROnPlateau")
+        self.min_lrs: list[Any] = per_group(optimizer, min_lr, "min_lr", "ReduceLROnPlateau")
         self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
         self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
         self.best = math.inf if mode == "min" else -math.inf

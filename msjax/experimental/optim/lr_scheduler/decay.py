@@ -200,7 +200,7 @@ class _ByFunction(LRScheduler):
     ):
         who = type(self).__name__
         check_optimizer(optimizer, who)
-        self.lr_lambdas = per_group(optimizer, lr_lambda, "lr_lambda", who)
+        self.lr_lambdas: list[Any] = per_group(optimizer, lr_lambda, "lr_lambda", who)
         for function in self.lr_lambdas:
             if not callable(function):
                 raise TypeError(

@@ -244,8 +244,8 @@ class PyFunc(Primitive):
         super().__init__("PyFunc")
         check_function(fn, "PyFunc")
         self.fn = fn
-        self.out_types = list(out_types)
-        self.out_shapes = list(out_shapes)
+        self.out_types: list[Type] = list(out_types)
+        self.out_shapes: list[tuple[int]] = list(out_shapes)
 
     def __call__(self, *inputs: Any) -> tuple[Tensor, ...]:
         tensors = [x if isinstance(x, Tensor) else Tensor(x) for x in inputs]

@@ -83,10 +83,10 @@ class Lifted:
     def __init__(self, fn: Callable[..., Any], args: Sequence[Any]):
         self.fn = fn
         self.leaves, self.structure = jax.tree.flatten(tuple(args), is_leaf=is_tensor)
-        self.places = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
+        self.places: list[int] = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, Tensor)]
         self.tensors = [self.leaves[i] for i in self.places]
         own = {id(t) for t in self.tensors}
-        self.reached = [t for t in captured(fn) if id(t) not in own]
+        self.reached: list[Any] = [t for t in captured(fn) if id(t) not in own]
         self.tree = None
 
     def run(self, *values: Any) -> tuple[JaxArray | Any, ...]:
