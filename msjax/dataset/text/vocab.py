@@ -198,7 +198,7 @@ class Lookup(TextTransform):
         array([1, 2], dtype=int32)
     """
 
-    def __init__(self, vocab: Vocab, unknown_token: str | None = None, data_type: Any = int32):
+    def __init__(self, vocab: Vocab, unknown_token: str | None = None, data_type: DTypeLike = int32):
         check_type(vocab, Vocab, "vocab", "Lookup")
         self._vocab = vocab
         self.unknown_token: str | None = None if unknown_token is None else check_str(unknown_token, "unknown_token", "Lookup")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msjax.checks import check_bool, check_number, check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type

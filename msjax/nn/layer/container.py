@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from msjax.checks import is_int
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
+
+if TYPE_CHECKING:
+    from collections.abc import ItemsView, KeysView, ValuesView
+
 
 __all__ = ["CellDict", "CellList", "SequentialCell"]
 

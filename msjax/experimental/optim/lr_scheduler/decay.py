@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from msjax.checks import check_float, check_int, check_number, check_type
 from msjax.common.tensor import Tensor
