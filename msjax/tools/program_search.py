@@ -216,11 +216,7 @@ class _Planner(Planner):
         return super()._place(eqn, name, kind, path, None)
 
     def _found(self, eqn, name, kind, outs, edits, selected):
-        ins = [
-            v.aval
-            for v in eqn.invars
-            if hasattr(v.aval, "shape") and not jax.dtypes.issubdtype(v.aval.dtype, jax.dtypes.extended)
-        ]
+        ins = [v.aval for v in eqn.invars if hasattr(v.aval, "shape") and not jnp.issubdtype(v.aval.dtype, jax.dtypes.extended)]
         line = name.rpartition("@")[2].partition("#")[0]
         line = self.lines.found.get(line, line)
         self.places[name] = _Place(
@@ -236,7 +232,7 @@ class _Planner(Planner):
 class _Interpreter(Interpreter):
     def _here(self, step, ins, index, probes):
         values = self.bind(step.eqn, ins)
-        plain = [v for v in ins if hasattr(v, "dtype") and not jax.dtypes.issubdtype(v.dtype, jax.dtypes.extended)]
+        plain = [v for v in ins if hasattr(v, "dtype") and not jnp.issubdtype(v.dtype, jax.dtypes.extended)]
         return values, [step.found.measures[0](plain, values)]
 
 

@@ -171,10 +171,13 @@ class LivePlot:
         from matplotlib.figure import Figure
 
         kinds = list(self._lines)
-        self.figure = Figure(figsize=(4.5 * max(len(kinds), 1), 3.4), layout="constrained")
+        self.figure = Figure(figsize=(5 * max(len(kinds), 1), 3.4), layout="constrained")
         for axes, kind in zip(self.figure.subplots(1, max(len(kinds), 1), squeeze=False)[0], kinds):
             for name, points in self._lines[kind].items():
                 axes.plot(*zip(*points), marker=".", label=name or "(model)")
-            axes.set(title=kind, xlabel="step", ylabel="norm", yscale="log")
-            axes.legend(fontsize="x-small", ncols=1 + len(self._lines[kind]) // 12)
+            norms = [norm for points in self._lines[kind].values() for _, norm in points if norm > 0]
+            axes.set(title=f"norm of {kind}s", xlabel="step")
+            # A dead layer's 0 has its place, too.
+            axes.set_yscale("symlog", linthresh=0.5 * min(norms, default=1.0))
+            axes.legend(fontsize="x-small", ncols=1 + len(self._lines[kind]) // 16, loc="upper left", bbox_to_anchor=(1, 1))
         return self.figure

@@ -123,7 +123,7 @@ def test_plot():
     for number in (1, 2):
         plot(number, [row for row in watched.rows if row.step == number])
     titles = [axes.get_title() for axes in plot.figure.axes]
-    assert titles == ["activation", "parameter"] and len(plot.figure.axes[0].lines) == 4
+    assert titles == ["norm of activations", "norm of parameters"] and len(plot.figure.axes[0].lines) == 4
 
 
 def test_wrong_arguments():
