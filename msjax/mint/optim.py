@@ -10,8 +10,9 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.experimental.optim import moments, optimizer as groups
 from msjax.lazy import module_placeholders
+from msjax.nn.optim.engine import Update
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArray, JaxArrays, JaxNumber, ParametersLike
+from msjax.typing import JaxArrays, ParametersLike
 
 __all__ = ["Adam", "AdamW", "FusedAdamW", "Optimizer", "SGD"]
 
@@ -87,12 +88,10 @@ class SGD(Optimizer):
         self.add_state("momentum_buf")
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
-    ) -> JaxArrays:
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
         if not c.momentum:
-            return value - rate * grad, *slots
-        return formulas.sgd(value, *slots, grad, rate, c.momentum, c.dampening, c.nesterov, first=step == 1)
+            return u.value - u.rate * u.grad, *u.slots
+        return formulas.sgd(u.value, *u.slots, u.grad, u.rate, c.momentum, c.dampening, c.nesterov, first=u.context == 1)
 
 
 class Adam(Optimizer):
@@ -129,10 +128,8 @@ class Adam(Optimizer):
         self.add_state("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, t: JaxArray
-    ) -> JaxArrays:
-        return moments.adam(c, value, grad, slots, rate, t, scales_eps=False)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return moments.adam(c, u.value, u.grad, u.slots, u.rate, u.context, scales_eps=False)
 
 
 class AdamW(Adam):
@@ -154,10 +151,8 @@ class AdamW(Adam):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, t: JaxArray
-    ) -> JaxArrays:
-        return moments.adam(c, value * (1 - rate * decay), grad, slots, rate, t, scales_eps=False)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return moments.adam(c, u.value * (1 - u.rate * u.decay), u.grad, u.slots, u.rate, u.context, scales_eps=False)
 
 
 class FusedAdamW(AdamW):

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 from msjax.checks import check_number
 from msjax.common.tensor import Tensor
 from msjax.experimental.optim.optimizer import Optimizer
+from msjax.nn.optim.engine import Update
 from msjax.nn.optim.signed import averaged, averaging, signed
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArray, JaxArrays, JaxNumber, ParametersLike
+from msjax.typing import JaxArray, JaxArrays, ParametersLike
 
 
 class Adadelta(Optimizer):
@@ -47,10 +48,8 @@ class Adadelta(Optimizer):
         check_number(group["rho"], "rho", "Adadelta", low=0, high=1)
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, context: Any
-    ) -> JaxArrays:
-        return formulas.adadelta(value, *slots, rate, c.rho, c.eps, grad)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return formulas.adadelta(u.value, *u.slots, u.rate, c.rho, c.eps, u.grad)
 
 
 class Adagrad(Optimizer):
@@ -92,16 +91,8 @@ class Adagrad(Optimizer):
         return rate / (1 + (step.astype(jnp.float32) - 1) * c.lr_decay), {}
 
     @staticmethod
-    def update(
-        c: SimpleNamespace,
-        value: JaxArray,
-        grad: JaxArray,
-        slots: JaxArrays,
-        rate: JaxArray,
-        decay: JaxNumber,
-        decayed_rate: JaxArray,
-    ) -> JaxArrays:
-        return formulas.adagrad(value, *slots, decayed_rate.astype(value.dtype), grad, c.eps)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return formulas.adagrad(u.value, *u.slots, u.context.astype(u.value.dtype), u.grad, c.eps)
 
 
 class ASGD(Optimizer):
@@ -140,16 +131,10 @@ class ASGD(Optimizer):
         return shared, {"eta": eta, "mu": mu}
 
     @staticmethod
-    def update(
-        c: SimpleNamespace,
-        value: JaxArray,
-        grad: JaxArray,
-        slots: JaxArrays,
-        rate: JaxArray,
-        decay: JaxNumber,
-        shared: dict[str, JaxArray],
-    ) -> JaxArrays:
-        return averaged(c, value, grad, *slots, shared["eta"].astype(value.dtype), shared["mu"].astype(value.dtype))
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return averaged(
+            c, u.value, u.grad, *u.slots, u.context["eta"].astype(u.value.dtype), u.context["mu"].astype(u.value.dtype)
+        )
 
 
 class RMSprop(Optimizer):
@@ -179,19 +164,17 @@ class RMSprop(Optimizer):
         self.add_state("mean_grad", "mean_square", "moment")
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, context: Any
-    ) -> JaxArrays:
-        mean, square, moment = slots
-        square = c.alpha * square + (1 - c.alpha) * jnp.square(grad)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        mean, square, moment = u.slots
+        square = c.alpha * square + (1 - c.alpha) * jnp.square(u.grad)
         spread = square
         if c.centered:
-            mean = c.alpha * mean + (1 - c.alpha) * grad
+            mean = c.alpha * mean + (1 - c.alpha) * u.grad
             spread = square - jnp.square(mean)
-        move = grad / (jnp.sqrt(spread) + c.eps)
+        move = u.grad / (jnp.sqrt(spread) + c.eps)
         if c.momentum:
             move = moment = c.momentum * moment + move
-        return value - rate * move, mean, square, moment
+        return u.value - u.rate * move, mean, square, moment
 
 
 class Rprop(Optimizer):
@@ -225,7 +208,5 @@ class Rprop(Optimizer):
         group["step_sizes"] = tuple(float(s) for s in group["step_sizes"])
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
-    ) -> JaxArrays:
-        return signed(c, value, grad, slots[0], jnp.where(step == 1, rate, slots[1]))
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return signed(c, u.value, u.grad, u.slots[0], jnp.where(u.context == 1, u.rate, u.slots[1]))

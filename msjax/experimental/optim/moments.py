@@ -9,8 +9,9 @@ import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.experimental.optim.optimizer import Optimizer
+from msjax.nn.optim.engine import Update
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArray, JaxArrays, JaxNumber, ParametersLike
+from msjax.typing import JaxArray, JaxArrays, ParametersLike
 
 
 def adam(
@@ -56,10 +57,8 @@ class Adam(Optimizer):
         self.add_step("state_step")
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, t: JaxArray
-    ) -> JaxArrays:
-        return adam(c, value, grad, slots, rate, t)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return adam(c, u.value, u.grad, u.slots, u.rate, u.context)
 
 
 class AdamW(Adam):
@@ -79,10 +78,8 @@ class AdamW(Adam):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, t: JaxArray
-    ) -> JaxArrays:
-        return adam(c, value * (1 - rate * decay), grad, slots, rate, t, scales_eps=False)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return adam(c, u.value * (1 - u.rate * u.decay), u.grad, u.slots, u.rate, u.context, scales_eps=False)
 
 
 class Adamax(Optimizer):
@@ -110,13 +107,11 @@ class Adamax(Optimizer):
         self.add_state("exp_avg", "exp_inf")
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, t: JaxArray
-    ) -> JaxArrays:
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
         beta1, beta2 = c.betas
-        m = beta1 * slots[0] + (1 - beta1) * grad
-        largest = jnp.maximum(beta2 * slots[1], jnp.abs(grad) + c.eps)
-        return value - rate / (1 - beta1 ** t.astype(value.dtype)) * m / largest, m, largest
+        m = beta1 * u.slots[0] + (1 - beta1) * u.grad
+        largest = jnp.maximum(beta2 * u.slots[1], jnp.abs(u.grad) + c.eps)
+        return u.value - u.rate / (1 - beta1 ** u.context.astype(u.value.dtype)) * m / largest, m, largest
 
 
 class RAdam(Optimizer):
@@ -151,13 +146,11 @@ class RAdam(Optimizer):
         return (length > 5, rectified * jnp.sqrt(1 - beta2**t), 1 - beta1**t), {}
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, context: Any
-    ) -> JaxArrays:
-        enough, factor, first = context
-        m, v = formulas.moments(*slots, grad, *c.betas)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        enough, factor, first = u.context
+        m, v = formulas.moments(*u.slots, u.grad, *c.betas)
         scaled = jnp.where(enough, factor / (jnp.sqrt(v) + c.eps), 1.0)
-        return value - rate * m / first * scaled, m, v
+        return u.value - u.rate * m / first * scaled, m, v
 
 
 class NAdam(Optimizer):
@@ -194,9 +187,7 @@ class NAdam(Optimizer):
         return shares, {"mu_product": product}
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, context: Any
-    ) -> JaxArrays:
-        own, ahead, second = context
-        m, v = formulas.moments(*slots, grad, *c.betas)
-        return value - rate * (own * grad + ahead * m) / (jnp.sqrt(v / second) + c.eps), m, v
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        own, ahead, second = u.context
+        m, v = formulas.moments(*u.slots, u.grad, *c.betas)
+        return u.value - u.rate * (own * u.grad + ahead * m) / (jnp.sqrt(v / second) + c.eps), m, v

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import jax.numpy as jnp
 
 from msjax.common.tensor import Tensor
 from msjax.experimental.optim.optimizer import Optimizer
+from msjax.nn.optim.engine import Update
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArray, JaxArrays, JaxNumber, ParametersLike
+from msjax.typing import JaxArrays, ParametersLike
 
 
 class SGD(Optimizer):
@@ -58,10 +58,10 @@ class SGD(Optimizer):
             )
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, context: Any
-    ) -> JaxArrays:
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
         if not c.momentum:
-            return value - rate * grad, *slots
-        accum, first = slots
-        return *formulas.sgd(value, accum, grad, rate, c.momentum, c.dampening, c.nesterov, first > 0), jnp.zeros_like(first)
+            return u.value - u.rate * u.grad, *u.slots
+        accum, first = u.slots
+        return *formulas.sgd(u.value, accum, u.grad, u.rate, c.momentum, c.dampening, c.nesterov, first > 0), jnp.zeros_like(
+            first
+        )

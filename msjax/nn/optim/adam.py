@@ -8,9 +8,10 @@ from typing import Any
 from msjax.checks import check_bool
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
+from msjax.nn.optim.engine import Update
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArray, JaxArrays, JaxNumber, LearningRate, ParametersLike
+from msjax.typing import JaxArray, JaxArrays, LearningRate, ParametersLike
 
 __all__ = ["AdaMax", "Adam", "AdamOffload", "AdamWeightDecay", "LazyAdam"]
 
@@ -35,11 +36,9 @@ class _BiasCorrected(Optimizer):
         return [p.reshape(()) for p in powers.values()], powers
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, powers
-    ) -> JaxArrays:
-        m, v, *vhat = slots
-        return formulas.adam(value, m, v, *powers, rate, c.beta1, c.beta2, c.eps, grad, c.use_nesterov, *vhat)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        m, v, *vhat = u.slots
+        return formulas.adam(u.value, m, v, *u.context, u.rate, c.beta1, c.beta2, c.eps, u.grad, c.use_nesterov, *vhat)
 
 
 class Adam(_BiasCorrected):
@@ -139,10 +138,8 @@ class AdamWeightDecay(Optimizer):
         self.add_state("adam_m", "adam_v")
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
-    ) -> JaxArrays:
-        return formulas.adam_weight_decay(value, *slots, rate, c.beta1, c.beta2, c.eps, decay, grad)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return formulas.adam_weight_decay(u.value, *u.slots, u.rate, c.beta1, c.beta2, c.eps, u.decay, u.grad)
 
 
 class AdaMax(Optimizer):
@@ -180,7 +177,5 @@ class AdaMax(Optimizer):
         return power.reshape(()), {"beta1_power": power}
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, power: JaxArray
-    ) -> JaxArrays:
-        return formulas.ada_max(value, *slots, power, rate, c.beta1, c.beta2, c.eps, grad)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return formulas.ada_max(u.value, *u.slots, u.context, u.rate, c.beta1, c.beta2, c.eps, u.grad)

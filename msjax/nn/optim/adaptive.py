@@ -8,9 +8,10 @@ import jax.numpy as jnp
 
 from msjax.checks import check_bool, check_float
 from msjax.nn.cell.base import Cell
+from msjax.nn.optim.engine import Update
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArray, JaxArrays, JaxNumber, LearningRate, ParametersLike
+from msjax.typing import JaxArrays, LearningRate, ParametersLike
 
 __all__ = ["Adadelta", "Adagrad", "FTRL", "ProximalAdagrad", "RMSProp"]
 
@@ -47,10 +48,8 @@ class Adagrad(Optimizer):
         self.add_state("accum", start=_filled(check_float(accum, "accum", "Adagrad", low=0)))
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
-    ) -> JaxArrays:
-        return formulas.adagrad(value, *slots, rate, grad, 0.0, c.update_slots)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return formulas.adagrad(u.value, *u.slots, u.rate, u.grad, 0.0, c.update_slots)
 
 
 class Adadelta(Optimizer):
@@ -82,10 +81,8 @@ class Adadelta(Optimizer):
         self.add_state("accum", "accum_update")
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
-    ) -> JaxArrays:
-        return formulas.adadelta(value, *slots, rate, c.rho, c.epsilon, grad)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return formulas.adadelta(u.value, *u.slots, u.rate, c.rho, c.epsilon, u.grad)
 
 
 class RMSProp(Optimizer):
@@ -121,11 +118,9 @@ class RMSProp(Optimizer):
         self.add_state("moment")
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
-    ) -> JaxArrays:
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
         formula = formulas.centered_rms_prop if c.centered else formulas.rms_prop
-        return formula(value, *slots, lr=rate, grad=grad, decay=c.decay, momentum=c.momentum, epsilon=c.epsilon)
+        return formula(u.value, *u.slots, lr=u.rate, grad=u.grad, decay=c.decay, momentum=c.momentum, epsilon=c.epsilon)
 
 
 class FTRL(Optimizer):
@@ -160,10 +155,8 @@ class FTRL(Optimizer):
         self.add_state("linear")
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
-    ) -> JaxArrays:
-        return formulas.ftrl(value, *slots, grad, rate, c.l1, c.l2, c.lr_power)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return formulas.ftrl(u.value, *u.slots, u.grad, u.rate, c.l1, c.l2, c.lr_power)
 
 
 class ProximalAdagrad(Optimizer):
@@ -198,7 +191,5 @@ class ProximalAdagrad(Optimizer):
         self.add_state("accum", start=_filled(check_float(accum, "accum", "ProximalAdagrad", low=0)))
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
-    ) -> JaxArrays:
-        return formulas.proximal_adagrad(value, *slots, rate, c.l1, c.l2, grad)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return formulas.proximal_adagrad(u.value, *u.slots, u.rate, c.l1, c.l2, u.grad)

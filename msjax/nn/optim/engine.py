@@ -69,6 +69,26 @@ class StepInputs(NamedTuple):
     step: Parameter | None
 
 
+class Update(NamedTuple):
+    """What `update` computes one Parameter's step from.
+
+    Attributes:
+        value: the Parameter's value.
+        grad: its gradient; the weight decay is in it unless `decays_gradient` is False.
+        slots: its state, a tuple in the order of `add_state`.
+        rate: the learning rate, 0-d.
+        decay: the weight decay, a float or 0-d array.
+        context: what `begin` returned.
+    """
+
+    value: JaxArray
+    grad: JaxArray
+    slots: JaxArrays
+    rate: JaxArray
+    decay: JaxNumber
+    context: Any
+
+
 class CompiledOptimizer(Cell):
     """Base of all optimizers: the state, the formula and the compiled step.
 
@@ -129,22 +149,15 @@ class CompiledOptimizer(Cell):
         return step, {}
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, context: Any
-    ) -> JaxArrays:
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
         """One Parameter's step, on jax arrays.
 
         Args:
             c: has the group's settings as attributes.
-            value: the Parameter's value.
-            grad: its gradient; the weight decay is in it unless `decays_gradient` is False.
-            slots: its state, a tuple in the order of `add_state`.
-            rate: the learning rate, 0-d.
-            decay: the weight decay, a float or 0-d array.
-            context: what `begin` returned.
+            u: the Parameter's value, gradient and state, and what the step is to take them with.
 
         Returns:
-            (new value, *new state), the state in the order of `slots`.
+            (new value, *new state), the state in the order of `u.slots`.
         """
         raise NotImplementedError("The optimizer defines neither 'construct' nor 'update'.")
 
@@ -243,7 +256,8 @@ def compiled_step(cls: type[Any], groups: tuple[GroupSpec, ...], loss_scale: flo
                 if spec.centralize:
                     grad = centralize(grad)
                 rate = rates[spec.rate].astype(kind)
-                new, *slots_now = cls.update(c, wide, grad, tuple(s.astype(kind) for s in slots), rate, decay, context)
+                given = Update(wide, grad, tuple(s.astype(kind) for s in slots), rate, decay, context)
+                new, *slots_now = cls.update(c, given)
                 new_values.append(new.astype(value.dtype))
                 new_states.append([n.astype(s.dtype) for n, s in zip(slots_now, slots)])
         return new_values, new_states, new_shared, count

@@ -16,9 +16,10 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
+from msjax.nn.optim.engine import Update
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArray, JaxArrays, JaxNumber, LearningRate, ParametersLike
+from msjax.typing import JaxArray, JaxArrays, LearningRate, ParametersLike
 
 __all__ = ["AdaFactor", "LARS", "Lamb"]
 
@@ -60,15 +61,13 @@ class Lamb(Optimizer):
         self.add_state("lamb_v", attribute="moments2")
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
-    ) -> JaxArrays:
-        t = step.astype(value.dtype)
-        m, v = formulas.moments(*slots, grad, c.beta1, c.beta2)
-        move = (m / (1 - c.beta1**t)) / (jnp.sqrt(v / (1 - c.beta2**t)) + c.eps) + decay * value
-        size, move_size = _norm(value), _norm(move)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        t = u.context.astype(u.value.dtype)
+        m, v = formulas.moments(*u.slots, u.grad, c.beta1, c.beta2)
+        move = (m / (1 - c.beta1**t)) / (jnp.sqrt(v / (1 - c.beta2**t)) + c.eps) + u.decay * u.value
+        size, move_size = _norm(u.value), _norm(move)
         trust = jnp.where((size > 0) & (move_size > 0), size / jnp.where(move_size > 0, move_size, 1), 1)
-        return value - rate * trust * move, m, v
+        return u.value - u.rate * trust * move, m, v
 
 
 class LARS(Optimizer):
@@ -194,30 +193,29 @@ class AdaFactor(Optimizer):
         return t, {"afactor_step": t.reshape(1)}
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, t: JaxArray
-    ) -> JaxArrays:
-        *mean, rows, columns, squares = slots
-        t = t.astype(value.dtype)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        rate = u.rate
+        *mean, rows, columns, squares = u.slots
+        t = u.context.astype(u.value.dtype)
         if c.relative_step:
-            rate = jnp.minimum(1e-6 * t if c.warmup_init else 1e-2, 1 / jnp.sqrt(t)).astype(value.dtype)
+            rate = jnp.minimum(1e-6 * t if c.warmup_init else 1e-2, 1 / jnp.sqrt(t)).astype(u.value.dtype)
         if c.scale_parameter:
-            rate = rate * jnp.maximum(c.eps[1], _rms(value))
+            rate = rate * jnp.maximum(c.eps[1], _rms(u.value))
         kept = 1 - t**-c.decay_rate
-        square = jnp.square(grad) + c.eps[0]
-        if grad.ndim >= 2:
+        square = jnp.square(u.grad) + c.eps[0]
+        if u.grad.ndim >= 2:
             rows = kept * rows + (1 - kept) * jnp.mean(square, -1)
             columns = kept * columns + (1 - kept) * jnp.mean(square, -2)
             row_share = rows / jnp.mean(rows, -1, keepdims=True)
-            move = grad / jnp.sqrt(row_share[..., :, None] * columns[..., None, :])
+            move = u.grad / jnp.sqrt(row_share[..., :, None] * columns[..., None, :])
         else:
             squares = kept * squares + (1 - kept) * square
-            move = grad / jnp.sqrt(squares)
+            move = u.grad / jnp.sqrt(squares)
         move = move / jnp.maximum(1, _rms(move) / c.clip_threshold) * rate
         if c.beta1:
             move = c.beta1 * mean[0] + (1 - c.beta1) * move
             mean = [move]
-        return value * (1 - decay * rate) - move, *mean, rows, columns, squares
+        return u.value * (1 - u.decay * rate) - move, *mean, rows, columns, squares
 
 
 def _lars_kernel(value, grad, decay, rate, scale, epsilon, coefficient):

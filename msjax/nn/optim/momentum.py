@@ -9,9 +9,10 @@ import jax.numpy as jnp
 
 from msjax.checks import check_bool, check_float, check_number
 from msjax.nn.cell.base import Cell
+from msjax.nn.optim.engine import Update
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArray, JaxArrays, JaxNumber, LearningRate, ParametersLike
+from msjax.typing import JaxArray, JaxArrays, LearningRate, ParametersLike
 
 __all__ = ["Momentum", "SGD"]
 
@@ -68,20 +69,12 @@ class SGD(Optimizer):
         return shared["momentum"], {}
 
     @staticmethod
-    def update(
-        c: SimpleNamespace,
-        value: JaxArray,
-        grad: JaxArray,
-        slots: JaxArrays,
-        rate: JaxArray,
-        decay: JaxNumber,
-        momentum: JaxArray,
-    ) -> JaxArrays:
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
         if c._plain:
-            return value - rate * grad, *slots
-        accum, first = slots
-        momentum = momentum.astype(value.dtype)
-        moved = formulas.sgd(value, accum, grad, rate, momentum, c.dampening, c.nesterov, first=first > 0)
+            return u.value - u.rate * u.grad, *u.slots
+        accum, first = u.slots
+        momentum = u.context.astype(u.value.dtype)
+        moved = formulas.sgd(u.value, accum, u.grad, u.rate, momentum, c.dampening, c.nesterov, first=first > 0)
         return *moved, jnp.zeros_like(first)
 
 
@@ -126,13 +119,5 @@ class Momentum(Optimizer):
         return shared["momentum"], {}
 
     @staticmethod
-    def update(
-        c: SimpleNamespace,
-        value: JaxArray,
-        grad: JaxArray,
-        slots: JaxArrays,
-        rate: JaxArray,
-        decay: JaxNumber,
-        momentum: JaxArray,
-    ) -> JaxArrays:
-        return formulas.sgd(value, *slots, grad, rate, momentum.astype(value.dtype), nesterov=c.use_nesterov)
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return formulas.sgd(u.value, *u.slots, u.grad, u.rate, u.context.astype(u.value.dtype), nesterov=c.use_nesterov)

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 from msjax.checks import check_float, check_type
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
+from msjax.nn.optim.engine import Update
 from msjax.nn.optim.optimizer import Optimizer
-from msjax.typing import JaxArray, JaxArrays, JaxNumber, LearningRate, ParametersLike
+from msjax.typing import JaxArray, JaxArrays, LearningRate, ParametersLike
 
 __all__ = ["ASGD", "Rprop"]
 
@@ -52,12 +53,10 @@ class ASGD(Optimizer):
         return True
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
-    ) -> JaxArrays:
-        mu, eta, average = slots
-        value, average = averaged(c, value, grad, average, jnp.where(step == 1, rate, eta), mu)
-        return value, *averaging(c, rate, step.astype(value.dtype)), average
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        mu, eta, average = u.slots
+        value, average = averaged(c, u.value, u.grad, average, jnp.where(u.context == 1, u.rate, eta), mu)
+        return value, *averaging(c, u.rate, u.context.astype(value.dtype)), average
 
 
 def averaged(
@@ -112,10 +111,8 @@ class Rprop(Optimizer):
         return True
 
     @staticmethod
-    def update(
-        c: SimpleNamespace, value: JaxArray, grad: JaxArray, slots: JaxArrays, rate: JaxArray, decay: JaxNumber, step: JaxArray
-    ) -> JaxArrays:
-        return signed(c, value, grad, slots[0], jnp.where(step == 1, rate, slots[1]))
+    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
+        return signed(c, u.value, u.grad, u.slots[0], jnp.where(u.context == 1, u.rate, u.slots[1]))
 
 
 def signed(c: SimpleNamespace, value: JaxArray, grad: JaxArray, before: JaxArray, size: JaxArray) -> JaxArrays:
