@@ -290,11 +290,8 @@ class LBeta(Cell):
     Inputs:
         - **x**, **y** (Tensor) - of Float16 or Float32, positive.
 
-    Outputs:
-        Tensor, of their common shape.
-
-    Raises:
-        TypeError: of another dtype.
+    Outputs, Raises:
+        As in `IGamma`.
 
     Example:
         >>> import msjax as ms

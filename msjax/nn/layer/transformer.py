@@ -235,8 +235,7 @@ class TransformerDecoder(_Stack):
 
     Args:
         decoder_layer (Cell): the layer, such as `TransformerDecoderLayer`.
-        num_layers (int): how many.
-        norm (Cell, optional): applied to the result.
+        num_layers, norm: as in `TransformerEncoder`.
 
     Inputs:
         - **tgt**, **memory**, **tgt_mask**, **memory_mask**, **tgt_key_padding_mask**, **memory_key_padding_mask** - as

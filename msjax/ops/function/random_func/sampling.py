@@ -87,12 +87,7 @@ def randn(*size: int, dtype: DTypeLike | None = None, seed: int | None = None) -
     """Random numbers of the standard normal distribution.
 
     Args:
-        size (int or tuple): the shape.
-        dtype (ms.dtype, optional): a float type. Default: None, for Float32.
-        seed (int, optional): makes the numbers the same in every run of the program. Default: None.
-
-    Raises:
-        ValueError: `dtype` is not a float type.
+        size, dtype, seed: as in `rand`, whose errors it raises.
 
     Example:
         >>> from msjax import ops
