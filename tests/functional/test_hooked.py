@@ -120,6 +120,8 @@ def test_the_same_results_leaves_and_hooks_under_jit_and_grad(case):
     model, hooked, params, own, call, calls = case
     assert isinstance(hooked, type(model)) and len(jax.tree.leaves(hooked)) == len(jax.tree.leaves(model))
     assert set(hooks.paths(hooked)) == set(calls)
+    programs = [str(jax.make_jaxpr(partial(call, m))(p, X)) for m, p in ((model, params), (hooked, own))]
+    assert programs[0] == programs[1]
     traced = []
 
     def run(model, params):
