@@ -38,7 +38,7 @@ def register_forward_pre_hook(
             arguments are jax arrays, in pytrees, as the module gets them (Tensors for a Cell).
         where: which modules: "" is the model itself, a glob over dotted paths such as ``"blocks.*.mlp"`` (fnmatch: ``*`` also
             crosses dots), a type, a function ``(path, module) -> bool``, or several of these in a list. Hooks run around
-            ``__call__``; of nnx modules, ``"embed.attend"`` selects the method `attend` of the module "embed".
+            ``__call__``; but for Cells, ``"embed.attend"`` selects the method `attend` of the module "embed".
         prepend (bool): True puts it before the hooks that are there.
         with_kwargs (bool): True if the hook takes the keyword arguments, too.
         observe, traced (bool, optional): in compiled programs, True says that the hook only observes (it is called after each

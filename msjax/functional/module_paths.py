@@ -106,29 +106,43 @@ def selected(modules: dict[str, Any], where: Where) -> dict[str, Any]:
 
 
 def selected_methods(model: nnx.Module, where: Where) -> list[tuple[str, nnx.Module, str]]:
-    """(path, module, name of the method) of the calls that `where` selects in an nnx model; ValueError if it selects none.
+    """(path, module, name of the method) of the calls that `where` selects in an nnx model; ValueError if it selects none."""
+    return selected_calls(paths(model), where, lambda: ((".".join(path), module) for path, module in nnx_modules(model)))
+
+
+def selected_calls(
+    modules: dict[str, Any], where: Where, with_methods: Callable[[], Iterable[tuple[str, Any]]] | None = None
+) -> list[tuple[str, Any, str]]:
+    """(path, module, name of the method) of the calls that `where` selects; ValueError if it selects none.
 
     That is ``__call__``, but for a text whose last part names another method of a module, such as "embed.attend".
+
+    Args:
+        modules: {path: module} of those that can be called.
+        with_methods (callable, optional): returns (path, module) of those with other methods; by default they are the same.
     """
-    modules = paths(model)
-    methods = named_methods(model, where if isinstance(where, (list, tuple, set, frozenset)) else [where])
-    chosen = [(name, module) for name, module in modules.items() if matches(name, module, where)]
+    methods = named_methods(with_methods or modules.items, where)
+    chosen = [(name, module, "__call__") for name, module in modules.items() if matches(name, module, where)]
     if not chosen and not methods:
         selected(modules, where)
-    return [*((name, module, "__call__") for name, module in chosen), *methods]
+    return [*chosen, *methods]
 
 
-def named_methods(model: nnx.Module, wheres: Iterable[object]) -> list[tuple[str, nnx.Module, str]]:
-    """(path, module, name of the method) where a text among `wheres` ends in the name of a method."""
+def named_methods(modules: Callable[[], Iterable[tuple[str, Any]]], where: Where) -> list[tuple[str, Any, str]]:
+    """(path, module, name of the method) where a text in `where` ends in the name of a method."""
     found = []
-    for text in wheres:
+    for text in where if isinstance(where, (list, tuple, set, frozenset)) else [where]:
         prefix, _, method = text.rpartition(".") if isinstance(text, str) else ("", "", "")
         if method.isidentifier():
-            for path, module in nnx_modules(model):
-                name = ".".join(path)
+            for name, module in modules():
                 if fnmatch.fnmatchcase(name, prefix) and inspect.isfunction(getattr(type(module), method, None)):
                     found.append((name, module, method))
     return found
+
+
+def call_name(path: str, method: str) -> str:
+    """The name of a module's call: its path, and that of another method than ``__call__``."""
+    return path if method == "__call__" else f"{path}.{method}".lstrip(".")
 
 
 def matches(name: str, module: object, where: Where) -> bool:

@@ -52,7 +52,7 @@ def pure_call(
         copy = nnx.merge(graphdef, state)
         methods = [(path, inner, "__call__") for path, inner in _callable_modules(copy) if named(path)]
         places = {}
-        for path, inner, name in [*methods, *named_methods(copy, texts)]:
+        for path, inner, name in [*methods, *named_methods(lambda: _modules(copy), texts)]:
             places.setdefault(path, (inner, []))[1].append(name)
         for path, (inner, names) in places.items():
             object.__setattr__(inner, "__class__", _naming_class(type(inner), tuple(names)))
@@ -76,10 +76,12 @@ def _changed(before, after):
     return nnx.from_flat_state([(path, value) for path, value in nnx.to_flat_state(after) if path not in same])
 
 
+def _modules(module):
+    return ((".".join(path), inner) for path, inner in nnx_modules(module))
+
+
 def _callable_modules(module):
-    for path, inner in nnx_modules(module):
-        if callable(inner):
-            yield ".".join(path), inner
+    return ((path, inner) for path, inner in _modules(module) if callable(inner))
 
 
 _CLASSES = weakref.WeakKeyDictionary()

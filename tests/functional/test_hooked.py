@@ -15,6 +15,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import hooks
+from msjax.tools import hooks_of
 
 equinox = pytest.importorskip("equinox")
 haiku = pytest.importorskip("haiku")
@@ -228,6 +229,38 @@ def test_where_and_what_hooks_get():
     ):
         same(bound.encode(X), jnp.broadcast_to(params["params"]["inner"]["bias"], (2, 4)))
     assert hooks.paths(model)["many_1"].features == 2
+
+
+def test_methods_by_name():
+    class Encoder(equinox.Module):
+        inner: equinox.nn.Linear
+
+        def encode(self, x):
+            return self.inner(x)
+
+    def encoder(x):
+        return Named().encode(x)
+
+    class Named(haiku.Module):
+        def encode(self, x):
+            return haiku.Linear(4)(x)
+
+    tied, encodes = hooks.hooked(Tied()), hooks.hooked(Encoder(equinox.nn.Linear(4, 4, key=KEY)))
+    variables = jax.jit(partial(tied.init, method="encode"))(jax.random.key(0), X)
+    transform = hooks.hooked(haiku.without_apply_rng(haiku.transform(encoder)))
+    params = jax.jit(transform.init)(jax.random.key(0), X)
+    cases = [
+        (tied, "encode", partial(tied.apply, variables, method="encode")),
+        (encodes, "encode", jax.vmap(encodes.encode)),
+        (transform, "named.encode", partial(transform.apply, params)),
+    ]
+    for model, where, run in cases:
+        with hooks.register_forward_hook(model, lambda module, args, output: output * 0, where):
+            assert hooks_of(next(iter(hooks.paths(model).values()))) == {"forward of encode": ["<lambda>"]}
+            assert not np.any(jax.jit(run)(X))
+        assert np.any(jax.jit(run)(X))
+        with pytest.raises(ValueError, match="no module matches where='decode'"):
+            hooks.register_forward_hook(model, print, "decode")
 
 
 def test_a_hooked_linen_module_within_another():

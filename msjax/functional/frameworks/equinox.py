@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import weakref
 
 import equinox
@@ -12,7 +13,7 @@ import jax
 from msjax.common.arrays import is_tracer
 from msjax.functional.array_hooks import SITE
 from msjax.functional.frameworks.registry import Registry, Site, key_name, named_leaves
-from msjax.functional.module_paths import selected
+from msjax.functional.module_paths import call_name, selected_calls
 
 
 def hooked(model: equinox.Module) -> equinox.Module:
@@ -33,8 +34,9 @@ class _OfModules(Registry):
         return [(name, leaf, equinox.is_inexact_array(leaf)) for name, leaf in named_leaves(model)]
 
     def _choose(self, row, modules):
-        # The paths of the modules in the whole model, if only a part of it was given.
-        row.paths = {getattr(module, SITE).path for module in selected(modules, row.where).values()}
+        # By the paths in the whole model, if only a part of it was given.
+        chosen = selected_calls(modules, row.where)
+        row.calls = {call_name(getattr(module, SITE).path, method) for _, module, method in chosen}
 
 
 def _modules(value, path):
@@ -89,12 +91,6 @@ _CLASSES: weakref.WeakKeyDictionary[type, type] = weakref.WeakKeyDictionary()
 def _hooked_class(cls):
     """The class of a hooked module: a subclass, since Python looks __call__ up in the class."""
     if cls not in _CLASSES:
-
-        def call(self, *args, **kwargs):
-            own = getattr(self, SITE)
-            later = functools.partial(_without_values, self) if any(map(is_tracer, jax.tree.leaves(self))) else None
-            return own.registry.call(own.path, self, functools.partial(cls.__call__, self), args, kwargs, later)
-
         namespace = {
             "__annotations__": {SITE: Site},
             SITE: equinox.field(static=True, default=None),
@@ -104,10 +100,31 @@ def _hooked_class(cls):
             "__reduce_ex__": lambda self, protocol: (_plain, (cls, {k: v for k, v in vars(self).items() if k != SITE})),
             "msjax_registry": property(lambda self: getattr(self, SITE).registry),
         }
-        if hasattr(cls, "__call__"):  # noqa: B004
-            namespace["__call__"] = functools.wraps(cls.__call__)(call)
+        namespace |= {method: _with_hooks(cls, method) for method in _methods(cls)}
         _CLASSES[cls] = type(cls)(cls.__name__, (cls,), namespace)
     return _CLASSES[cls]
+
+
+def _methods(cls):
+    own = [base for base in cls.__mro__ if issubclass(base, equinox.Module) and base is not equinox.Module]
+    names = {name for base in own for name in vars(base) if name == "__call__" or not name.startswith("_")}
+    # What equinox makes of a function in a class gives the function when it is looked up there, like one of Python's.
+    kinds = {name: inspect.getattr_static(cls, name) for name in names}
+    return [
+        n for n in names if inspect.isfunction(getattr(cls, n, None)) and not isinstance(kinds[n], (staticmethod, classmethod))
+    ]
+
+
+def _with_hooks(cls, method):
+    own = getattr(cls, method)
+
+    @functools.wraps(own)
+    def call(self, *args, **kwargs):
+        site = getattr(self, SITE)
+        later = functools.partial(_without_values, self) if any(map(is_tracer, jax.tree.leaves(self))) else None
+        return site.registry.call(site.path, self, functools.partial(own, self), args, kwargs, later, method)
+
+    return call
 
 
 def _without_values(module):

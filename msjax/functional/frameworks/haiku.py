@@ -30,13 +30,13 @@ class _OfTransform(Registry):
 
 def _running(function, registry, with_hooks):
     def intercept(call, args, kwargs, context):
-        if context.method_name != "__call__":
+        module, method = context.module, context.method_name
+        if method.startswith("_") and method != "__call__":
             return call(*args, **kwargs)
-        module = context.module
         path = module.module_name.replace("/", ".")
         vars(module)[SITE] = Site(registry, path, type(module).__name__)
         registry.see(path, module)
-        return registry.call(path, module, call, args, kwargs) if with_hooks else call(*args, **kwargs)
+        return registry.call(path, module, call, args, kwargs, None, method) if with_hooks else call(*args, **kwargs)
 
     @functools.wraps(function)
     def run(*args, **kwargs):

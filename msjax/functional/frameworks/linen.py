@@ -95,14 +95,15 @@ class _Running(Registry):
             # hooks has to differ from that of a module without.
             with HOOKED_WITH(self.key):
                 return call(*args, **kwargs)
-        if context.method_name != "__call__":
+        method = context.method_name
+        if method == "setup" or (method.startswith("_") and method != "__call__"):
             return call(*args, **kwargs)
         path = ".".join(module.path[len(self._here.root) :])
         self.see(path, _unbound(module, self, path))
         if module.is_initializing():
             return call(*args, **kwargs)
         object.__setattr__(module, SITE, Site(self, path, type(module).__name__))
-        return self.call(path, module, call, args, kwargs, lambda: _unbound(module, self, path))
+        return self.call(path, module, call, args, kwargs, lambda: _unbound(module, self, path), method)
 
 
 def _unbound(module, registry, path):

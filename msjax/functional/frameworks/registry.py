@@ -15,7 +15,7 @@ from typing import Any
 import jax
 
 from msjax.functional.array_hooks import SITE, call_with_array_hooks
-from msjax.functional.module_paths import Where, matches, selected
+from msjax.functional.module_paths import Where, call_name, matches, named_methods, selected, selected_calls
 from msjax.hooks.places import HOOKED_WITH, is_tracing, site
 from msjax.hooks.table import EMPTY, Hook, HookTable
 
@@ -25,13 +25,13 @@ _IN_USE: weakref.WeakSet[Registry] = weakref.WeakSet()
 
 @dataclass
 class _Row:
-    """One registered hook, and the paths that it is on. `where` is for modules that have not run yet, or None."""
+    """One registered hook, and the names of the calls that it is on. `where` is for modules that have not run yet, or None."""
 
     kind: str
     hook: Hook
     prepend: bool
     where: Where | None
-    paths: set[str] = field(default_factory=set)
+    calls: set[str] = field(default_factory=set)
 
 
 class Site:
@@ -61,7 +61,7 @@ class Site:
     @property
     def tables(self) -> dict[str, HookTable]:
         """{name of a method: its present hooks}."""
-        return {"__call__": self.registry.table(self.path)}
+        return self.registry.tables(self.path)
 
     def __repr__(self) -> str:
         return f"<hooks of {self.hook_path}>"
@@ -101,7 +101,7 @@ class Registry:
 
     def _choose(self, row, modules):
         if modules:
-            row.paths = set(selected(modules, row.where))
+            row.calls = {call_name(path, method) for path, _, method in selected_calls(modules, row.where)}
 
     def remove(self, id: int) -> None:
         """Take a hook off; nothing happens if it is gone already."""
@@ -119,25 +119,34 @@ class Registry:
             return
         self.modules[path] = module
         for row in self._rows:
+            methods = named_methods(lambda: [(path, module)], row.where)
+            row.calls |= {call_name(path, method) for _, _, method in methods}
             if matches(path, module, row.where):
-                row.paths.add(path)
-                self._tables.clear()
+                row.calls.add(path)
+        self._tables.clear()
 
     def check(self) -> None:
         """ValueError if a hook was registered for modules that the model, which has run, doesn't have."""
         for row in self._rows:
-            if not row.paths:
+            if not row.calls:
                 selected(self.modules, row.where)
 
-    def table(self, path: str) -> HookTable:
-        """The hooks of a module."""
-        if path not in self._tables:
+    def table(self, call: str) -> HookTable:
+        """The hooks of a call; see `call_name`."""
+        if call not in self._tables:
             table = EMPTY
             for row in self._rows:
-                if path in row.paths:
+                if call in row.calls:
                     table = table.add(row.kind, row.hook, row.prepend)
-            self._tables[path] = table
-        return self._tables[path]
+            self._tables[call] = table
+        return self._tables[call]
+
+    def tables(self, path: str) -> dict[str, HookTable]:
+        """{name of a method: its hooks} of a module."""
+        inside = f"{path}.".lstrip(".")
+        calls = [name for row in self._rows for name in row.calls if name not in self.modules and name.startswith(inside)]
+        methods = [name[len(inside) :] for name in dict.fromkeys(calls)]
+        return {"__call__": self.table(path)} | {m: self.table(inside + m) for m in methods if "." not in m}
 
     def call(
         self,
@@ -147,23 +156,26 @@ class Registry:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         later: Callable[[], Any] | None = None,
+        method: str = "__call__",
     ) -> Any:
-        """Call a module with its hooks; within a capture, its output is a place.
+        """Call a module, or another method of it, with its hooks; within a capture, the module's output is a place.
 
         Args:
             path: of the module.
             module: what hooks get as their module.
-            function (callable): the module's own call.
+            function (callable): the call without hooks.
             args (tuple), kwargs (dict): the arguments.
             later (callable, optional): returns what hooks get as their module after the run, if `module` holds traced values.
+            method: the name of the method.
         """
-        if self.table(path):
+        name = call_name(path, method)
+        if self.table(name):
             subject = module if later is None else later()
             own = Site(self, path, type(module).__name__)
-            out = call_with_array_hooks(function, args, kwargs, subject, own, lambda: self.table(path), during=module)
+            out = call_with_array_hooks(function, args, kwargs, subject, own, lambda: self.table(name), during=module)
         else:
             out = function(*args, **kwargs)
-        return site(path, out) if is_tracing() else out
+        return site(path, out) if method == "__call__" and is_tracing() else out
 
 
 def named_leaves(tree: Any) -> list[tuple[str, Any]]:
