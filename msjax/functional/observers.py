@@ -91,13 +91,11 @@ class AfterRun:
         if self.waits:
             jax.block_until_ready(outputs)
             worker.flush()
-        self._rows = {}
         try:
-            self._happen(self.events, outputs, ())
+            self._happen(self.events, _Rows(outputs), ())
             if self.waits:
                 self._from_callbacks(None)
         finally:
-            self._rows = {}
             if self.waits:
                 _QUEUE.clear()  # of a hook that raised
 
@@ -108,25 +106,34 @@ class AfterRun:
                     self._happen(event.events, outputs, (*index, i))
             elif isinstance(event, FromCallbacks):
                 self._from_callbacks(event.sites)
-            elif event.count is None or self._value(outputs, event.count, index):
-                _each(event.site.call, [self._value(outputs, n, index) for n in event.values], event.lanes)
-
-    def _value(self, outputs, n, index):
-        if not index:
-            return outputs[n]
-        # All steps of an array at once: to index an array of jax costs more than a call of most hooks.
-        rows = self._rows.get(n)
-        if rows is None:
-            rows = self._rows[n] = _rows(outputs[n], len(index))
-        for i in index:
-            rows = rows[i]
-        return rows
+            elif event.count is None or outputs.at(event.count, index):
+                _each(event.site.call, [outputs.at(n, index) for n in event.values], event.lanes)
 
     def _from_callbacks(self, sites):
         # A site that comes again later, in another loop, waits for its turn.
         while _QUEUE and (sites is None or _QUEUE[0][0] in sites):
             site, values = _QUEUE.popleft()
             site.call(values)
+
+
+class _Rows:
+    """The outputs of one run. The steps of a loop are taken out of an array all at once: to index an array of jax costs more than most
+    hooks do."""
+
+    def __init__(self, outputs):
+        self.outputs = outputs
+        self.rows = {}
+
+    def at(self, n, index):
+        """Output number `n`, in these steps of the loops around it."""
+        if not index:
+            return self.outputs[n]
+        rows = self.rows.get(n)
+        if rows is None:
+            rows = self.rows[n] = _rows(self.outputs[n], len(index))
+        for i in index:
+            rows = rows[i]
+        return rows
 
 
 def _has_callbacks(events):
