@@ -58,7 +58,7 @@ def test_what_mindspore_s_own_hook_tests_import(no_alias_left):
     assert Layer(3).n == 3 and twice(2) == (2, 2)
     with pytest.raises(ValueError, match="For 'Layer', 'n' should be greater than 0, but got int 0"):
         Layer(0)
-    with pytest.raises(TypeError, match="'n' should be an int"):
+    with pytest.raises(TypeError, match="'n' should be of type int"):
         Validator.check_value_type("n", True, [int])
     with pytest.raises(ValueError, match=r"in \[0, 1\)"):
         Validator.check_float_range(1.0, 0, 1, Rel.INC_LEFT, "p")

@@ -108,9 +108,10 @@ def test_parallel_settings():
     ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.STAND_ALONE)
     assert ms.get_auto_parallel_context("parallel_mode") == "stand_alone"
     assert ms.get_auto_parallel_context("device_num") == 1
+    ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL)
+    assert ms.get_auto_parallel_context("parallel_mode") == "data_parallel"
     ms.reset_auto_parallel_context()
-    with pytest.raises(NotImplementedError, match="data_parallel"):
-        ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL)
+    assert ms.get_auto_parallel_context("parallel_mode") == "stand_alone"
     with pytest.raises(ValueError, match="nonsense"):
         ms.get_auto_parallel_context("nonsense")
 

@@ -22,7 +22,7 @@ class CellSettings:
         """Set the cell and all cells inside to training (True) or inference (False); returns the cell."""
         for _, cell in self.cells_and_names():
             object.__setattr__(cell, "training", bool(mode))
-            object.__setattr__(cell, "_phase", "train" if mode else "predict")
+            cell.__dict__.pop("_phase", None)
         programs_changed()
         return self
 
@@ -88,7 +88,7 @@ class CellSettings:
         return type(self).__name__
 
     # What MindSpore's compiler and its parallel training keep on a cell. Programs read these attributes, and may set them.
-    _phase = "train"
+    _phase: str | None = None
     bprop_debug = is_top_cell = False
     cell_type = mixed_precision_type = None
     arguments_key = ""
@@ -97,7 +97,9 @@ class CellSettings:
     @property
     def phase(self) -> str:
         """ "train" or, after ``set_train(False)``, "predict"; or what the program has set. Without effect."""
-        return self._phase
+        if self._phase is not None:
+            return self._phase
+        return "train" if self.training or "training" not in vars(self) else "predict"
 
     @phase.setter
     def phase(self, value: str) -> None:

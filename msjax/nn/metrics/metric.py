@@ -113,10 +113,10 @@ class MeanMetric(Metric):
         self._sum = 0.0
         self._count = 0
 
-    def eval(self) -> float:
+    def eval(self) -> np.float64:
         if not self._count:
             raise self._nothing()
-        return float(self._sum / self._count)
+        return np.float64(self._sum / self._count)
 
 
 def rearrange_inputs(func: Callable[..., Any]) -> Callable[..., Any]:
