@@ -148,16 +148,18 @@ class Program:
         Args:
             place: called with the new Tensors of written arguments before these are the arguments'; it puts them on the tape.
         """
-        return self._finished(self._compute, leaves, place)
+        if self.mailbox is None:
+            return self.finish(self._compute(leaves, place))
+        return self._with_mailbox(self._compute, leaves, place)
 
     def run_on(self, values: Sequence[JaxArray], leaves: Sequence[Any]) -> Any:
         """Run it on other values of its variables, which stay as they are; nothing is written."""
         values = [jnp.copy(v) if i in self.donated else v for i, v in enumerate(values)]
-        return self._finished(self._outs, values, leaves)
-
-    def _finished(self, compute, *args):
         if self.mailbox is None:
-            return self.finish(compute(*args))
+            return self.finish(self._outs(values, leaves))
+        return self._with_mailbox(self._outs, values, leaves)
+
+    def _with_mailbox(self, compute, *args):
         with self.mailbox.lock:
             self.mailbox.calls.clear()  # of a run that failed
             outs = compute(*args)
