@@ -45,7 +45,7 @@ def main(argv=None):
     try:
         for case in CASES:
             if wanted(case, arguments.cases):
-                rows = [r for r in ROWS if wanted(r.name, arguments.rows)]
+                rows = [r for r in ROWS if wanted(r.name, arguments.rows) and r.only in (None, case)]
                 if arguments.quick and case != SMALLEST:
                     # The big networks take long to compile: that they compute the same is all that is looked at.
                     rows = [r for r in rows if {r.a, r.b} <= {"compiled", "pynative", "jax.jit", "torch"}]

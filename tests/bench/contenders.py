@@ -178,7 +178,9 @@ class _Guarded(Contender):
         self.guard = ms.tools.guard(net)
 
     def time(self, steps):
+        self._set_mode()
         with self.guard:
+            self.step()  # puts the hooks on, and finds the program that was compiled with them
             return super().time(steps)
 
 
