@@ -13,6 +13,8 @@ from msjax.autograd.monitor import current
 from msjax.autograd.op import Op, apply
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, wrap
+from msjax.context import SETTINGS
+from msjax.hooks.dialect import DIALECTS
 from msjax.hooks.worker import barrier
 from msjax.state import ACTIVITY, STATE, swap
 from msjax.typing import TensorLike
@@ -61,6 +63,9 @@ def run_backward(
         if node in needs:
             _accumulate(grads, node, i, grad, add)
     found = {}
+    # Nodes of cells whose inputs no gradient reaches: in some dialects they wait for the end of the backward pass.
+    waiting = [] if deliver is None and also_runs and DIALECTS[SETTINGS.hook_dialect].unreached_inputs_last else None
+    turns = {}
 
     def complete(leaf, cts):
         grad = _through_leaf_hooks(leaf, cts[0], recorded)
@@ -81,12 +86,17 @@ def run_backward(
             if cts is None or need is None:
                 if node not in also_runs:
                     continue
+                if waiting is not None and cts is None and need is None:
+                    waiting.append(node)
+                    continue
                 if cts is None:
                     cts = [None] * node.nout
                 if need is None:
                     need = (False,) * len(node.edges)
             if node.hooks is not None:
                 cts = _through_hooks(node, cts, recorded)
+            if node.also_run is not None:
+                turns[node.also_run] = len(turns)
             edges = node.edges
             if monitor is not None:
                 back = monitor.pull(node, cts, need, recorded)
@@ -114,6 +124,10 @@ def run_backward(
                     if not pending[target] and target in grads:
                         # A leaf's hooks run as soon as its gradient is complete.
                         complete(target, grads.pop(target))
+            if not keep and not recorded:
+                node.release()
+        for node in sorted(waiting or (), key=lambda node: turns.get(node, len(turns))):
+            (node.pull_recorded if recorded else node.pull)([None] * node.nout, (False,) * len(node.edges))
             if not keep and not recorded:
                 node.release()
         for leaf in weights if roots else ():

@@ -149,3 +149,41 @@ def test_environment_variable(value, fails):
         assert ran.returncode != 0 and "MSJAX_HOOK_DIALECT should be one of" in ran.stderr
     else:
         assert ran.stdout.strip() == value
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+@pytest.mark.parametrize(
+    "dialect, to_weights, to_inputs",
+    [
+        ("mindspore-2.10", "(E (f f (e (A (b (a E e A b a", "(E (f f (e e E (A (b b (a a A"),
+        ("tutorial", "(E (f f (e e E (A (b b (a a A", "(E (f f (e e E (A (b b (a a A"),
+    ],
+)
+def test_hooks_of_parallel_branches(mode, dialect, to_weights, to_inputs):
+    """As MindSpore 2.10 orders them: the hooks of cells whose inputs no gradient reaches come at the end."""
+    log = []
+
+    def hooked(cell, name):
+        cell.register_backward_hook(lambda cell, gi, go: log.append(name), observe=True)
+        cell.register_backward_pre_hook(lambda cell, go: log.append("(" + name), observe=True)
+        return cell
+
+    class Sum(nn.Cell):
+        def __init__(self, *cells):
+            super().__init__()
+            self.cells_in = nn.CellList(cells)
+
+        def construct(self, x):
+            return self.cells_in[0](x) + self.cells_in[1](x)
+
+    def dense(name):
+        return hooked(nn.Dense(1, 1), name)
+
+    ms.set_context(mode=mode, hook_dialect=dialect)
+    second = hooked(nn.SequentialCell(dense("e"), dense("f")), "E")
+    net, x = Sum(hooked(Sum(dense("a"), dense("b")), "A"), second), Tensor([[1.0]])
+    ms.grad(net, None, net.trainable_params())(x)
+    assert " ".join(log) == to_weights
+    log.clear()
+    ms.grad(net, 0, net.trainable_params())(x)
+    assert " ".join(log) == to_inputs
