@@ -34,7 +34,7 @@ class _LazyLeaf:
         if parameter is None:
             return None
         node = RootLeaf(parameter) if parameter.requires_grad else None
-        parameter.__dict__["_node"] = node
+        vars(parameter)["_node"] = node
         return node
 
 
@@ -102,9 +102,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
     _metadata = METADATA
     _node = _LazyLeaf()
     # nnx restricts attributes; a Parameter accepts any, like a Tensor.
-    if TYPE_CHECKING:
-        __dict__: dict[str, Any]
-    else:
+    if not TYPE_CHECKING:
         __setattr__ = object.__setattr__
         __delattr__ = object.__delattr__
 

@@ -36,7 +36,7 @@ class Optimizer(groups.Optimizer):
     def __init__(self, params: ParametersLike, defaults: dict[str, Any]):
         super().__init__(params, defaults)
         self.state_step: Parameter = Parameter(Tensor([0], mstype.int32), name="state_step", requires_grad=False)
-        self.__dict__["_step_name"] = "state_step"
+        vars(self)["_step_name"] = "state_step"
 
     def construct(self, gradients: tuple[Tensor, ...]) -> Tensor:
         return Tensor(super().construct(gradients))

@@ -84,7 +84,7 @@ class _LinesDataset(Dataset):
     def _of_shard(self, rows):
         total = sum(map(self._file_count, self._files))
         each = -(-total // self._shards)
-        wanted = {i % total for i in range(self._shard * each, (self._shard + 1) * each)} if total else set()
+        wanted = {i % total for i in range(self._shard * each, (self._shard + 1) * each)} if total else set()  # pyright: ignore[reportOptionalOperand]
         return (row for number, row in enumerate(rows) if number in wanted)
 
 

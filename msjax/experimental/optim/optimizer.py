@@ -118,7 +118,7 @@ class Optimizer(CompiledOptimizer):
     def add_step(self, name: str) -> None:
         """Make the Parameter that counts steps."""
         setattr(self, name, Parameter(Tensor(0, mstype.int32), name=name, requires_grad=False))
-        self.__dict__["_step_name"] = name
+        vars(self)["_step_name"] = name
 
     def _group_buffers(self):
         """For each group, a dict of the Buffers of `group_state`."""

@@ -88,7 +88,7 @@ class Cell(
             cls._special = True
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None):
-        self.__dict__["_auto_prefix"] = bool(auto_prefix)
+        vars(self)["_auto_prefix"] = bool(auto_prefix)
         if flags:
             self.add_flags(**flags)
 
@@ -97,8 +97,6 @@ class Cell(
     if TYPE_CHECKING:
         # Any, since subclasses choose its parameters, and may replace it by a compiled function.
         construct: Any
-        # A type checker would take the metaclass's.
-        __dict__: dict[str, Any]
     else:
 
         def construct(self, *args: Any, **kwargs: Any) -> Any:
@@ -154,13 +152,13 @@ class Cell(
     # ---- hooks
 
     def _set_hooks(self, table):
-        self.__dict__["_hooks"] = table
+        vars(self)["_hooks"] = table
         self._refresh_special()
 
     def _refresh_special(self):
         programs_changed()
         if self._hooks.in_calls or self._to_float is not None or self._recompute:
-            self.__dict__["_special"] = True
+            vars(self)["_special"] = True
         else:
             self.__dict__.pop("_special", None)
 
@@ -189,7 +187,7 @@ class Cell(
             >>> print(ms.grad(net)(ms.Tensor(0.0)))
             1.0
         """
-        self.__dict__["_recompute"] = {"context_fn": context_fn}
+        vars(self)["_recompute"] = {"context_fn": context_fn}
         self._refresh_special()
 
     # ---- state
@@ -207,7 +205,7 @@ class Cell(
         other = memo[id(self)] = blank_like(self)
         for name, value in self.__dict__.items():
             if name not in MODULE_STATE:
-                other.__dict__[name] = copy.deepcopy(value, memo)
+                vars(other)[name] = copy.deepcopy(value, memo)
         return other
 
     # ---- text

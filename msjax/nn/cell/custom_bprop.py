@@ -42,7 +42,7 @@ def call_with_bprop(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         # bprop gets a gradient for every output: zeros where none arrived.
         grads = [_zeros(o) if g is None else g for g, o in zip(grads, plain)]
         given = _unflatten(treedef, leaves, at, plain), _unflatten(treedef, leaves, at, grads)
-        return _checked(cell.bprop(*saved, *given), saved, cells)
+        return _checked(cell.bprop(*saved, *given), saved, cells)  # pyright: ignore[reportOptionalCall]
 
     node = FunctionNode(
         base,

@@ -188,7 +188,7 @@ class RNN(_RNNBase):
         nonlinearity: str = "tanh",
     ):
         # The base class reads it; it must be there before a Cell's attributes can be set.
-        self.__dict__["_kind"] = check_one_of(nonlinearity, ("tanh", "relu"), "nonlinearity", "RNN")
+        vars(self)["_kind"] = check_one_of(nonlinearity, ("tanh", "relu"), "nonlinearity", "RNN")
         super().__init__(input_size, hidden_size, num_layers, has_bias, batch_first, dropout, bidirectional, dtype)
 
 

@@ -102,7 +102,7 @@ class CompiledOptimizer(Cell):
 
     def __init__(self):
         super().__init__(auto_prefix=False)
-        self.__dict__["_states"] = {}
+        vars(self)["_states"] = {}
 
     def add_state(
         self, *prefixes: str, start: Callable[..., Any] = jnp.zeros_like, form: str = "{}.{}", attribute: str | None = None

@@ -120,7 +120,7 @@ class Optimizer(CompiledOptimizer):
         self._centralized = tuple(m.centralize for m in found)
         self.grad_centralization_flags: tuple[bool, ...] = self._centralized
         self.parameters = ParameterTuple([m.parameter for m in found])
-        self.__dict__["_parameters"] = self.parameters
+        vars(self)["_parameters"] = self.parameters
         self.param_length: int = len(found)
         # Optimizers written for MindSpore read these; here the optimizer shards nothing, and gradients are dense.
         self.optim_filter = (True,) * len(found)
@@ -210,7 +210,7 @@ class Optimizer(CompiledOptimizer):
             program = compiled_step(type(self), (GroupSpec(settings, 0, specs),), self.loss_scale)
             shared = [{name: getattr(self, name) for name in self._shared}]
             prepared = StepInputs(program, rates, cells, self._states_by_parameter(), shared, self.global_step)
-            self.__dict__["_prepared"] = prepared
+            vars(self)["_prepared"] = prepared
         return prepared
 
     # ---- for optimizers that define `construct`
@@ -305,7 +305,7 @@ class Optimizer(CompiledOptimizer):
 
     @unique.setter
     def unique(self, value: TensorLike) -> None:
-        self.__dict__["_unique"] = check_bool(value, "unique", type(self).__name__)
+        vars(self)["_unique"] = check_bool(value, "unique", type(self).__name__)
 
     @property
     def target(self) -> str:
@@ -314,7 +314,7 @@ class Optimizer(CompiledOptimizer):
 
     @target.setter
     def target(self, value: TensorLike) -> None:
-        self.__dict__["_target"] = check_one_of(value, ("CPU", "GPU", "Ascend"), "target", type(self).__name__)
+        vars(self)["_target"] = check_one_of(value, ("CPU", "GPU", "Ascend"), "target", type(self).__name__)
 
 
 def _distinct(members):

@@ -62,7 +62,7 @@ def _index_add(
         axis = given.pop(0) if given and dim is None and axis is None else dim if axis is None else axis
         indices = given.pop(0) if given else indices if index is None else index
         y = given.pop(0) if given else y if source is None else source
-    return scattering.index_add(self, indices, y * alpha if alpha != 1 else y, axis)
+    return scattering.index_add(self, indices, y * alpha if alpha != 1 else y, axis)  # pyright: ignore[reportOptionalOperand]
 
 
 def _scatter(

@@ -106,7 +106,7 @@ class Custom(Primitive):
 
     def _backward(self, kept, gradient):
         values, out = kept
-        grads = self.bprop(*map(wrap, values), jax.tree.map(wrap, out), jax.tree.map(wrap, gradient))
+        grads = self.bprop(*map(wrap, values), jax.tree.map(wrap, out), jax.tree.map(wrap, gradient))  # pyright: ignore[reportOptionalCall]
         grads = grads if isinstance(grads, (tuple, list)) else (grads,)
         return tuple(g._value if isinstance(g, Tensor) else jnp.asarray(g, v.dtype) for g, v in zip(grads, values))
 

@@ -36,7 +36,7 @@ def _root(x, p):
     return jnp.where(zero, 0, jnp.sqrt(safe) if p == 2 else safe ** (1 / p)).astype(x.dtype)
 
 
-def p_norm(x: TensorLike, p: float, axis: int | tuple[int, ...], keepdims: bool) -> JaxArray:
+def p_norm(x: TensorLike, p: float, axis: int | tuple[int, ...] | None, keepdims: bool) -> JaxArray:
     """The p-norm over axes (None: all); inf, -inf and 0 are the limits of p."""
     if x.ndim == 0 and (axis in (0, -1, (0,), (-1,))):
         axis = None  # as of one element

@@ -171,7 +171,7 @@ def _randperm(key, n, dtype):
 _RANDPERM = Op("randperm", _randperm, differentiable=False)
 
 
-def randperm(n: int | Tensor, seed: int | None = 0, offset: int = 0, dtype: Type = mstype.int64) -> Tensor:
+def randperm(n: int | Tensor, seed: int = 0, offset: int = 0, dtype: Type = mstype.int64) -> Tensor:
     """The integers from 0 to n - 1 in random order.
 
     Args:
