@@ -149,9 +149,9 @@ class COOTensor(_Sparse):
             indices, values, shape = coo_tensor.to_tuple()
         _check_tensors("COOTensor", indices=indices, values=values)
         _check_shape("COOTensor", shape)
-        if indices.ndim != 2 or indices.shape != (values.shape[0], len(shape)):
+        if indices.ndim != 2 or indices.shape != (values.shape[0], len(shape)):  # pyright: ignore[reportOptionalMemberAccess]
             raise ValueError(
-                f"For 'COOTensor', 'indices' should have shape ({values.shape[0]}, {len(shape)}), but its shape is {indices.shape}."
+                f"For 'COOTensor', 'indices' should have shape ({values.shape[0]}, {len(shape)}), but its shape is {indices.shape}."  # pyright: ignore[reportOptionalMemberAccess]
             )
         self.indices: Tensor = indices
         self.values: Tensor = values
@@ -244,10 +244,10 @@ class CSRTensor(_Sparse):
             indptr, indices, values, shape = csr_tensor.to_tuple()
         _check_tensors("CSRTensor", indptr=indptr, indices=indices, values=values)
         _check_shape("CSRTensor", shape)
-        if len(shape) != 2 or indptr.shape != (shape[0] + 1,) or indices.shape != values.shape[:1]:
+        if len(shape) != 2 or indptr.shape != (shape[0] + 1,) or indices.shape != values.shape[:1]:  # pyright: ignore[reportOptionalMemberAccess, reportOptionalSubscript]
             raise ValueError(
                 f"For 'CSRTensor', shape {shape} needs 'indptr' of shape (rows + 1,) and as many indices as values, but got "
-                f"{indptr.shape}, {indices.shape} and {values.shape}."
+                f"{indptr.shape}, {indices.shape} and {values.shape}."  # pyright: ignore[reportOptionalMemberAccess]
             )
         self.indptr: Tensor = indptr
         self.indices: Tensor = indices
