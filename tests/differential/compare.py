@@ -88,9 +88,10 @@ def _stage(case, way, a, b, logs):
             return None  # the hook that fails is in a loop that the program lacks
         if type(a.error) is not type(b.error):
             return f"error: {_head(b.error)} instead of {_head(a.error)}", f"{b.error!r}"
-        # Under jax.jit, what fails while jax traces calls no hooks; a program runs to its end, with the hooks behind the one
-        # that failed.
-        if not logs or way == "backward" or (way == "functional_jit" and not found):
+        # Under jax.jit, what fails while jax traces calls no hooks, and always_call makes no difference; a program runs to its
+        # end, with the hooks behind the one that failed.
+        always = any(hook["options"].get("always_call") for hook in case["hooks"])
+        if not logs or way == "backward" or (way == "functional_jit" and (always or not found)):
             return None
         return _log(case, way, log, found[: len(log)] if functional else found)
     for w in b.warnings:
@@ -106,6 +107,8 @@ def _stage(case, way, a, b, logs):
 def _log(case, way, a, b):
     if way == "backward":
         a, b = (_as_backward(case, log) for log in (a, b))
+    if way.startswith("functional"):
+        a, b = ([entry for entry in log if not _unreached(case, entry)] for log in (a, b))
     if way in COMPILED:
         a, b = _without_dropped(case, a, b)
     names = [[entry[0] for entry in log] for log in (a, b)]
@@ -156,13 +159,15 @@ def _as_backward(case, log):
     a call's and is left out.
     """
 
-    def unreached(entry):
-        if entry[0] == "print":
-            return True
-        number = int(entry[0].partition(" ")[0][1:])
-        return case["hooks"][number]["on"][0] == "weight" and not entry[1].any()
+    return sorted((e for e in log if e[0] != "print" and not _unreached(case, e)), key=lambda entry: entry[0])
 
-    return sorted((entry for entry in log if not unreached(entry)), key=lambda entry: entry[0])
+
+def _unreached(case, entry):
+    """Whether an entry is of a Parameter's hook that got zeros, as where no gradient arrives."""
+    if entry[0] == "print":
+        return False
+    number = int(entry[0].partition(" ")[0][1:])
+    return case["hooks"][number]["on"][0] == "weight" and not entry[1].any()
 
 
 def _kind(name):
