@@ -8,6 +8,8 @@ import os
 import sys
 
 os.environ.setdefault("JAX_ENABLE_X64", "1")
+# The size of XLA's thread pool. With as many threads as devices, programs for all of them may wait for one another for ever.
+os.environ.setdefault("NPROC", "16")
 # Most of the time of a run goes into compiling the same small programs: workers and later runs share them.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.join(os.path.dirname(os.path.dirname(__file__)), ".jax_cache"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")

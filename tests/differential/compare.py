@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 
-from tests.differential.generate import INSIDE
+from tests.differential.generate import INSIDE, LOOPS
 from tests.differential.ways import WAYS, run
 
 REFERENCE = "pynative"
@@ -123,7 +123,9 @@ def _log(case, way, a, b):
     detail = f"expected {names[0]}\nfound {names[1]}"
     more, less = (Counter(y) - Counter(x) for x, y in (names, names[::-1]))
     if not more and not less:
-        return "log: order", detail
+        # Under someone else's jit, loops that don't use one another's results have no order between them.
+        loops = sum(s[1] in LOOPS for cell in case["cells"] for s in cell["body"])
+        return None if way == "functional_jit" and loops > 1 else ("log: order", detail)
     return (
         "log: "
         + ", ".join(
