@@ -113,10 +113,10 @@ class MeanMetric(Metric):
         self._sum = 0.0
         self._count = 0
 
-    def eval(self) -> np.float64:
+    def eval(self) -> float:
         if not self._count:
             raise self._nothing()
-        return np.float64(self._sum / self._count)
+        return float(self._sum / self._count)
 
 
 def rearrange_inputs(func: Callable[..., Any]) -> Callable[..., Any]:
