@@ -218,11 +218,12 @@ def test_ctrl_c_reaches_a_loop_whose_programs_wait_for_hooks():
         try:
             while time.monotonic() - started < 60:
                 f(jnp.ones(2))
-        except KeyboardInterrupt:
-            print("interrupted", time.monotonic() - started < 10)
+        # Where the signal comes in jax's own frames around the callback, XLA makes an error of its own of it.
+        except (KeyboardInterrupt, jax.errors.JaxRuntimeError) as error:
+            print("KeyboardInterrupt" in repr(error), time.monotonic() - started < 10)
         """
     )
-    assert done.stdout.split() == ["interrupted", "True"], done
+    assert done.stdout.split() == ["True", "True"], done
 
 
 @pytest.mark.parametrize("stop", ["breakpoint()", "import pdb; pdb.set_trace()"])
