@@ -80,12 +80,12 @@ def _run(options) -> int:
     try:
         status = _run_script(options)
     except SystemExit as exit:
+        if not _has_joined():
+            raise
         status = exit.code
         if isinstance(status, str):
             print(status, file=sys.stderr)
             status = 1
-        if not _has_joined():
-            raise
     if status and _has_joined():
         # An ordinary exit would wait for the other processes.
         sys.stdout.flush()

@@ -133,6 +133,8 @@ def test_a_traceback_begins_in_the_script(write, tmp_path):
 
 def test_how_a_script_ends_is_how_the_command_ends(write, tmp_path):
     assert run("run", write("leaves.py", "import sys\nsys.exit(7)"), cwd=tmp_path).returncode == 7
+    result = run("run", write("says.py", "import sys\nsys.exit('over and out')"), cwd=tmp_path)
+    assert result.returncode == 1 and result.stderr.count("over and out") == 1
     result = run("run", write("wrong.py", "x = = 1"), cwd=tmp_path)
     assert result.returncode == 1
     assert result.stderr.splitlines()[0].endswith('wrong.py", line 1') and "runpy" not in result.stderr
