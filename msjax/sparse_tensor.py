@@ -102,15 +102,16 @@ class _Sparse:
 
     def __mul__(self, other: Any) -> Self:
         """The product with a number, or with a dense Tensor that is broadcast to this shape."""
-        if isinstance(other, Tensor) and other.ndim:
-            indices = tuple(self._coordinates().T)
-            other = wrap(jnp.broadcast_to(other._value, self.shape)[indices])
-        return self._with(self.values * other)
+        return self._with(self.values * self._at_values(other))
 
     def __truediv__(self, other: Any) -> Self:
+        return self._with(self.values / self._at_values(other))
+
+    def _at_values(self, other):
+        """A number as it is; of a dense Tensor that is broadcast to this shape, the elements at the places of the values."""
         if isinstance(other, Tensor) and other.ndim:
-            other = wrap(jnp.broadcast_to(other._value, self.shape)[tuple(self._coordinates().T)])
-        return self._with(self.values / other)
+            return wrap(jnp.broadcast_to(other._value, self.shape)[tuple(self._coordinates().T)])
+        return other
 
     def _coordinates(self) -> Any:
         raise NotImplementedError

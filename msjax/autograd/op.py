@@ -70,7 +70,7 @@ class Op:
     ):
         self.name: str = name
         self.fn = fn
-        self.int_grad: bool = int_grad
+        self.int_grad: bool | tuple[int, ...] = int_grad
         self.differentiable: bool = differentiable
         self.shape_error = shape_error
         self.jit = jit

@@ -135,7 +135,7 @@ class ResidualSpec:
     def backward_fn(self, given: tuple[bool, ...], need: tuple[bool, ...]) -> Callable[..., Any]:
         n = len(self.sources)
 
-        def backward(*args) -> Callable[..., Any]:
+        def backward(*args):
             rest = iter(args[n:])
             cts = [next(rest) if there else None for there in given]
             grads = self.pull(cts, need, vjp=jax.tree.unflatten(self.treedef, args[:n]))

@@ -19,7 +19,7 @@ from msjax.errors import check_hook
 from msjax.flax_slots import delete_static, set_static, without_attribute
 from msjax.functional.array_hooks import SITE, OnArrays, call_with_array_hooks
 from msjax.functional.frameworks.registry import registry_of
-from msjax.functional.module_paths import Where, paths, selected, selected_methods, subclass
+from msjax.functional.module_paths import Where, paths, selected, selected_methods, subclasses
 from msjax.hooks.delivery import observes
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.table import CALL_KINDS, EMPTY, Hook
@@ -319,22 +319,16 @@ def _remove(refs, hook_id):
         site.with_tables(tables).put_on(module)
 
 
-_CLASSES: weakref.WeakKeyDictionary[type, dict[tuple[str, ...], type]] = weakref.WeakKeyDictionary()
-
-
+@subclasses
 def _hooked_class(cls, methods):
     """The class of a module with hooks on these methods: a subclass, since Python looks __call__ up in the class."""
-    made = _CLASSES.setdefault(cls, {})
-    if methods not in made:
-        namespace = {
-            **{method: _with_hooks(cls, method) for method in methods},
-            # A copy or a pickled module has no hooks.
-            "__copy__": lambda self: _without_hooks(cls, vars(self)),
-            "__deepcopy__": lambda self, memo: copy.deepcopy(_without_hooks(cls, vars(self)), memo),
-            "__reduce_ex__": lambda self, protocol: (_without_hooks, (cls, vars(_without_hooks(cls, vars(self))))),
-        }
-        made[methods] = subclass(cls, namespace)
-    return made[methods]
+    return {
+        **{method: _with_hooks(cls, method) for method in methods},
+        # A copy or a pickled module has no hooks.
+        "__copy__": lambda self: _without_hooks(cls, vars(self)),
+        "__deepcopy__": lambda self, memo: copy.deepcopy(_without_hooks(cls, vars(self)), memo),
+        "__reduce_ex__": lambda self, protocol: (_without_hooks, (cls, vars(_without_hooks(cls, vars(self))))),
+    }
 
 
 def _with_hooks(cls, method):

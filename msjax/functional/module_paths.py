@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import inspect
 import types
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -158,6 +160,23 @@ def matches(name: str, module: object, where: Where) -> bool:
     raise TypeError(
         f"For 'register_hook', 'where' should be a path, a type, a function or a list of these, but got {describe(where)}."
     )
+
+
+def subclasses(namespace_of: Callable[[type, tuple[str, ...]], dict[str, Any]]) -> Callable[[type, tuple[str, ...]], type]:
+    """A decorator: from what gives the namespace for a class and names of its methods, to what gives the `subclass` with it.
+
+    Each is made once, so that modules of one class stay of one class, and jax finds its programs.
+    """
+    made: weakref.WeakKeyDictionary[type, dict[tuple[str, ...], type]] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(namespace_of)
+    def of(cls, methods):
+        classes = made.setdefault(cls, {})
+        if methods not in classes:
+            classes[methods] = subclass(cls, namespace_of(cls, methods))
+        return classes[methods]
+
+    return of
 
 
 def subclass(cls: type, namespace: dict[str, Any]) -> type:

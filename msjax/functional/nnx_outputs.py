@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
 from flax import nnx
 
-from msjax.functional.module_paths import named_methods, nnx_modules, subclass
+from msjax.functional.module_paths import call_name, named_methods, nnx_modules, subclasses
 from msjax.hooks.places import site
 
 # The attribute of a named module. nnx takes it for a part of the module's definition, so that it goes through split and merge.
@@ -84,15 +83,10 @@ def _callable_modules(module):
     return ((path, inner) for path, inner in _modules(module) if callable(inner))
 
 
-_CLASSES = weakref.WeakKeyDictionary()
-
-
+@subclasses
 def _naming_class(cls, methods):
     """The class of a module the results of whose methods are places: a subclass, since Python looks __call__ up in the class."""
-    made = _CLASSES.setdefault(cls, {})
-    if methods not in made:
-        made[methods] = subclass(cls, {method: _naming(cls, method) for method in methods})
-    return made[methods]
+    return {method: _naming(cls, method) for method in methods}
 
 
 def _naming(cls, method):
@@ -101,6 +95,6 @@ def _naming(cls, method):
     @functools.wraps(own)
     def call(self, *args, **kwargs):
         path = getattr(self, _PATH)
-        return site(path if method == "__call__" else f"{path}.{method}".lstrip("."), own(self, *args, **kwargs))
+        return site(call_name(path, method), own(self, *args, **kwargs))
 
     return call

@@ -14,7 +14,7 @@ from typing import Any
 
 import jax
 
-from msjax.functional.array_hooks import SITE, call_with_array_hooks
+from msjax.functional.array_hooks import call_with_array_hooks
 from msjax.functional.module_paths import Where, call_name, matches, named_methods, selected, selected_calls
 from msjax.hooks.places import HOOKED_WITH, is_tracing, site
 from msjax.hooks.table import EMPTY, Hook, HookTable
@@ -193,6 +193,3 @@ def key_name(key: Any) -> str:
 def registry_of(model: object) -> Registry | None:
     """The Registry of a hooked model, or None."""
     return getattr(model, "msjax_registry", None)
-
-
-__all__ = ["SITE", "Registry", "Site", "registry_of"]
