@@ -103,6 +103,7 @@ class Tracing:
         uses_callbacks: True once the program contains host callbacks.
         silent: True while code is run a second time: observers are not called.
         falls_back: whether code that can't become part of the program runs in PyNative mode instead.
+        on_host: whether the code runs within a callback of XLA, so that new Tensors have numpy arrays.
         stops_gradients: True once `ops.stop_gradient` was called.
         forward_hooks: (hook, weak reference to a Tensor that it was given, sentence that names it) of the traced forward hooks.
         groups: the groups of processes over which the program communicates.
@@ -110,6 +111,7 @@ class Tracing:
 
     uses_callbacks = stops_gradients = False
     falls_back = False
+    on_host = False
     silent = False
 
     def __init__(self):

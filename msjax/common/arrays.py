@@ -11,6 +11,7 @@ import numpy as np
 from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import Type
+from msjax.state import STATE
 from msjax.typing import DTypeLike, JaxArray, TensorLike
 
 # Classes known not to be tracers: looking a class up here takes a third of the time of isinstance, and every operator asks.
@@ -64,21 +65,26 @@ def as_array(data: Any, dtype: DTypeLike | None = None) -> JaxArray:
     if isinstance(data, (bool, int, float, complex)) and not isinstance(data, np.generic):
         if type(data) is int and (target is not None or not -(2**31) <= data < 2**31):
             data = _integer(data)
-            return jnp.array(data, target or _inferred_type(data))
-        return jnp.array(data, target or mstype.to_jax(_python_type(data)))
+            return _made(data, target or _inferred_type(data))
+        return _made(data, target or mstype.to_jax(_python_type(data)))
     if isinstance(data, (list, tuple)):
         data, inferred = _from_nested(data)
-        return data.astype(target) if isinstance(data, jax.Array) and target is not None else jnp.array(data, target or inferred)
+        return data.astype(target) if isinstance(data, jax.Array) and target is not None else _made(data, target or inferred)
     if isinstance(data, (np.ndarray, np.generic)):
         if data.dtype.kind in "OSUMmV" and not mstype.has_counterpart(data.dtype):
             raise TypeError(f"For 'Tensor', the data should be numbers, but got a numpy array of dtype {data.dtype}.")
-        return jnp.array(data, target or mstype.to_jax(mstype.from_np(data.dtype)))
+        return _made(data, target or mstype.to_jax(mstype.from_np(data.dtype)))
     if hasattr(data, "__jax_array__"):
         return as_array(data.__jax_array__(), dtype)
     raise TypeError(
         "For 'Tensor', 'input_data' should be a number, list, tuple, numpy or jax array or Tensor, "
         f"but got {type(data).__name__}."
     )
+
+
+def _made(data, dtype) -> JaxArray:
+    # Within a callback of XLA even a copy by jax may wait for ever for a thread.
+    return np.array(data, dtype) if STATE.trace is not None and STATE.trace.on_host else jnp.array(data, dtype)
 
 
 _LARGEST = 2**63 - 1

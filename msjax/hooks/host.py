@@ -10,9 +10,10 @@ import jax
 import jax.extend.core
 import jax.numpy as jnp
 import numpy as np
-from jax.interpreters import batching, mlir
+from jax.interpreters import ad, batching, mlir
 
 from msjax.common.tensor import Tensor, is_leaf, wrap
+from msjax.hooks.emit import CallbackSite
 from msjax.state import ACTIVITY, Tracing, swap
 
 if TYPE_CHECKING:
@@ -45,12 +46,51 @@ def call_on_host(fn: Callable[..., Any], args: tuple[Any, ...], what: HookLabel,
             result = (result,) if single else result
             return tuple(np.asarray(result[i]._value) for i in there)
 
-    shapes = tuple(jax.ShapeDtypeStruct(group[i].shape, group[i]._value.dtype) for i in there)
-    values = jax.pure_callback(on_host, shapes, *[leaves[i]._value for i in at], vmap_method="sequential")
+    shapes = tuple(jax.core.ShapedArray(group[i].shape, group[i]._value.dtype) for i in there)
+    values = _host_p.bind(*[leaves[i]._value for i in at], on_host=on_host, shapes=shapes, what=what)
     new = list(group)
     for i, value in zip(there, values):
         new[i] = wrap(_shard_like(group[i]._value, value))
     return new[0] if single else tuple(new)
+
+
+# Like jax.pure_callback, which computes with jax within the callback, where many devices that wait for one another leave it
+# no thread to do so.
+_host_p = jax.extend.core.Primitive("msjax_host_hook")
+_host_p.multiple_results = True
+_host_p.def_abstract_eval(lambda *avals, on_host, shapes, what: shapes)
+
+
+@_host_p.def_impl
+def _call_now(*values, on_host, shapes, what):
+    return [jnp.asarray(result) for result in on_host(*map(np.asarray, values))]
+
+
+def _lower_host(ctx, *operands, on_host, shapes, what):
+    return CallbackSite(ctx).emit(on_host, operands, ctx.avals_in, has_side_effect=False)
+
+
+def _one_after_another(values, axes, **params):
+    batched = [batching.bdim_at_front(v, a, v.shape[a]) for v, a in zip(values, axes) if a is not None]
+
+    def one(lane):
+        lanes = iter(lane)
+        return _host_p.bind(*[v if a is None else next(lanes) for v, a in zip(values, axes)], **params)
+
+    results = jax.lax.map(one, batched)
+    return results, [0] * len(results)
+
+
+def _no_derivative(primals, tangents, *, on_host, shapes, what):
+    raise NotImplementedError(
+        f"{what} returns a value that it computes on the host with numpy, so that jax can't differentiate through it. "
+        "A hook that computes with Tensors and doesn't read their values has second derivatives."
+    )
+
+
+mlir.register_lowering(_host_p, _lower_host, cacheable=False)
+batching.primitive_batchers[_host_p] = _one_after_another
+ad.primitive_jvps[_host_p] = _no_derivative
 
 
 def _shard_like(given, value):
@@ -85,6 +125,8 @@ batching.primitive_batchers[_alike_p] = _batch_alike
 
 class _HostOnly(Tracing):
     """Where a hook runs within XLA's callback: computing with jax there could wait forever."""
+
+    on_host = True
 
     def __init__(self, what: HookLabel):
         super().__init__()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, mlir
 
+from msjax.hooks.emit import CallbackSite
 from msjax.hooks.worker import IN_HOOK, WORKER
 
 if TYPE_CHECKING:
@@ -54,47 +54,36 @@ def _lower(ctx, *operands, calls, kept):
     from_hook = IN_HOOK.value
     WORKER.nested = WORKER.nested or from_hook
     WORKER.look_for_other_threads()
-    ctx, there = _for_platform(ctx)
-    module = ctx.module_context
-    sharding = _sharding(module.axis_context)
-    earlier = _take_over(module, operands, ctx.avals_in) if module.platforms[0] != "tpu" else None
+    site = CallbackSite(ctx)
+    # There, a callback is several operations.
+    merges = site.platform != "tpu"
+    module, avals, results = site.ctx.module_context, ctx.avals_in, []
+    earlier = _take_over(module, operands, avals) if merges else None
     if earlier is not None:
-        operands, avals, calls = earlier.with_calls(operands, ctx.avals_in, calls)
-    else:
-        avals = ctx.avals_in
+        operands, avals, calls = earlier.with_calls(operands, avals, calls)
+        results = earlier.results
+    sharded = site.sharded
 
     def on_host(*values):
         try:
-            WORKER.put(calls, values, from_hook, sharding is not None)
+            WORKER.put(calls, values, from_hook, sharded)
         except KeyboardInterrupt:
             WORKER.interrupted_in_callback(sys._getframe(1))
         return (_DONE,)
 
-    if sharding is not None and module.platforms[0] == "tpu":
-        # There, a callback is several operations, to which only jax can give a sharding.
-        def through_jax(*values):
-            return [jax.pure_callback(lambda *v: on_host(*map(np.asarray, v))[0], jax.ShapeDtypeStruct((), bool), *values)]
-
-        return mlir.lower_fun(through_jax, multiple_results=True)(ctx, *operands)
-    if there:
-        WORKER.sharded = WORKER.sharded or sharding is not None
-        WORKER.platforms.add(module.platforms[0])
-    emitting = ctx.replace(avals_in=avals)
-    (call,), _, _ = mlir.emit_python_callback(
-        emitting, on_host, None, list(operands), avals, ctx.avals_out, has_side_effect=True, returns_token=False
-    )
-    if sharding is not None:
-        name, text = sharding
-        call.owner.attributes[name] = mlir.ir.Attribute.parse(text)
+    if site.here:
+        WORKER.sharded = WORKER.sharded or sharded
+        WORKER.platforms.add(site.platform)
+    (call,) = site.emit(on_host, operands, avals, has_side_effect=True)
     # The callback may move to a later place; its result, which later operations use, is an operation of its own.
     done = mlir.lower_fun(lambda d: [jax.lax.bitwise_not(jax.lax.bitwise_not(d))], multiple_results=True)(
-        ctx.replace(avals_in=ctx.avals_out), call
+        site.ctx.replace(avals_in=ctx.avals_out), call
     )
-    if module.platforms[0] != "tpu":
-        results = [done[0], *(earlier.results if earlier is not None else ())]
+    if merges:
         latest, block = module.cached_primitive_lowerings.get(_EMITTED), _block()
         alone = latest is None or (latest.alone and latest.block == block)
-        module.cached_primitive_lowerings[_EMITTED] = _Emitted(call, results, list(operands), list(avals), calls, block, alone)
+        emitted = _Emitted(call, [done[0], *results], list(operands), list(avals), calls, block, alone)
+        module.cached_primitive_lowerings[_EMITTED] = emitted
     return done
 
 
@@ -162,48 +151,6 @@ _TIES = ("stablehlo.broadcast_in_dim", "stablehlo.select")
 
 def _block():
     return mlir.ir.InsertionPoint.current.block
-
-
-def _sharding(axes):
-    """(attribute, its text) that say where a callback runs in a program for several devices; None in one for a single device."""
-    shardy = jax.config.jax_use_shardy_partitioner
-    manual = getattr(axes, "manual_axes", None)
-    if manual is not None:
-        if set(manual) != set(axes.mesh.axis_names):
-            raise NotImplementedError(
-                f"Hooks under jax.shard_map need all axes of the mesh to be manual: {tuple(axes.mesh.axis_names)}, "
-                f"but only {tuple(manual)} are."
-            )
-        # Each device calls, with its own part.
-        return ("sdy.sharding", "#sdy.sharding_per_value<[<mesh<[]>, []>]>") if shardy else ("mhlo.sharding", '"{manual}"')
-    if getattr(axes, "num_devices", 1) == 1:
-        return None
-    # The first device calls, once, with whole values.
-    if shardy:
-        return "sdy.sharding", "#sdy.sharding_per_value<[<mesh<[], device_ids=[0]>, []>]>"
-    return "mhlo.sharding", '"{maximal device=0}"'
-
-
-def _for_platform(ctx):
-    """(context, whether this machine has the platform): one that it lacks is lowered for to be looked at or exported."""
-    module = ctx.module_context
-    try:
-        module.get_backend()
-    except (ValueError, RuntimeError):
-        module = copy.copy(module)
-        module.backend = _AbsentBackend(module.platforms[0])
-        return ctx.replace(module_context=module), False
-    return ctx, True
-
-
-class _AbsentBackend:
-    """Takes the place of the client of a platform that is not there: enough to lower for it, not to run."""
-
-    def __init__(self, platform: str):
-        self.platform = platform
-
-    def make_python_callback_from_host_send_and_recv(self, callback, *_):
-        return callback
 
 
 mlir.register_lowering(hook_p, _lower, cacheable=False)

@@ -186,9 +186,9 @@ def test_ctrl_c_in_the_barrier_stops_the_queue():
         try:
             ms.hooks.barrier()
         except KeyboardInterrupt:
-            print("interrupted", time.monotonic() - started < 2, len(log) < 20)
+            print("interrupted", time.monotonic() - started < 5, len(log) < 30)
         ms.hooks.barrier()
-        print(time.monotonic() - started < 3)
+        print(time.monotonic() - started < 6)
         """
     )
     assert done.stdout.split() == ["interrupted", "True", "True", "True"], done
@@ -202,7 +202,7 @@ def test_ctrl_c_elsewhere_ends_the_script_without_the_hooks_that_wait():
         import atexit
         started = time.monotonic()
         ctrl_c(0.5)
-        atexit.register(lambda: print("hooks", len(log) < 20, time.monotonic() - started < 3))
+        atexit.register(lambda: print("hooks", len(log) < 30, time.monotonic() - started < 6))
         time.sleep(60)
         """
     )
@@ -220,7 +220,7 @@ def test_ctrl_c_reaches_a_loop_whose_programs_wait_for_hooks():
                 f(jnp.ones(2))
         # Where the signal comes in jax's own frames around the callback, XLA makes an error of its own of it.
         except (KeyboardInterrupt, jax.errors.JaxRuntimeError) as error:
-            print("KeyboardInterrupt" in repr(error), time.monotonic() - started < 10)
+            print("KeyboardInterrupt" in repr(error), time.monotonic() - started < 45)
         """
     )
     assert done.stdout.split() == ["True", "True"], done

@@ -1,0 +1,114 @@
+"""Emits calls of Python functions within a program, for one device or several, on any platform."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.interpreters import mlir
+
+
+class CallbackSite:
+    """The place in a program that is being lowered where a callback is emitted.
+
+    Attributes:
+        ctx: the context of the lowering rule.
+        platform: the name of the platform that the program is lowered for.
+        here: whether this machine has that platform. One that it lacks is lowered for to be looked at or exported.
+        sharded: whether the program is for several devices.
+    """
+
+    def __init__(self, ctx: mlir.LoweringRuleContext):
+        self.ctx, self.here = _for_platform(ctx)
+        self.platform: str = ctx.module_context.platforms[0]
+        axes = ctx.module_context.axis_context
+        self._manual = getattr(axes, "manual_axes", None) is not None
+        if self._manual and set(axes.manual_axes) != set(axes.mesh.axis_names):
+            raise NotImplementedError(
+                f"Hooks under jax.shard_map need all axes of the mesh to be manual: {tuple(axes.mesh.axis_names)}, "
+                f"but only {tuple(axes.manual_axes)} are."
+            )
+        self.sharded: bool = self._manual or getattr(axes, "num_devices", 1) > 1
+
+    def emit(
+        self,
+        on_host: Callable[..., tuple[Any, ...]],
+        operands: Sequence[Any],
+        avals: Sequence[Any],
+        *,
+        has_side_effect: bool,
+    ) -> Sequence[Any]:
+        """Emit a call of `on_host` with numpy arrays.
+
+        In a program for several devices, the first one calls it, once, with whole values; under jax.shard_map, each device
+        does, with its own part.
+
+        Args:
+            on_host: a function from numpy arrays to a tuple of them, of the types that the rule's `avals_out` say.
+            operands, avals: what it is called with.
+
+        Returns:
+            The results.
+        """
+        ctx = self.ctx
+        if self.sharded and self.platform == "tpu":
+            # There, a callback is several operations, to which only jax can give a sharding.
+            shapes = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in ctx.avals_out]
+
+            def through_jax(*values):
+                return jax.pure_callback(lambda *v: list(on_host(*map(np.asarray, v))), shapes, *values)
+
+            return [r for rs in mlir.lower_fun(through_jax, multiple_results=True)(ctx, *operands) for r in _flat(rs)]
+        results, _, _ = mlir.emit_python_callback(
+            ctx.replace(avals_in=avals),
+            on_host,
+            None,
+            list(operands),
+            avals,
+            ctx.avals_out,
+            has_side_effect=has_side_effect,
+            returns_token=False,
+        )
+        if self.sharded and results:
+            name, text = self._sharding()
+            results[0].owner.attributes[name] = mlir.ir.Attribute.parse(text)
+        return results
+
+    def _sharding(self):
+        """(attribute, its text) that say where the callback runs."""
+        if not jax.config.jax_use_shardy_partitioner:
+            return "mhlo.sharding", '"{manual}"' if self._manual else '"{maximal device=0}"'
+        if self._manual:
+            shardings = [f"<mesh<[]>, [{', '.join(['{}'] * aval.ndim)}]>" for aval in self.ctx.avals_out]
+        else:
+            shardings = ["<mesh<[], device_ids=[0]>, []>"] * len(self.ctx.avals_out)
+        return "sdy.sharding", f"#sdy.sharding_per_value<[{', '.join(shardings)}]>"
+
+
+def _flat(results):
+    return results if isinstance(results, (list, tuple)) else [results]
+
+
+def _for_platform(ctx):
+    """(context, whether this machine has the platform)."""
+    module = ctx.module_context
+    try:
+        module.get_backend()
+    except (ValueError, RuntimeError):
+        module = copy.copy(module)
+        module.backend = _AbsentBackend(module.platforms[0])
+        return ctx.replace(module_context=module), False
+    return ctx, True
+
+
+class _AbsentBackend:
+    """Takes the place of the client of a platform that is not there: enough to lower for it, not to run."""
+
+    def __init__(self, platform: str):
+        self.platform = platform
+
+    def make_python_callback_from_host_send_and_recv(self, callback, *_):
+        return callback
