@@ -196,14 +196,16 @@ class Version:
     A compiled function that checked its guards at the present count need not check them again.
 
     Attributes:
-        n: the count.
+        n: the number of the present state. Whoever takes a change back exactly may set it to the number of before.
+        latest: the largest number so far.
         classes: the count of changes of class attributes of cells only.
     """
 
-    __slots__ = ("n", "classes")
+    __slots__ = ("n", "latest", "classes")
 
     def __init__(self):
         self.n: int = 0
+        self.latest: int = 0
         self.classes: int = 0
 
 
@@ -212,7 +214,8 @@ VERSION = Version()
 
 def programs_changed() -> None:
     """Make compiled programs check their guards at the next call, since something they may depend on has changed."""
-    VERSION.n += 1
+    VERSION.latest += 1
+    VERSION.n = VERSION.latest
 
 
 class Compiler:

@@ -23,6 +23,9 @@ from msjax.state import VERSION
 # So many programs are kept for one function: those used last.
 KEPT = 64
 
+# For so many versions (see `msjax.state.Version`) a function remembers its environment.
+_RECENT = 4
+
 # After so many programs in a row that changed what they were compiled for, the function runs in PyNative mode.
 _PATIENCE = 3
 
@@ -65,6 +68,7 @@ class Compiled:
         self.ways_back = {}
         self._now: Any = None
         self._version = -1
+        self._recent = {}  # {version: its environment}
         self._logs = {}
         self._own_changes = 0
         self._never = {}  # {key of a signature: Fallback} where each run changes what a program would be made for
@@ -163,6 +167,10 @@ class Compiled:
         if self._version == VERSION.n and now.guards.hold() and not now.with_args:
             return now
         version = VERSION.n
+        now = self._recent.get(version)
+        if now is not None and now.guards.hold():
+            self._now, self._version = now, version
+            return now
         extra = [v for v in (*args, *kwargs.values()) if not isinstance(v, (Tensor, *STATIC))]
         guards = Guards([self.subject(), *self.roots, *extra], self._logs)
         found = self._environments.get(guards.key)
@@ -170,6 +178,8 @@ class Compiled:
             found = self._environments[guards.key] = _Environment(guards, bool(extra))
         found.guards = guards
         self._now, self._version = found, version
+        if not extra:
+            self._recent = {**dict([*self._recent.items()][1 - _RECENT :]), version: found}
         return found
 
     def after_run(self, first: bool = False) -> bool:

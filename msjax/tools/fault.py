@@ -73,6 +73,14 @@ def statistics_of(value: jax.Array) -> jax.Array:
     return jnp.stack([low, high, mean, jnp.isnan(value).sum(), jnp.isinf(value).sum()]).astype(jnp.float32)
 
 
+def _greatest(value):
+    """The maximum, which is NaN if any number is. On CPUs it takes a third of the time of `isnan(value).any()`."""
+    if value.ndim > 1 and value.size > 4096:
+        # XLA splits this among threads, unlike a maximum of all axes.
+        value = value.max(tuple(range(value.ndim - 1)))
+    return value.max()
+
+
 class Check:
     """What counts as wrong.
 
@@ -100,9 +108,18 @@ class Check:
 
     def traced(self, value: jax.Array) -> jax.Array:
         """Whether an array is wrong, as a scalar inside of a program."""
-        if self.on == "nan":
-            return jnp.isnan(value).any()
-        return ~jnp.isfinite(value).all() if self.on == "inf" else jnp.any(self.on(value))
+        if callable(self.on):
+            return jnp.any(self.on(value))
+        if not value.size:
+            return jnp.array(False)
+        infinite = self.on == "inf"
+        if jnp.issubdtype(value.dtype, jnp.complexfloating):
+            return ~jnp.isfinite(value).all() if infinite else jnp.isnan(value).any()
+        if value.dtype == jnp.bfloat16:
+            # On CPUs, XLA's maximum of BFloat16 numbers loses NaN: compare their bits without the sign.
+            bits = jax.lax.bitcast_convert_type(value, jnp.int16) & 0x7FFF
+            return _greatest(bits) >= 0x7F80 + (not infinite)
+        return ~(_greatest(jnp.abs(value)) < jnp.inf) if infinite else jnp.isnan(_greatest(value))
 
     def __call__(self, values: Iterable[JaxArray]) -> bool:
         """Whether one of several concrete arrays is wrong."""

@@ -112,22 +112,37 @@ class _Guard:
         trace = STATE.trace
         if trace is not None and trace.silent:
             return  # a forward pass that is computed again
-        flag = functools.reduce(jnp.logical_or, map(self.check.traced, values))
-        if trace is None or not trace.here():
-            run_traced_hook(lambda flag: self._arrived(place, flag), (wrap(flag),), "guard", observe=True, carried=())
+        if trace is not None and trace.here():
+            self._flag(trace, place, values)
         else:
-            self._flag(trace, place, flag)
+            flag = self._flag_of(values)
+            run_traced_hook(lambda flag: self._arrived(place, flag), (wrap(flag),), "guard", observe=True, carried=())
+
+    def _flag_of(self, values):
+        return functools.reduce(jnp.logical_or, map(self.check.traced, values))
 
     def _arrived(self, place, flag):
         if bool(flag._value):
             raise place.fault(self.check, _COMPILED_BY_JAX)
 
-    def _flag(self, trace, place, flag):
+    def _flag(self, trace, place, values):
         raise NotImplementedError
 
     def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
         """Raise the fault of a place that is wrong."""
         raise NotImplementedError
+
+
+class _Flags(NamedTuple):
+    """The flags of a program that is being traced.
+
+    Attributes:
+        seen: {id: value} of the values that have one.
+        found: (place, flag), in order of execution.
+    """
+
+    seen: dict[int, Any]
+    found: list[tuple[Place, Any]]
 
 
 class _CellGuard(_Guard):
@@ -184,15 +199,20 @@ class _CellGuard(_Guard):
 
     # ---- in a program
 
-    def _flag(self, trace, place, flag):
+    def _flag(self, trace, place, values):
         if trace not in self._flags:
-            self._flags[trace] = []
+            self._flags[trace] = _Flags({}, [])
             trace.at_end.append(functools.partial(self._close, self._flags[trace]))
-        self._flags[trace].append((place, flag))
+        seen, found = self._flags[trace]
+        # The output of a cell is often that of the last cell in it, too.
+        values = [v for v in values if id(v) not in seen]
+        seen.update({id(v): v for v in values})
+        if values:
+            found.append((place, self._flag_of(values)))
 
     def _close(self, flags, trace, changed):
         """The end of a program: what it writes keeps its value if a flag is raised, and the first of the flags goes out."""
-        places, raised = [place for place, _ in flags], jnp.stack([flag for _, flag in flags])
+        places, raised = [place for place, _ in flags.found], jnp.stack([flag for _, flag in flags.found])
         wrong = raised.any()
         for tensor, before in changed:
             new = tensor._value
@@ -201,7 +221,8 @@ class _CellGuard(_Guard):
         first = jnp.where(wrong, raised.argmax(), -1).astype(jnp.int32)
         # Before the observers of this run, which are called when it is run again.
         trace.events.insert(0, Call(functools.partial(self._check_flag, places), (wrap(first),), "guard", trace))
-        flags.clear()
+        flags.seen.clear()
+        flags.found.clear()
 
     def _check_flag(self, places, first):
         number = int(first._value)

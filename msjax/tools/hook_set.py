@@ -8,19 +8,22 @@ from typing import Any
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.table import Hook
 from msjax.hooks.tensor_hooks import HookList
-from msjax.state import programs_changed
+from msjax.state import VERSION, programs_changed
 
 
 class HookSet:
     """Hooks that are part of compiled programs. Each time they are put on they are the same hooks, so that the program that was
-    compiled with them is used again."""
+    compiled with them is used again; and if nothing else has changed meanwhile, no program has to check its guards."""
 
     def __init__(self):
-        self._of_cells, self._of_parameters = [], []
+        self._of_cells: dict[int, _CellHooks] = {}
+        self._of_parameters = []
+        # The versions (see `msjax.state.Version`) without and with the hooks.
+        self._off_at = self._on_at = -1
 
     def add(self, cell: Any, kind: str, fn: Callable[..., Any]) -> None:
         """A hook of a cell; `kind` is "forward", "backward_pre" and so on."""
-        self._of_cells.append((cell, kind, Hook(new_hook_id(), fn, traced=True)))
+        self._of_cells.setdefault(id(cell), _CellHooks(cell)).hooks.append((kind, Hook(new_hook_id(), fn, traced=True)))
 
     def add_of_parameter(self, parameter: Any, fn: Callable[[Any], Any]) -> None:
         """A hook of a Parameter's gradient; it has to return the gradient, so that it is part of the program."""
@@ -28,19 +31,49 @@ class HookSet:
 
     def on(self) -> None:
         """Put the hooks on."""
-        for cell, kind, hook in self._of_cells:
-            cell._set_hooks(cell._hooks.add(kind, hook))
+        before = VERSION.n
+        for of_cell in self._of_cells.values():
+            of_cell.on()
         for parameter, number, fn in self._of_parameters:
             if parameter._hooks is None:
                 parameter._hooks = HookList()
             parameter._hooks.hooks[number] = fn
-        programs_changed()
+        if before == self._off_at:
+            VERSION.n = self._on_at
+        else:
+            programs_changed()
+            self._off_at, self._on_at = before, VERSION.n
 
     def off(self) -> None:
         """Take the hooks off."""
-        for cell, _, hook in self._of_cells:
-            cell._set_hooks(cell._hooks.without(hook.id))
+        before = VERSION.n
+        for of_cell in self._of_cells.values():
+            of_cell.off()
         for parameter, number, _ in self._of_parameters:
             if parameter._hooks is not None:
                 parameter._hooks.hooks.pop(number, None)
-        programs_changed()
+        if before == self._on_at:
+            VERSION.n = self._off_at
+        else:
+            programs_changed()
+
+
+class _CellHooks:
+    """The hooks of one cell, and the tables that it had without and with them."""
+
+    def __init__(self, cell):
+        self.cell, self.hooks, self.without, self.table = cell, [], None, None
+
+    def on(self):
+        if self.cell._hooks is not self.without:
+            self.without = self.table = self.cell._hooks
+            for kind, hook in self.hooks:
+                self.table = self.table.add(kind, hook)
+        self.cell._set_hooks(self.table)
+
+    def off(self):
+        if self.cell._hooks is self.table:
+            self.cell._set_hooks(self.without)
+        else:
+            for _, hook in self.hooks:
+                self.cell._set_hooks(self.cell._hooks.without(hook.id))

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 import pytest
 from flax import nnx
@@ -9,6 +10,7 @@ from flax import nnx
 import msjax as ms
 from msjax import nn, ops
 from msjax.tools import Fault, find_nan, guard
+from msjax.tools.fault import Check
 
 # {name: (what a cell computes, pass, names of the operation)}: the first four in the forward pass, the others in the backward.
 FAULTS = {
@@ -233,6 +235,24 @@ def test_predicate_and_masked_values():
     assert (found.path, found.operation, found.what) == ("1", "Mul", "value for which <lambda> holds")
     # A NaN that where() leaves out of the result, and whose gradient is zero.
     assert find_nan(lambda x: jnp.where(x < 0, 1.0, jax.lax.stop_gradient(jnp.log(x))).sum(), -jnp.ones(2), show=False) is None
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
+def test_flag_of_an_array(dtype):
+    values = [[1.0, -2.0], [np.nan, 0.0], [0.0, -np.nan], [np.inf, 0.0], [0.0, -np.inf]]
+    flags = {on: jax.jit(Check(on, "guard").traced) for on in ("nan", "inf")}
+    arrays = [np.repeat(np.array(v, ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype), 9) for v in values]
+    found = {on: [bool(flag(array)) for array in arrays] for on, flag in flags.items()}
+    assert found == {"nan": [False, True, True, False, False], "inf": [False, True, True, True, True]}
+    assert not flags["inf"](arrays[0][:0])
+
+
+def test_flag_of_a_large_array():
+    flag = jax.jit(Check("inf", "guard").traced)
+    x = np.ones((65, 64), "float32")
+    assert not flag(x)
+    x[64, 63] = np.inf
+    assert flag(x)
 
 
 def test_reports(capsys):
