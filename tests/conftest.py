@@ -3,6 +3,7 @@
 `.ci/run` runs tests/core and some of compile and functional once more with jax's own settings, 64-bit types off and LLVM's optimizations on.
 """
 
+import gc
 import importlib.metadata
 import os
 import sys
@@ -51,6 +52,15 @@ def clean_state():
     assert STATE.scope is ROOT and STATE.recording and not STATE.cells
     SETTINGS.mode, SETTINGS.hook_dialect = ms.PYNATIVE_MODE, "tutorial"
     ms.set_context(pynative_synchronize=False)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_heap():
+    """jax keeps what it has traced, and msjax collects garbage: without this a run spends a quarter of its time on looking through
+    what earlier files left for good."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
