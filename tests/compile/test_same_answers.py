@@ -873,3 +873,23 @@ def test_fault_17_a_debugger_in_compiled_code_has_a_usable_prompt(place, call, r
     assert done.stdout.count("(Pdb)") == 2 and "('value', " in done.stdout and "7.0" in done.stdout
     assert done.stdout.endswith("[6. 8.]\nthe end\n")
     assert ("runs in PyNative mode" in done.stderr) == (place != "hook")
+
+
+def test_a_recomputed_cell_returns_new_tensors_in_every_mode():
+    """Writing to its result leaves the caller's argument as it was, although the cell returned that argument."""
+
+    def inner(cell, x):
+        x * 3
+        return {"same": x}
+
+    def outer(cell, x):
+        y = cell.inner(x)["same"]
+        y.mul_(0.5)
+        return y * 2
+
+    for mode in (lambda net: net, ms.jit):
+        recomputed = Calls(inner)
+        recomputed.recompute()
+        x = f32(1, 1)
+        assert ms.grad(mode(Calls(outer, inner=recomputed)))(x).asnumpy().tolist() == [1, 1]
+        assert x.asnumpy().tolist() == [1, 1]
