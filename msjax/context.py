@@ -85,6 +85,7 @@ class _Settings:
                 f"but is {self.hook_dialect!r}."
             )
         self.hook_queue_bytes = 256 << 20
+        self.program_cache_size = 8192
         self.enable_compile_cache = False
         self.compile_cache_path = ""
         self.kept = dict(_NO_EFFECT)
@@ -111,6 +112,8 @@ def set_context(**kwargs: Any) -> None:
         hook_dialect (str): where hooks sit and what they get: "tutorial", "mindspore-2.10" or "mindspore-1".
         hook_queue_bytes (int): how many bytes of values may wait for hooks of programs under ``jax.jit``; 256 MiB by default.
             A program that has more to hand over waits until hooks have been called.
+        program_cache_size (int): how many compiled programs are kept, of operators and of compiled functions; 8192 by default. Those
+            that were not used for longest are dropped, and compiled again if they are needed.
         **kwargs: MindSpore's other settings are accepted and kept, without effect.
 
     Raises:
@@ -195,6 +198,10 @@ def _set_hook_queue_bytes(value):
     SETTINGS.hook_queue_bytes = check_positive_int(value, "hook_queue_bytes", "set_context")
 
 
+def _set_program_cache_size(value):
+    SETTINGS.program_cache_size = check_positive_int(value, "program_cache_size", "set_context")
+
+
 def _set_compile_cache(value):
     SETTINGS.enable_compile_cache = check_bool(value, "enable_compile_cache", "set_context")
     _update_compile_cache()
@@ -257,6 +264,7 @@ _SETTERS = {
     "detect_anomaly": _set_detect_anomaly,
     "hook_dialect": _set_dialect,
     "hook_queue_bytes": _set_hook_queue_bytes,
+    "program_cache_size": _set_program_cache_size,
     "enable_compile_cache": _set_compile_cache,
     "compile_cache_path": _set_compile_cache_path,
 }

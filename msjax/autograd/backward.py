@@ -6,25 +6,29 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-import jax
 import jax.numpy as jnp
 
 from msjax.autograd.monitor import current
 from msjax.autograd.op import Op, apply
 from msjax.common.node import RootLeaf
+from msjax.common.programs import run
 from msjax.common.tensor import Tensor, wrap
 from msjax.context import SETTINGS
 from msjax.hooks.dialect import DIALECTS
 from msjax.hooks.worker import barrier
 from msjax.state import ACTIVITY, STATE, swap
-from msjax.typing import TensorLike
+from msjax.typing import JaxArray, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.node import Node
 
 
 _ADD = Op("add gradients", lambda a, b: a + b, int_grad=True)
-_add_arrays = jax.jit(lambda a, b: a + b)
+
+
+def add_arrays(a: JaxArray, b: JaxArray) -> JaxArray:
+    """The sum of two gradients."""
+    return run(_ADD.programs, (), (a, b))
 
 
 def run_backward(
@@ -57,7 +61,7 @@ def run_backward(
     """
     order, needs, also_runs, pending = _plan([node for node, _, _ in roots], targets)
     grads = {}
-    add = add_gradients if recorded else _add_arrays
+    add = add_gradients if recorded else add_arrays
     monitor = current() if ACTIVITY.slow_dispatch else None
     for node, i, grad in roots:
         if node in needs:

@@ -7,10 +7,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
-from msjax.autograd.backward import add_gradients, run_backward
+from msjax.autograd.backward import add_arrays, add_gradients, run_backward
 from msjax.autograd.tensor_api import register_hook_list
 from msjax.checks import check_bool
 from msjax.common.arrays import is_tracer
@@ -20,9 +19,6 @@ from msjax.errors import check_hook, describe
 from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.tensor_hooks import HookList
 from msjax.state import ROOT, STATE
-
-_add_arrays = jax.jit(lambda a, b: a + b)
-
 
 # ---- what requires a gradient
 
@@ -172,7 +168,7 @@ def add_grad(tensor: Tensor, grad: Tensor) -> None:
     if there is None:
         tensor._grad = wrap(grad._value, grad._node, grad._oidx)
     elif grad._node is None and there._node is None:
-        there._value = _add_arrays(there._value, grad._value)
+        there._value = add_arrays(there._value, grad._value)
     else:
         tensor._grad = add_gradients(there, grad)
 

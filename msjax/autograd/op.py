@@ -14,9 +14,10 @@ import jax
 
 from msjax.autograd.monitor import current
 from msjax.autograd.op_errors import raise_op_error
-from msjax.autograd.residuals import Programs, ResidualSpec, TracedVJP, gather, source_of
+from msjax.autograd.residuals import ResidualSpec, TracedVJP, gather, source_of
 from msjax.common.arrays import CONCRETE, as_array, is_tracer
 from msjax.common.node import SEQUENCE, Node
+from msjax.common.programs import Programs, is_nested
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import where
 from msjax.state import ACTIVITY, ROOT, STATE, Scope
@@ -37,7 +38,7 @@ class Op:
         shape_error: the exception that MindSpore raises for shapes that don't match.
 
     Attributes:
-        jit: compiles its functions; an operator with collectives has that of its group of processes.
+        jit: compiles its functions; None for the usual way, that of its group of processes for an operator with collectives.
         programs: the compiled function for each tuple of static values.
         forwards: the compiled function that also returns `Residuals`, for each pair of static values and slots, the
             positions of the operands that gradients are taken for.
@@ -66,7 +67,7 @@ class Op:
         int_grad: bool | tuple[int, ...] = False,
         differentiable: bool = True,
         shape_error: type[Exception] = ValueError,
-        jit: Callable[..., Any] = jax.jit,
+        jit: Callable[..., Any] | None = None,
     ):
         self.name: str = name
         self.fn = fn
@@ -75,8 +76,8 @@ class Op:
         self.shape_error = shape_error
         self.jit = jit
         self.accumulation_order = None
-        self.programs = Programs(self.compile)
-        self.forwards = Programs(self.compile_forward)
+        self.programs = Programs(self.bind, jit, name)
+        self.forwards = Programs(self.forward_fn, jit, name)
         self._derived = {}
 
     def __repr__(self) -> str:
@@ -86,12 +87,8 @@ class Op:
         """`fn` with its static values bound: a function of the operands only."""
         return _Bound(self.fn, static) if static else self.fn
 
-    def compile(self, static: tuple[Any, ...]) -> Callable[..., Any]:
-        """The function that `programs` keeps for these static values."""
-        return self.jit(self.bind(static))
-
-    def compile_forward(self, static_and_slots: tuple[Any, tuple[int, ...]]) -> Callable[..., Any]:
-        """The function that `forwards` keeps: from operand values to (outputs, Residuals)."""
+    def forward_fn(self, static_and_slots: tuple[Any, tuple[int, ...]]) -> Callable[..., Any]:
+        """The function that `forwards` keeps compiled: from operand values to (outputs, Residuals)."""
         static, slots = static_and_slots
         fn = self.bind(static)
 
@@ -109,7 +106,7 @@ class Op:
             pull.vjp = pull.out = None
             return out, Residuals(ResidualSpec(pull, treedef, tuple(sources), self.jit), kept)
 
-        return self.jit(forward)
+        return forward
 
     def derived(self, key: Hashable, make: Callable[[], Op]) -> Op:
         """An operator derived from this one, such as its gradient; cached by `key`."""
@@ -185,14 +182,24 @@ def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
         values.append(operand)
         if operand.__class__ not in CONCRETE and is_tracer(operand):
             traced = True
+    on_tape = on_tape and op.differentiable and STATE.recording
     try:
-        if on_tape and op.differentiable and STATE.recording:
-            recorded = _record(op, operands, values, static, traced)
-            if recorded is not None:
-                return recorded
-        out = op.bind(static)(*values) if traced else op.programs[static](*values)
+        return _run(op, operands, values, static, traced, on_tape)
+    except Exception as error:
+        if not is_nested(error):
+            raise_op_error(error, op, operands)
+    try:
+        return _run(op, operands, values, static, True, on_tape)
     except Exception as error:
         raise_op_error(error, op, operands)
+
+
+def _run(op, operands, values, static, traced, on_tape):
+    if on_tape:
+        recorded = _record(op, operands, values, static, traced)
+        if recorded is not None:
+            return recorded
+    out = op.bind(static)(*values) if traced else op.programs[static](*values)
     if ACTIVITY.slow_dispatch and not traced:
         _after(op, operands, values, out, None)
     if out.__class__ is tuple or out.__class__ is list:
@@ -255,6 +262,9 @@ def _record(op, operands, values, static, traced):
     return tuple([wrap(o, node if carries else None, i) for i, (o, carries) in enumerate(zip(out, pull.carries))])
 
 
+_ONE = (True,)
+
+
 class OpNode(Node):
     """The tape's node of one operator call.
 
@@ -308,13 +318,18 @@ class OpNode(Node):
             return self.pullback(cts, need)
         spec = self.residuals.spec
         if self.nout == 1:
-            compiled = spec.backwards[(True,), need]
+            key = _ONE, need
             given = cts
         else:
-            compiled = spec.backwards[tuple([c is not None for c in cts]), need]
+            key = tuple([c is not None for c in cts]), need
             given = [c for c in cts if c is not None]
         kept = self.residuals.leaves if self.saved is None and not spec.needs_values else self._residuals(spec)
-        grads = compiled(*kept, *given)
+        try:
+            grads = spec.backwards[key](*kept, *given)
+        except ValueError as error:
+            if not is_nested(error):
+                raise
+            grads = spec.backward_fn(key)(*kept, *given)
         if False not in need:
             return grads
         found = iter(grads)
@@ -354,7 +369,7 @@ class OpNode(Node):
         elif self.residuals is not None:
             spec = self.residuals.spec
             key = ("back", spec, given, need)
-            gradient = self.op.derived(key, lambda: self._gradient_op(spec.backward_fn(given, need), True))
+            gradient = self.op.derived(key, lambda: self._gradient_op(spec.backward_fn((given, need)), True))
             grads = apply(gradient, [*self._residuals(spec), *cts])
         else:
             pullback = self.pullback

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common.arrays import is_tracer
+from msjax.common.programs import Programs
 from msjax.typing import JaxArray, PyTreeDef
 
 
@@ -93,19 +94,6 @@ def _shadow(value):
     return value.astype(jnp.float64 if jax.config.jax_enable_x64 else jnp.float32)
 
 
-class Programs(dict):
-    """Compiled functions by key; one that is not there yet is made by ``compile(key)``."""
-
-    __slots__ = ("compile",)
-
-    def __init__(self, compile: Callable[[Any], Callable[..., Any]]):
-        self.compile = compile
-
-    def __missing__(self, key: Any) -> Callable[..., Any]:
-        made = self[key] = self.compile(key)
-        return made
-
-
 class ResidualSpec:
     """Describes the residuals of a compiled forward; there is one for each signature.
 
@@ -113,26 +101,22 @@ class ResidualSpec:
         pull: the traced vjp, without its residuals.
         sources: where each residual comes from: ("in", operand), ("out", output) or ("kept", number). Inputs and
             outputs are not returned a second time: XLA would copy them.
-        jit: compiles the backward.
         backwards: the compiled backward for each pair of (for each output, whether it has a gradient; for each of `slots`,
             whether its gradient is needed). It takes the residuals, then the given gradients, and returns the needed ones.
     """
 
-    __slots__ = ("pull", "treedef", "sources", "jit", "backwards", "needs_values")
+    __slots__ = ("pull", "treedef", "sources", "backwards", "needs_values")
 
-    def __init__(self, pull: TracedVJP, treedef: PyTreeDef, sources: tuple[tuple[str, int], ...], jit: Callable[..., Any]):
+    def __init__(self, pull: TracedVJP, treedef: PyTreeDef, sources: tuple[tuple[str, int], ...], jit: Callable[..., Any] | None):
         self.pull = pull
         self.treedef = treedef
         self.sources: tuple[tuple[str, int], ...] = sources
-        self.jit = jit
         self.needs_values: bool = any(kind != "kept" for kind, _ in sources)
-        self.backwards = Programs(self.compile_backward)
+        self.backwards = Programs(self.backward_fn, jit)
 
-    def compile_backward(self, given_and_need: tuple[tuple[bool, ...], tuple[bool, ...]]) -> Callable[..., Any]:
-        """The function that `backwards` keeps."""
-        return self.jit(self.backward_fn(*given_and_need))
-
-    def backward_fn(self, given: tuple[bool, ...], need: tuple[bool, ...]) -> Callable[..., Any]:
+    def backward_fn(self, given_and_need: tuple[tuple[bool, ...], tuple[bool, ...]]) -> Callable[..., Any]:
+        """The function of arrays that `backwards` keeps compiled."""
+        given, need = given_and_need
         n = len(self.sources)
 
         def backward(*args):

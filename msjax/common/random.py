@@ -8,7 +8,9 @@ import jax
 import numpy as np
 
 from msjax.checks import check_int
+from msjax.common.arrays import is_tracer
 from msjax.common.buffer import Buffer
+from msjax.common.programs import Programs, run
 from msjax.common.seeds import random_seed, seed_numpy_generator
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
@@ -50,7 +52,8 @@ class Generator:
         """The data of a new jax key; advances the state."""
         state = self.state
         with LOCK:
-            state._value, key = _split(state._value)
+            old = state._value
+            state._value, key = _split(old) if is_tracer(old) else run(_SPLIT, (), (old,))
         return key
 
 
@@ -58,6 +61,9 @@ class Generator:
 def _split(data):
     keys = jax.random.key_data(jax.random.split(jax.random.wrap_key_data(data)))
     return keys[0], keys[1]
+
+
+_SPLIT = Programs(lambda _: _split.__wrapped__)
 
 
 class _DefaultGenerator(Generator):

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.arrays import is_tracer
+from msjax.common.programs import Programs, run
 from msjax.common.random import Generator, default_generator
 from msjax.common.seeds import numpy_generator
 from msjax.typing import TensorLike
@@ -32,12 +33,15 @@ class SeededKeys:
         if self._epoch is not numpy_generator():
             self._epoch, self._count = numpy_generator(), 0
         self._count += 1
-        return _mixed(_root(self._seed), self._count)
+        return run(_MIXED, (), (_root(self._seed), self._count))
 
 
 @jax.jit
 def _mixed(key, number):
     return jax.random.key_data(jax.random.fold_in(jax.random.wrap_key_data(key), number))
+
+
+_MIXED = Programs(lambda _: _mixed.__wrapped__)
 
 
 def _root(seed):

@@ -12,6 +12,7 @@ import numpy as np
 from msjax.autograd.op import apply
 from msjax.autograd.op_errors import raise_op_error
 from msjax.common.arrays import CONCRETE
+from msjax.common.programs import is_nested
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.function.linalg_func import linear
@@ -36,15 +37,17 @@ def _refused(function: Callable[..., Any], other: TensorLike) -> Tensor:
 def _binary(function: Callable[..., Any], operands: Any) -> Any:
     """A method for an operator of two Tensors, with a fast path where nothing is recorded."""
     op = getattr(function, "op", None)
-    jit = None if op is None else op.programs[()]
+    programs = None if op is None else op.programs
 
     def method(self, other):
-        if jit is not None and other.__class__ is Tensor is self.__class__ and self._node is None and other._node is None:
+        if programs is not None and other.__class__ is Tensor is self.__class__ and self._node is None and other._node is None:
             a, b = self._value, other._value
             if a.__class__ in CONCRETE and b.__class__ in CONCRETE and not ACTIVITY.slow_dispatch:
                 try:
-                    value = jit(a, b)
+                    value = programs[()](a, b)
                 except Exception as error:
+                    if is_nested(error):
+                        return apply(op, (self, other))
                     raise_op_error(error, op, (self, other))
                 result = _new(Tensor)
                 result._value = value

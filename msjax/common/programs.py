@@ -1,0 +1,281 @@
+"""Compiled functions of arrays: how PyNative mode compiles the function of an operator, and how many it keeps.
+
+An operator is compiled again for each combination of settings, shapes and dtypes. All that is compiled is
+counted in `KEPT_PROGRAMS`, which drops what was not used for longest.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import importlib.metadata
+import math
+import os
+import warnings
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import jax
+import jax.extend.core
+
+from msjax.context import SETTINGS
+from msjax.errors import where
+from msjax.state import STATE
+
+# A function that was compiled for so many signatures finds its programs by the signature from then on, so that each of them can
+# be dropped alone.
+_SIGNATURES = 64
+
+
+@functools.cache
+def quick_options() -> dict[str, Any]:
+    """The compiler options for small programs: results to the last bit and speed are the default's, the time is a third of it.
+
+    Empty where XLA does not compile for a CPU, or lacks the options.
+    """
+    if jax.default_backend() != "cpu" or not importlib.metadata.version("jaxlib").startswith("0.10."):
+        return {}
+    options = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
+    if not jax.config.values.get("jax_disable_most_optimizations"):
+        options["xla_backend_optimization_level"] = 1
+    given = os.environ.get("XLA_FLAGS", "")
+    return {name: value for name, value in options.items() if name not in given}
+
+
+# XLA's fusion emitters, which take most of the time of a compilation, run these twice to four times as fast as its older code.
+_MOVES = {"transpose", "scatter", "scatter-add", "scatter_add", "gather"}
+# Or to other last bits.
+_DIFFERS = {"cbrt"}
+_PRODUCTS = {"dot_general", "conv_general_dilated"}
+# With fewer elements it makes no difference.
+_LARGE = 1 << 15
+
+
+def _equations(jaxpr):
+    for eqn in jaxpr.eqns:
+        yield eqn
+        for inner in jax.extend.core.jaxprs_in_params(eqn.params):
+            yield from _equations(inner)
+
+
+def _moves(eqn, count):
+    if eqn.primitive.name == "reshape":
+        # Alone, it moves nothing.
+        before, after = ([n for n in v.aval.shape if n != 1] for v in (eqn.invars[0], eqn.outvars[0]))
+        return count > 1 and before != after
+    return eqn.primitive.name in _MOVES
+
+
+def compile_operator(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[Callable[..., Any], bool]:
+    """`jax.jit` of a function, compiled with the options that suit it.
+
+    Args:
+        fn: of arrays.
+        values: operands of its first call.
+
+    Returns:
+        (the compiled function, whether operands of another size may need other options). It may not be called where jax traces;
+        see `is_nested`.
+    """
+    jitted = jax.jit(fn)
+    options = quick_options()
+    if not options:
+        return jitted, False
+    # Tracing is not repeated when the function is called: jax keeps the trace with `fn`.
+    eqns = list(_equations(jitted.trace(*values).jaxpr.jaxpr))
+    names = {eqn.primitive.name for eqn in eqns}
+    if names & _DIFFERS:
+        return jitted, False
+    moves = [] if names & _PRODUCTS else [eqn for eqn in eqns if _moves(eqn, len(eqns))]
+    if any(max(math.prod(v.aval.shape) for v in (*eqn.invars, *eqn.outvars)) >= _LARGE for eqn in moves):
+        return jitted, True
+    return jax.jit(fn, compiler_options=options), bool(moves)
+
+
+def is_nested(error: Exception) -> bool:
+    """Whether jax refused to call a function of `compile_operator` within a transformation, where options can't be applied."""
+    return isinstance(error, ValueError) and "can only be passed to top-level" in str(error)
+
+
+def run(programs: Programs, key: Any, values: Sequence[Any]) -> Any:
+    """Call a compiled function, or the function itself within a transformation."""
+    try:
+        return programs[key](*values)
+    except ValueError as error:
+        if not is_nested(error):
+            raise
+        return programs.function(key)(*values)
+
+
+class KeptPrograms:
+    """Keeps the number of compiled programs below the setting `program_cache_size`.
+
+    Programs are kept in tables, which register here. When half of the number has been compiled or used since the last
+    time, each table is told to set aside what it has. What it finds there again it moves back; the rest is dropped
+    the next time. So calls of kept programs have nothing to note.
+    """
+
+    def __init__(self):
+        self._tables = weakref.WeakValueDictionary()
+        self._recent = 0
+
+    def register(self, table: Any) -> None:
+        """Count a table in, an object with the method `set_aside`."""
+        self._tables[id(table)] = table
+
+    def add(self, number: int = 1) -> None:
+        """Note programs that were compiled, or used for the first time since the tables set theirs aside."""
+        self._recent += number
+        if self._recent > max(SETTINGS.program_cache_size // 2, 1):
+            self._recent = number
+            for table in list(self._tables.values()):
+                table.set_aside()
+
+
+KEPT_PROGRAMS = KeptPrograms()
+
+
+class Programs(dict):
+    """Compiled functions by key.
+
+    Args:
+        function: from a key to the function of arrays that is compiled.
+        jit: compiles it; None for `compile_operator`.
+        name: as messages show it.
+    """
+
+    __slots__ = ("function", "jit", "name", "_aside", "__weakref__")
+
+    def __init__(self, function: Callable[[Any], Callable[..., Any]], jit: Callable[..., Any] | None = None, name: str = ""):
+        self.function = function
+        self.jit = jit
+        self.name: str = name
+        self._aside = None
+
+    def __missing__(self, key: Any) -> Callable[..., Any]:
+        found = None if self._aside is None else self._aside.pop(key, None)
+        if found is None:
+            return _FirstCall(self, key)
+        self[key] = found
+        KEPT_PROGRAMS.add(getattr(getattr(found, "__wrapped__", None), "signatures", 1))
+        return found
+
+    def keep(self, key: Any, program: Callable[..., Any]) -> None:
+        """Put a program into the table."""
+        if self._aside is None:
+            self._aside = {}
+            KEPT_PROGRAMS.register(self)
+        self[key] = program
+
+    def set_aside(self) -> None:
+        """Drop what was not used since the last time, and be ready to drop the rest."""
+        self._aside = dict(self)
+        self.clear()
+
+    def __reduce__(self):
+        raise TypeError("compiled programs can't be copied")
+
+
+class _FirstCall:
+    """Stands for a program until it has operands to be compiled for."""
+
+    __slots__ = ("table", "key")
+
+    def __init__(self, table, key):
+        self.table = table
+        self.key = key
+
+    def __call__(self, *values: Any) -> Any:
+        table, key = self.table, self.key
+        counted = _Counted(table.function(key), table, key)
+        if table.jit is None:
+            program, by_size = compile_operator(counted, values)
+        else:
+            program, by_size = table.jit(counted), False
+        out = program(*values)
+        table.keep(key, _BySignature(counted, program, table) if by_size and not isinstance(key, _Signature) else program)
+        return out
+
+
+class _Counted:
+    """A function that counts the signatures it is traced, and so compiled, for."""
+
+    def __init__(self, fn: Callable[..., Any], table: Programs, key: Any):
+        self.fn = fn
+        self.table = weakref.ref(table)
+        self.key = key
+        self.seen = set()
+        # jax names programs after it.
+        self.__name__ = getattr(fn, "__name__", "op")
+
+    @property
+    def signatures(self) -> int:
+        return len(self.seen)
+
+    def __call__(self, *values: Any) -> Any:
+        signature = signature_of(values)
+        if signature not in self.seen:
+            self.seen.add(signature)
+            KEPT_PROGRAMS.add()
+            table = self.table()
+            if table is not None:
+                _count_shapes(table, self.key)
+                program = table.get(self.key)
+                if len(self.seen) >= _SIGNATURES and program is not None:
+                    table.keep(self.key, _BySignature(self, program, table))
+        return self.fn(*values)
+
+
+class _BySignature:
+    """A function that was compiled for many signatures: finds the program of a call by its signature."""
+
+    def __init__(self, counted: _Counted, program: Callable[..., Any], table: Programs):
+        self._programs = Programs(lambda signature: counted.fn, table.jit)
+        for signature in counted.seen:
+            self._programs.keep(signature, program)
+
+    def __call__(self, *values: Any) -> Any:
+        return self._programs[signature_of(values)](*values)
+
+
+def signature_of(values: Sequence[Any]) -> Hashable:
+    """What jax compiles a function for: shapes, dtypes and weak types of its operands."""
+    return _Signature([None if v is None else _signature(jax.typeof(v)) for v in jax.tree.leaves(values, is_leaf=_is_none)])
+
+
+class _Signature(tuple):
+    """A key of programs that are found by their signature."""
+
+    __slots__ = ()
+
+
+def _signature(aval):
+    return aval.shape, aval.dtype, aval.weak_type
+
+
+def _is_none(value):
+    return value is None
+
+
+_COUNTS = weakref.WeakKeyDictionary()
+
+
+def _count_shapes(table, key):
+    """Count an operator's compilation for new shapes in the running network; many of them lead to one warning for each network."""
+    if not STATE.cells or not table.name:
+        return
+    counts = _COUNTS.setdefault(STATE.cells[0], collections.Counter())
+    counts[table.name, key] += 1
+    if counts[table.name, key] == _SIGNATURES and not counts[None]:
+        counts[None] += 1
+        warn_of_shapes(f"Operator {table.name!r}{where()}")
+
+
+def warn_of_shapes(what: str) -> None:
+    """Warn that something is compiled again and again."""
+    warnings.warn(
+        f"{what} was compiled for {_SIGNATURES} combinations of shapes, and each compilation takes time. Pad inputs of "
+        "changing lengths to a few lengths (buckets), such as multiples of 32.",
+        stacklevel=2,
+    )
