@@ -281,13 +281,26 @@ def _no_module():
 
 def _register(model, kind, fn, where, prepend, options):
     check_hook(fn, f"register_{kind}_hook", options["observe"], options["traced"])
-    registry = registry_of(model)
     if is_cell(model):
         register, cells = f"register_{kind}_hook", selected(paths(model), where)
         handles = [getattr(cell, register)(fn, prepend=prepend, **options) for cell in cells.values()]
         return ModuleHandle(handles[0].id, [handle.remove for handle in handles])
     observed = observes(fn, options.pop("observe"), options.pop("traced"))
-    hook = Hook(new_hook_id(), OnArrays(fn), observe=observed, traced=not observed, **options)
+    return put_hook(
+        model, kind, Hook(new_hook_id(), OnArrays(fn), observe=observed, traced=not observed, **options), where, prepend
+    )
+
+
+def put_hook(model: Any, kind: str, hook: Hook, where: Where, prepend: bool = False) -> ModuleHandle:
+    """Register a Hook that is made already. One that comes again finds the programs that were compiled with it.
+
+    Args:
+        model: a flax nnx module, or what `hooked` made of another model.
+        kind: "forward" and the like.
+        hook (Hook): its function is an `OnArrays`.
+        where, prepend: see `register_forward_pre_hook`.
+    """
+    registry = registry_of(model)
     if registry is not None:
         registry.register(model, kind, hook, where, prepend)
         return ModuleHandle(hook.id, [functools.partial(registry.remove, hook.id)])

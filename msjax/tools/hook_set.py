@@ -1,10 +1,13 @@
-"""HookSet: hooks on cells and Parameters that are put on and taken off together, again and again."""
+"""Hooks that are put on and taken off together, again and again: HookSet on cells and Parameters, ModuleHookSet on modules."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from msjax.functional.array_hooks import OnArrays
+from msjax.functional.module_hooks import put_hook
+from msjax.functional.module_paths import Where
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.table import Hook
 from msjax.hooks.tensor_hooks import HookList
@@ -77,3 +80,30 @@ class _CellHooks:
         else:
             for _, hook in self.hooks:
                 self.cell._set_hooks(self.cell._hooks.without(hook.id))
+
+
+class ModuleHookSet:
+    """The same for the modules of a model of flax nnx, or of one that `hooks.hooked` made.
+
+    Args:
+        model: the model.
+        where: which modules; see `hooks.register_forward_hook`.
+    """
+
+    def __init__(self, model: Any, where: Where = "*"):
+        self.model, self.where = model, where
+        self._hooks, self._handles = [], []
+
+    def add(self, kind: str, fn: Callable[..., Any]) -> None:
+        """A hook of all these modules; `kind` is "forward", "backward_pre" and so on."""
+        self._hooks.append((kind, Hook(new_hook_id(), OnArrays(fn), observe=False, traced=True)))
+
+    def on(self) -> None:
+        """Put the hooks on."""
+        self._handles = [put_hook(self.model, kind, hook, self.where) for kind, hook in self._hooks]
+
+    def off(self) -> None:
+        """Take the hooks off."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import warnings
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -14,32 +16,36 @@ import numpy as np
 from msjax.checks import check_int
 from msjax.common.arrays import is_tracer
 from msjax.common.bases import is_cell
-from msjax.common.tensor import Tensor, tensors_in, wrap
+from msjax.common.tensor import Tensor, wrap
 from msjax.compile.trace import Call
-from msjax.errors import describe
-from msjax.functional.module_paths import Where, selected
+from msjax.functional.module_paths import Where
 from msjax.hooks.delivery import run_traced_hook
+from msjax.hooks.worker import barrier
 from msjax.state import STATE
-from msjax.tools.hook_set import HookSet
-from msjax.tools.sinks import Histogram, WatchRow, sink_of
+from msjax.tools.sinks import sink_of
+from msjax.tools.watch_statistics import rows_of, statistics, statistics_of_all
+from msjax.tools.watched_models import CellPlaces, ModulePlaces
 from msjax.train.callback.callback import Callback
 
 KINDS = ("activation", "gradient", "parameter", "update")
 
 
 def watch(
-    model: Any, every: int = 100, what: str | Iterable[str] = KINDS, to: Any = None, *, where: Where = "*", bins: int = 30
+    model: Any, every: int = 100, what: str | Iterable[str] | None = None, to: Any = None, *, where: Where = "*", bins: int = 30
 ) -> Watch:
     """Compute statistics of a network while it trains: mean, deviation, norm, share of zeros, smallest and largest value, histogram.
 
-    Every so many calls of the network, its cells have hooks that compute the statistics; where msjax compiles, as part of the program,
-    which gives out a few numbers for each place. At the other steps there is no hook, and the program is the one without `watch`.
+    At every so many steps, its cells have hooks that compute the statistics; in compiled code, as part of the program, which gives
+    out a few numbers for each place. At the other steps these hooks are off, and the program is the one without statistics.
 
     Args:
-        model (Cell): the network; each of its calls counts as a step.
+        model: a Cell, each call of which counts as a step; or a flax nnx module, or what `hooks.hooked` made of a model of linen,
+            equinox or haiku: call the `next_step` of the result after each step. A compiled step has to get an nnx module as an
+            argument.
         every (int): the statistics of so many steps are computed: of number `every`, twice `every` and so on. Default: 100.
         what (str or iterable of str): some of "activation" (outputs of cells), "gradient" (with respect to these and to Parameters),
-            "parameter" and "update" (what a step has added to a Parameter). Default: all.
+            "parameter" and "update" (what a step has added to a Parameter). By default, all that the model has: the gradients of
+            Parameters only of a Cell, and no Parameters of a model that `hooks.hooked` made, whose weights are elsewhere.
         to: where the statistics go: the path of a ``.csv`` file; that of another folder, for TensorBoard (needs tensorboardX), or
             a SummaryWriter; "plot" for a plot in a notebook; W&B's ``log``, or any function, called as ``to({"activation/fc1/mean": 0.1,
             ...}, step=100)``; or a list of these. By default they are only kept in `rows`.
@@ -74,54 +80,53 @@ class Watch(Callback):
         step (int): the number of the present step, from 1.
     """
 
-    def __init__(self, model: Any, every: int, what: str | Iterable[str], to: Any, where: Where, bins: int):
-        if not is_cell(model):
-            raise TypeError(f"For 'watch', the model should be a Cell, but got {describe(model)}.")
+    def __init__(self, model: Any, every: int, what: str | Iterable[str] | None, to: Any, where: Where, bins: int):
+        places = CellPlaces if is_cell(model) else ModulePlaces
         self.every: int = check_int(every, "every", "watch", low=1)
-        self.what: tuple[str] | tuple[str, ...] = (what,) if isinstance(what, str) else tuple(what)
-        if not self.what or not set(self.what) <= set(KINDS):
-            raise ValueError(f"For 'watch', 'what' should be some of {', '.join(KINDS)}, but got {what!r}.")
         self.model, self.rows, self.step = model, [], 1
         self._sink, self._bins = sink_of(to), check_int(bins, "bins", "watch", low=1)
+        self.what: tuple[str, ...] = (what,) if isinstance(what, str) else KINDS if what is None else tuple(what)
+        if not self.what or not set(self.what) <= set(KINDS):
+            raise ValueError(f"For 'watch', 'what' should be some of {', '.join(KINDS)}, but got {what!r}.")
+        self._places: Any = places(model, where, self.what, self._take, self._program)
+        self.what = self._places.what(self.what, required=what is not None)
         self._statistic = jax.jit(functools.partial(statistics, bins=self._bins))
-        cells = selected(dict(model.cells_and_names()), where)
-        self._hooks = HookSet()
-        for name, cell in cells.items():
-            if "activation" in self.what:
-                self._hooks.add(cell, "forward", functools.partial(self._of_output, name))
-            if "gradient" in self.what:
-                self._hooks.add(cell, "backward_pre", functools.partial(self._of_gradient, name))
-        self._parameters = {
-            name: p for name, p in model.parameters_and_names()
-            if p.requires_grad and any(name.startswith(f"{path}." if path else "") for path in cells)
-        }  # fmt: skip
-        for name, parameter in self._parameters.items() if "gradient" in self.what else ():
-            self._hooks.add_of_parameter(parameter, functools.partial(self._of_parameter, name))
-        self._traces: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._armed, self._called, self._by_model = False, False, False
-        self._found, self._calls, self._old = [], {}, {}
-        self._count = model.register_forward_pre_hook(self._called_again, traced=True)
-        self._begin_step()
+        self._programs: weakref.WeakKeyDictionary[Any, _Program] = weakref.WeakKeyDictionary()
+        # Whether next_step() was called; whether the network was called since the step began.
+        self._counted, self._called, self._armed = False, False, False
+        self._found: list[tuple[str, str, Any]] = []
+        self._calls, self._old, self._waiting = {}, None, None
+        self._count = model.register_forward_pre_hook(self._called_again, traced=True) if is_cell(model) else None
+        self._arm()
+        if self._count is None:
+            self._keep_old()
 
     def remove(self) -> None:
         """Write what has come, and take all hooks off; the programs are those without `watch` again."""
-        self._count.remove()
+        if self._count is not None:
+            self._count.remove()
+        elif not self._counted and not self.rows and self.every > 1:
+            warnings.warn("watch: next_step() was not called, so that no step was counted after the first", stacklevel=2)
         self._end_step()
         self._disarm()
 
     def __exit__(self, *_exception: Any) -> None:
         self.remove()
 
+    def next_step(self) -> None:
+        """End a step: what was computed is written, and the next step begins. Calls of the network count no more."""
+        self._counted = True
+        self._next_step()
+        self._keep_old()
+
     # ---- a callback of train.Model
 
     def begin(self, run_context: Any) -> None:
-        self._by_model = True
-
-    def step_begin(self, run_context: Any) -> None:
-        self._begin_step()
+        self._counted = True
+        self._keep_old()
 
     def step_end(self, run_context: Any) -> None:
-        self._next_step()
+        self.next_step()
 
     def end(self, run_context: Any) -> None:
         self.remove()
@@ -131,108 +136,147 @@ class Watch(Callback):
     def _called_again(self, cell, args):
         """The network is called: in PyNative mode a step begins; in a program, a step ends with each of its runs."""
         trace = STATE.trace
-        if self._by_model or STATE.functional:
+        if STATE.functional:
             return
-        if trace is None:
+        if trace is not None:
+            program = self._program(trace)
+            if program is not None:
+                program.counts = True
+        elif not self._counted:
             if self._called:
                 self._next_step()
             self._called = True
-        elif not trace.silent and trace not in self._traces:
-            self._traces.add(trace)
-            trace.at_end.append(lambda trace, _: trace.events.append(Call(self._ran, (), "watch", trace)))
-
-    def _ran(self):
-        self._called = False
-        self._next_step()
+            self._keep_old()
 
     def _next_step(self):
         self._end_step()
         self.step += 1
-        self._begin_step()
+        self._arm()
 
-    def _begin_step(self):
-        if self.step % self.every or self._armed:
-            return
-        self._armed = True
-        self._hooks.on()
-        if "update" in self.what:
-            # Copies, since a program may write the new values in their place.
-            self._old = {name: jnp.copy(p._value) for name, p in self._parameters.items()}
+    def _arm(self):
+        if self.step % self.every == 0 and not self._armed:
+            self._armed = True
+            self._places.on()
 
     def _disarm(self):
         if self._armed:
             self._armed = False
-            self._hooks.off()
+            self._places.off()
+
+    def _keep_old(self):
+        """Copy the Parameters before a step, for its updates: a program may write the new values in their place."""
+        if self._armed and self._old is None and "update" in self.what:
+            self._old = {name: jnp.copy(value) for name, value in self._places.parameters().items()}
 
     def _end_step(self):
-        if not self._armed or not (self._found or self._called):
+        self._write_waiting()
+        if self._armed and (self._called or self._counted or self._found):
+            if self._count is None:
+                barrier()  # callbacks may bring what was computed
+            self._disarm()
+            self._wait_for_update()
+            self._write_waiting()
+        self._called = False
+
+    def _wait_for_update(self):
+        self._waiting = self.step, self._found, self._old
+        self._found, self._calls, self._old = [], {}, None
+
+    def _write_waiting(self):
+        """Compute what is still missing of the statistics of a step, and write them."""
+        if self._waiting is None:
             return
-        self._disarm()
-        found, self._found, self._calls = self._found, [], {}
-        if self.what != ("activation",) and self.what != ("gradient",):
-            values = {name: p._value for name, p in self._parameters.items()}
-            both = _of_parameters(values if "parameter" in self.what else {}, values, self._old, self._bins)
-            found += [(kind, name, both[kind][name]) for kind in both for name in values if name in both[kind]]
-        self._old = {}
-        rows = [_row(self.step, kind, name, values) for kind, name, values in jax.device_get(found)]
-        self.rows += rows
-        if rows:
-            self._sink(self.step, rows)
+        (step, found, old), self._waiting = self._waiting, None
+        there = {(kind, name) for kind, name, _ in found}
+        now = self._places.parameters()
+        kinds = {"parameter": now, "update": {n: now[n] - value for n, value in (old or {}).items() if n in now}}
+        late = [(k, n, v) for k in kinds if k in self.what for n, v in kinds[k].items() if (k, n) not in there]
+        if late:
+            table = np.asarray(statistics_of_all([value for _, _, value in late], self._bins))
+            found += [(kind, name, row) for (kind, name, _), row in zip(late, table)]
+        if found:
+            table = np.stack(jax.device_get([row for _, _, row in found]))
+            rows = rows_of(step, [(kind, name) for kind, name, _ in found], table)
+            self.rows += rows
+            self._sink(step, rows)
 
     # ---- places
 
-    def _of_output(self, name, cell, args, output):
-        self._take("activation", name, tensors_in([output]))
-
-    def _of_gradient(self, name, cell, grads):
-        self._take("gradient", name, tensors_in(grads))
-
-    def _of_parameter(self, name, grad):
-        self._take("gradient", name, [grad])
-        return grad  # so that it is part of the program
-
-    def _take(self, kind, name, tensors):
-        values = [t._value for t in tensors if jnp.issubdtype(t._value.dtype, jnp.inexact)]
+    def _take(self, kind, name, values):
+        """Statistics of the arrays of a place: computed now, or by the program."""
+        values = [v for v in values if hasattr(v, "dtype") and jnp.issubdtype(v.dtype, jnp.inexact)]
+        trace = STATE.trace
         for i, value in enumerate(values):
             tag = f"{name}[{i}]" if len(values) > 1 else name
             if not is_tracer(value):
                 self._keep(kind, tag, self._statistic(value))
+            elif trace is None or not trace.here():
+                row = (wrap(statistics(value, self._bins)),)
+                run_traced_hook(functools.partial(self._arrived, [(kind, tag)]), row, "watch", observe=True, carried=())
             else:
-                row = wrap(statistics(value, self._bins))
-                run_traced_hook(functools.partial(self._arrived, kind, tag), (row,), "watch", observe=True, carried=())
+                program = self._program(trace)
+                if program is not None:
+                    program.values.append((kind, tag, value))
 
-    def _arrived(self, kind, name, row: Tensor):
-        self._keep(kind, name, row._value)
+    def _program(self, trace):
+        """What is noted of a program while it is traced; None in a forward pass that is computed again."""
+        if trace.silent:
+            return None
+        if trace not in self._programs:
+            self._programs[trace] = _Program()
+            trace.at_end.append(functools.partial(self._end_of_program, self._programs[trace]))
+        return self._programs[trace]
+
+    def _end_of_program(self, program, trace, changed):
+        before = {id(tensor): value for tensor, value in changed}
+        parameters = {n: (before[id(p)], p._value) for n, p in self._places.tensors().items() if id(p) in before}
+        if self._armed:
+            if "parameter" in self.what:
+                program.values += [("parameter", name, new) for name, (_, new) in parameters.items()]
+            if "update" in self.what:
+                program.values += [("update", name, new - old) for name, (old, new) in parameters.items()]
+        if program.values:
+            names = [(kind, name) for kind, name, _ in program.values]
+            table = wrap(jnp.stack([statistics(value, self._bins) for _, _, value in program.values]))
+            trace.events.append(Call(functools.partial(self._arrived, names), (table,), "watch", trace))
+        if program.counts:
+            trace.events.append(Call(functools.partial(self._ran, bool(parameters)), (), "watch", trace))
+        program.values.clear()
+
+    def _arrived(self, names: Sequence[tuple[str, str]], table: Tensor):
+        for (kind, name), row in zip(names, np.atleast_2d(np.asarray(table._value))):
+            self._keep(kind, name, row)
 
     def _keep(self, kind, name, row):
         count = self._calls[kind, name] = self._calls.get((kind, name), -1) + 1
         self._found.append((kind, f"{name}#{count}" if count else name, row))
 
-
-@functools.partial(jax.jit, static_argnums=3)
-def _of_parameters(values, new, old, bins):
-    return {
-        "parameter": {name: statistics(v, bins) for name, v in values.items()},
-        "update": {name: statistics(new[name] - v, bins) for name, v in old.items()},
-    }
-
-
-def statistics(value: jax.Array, bins: int) -> jax.Array:
-    """mean, deviation, norm, share of zeros, min, max, and the counts of a histogram between the last two: Float32, shape (6 + bins,)."""
-    if not value.size:
-        return jnp.zeros(6 + bins, jnp.float32)
-    value = (jnp.abs(value) if jnp.issubdtype(value.dtype, jnp.complexfloating) else value).astype(jnp.float32).ravel()
-    low, high = value.min(), value.max()
-    width = jnp.where(high > low, high - low, 1)
-    finite = jnp.isfinite(value)
-    place = jnp.clip(jnp.where(finite, (value - low) / width * bins, 0).astype(jnp.int32), 0, bins - 1)
-    counts = jnp.zeros(bins, jnp.float32).at[place].add(finite.astype(jnp.float32))
-    scalars = [value.mean(), value.std(), jnp.sqrt((value * value).sum()), (value == 0).mean(dtype=jnp.float32), low, high]
-    return jnp.concatenate([jnp.stack(scalars), counts])
+    def _ran(self, trains):
+        """A program has run in which the network is called; `trains` says whether it has changed Parameters."""
+        if self._counted:
+            return
+        if trains:
+            self._called = True
+            self._next_step()
+            return
+        # What changes the Parameters comes after the program; the next step begins when it runs again.
+        self._write_waiting()
+        if self._armed:
+            self._keep_old()
+            self._disarm()
+            self._wait_for_update()
+        self.step += 1
+        self._arm()
 
 
-def _row(step, kind, name, values):
-    scalars, counts = values[:6].tolist(), values[6:]
-    low, high = scalars[4:]
-    edges = np.linspace(low, high if high > low else low + 1, len(counts) + 1)
-    return WatchRow(step, kind, name, *scalars, Histogram(counts, edges))
+@dataclass(eq=False)
+class _Program:
+    """What is noted of a program while it is traced.
+
+    Attributes:
+        values: (kind, name, value) of which it computes statistics.
+        counts: whether each of its runs is a step.
+    """
+
+    values: list[tuple[str, str, Any]] = field(default_factory=list)
+    counts: bool = False

@@ -2,11 +2,14 @@
 
 import csv
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import linen, nnx
 
 import msjax as ms
-from msjax import nn, train
+from msjax import hooks, nn, train
 from msjax.tools import watch
 
 
@@ -84,6 +87,72 @@ def test_graph_mode_and_model():
     assert not any(cell._hooks for _, cell in net.cells_and_names())
 
 
+def test_optimizer_outside_of_the_program():
+    net, _ = network()
+    optimizer = nn.SGD(net.trainable_params(), 0.1)
+    grad = ms.jit(ms.grad(lambda x: net(x).sum(), None, net.trainable_params()))
+    with watch(net, every=2, what=("gradient", "update"), where="2") as watched:
+        for _ in range(3):
+            optimizer(grad(X))
+    rows = {(row.step, row.kind, row.name): row for row in watched.rows}
+    assert set(rows) == {
+        (2, k, n) for k, n in (("gradient", "2"), *((k, f"2.{p}") for k in ("gradient", "update") for p in ("weight", "bias")))
+    }
+    np.testing.assert_allclose(rows[2, "update", "2.weight"].norm, 0.1 * rows[2, "gradient", "2.weight"].norm, rtol=1e-4)
+
+
+class Pair(nnx.Module):
+    def __init__(self):
+        self.first, self.second = (nnx.Linear(2, 2, use_bias=False, rngs=nnx.Rngs(0)) for _ in range(2))
+
+    def __call__(self, x):
+        return self.second(self.first(x))
+
+
+def test_nnx_module():
+    model = Pair()
+    traces = []
+
+    @nnx.jit
+    def step(model, x):
+        traces.append(x)
+        grads = nnx.grad(lambda model: model(x).sum())(model)
+        nnx.update(model, jax.tree.map(lambda p, g: p - 0.1 * g, nnx.state(model), grads))
+
+    x = jnp.ones((1, 2))
+    with watch(model, every=2, where="second") as watched:
+        for _ in range(4):
+            step(model, x)
+            watched.next_step()
+    kinds = [("activation", "second"), ("gradient", "second"), ("parameter", "second.kernel"), ("update", "second.kernel")]
+    assert {(row.step, row.kind, row.name) for row in watched.rows} == {(s, *kind) for s in (2, 4) for kind in kinds}
+    assert len(traces) == 2  # one without statistics, one with
+    last = {row.kind: row for row in watched.rows if row.step == 4}
+    np.testing.assert_allclose(last["parameter"].norm, np.linalg.norm(model.second.kernel[...]), rtol=1e-6)
+    assert type(model.second) is nnx.Linear
+
+
+def test_hooked_model():
+    model = hooks.hooked(linen.Dense(1, kernel_init=linen.initializers.ones))
+    x = jnp.ones((1, 2))
+    params = model.init(jax.random.key(0), x)
+    step = hooks.jit(jax.grad(lambda params: model.apply(params, x).sum()))
+    with watch(model, every=2) as watched:
+        for _ in range(2):
+            step(params)
+            watched.next_step()
+    assert [(row.step, row.kind, row.name, row.mean) for row in watched.rows] == [
+        (2, "activation", "", 2.0),
+        (2, "gradient", "", 1.0),
+    ]
+    with pytest.raises(ValueError, match="whose weights are elsewhere"):
+        watch(model, what="update")
+    with pytest.raises(TypeError, match=r"give hooks.hooked\(model\)"):
+        watch(linen.Dense(1))
+    with pytest.warns(UserWarning, match="next_step"):
+        watch(model).remove()
+
+
 def test_csv_and_function(tmp_path):
     net, step = network()
     path, logged = tmp_path / "a.csv", []
@@ -128,7 +197,7 @@ def test_plot():
 
 def test_wrong_arguments():
     net = nn.ReLU()
-    with pytest.raises(TypeError, match="should be a Cell"):
+    with pytest.raises(TypeError, match="should be a Cell, a flax nnx module or what hooks"):
         watch(3)
     with pytest.raises(ValueError, match="'what' should be some of activation"):
         watch(net, what="loss")
