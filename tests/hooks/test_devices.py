@@ -88,9 +88,11 @@ PROCESS = """
         register(net, log)
         apply, params, buffers = ms.functionalize(net)
         f = jax.jit(around(jax.grad(lambda x: apply(params, buffers, x)[0].sum())))
-        jax.block_until_ready(f(x))
+        gradient = jax.block_until_ready(f(x))
         ms.hooks.barrier()
-        print(name, *log, flush=True)
+        plain = float(jax.nn.sigmoid(0.0) * (1 - jax.nn.sigmoid(0.0)))
+        first = [float(part.data[0]) / plain for part in gradient.addressable_shards if part.index[0].start in (0, None)]
+        print(name, *log, *[f"times{factor:.0f}" for factor in first], flush=True)
 
     def observed(net, log):
         net.register_forward_hook(lambda cell, inputs, output: log.append(output.shape[0]), observe=True)
@@ -104,11 +106,16 @@ PROCESS = """
 
         net.register_backward_hook(hook)
 
+    def tripled(net, log):
+        net.register_backward_hook(lambda cell, gi, go: log.append(type(gi[0]._value).__name__ != "ArrayImpl") or gi[0] * 3)
+
     def each_device(f):
         return jax.shard_map(f, mesh=mesh, in_specs=P("d"), out_specs=P("d"))
 
     run("jit-observers", observed, lambda f: f)
     run("shard_map-observers", observed, each_device)
+    run("jit-traced-modifier", tripled, lambda f: f)
+    run("shard_map-traced-modifier", tripled, each_device)
     run("jit-host-modifier", modified, lambda f: f)
     run("shard_map-host-modifier", modified, each_device)
 """
@@ -140,7 +147,11 @@ def test_what_each_of_two_processes_sees():
         assert process.returncode == 0, err
         lines = [line.split() for line in out.splitlines()]
         seen.append({line[0]: line[1:] for line in lines if line and line[0].startswith(("jit-", "shard_map-"))})
-    assert seen[0]["jit-observers"] == ["8", "8"] and seen[1]["jit-observers"] == []
-    assert seen[0]["shard_map-observers"] == seen[1]["shard_map-observers"] == ["2"] * 4
-    assert seen[0]["jit-host-modifier"] == ["8"] and seen[1]["jit-host-modifier"] == []
-    assert seen[0]["shard_map-host-modifier"] == seen[1]["shard_map-host-modifier"] == ["2"] * 2
+    # The first number is on a device of the first process: there, by how much the hooks have multiplied its gradient.
+    assert seen[0]["jit-observers"] == ["8", "8", "times1"] and seen[1]["jit-observers"] == []
+    assert seen[0]["shard_map-observers"] == [*seen[1]["shard_map-observers"], "times1"] == ["2"] * 4 + ["times1"]
+    # Called once, while each process traces, with a tracer; part of the program on each device.
+    for around in ("jit", "shard_map"):
+        assert seen[0][f"{around}-traced-modifier"] == ["True", "times3"] and seen[1][f"{around}-traced-modifier"] == ["True"]
+    assert seen[0]["jit-host-modifier"] == ["8", "times3"] and seen[1]["jit-host-modifier"] == []
+    assert seen[0]["shard_map-host-modifier"] == [*seen[1]["shard_map-host-modifier"], "times3"] == ["2"] * 2 + ["times3"]
