@@ -13,12 +13,12 @@ from msjax.errors import describe
 from msjax.tools.recording import Record, record
 from msjax.tools.texts import printed
 
-# Names of the same classes and parameters in PyTorch and flax.
+# Names of the same classes and parameters in PyTorch, flax and haiku.
 _CLASSES = {
     "Linear": "Dense", "Sequential": "SequentialCell", "ModuleList": "CellList", "BatchNorm": "BatchNorm2d", "Conv": "Conv2d",
 }  # fmt: skip
 _PARAMETERS = {
-    "weight": ("weight", "gamma", "kernel", "embedding_table", "scale"), "bias": ("bias", "beta"),
+    "weight": ("weight", "gamma", "kernel", "embedding_table", "scale", "w"), "bias": ("bias", "beta", "b", "offset"),
     "running_mean": ("running_mean", "moving_mean", "mean"), "running_var": ("running_var", "moving_variance", "var"),
 }  # fmt: skip
 
@@ -49,8 +49,8 @@ class Row:
 
     def __str__(self) -> str:
         if self.a is None or self.b is None:
-            return f"{self.kind} {self.a if self.b is None else self.b!s} is only in {'a' if self.b is None else 'b'}"
-        names = self.a if self.a == self.b else f"{self.a} / {self.b}"
+            return f"{self.kind} {_shown(self.a if self.b is None else self.b)} is only in {'a' if self.b is None else 'b'}"
+        names = _shown(self.a) if self.a == self.b else f"{_shown(self.a)} / {_shown(self.b)}"
         if self.shape_a != self.shape_b:
             return f"{self.kind} {names}: shapes {list(self.shape_a or ())} and {list(self.shape_b or ())}"
         return f"{self.kind} {names} {list(self.shape_a or ())}: {self.difference:.3g} of the largest value"

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.errors import check_callable, describe
+from msjax.functional.hooked import framework_of
 from msjax.typing import ArrayLike, JaxArray
 
 if TYPE_CHECKING:
@@ -230,6 +231,15 @@ def _from_attributes(attributes):
     return Fault(attributes["what"], attributes["phase"], attributes["path"], **{n: attributes[n] for n in names})
 
 
-def no_tensor(value: object, who: str) -> TypeError:
-    """The error for a model that is none."""
-    return TypeError(f"For '{who}', the model should be a Cell, a flax nnx module or a function, but got {describe(value)}.")
+def not_hooked(model: object, who: str, others: str = "or what hooks.hooked made") -> TypeError:
+    """The error for a model that a tool doesn't take.
+
+    Args:
+        model: the model.
+        who: the name of the tool.
+        others: what it takes beside Cells and nnx modules.
+    """
+    framework = framework_of(model)
+    if framework is not None:
+        return TypeError(f"For '{who}', give hooks.hooked(model), and run that: a model of {framework} takes no hooks by itself.")
+    return TypeError(f"For '{who}', the model should be a Cell, a flax nnx module {others}, but got {describe(model)}.")

@@ -4,58 +4,49 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from msjax.common.arrays import is_tracer
 from msjax.common.bases import is_cell
 from msjax.common.tensor import tensors_in, wrap
 from msjax.compile.trace import Call, RunRejected
+from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.functionalize import state_of
-from msjax.functional.module_hooks import register_backward_pre_hook, register_forward_hook
-from msjax.functional.module_paths import paths
-from msjax.hooks.delivery import run_traced_hook
+from msjax.functional.hooked import framework_of
 from msjax.state import STATE
-from msjax.tools.fault import Check, Fault, On, no_tensor
+from msjax.tools.fault import Check, Fault, On, not_hooked
+from msjax.tools.guard_places import Guard, Place
 from msjax.tools.hook_set import HookSet
-from msjax.tools.program_search import search
+from msjax.tools.module_guards import ModuleGuard, guarded
 from msjax.tools.pynative_search import Search
 
 if TYPE_CHECKING:
     from msjax.nn.cell import Cell
 
 
-class Place(NamedTuple):
-    """One value that is looked at: the outputs of a cell, or the gradient of them or of a Parameter."""
-
-    phase: str
-    path: str
-    cls: str
-
-    def fault(self, check: Check, note: str = "") -> Fault:
-        return Fault(check.what, self.phase, self.path, cls=self.cls, note=note)
-
-
 def guard(model: Cell | nnx.Module, on: On = "nan", gradients: bool = True) -> Any:
     """Raise a `Fault` at the first NaN of a network, with the cell, operation and line that it came from.
 
-    Of a Cell or an nnx module, it is a context manager, in which the outputs of all cells are looked at, and the gradients with respect
-    to them and to Parameters. What msjax compiles (``ms.jit``, graph mode) has one flag more for each of these and calls nothing
-    back; a step whose flag is raised changes no Parameter, buffer or optimizer state, and is run again in PyNative mode to find the
-    operation. In PyNative mode, buffers get the values from before the call. So training can go on, with the next batch, say, if
-    the exception is caught. What jax compiles calls the guard back where a flag is raised, tells the module only, and raises at the
-    next ``ms.hooks.barrier()``.
+    Of a Cell, an nnx module, or what `hooks.hooked` made of a model of linen, equinox or haiku, it is a context manager, in which the
+    outputs of all cells are looked at, and the gradients with respect to them and to a Cell's Parameters.
+
+    What msjax compiles (``ms.jit``, graph mode) has one flag more for each of these and calls nothing back. A step whose flag is raised
+    changes no Parameter, buffer or optimizer state, and is run again in PyNative mode to find the operation. In PyNative mode,
+    buffers get the values from before the call. So training can go on, with the next batch, say, if the exception is caught.
+
+    What jax compiles (``jax.jit``, ``nnx.jit``) calls the guard back with the flags: such a program belongs to the user, and has no
+    other way out for them. The fault names the module, not the operation, and is raised at the next ``ms.hooks.barrier()``. In
+    ``ms.hooks.jit``, the flags are outputs of the program, and the fault is raised when it has run.
 
     Of a function of jax arrays, such as a step of training that would be compiled by jax.jit or nnx.jit, it is a function to call in its
     place: it is compiled, its results and the state of nnx modules among its arguments are looked at, and, if one is wrong, the
     operation is found as by `find_nan`, and the modules keep the state that they had.
 
     Args:
-        model: a Cell, an nnx module, or a function of jax arrays.
+        model: a Cell, an nnx module, a model that `hooks.hooked` made, or a function of jax arrays.
         on (str or callable): what is looked for: "nan"; "inf" for infinite values, too; or a function from a jax array to an array
             of bools. Default: "nan".
         gradients (bool): whether gradients are looked at. Default: True.
@@ -86,51 +77,11 @@ def guard(model: Cell | nnx.Module, on: On = "nan", gradients: bool = True) -> A
     check = Check(on, "guard")
     if is_cell(model):
         return _CellGuard(model, check, gradients)
-    if isinstance(model, nnx.Module):
-        return _ModuleGuard(model, check, gradients)
-    if not callable(model):
-        raise no_tensor(model, "guard")
-    return _guarded(model, check)
-
-
-class _Guard:
-    def __init__(self, model: Cell | nnx.Module, check: Check, gradients: bool):
-        self.model, self.check, self.gradients = model, check, gradients
-
-    def _gradient(self, place, module, grads):
-        self.look(place, jax.tree.leaves(grads))
-
-    def look(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None = None) -> None:
-        """Look at the arrays of a place: now, or by a flag in the program."""
-        values = [v for v in values if self.check.applies(v)]
-        if not values:
-            return
-        if not any(map(is_tracer, values)):
-            if self.check(values):
-                self.found(place, args)
-            return
-        trace = STATE.trace
-        if trace is not None and trace.silent:
-            return  # a forward pass that is computed again
-        if trace is not None and trace.here():
-            self._flag(trace, place, values)
-        else:
-            flag = self._flag_of(values)
-            run_traced_hook(lambda flag: self._arrived(place, flag), (wrap(flag),), "guard", observe=True, carried=())
-
-    def _flag_of(self, values):
-        return functools.reduce(jnp.logical_or, map(self.check.traced, values))
-
-    def _arrived(self, place, flag):
-        if bool(flag._value):
-            raise place.fault(self.check, _COMPILED_BY_JAX)
-
-    def _flag(self, trace, place, values):
-        raise NotImplementedError
-
-    def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
-        """Raise the fault of a place that is wrong."""
-        raise NotImplementedError
+    if isinstance(model, nnx.Module) or registry_of(model) is not None:
+        return ModuleGuard(model, check, gradients)
+    if not callable(model) or framework_of(model) is not None:
+        raise not_hooked(model, "guard", "or a function")
+    return guarded(model, check)
 
 
 class _Flags(NamedTuple):
@@ -145,7 +96,7 @@ class _Flags(NamedTuple):
     found: list[tuple[Place, Any]]
 
 
-class _CellGuard(_Guard):
+class _CellGuard(Guard):
     """The guard of a Cell."""
 
     def __init__(self, model: Cell | nnx.Module, check: Check, gradients: bool):
@@ -250,71 +201,3 @@ class _Rejected(RunRejected):
 
     def again(self, run: Callable[[], Any]) -> Any:
         return self.guard.explain(self.place, run)
-
-
-class _ModuleGuard(_Guard):
-    """The guard of an nnx module."""
-
-    def __enter__(self) -> _ModuleGuard:
-        self._handles = []
-        for path, module in paths(self.model).items():
-            name, here = type(module).__name__, lambda p, _module, path=path: p == path
-            forward = functools.partial(self._after, Place("forward", path, name))
-            self._handles.append(register_forward_hook(self.model, forward, here, traced=True))
-            if self.gradients:
-                backward = functools.partial(self._gradient, Place("backward", path, name))
-                self._handles.append(register_backward_pre_hook(self.model, backward, here, traced=True))
-        return self
-
-    def __exit__(self, *_exception: Any) -> None:
-        for handle in self._handles:
-            handle.remove()
-
-    def _after(self, place, module, args, output):
-        self.look(place, jax.tree.leaves(output), (module, args))
-
-    def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
-        fault = None
-        if args is not None:
-            module, args = args
-            self.__exit__()
-            try:
-                _, fault = search(lambda m, a: (m(*a), None), (module, args), {}, self.check, [module])
-            finally:
-                self.__enter__()
-        if fault is not None and fault.path is not None:
-            fault.path = ".".join(filter(None, (place.path, fault.path)))
-        raise fault or place.fault(self.check)
-
-
-def _guarded(fn, check):
-    @jax.jit
-    def program(args, kwargs):
-        out = fn(*args, **kwargs)
-        modules = [m for m in jax.tree.leaves((args, kwargs), is_leaf=_is_module) if _is_module(m)]
-        flags = [check.traced(v) for v in jax.tree.leaves((out, modules)) if check.applies(v)]
-        return out, modules, functools.reduce(jnp.logical_or, flags, jnp.array(False))
-
-    @functools.wraps(fn, updated=())
-    def guarded(*args, **kwargs):
-        out, changed, wrong = program(args, kwargs)
-        modules = [m for m in jax.tree.leaves((args, kwargs), is_leaf=_is_module) if _is_module(m)]
-        if wrong:
-
-            def again(args, kwargs):
-                return fn(*args, **kwargs), jax.tree.leaves((args, kwargs))
-
-            _, fault = search(again, (args, kwargs), {}, check, modules)
-            raise fault or Fault(check.what, "forward", None, note="when it was run again, the function had no such value")
-        for module, new in zip(modules, changed):
-            nnx.update(module, nnx.state(new))
-        return out
-
-    return guarded
-
-
-def _is_module(value):
-    return isinstance(value, nnx.Module)
-
-
-_COMPILED_BY_JAX = "in a program that jax compiled: tools.guard(step) or tools.find_nan(step, ...) finds the operation"

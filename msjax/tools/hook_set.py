@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.functional.array_hooks import OnArrays
-from msjax.functional.module_hooks import put_hook
-from msjax.functional.module_paths import Where
+from msjax.functional.module_hooks import path, put_hook
+from msjax.functional.module_paths import Where, paths
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.table import Hook
 from msjax.hooks.tensor_hooks import HookList
@@ -107,3 +107,10 @@ class ModuleHookSet:
         for handle in self._handles:
             handle.remove()
         self._handles = []
+
+
+def names_in(model: Any) -> Callable[[Any], str]:
+    """A function from a module, as hooks get it, to its path in a model."""
+    names = {id(module): name for name, module in paths(model).items()}
+    # Some modules are copies, or made anew for each run.
+    return lambda module: names[id(module)] if id(module) in names else path(module)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,11 @@ from flax import nnx
 from msjax.autograd.grad import grad
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
+from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.functionalize import state_of
+from msjax.functional.hooked import framework_of, hooked
 from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
-from msjax.tools.fault import Check, Fault, On, no_tensor
+from msjax.tools.fault import Check, Fault, On, not_hooked
 from msjax.tools.program_search import search
 from msjax.tools.pynative_search import Search
 
@@ -33,7 +36,9 @@ def find_nan(
     cond and while_loop included, whether it computed a NaN from other values. The model is left as it was.
 
     Args:
-        fn: a Cell, a flax nnx module, or a function; its nnx modules are to be among the arguments.
+        fn: a Cell, a flax nnx module, a function, or a model that `hooks.hooked` takes or made: an equinox model, or a linen module or
+            haiku transform, which is called as its `apply`. Paths are told of modules that are `fn`, among the arguments, or
+            variables that the function reads.
         args, kwargs: what it is called with. The inputs of a Cell may be jax or numpy arrays.
         on (str or callable): what is looked for: "nan"; "inf" for infinite values, too; or a function from a jax array to an array
             of bools. Default: "nan".
@@ -64,8 +69,11 @@ def find_nan(
         backward mul
     """
     check = Check(on, "find_nan")
-    if not callable(fn):
-        raise no_tensor(fn, "find_nan")
+    is_model = framework_of(fn) is not None
+    if not callable(fn) and not is_model:
+        raise not_hooked(fn, "find_nan", "or a function")
+    if is_model:
+        fn = hooked(fn)
     if is_cell(fn) or tensors_in((args, kwargs)):
         fault = _in_pynative_mode(fn, args, kwargs, check, gradients)
     else:
@@ -96,14 +104,14 @@ def _in_pynative_mode(fn, args, kwargs, check, gradients):
 
 
 def _in_program(fn, args, kwargs, check, gradients):
-    given, call = ((fn, args, kwargs), _call) if isinstance(fn, nnx.Module) else ((args, kwargs), lambda a, k: fn(*a, **k))
-    models = [m for m in jax.tree.leaves(given, is_leaf=_is_module) if _is_module(m)]
+    models, is_model = models_of(fn, args, kwargs), _is_model(fn)
+    given, call = _as_function(fn, args, kwargs)
 
     def forward(*given):
         # With what modules among the arguments have become.
         return call(*given), jax.tree.leaves(given)
 
-    if not isinstance(fn, nnx.Module) or (not gradients and gradients is not None):
+    if not is_model or (not gradients and gradients is not None):
         (out, _), fault = search(forward, given, {}, check, models)
         scalar = [jnp.shape(v) for v in jax.tree.leaves(out)] == [()]
         if fault is not None or not (scalar if gradients is None else gradients):
@@ -126,12 +134,35 @@ def _in_program(fn, args, kwargs, check, gradients):
     return search(both, given, {}, check, models)[1]
 
 
-def _call(module, args, kwargs):
-    return module(*args, **kwargs)
+def _as_function(fn, args, kwargs):
+    """(arguments, function of them), in which the arrays of a model are arguments."""
+    if isinstance(fn, nnx.Module):
+        return (fn, args, kwargs), lambda module, args, kwargs: module(*args, **kwargs)
+    if registry_of(fn) is None:
+        return (args, kwargs), lambda args, kwargs: fn(*args, **kwargs)
+    if hasattr(fn, "apply"):
+        return (args, kwargs), lambda args, kwargs: fn.apply(*args, **kwargs)
+    leaves, treedef = jax.tree.flatten(fn)
+    arrays = {i: leaf for i, leaf in enumerate(leaves) if hasattr(leaf, "dtype")}
+
+    def call(arrays, args, kwargs):
+        return jax.tree.unflatten(treedef, [arrays.get(i, leaf) for i, leaf in enumerate(leaves)])(*args, **kwargs)
+
+    return (arrays, args, kwargs), call
 
 
-def _is_module(value):
-    return isinstance(value, nnx.Module)
+def models_of(fn: Any, args: Any, kwargs: Any) -> list[Any]:
+    """The models that a function may call: itself, those among its arguments, and the variables that it reads."""
+    function, read = inspect.unwrap(getattr(fn, "func", fn)), []
+    if inspect.isfunction(function) or inspect.ismethod(function):
+        variables = inspect.getclosurevars(function)
+        read = [*variables.nonlocals.values(), *variables.globals.values(), getattr(function, "__self__", None)]
+    leaves = jax.tree.leaves((args, kwargs), is_leaf=_is_model)
+    return list({id(value): value for value in [fn, *leaves, *read] if _is_model(value)}.values())
+
+
+def _is_model(value):
+    return isinstance(value, nnx.Module) or (not isinstance(value, type) and registry_of(value) is not None)
 
 
 def _is_float(value):

@@ -18,15 +18,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.monitor import Line
-from msjax.common.bases import is_cell
 from msjax.functional.control_flow import rules
 from msjax.functional.interpreter import Interpreter, Program
 from msjax.functional.module_hooks import register_forward_hook, register_forward_pre_hook
-from msjax.functional.module_paths import paths
 from msjax.functional.plan import Planner, Shape
 from msjax.functional.source_lines import SourceLines
 from msjax.hooks.places import Edits, Tracing
 from msjax.tools.fault import Check, Fault, Statistics, statistics_of
+from msjax.tools.hook_set import names_in
 
 if TYPE_CHECKING:
     from msjax.hooks.places import Measure
@@ -47,7 +46,7 @@ def search(
         fn: the function; what isn't differentiated in it, isn't looked at backward.
         args, kwargs: its arguments: pytrees of arrays, nnx modules among them.
         check (Check): what counts as wrong.
-        models: the nnx modules or Cells that it calls, whose paths the fault tells.
+        models: the nnx modules, Cells and hooked models that it calls, whose paths the fault tells.
     """
     with Scopes(models) as scopes:
         program = Program(fn, args, kwargs, Tracing(Edits()))
@@ -102,42 +101,40 @@ class Scopes:
     """A context in which each call of a model's modules is named in what jax traces.
 
     Args:
-        models: nnx modules and Cells.
+        models: nnx modules, Cells, and what `hooks.hooked` made.
     """
 
     def __init__(self, models: Sequence[Any]):
         self.models = models
+        self._numbers: dict[tuple[int, str], int] = {}
         self._names: list[tuple[str, str]] = []
+        self._calls: list[int] = []
         self._handles = []
 
     def __enter__(self) -> Scopes:
-        for model in self.models:
-            for path, module in paths(model).items():
-                self._name(model, path, type(module))
+        for i, model in enumerate(self.models):
+            entered, name = [], names_in(model)
+            enter, leave = functools.partial(self._enter, i, name, entered), functools.partial(_leave, entered)
+            self._handles += [
+                register_forward_pre_hook(model, enter, "*", traced=True),
+                register_forward_hook(model, leave, "*", prepend=True, always_call=True, traced=True),
+            ]
         return self
 
     def __exit__(self, *_exception: Any) -> None:
         for handle in self._handles:
             handle.remove()
 
-    def _name(self, model, path, cls):
-        number, count, entered = len(self._names), [0], []
-        self._names.append((path, getattr(cls, "__name__", "")))
-
-        def enter(module, args):
-            count[0] += 1
-            scope = jax.named_scope(f"msjax[{number}.{count[0]}]")
-            scope.__enter__()
-            entered.append(scope)
-
-        def leave(module, args, output):
-            entered.pop().__exit__(None, None, None)
-
-        exact = (lambda p, _module: p == path) if not is_cell(model) else path
-        self._handles += [
-            register_forward_pre_hook(model, enter, exact, traced=True),
-            register_forward_hook(model, leave, exact, prepend=True, always_call=True, traced=True),
-        ]
+    def _enter(self, model, name, entered, module, args):
+        path = name(module)
+        number = self._numbers.setdefault((model, path), len(self._names))
+        if number == len(self._names):
+            self._names.append((path, type(module).__name__))
+            self._calls.append(0)
+        self._calls[number] += 1
+        scope = jax.named_scope(f"msjax[{number}.{self._calls[number]}]")
+        scope.__enter__()
+        entered.append(scope)
 
     def of(self, stack: str) -> tuple[str | None, str, int]:
         """(path, class, number of the call) of the innermost module in the name stack of an operation."""
@@ -146,6 +143,10 @@ class Scopes:
             return (None, "", 0)
         number, call = map(int, found[-1])
         return (*self._names[number], call)
+
+
+def _leave(entered, module, args, output):
+    entered.pop().__exit__(None, None, None)
 
 
 class _Place(NamedTuple):

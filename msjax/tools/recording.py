@@ -18,7 +18,9 @@ from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.context import GRAPH_MODE, PYNATIVE_MODE, SETTINGS
 from msjax.errors import describe
 from msjax.functional.capture import capture
+from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.functionalize import RANDOM, functionalize
+from msjax.functional.hooked import as_function, framework_of, hooked
 from msjax.functional.module_paths import paths
 from msjax.tools import foreign
 
@@ -68,8 +70,9 @@ def record(
     """Record what a network computes: activations, gradients with respect to them, Parameters and their gradients, buffers.
 
     Args:
-        model: a Cell, a flax nnx module, or a function of jax arrays (whose places are those that `hooks.site` names); or a
-            torch.nn.Module, or a Cell of MindSpore itself, whose package has to be installed.
+        model: a Cell, a flax nnx module, a model of linen, equinox or haiku (called as by `hooks.capture`), or a function of jax arrays
+            (whose places are those that `hooks.site` names); or a torch.nn.Module, or a Cell of MindSpore itself, whose package has
+            to be installed.
         inputs: what it is called with; jax and numpy arrays serve all of them.
         gradients (bool): whether gradients are recorded. Default: True.
         loss (callable, optional): from the result to the number that is differentiated. By default the sum of the result's values.
@@ -106,7 +109,7 @@ def record(
         raise ValueError(f"For 'record', 'mode' should be one of {', '.join(modes)}, for a Cell, but got {mode!r}.")
     if is_cell(model) and mode != "functional":
         _run_cell(found, model, inputs, gradients, loss, mode)
-    elif is_cell(model) or isinstance(model, nnx.Module) or callable(model):
+    elif callable(model) or framework_of(model) is not None:
         _capture(found, model, inputs, gradients, loss)
     else:
         raise TypeError(f"For 'record', the model should be a Cell, a module or a function, but got {describe(model)}.")
@@ -160,7 +163,6 @@ def _buffers(net):
 
 def _capture(found, model, inputs, gradients, loss):
     inputs = jax.tree.map(lambda x: x._value if isinstance(x, Tensor) else x, inputs, is_leaf=is_leaf)
-    classes = {} if not isinstance(model, nnx.Module) else {name: type(m).__name__ for name, m in paths(model).items()}
     total = loss or (lambda out: sum(v.sum() for v in jax.tree.leaves(out) if jnp.issubdtype(v.dtype, jnp.inexact)))
     if is_cell(model):
         apply, params, buffers = functionalize(model)
@@ -169,16 +171,14 @@ def _capture(found, model, inputs, gradients, loss):
         found.values("buffer", {n: b for n, b in after.items() if n != RANDOM and jnp.issubdtype(b.dtype, jnp.inexact)})
         of_params = lambda params: total(apply(params, buffers, *inputs)[0])  # noqa: E731
     else:
+        model = hooked(model) if framework_of(model) is not None else model
         _, captured = capture(model, "*", gradients=gradients, loss=total)(*inputs)
-        if isinstance(model, nnx.Module):
-            graph, state, rest = nnx.split(model, nnx.Param, ...)
-            params = _named(state)
-            of_params = lambda params: total(nnx.merge(graph, _unnamed(state, params), rest)(*inputs))  # noqa: E731
-        else:
-            params = {}
+        params, of_params = _weights(model, inputs, total)
     found.values("parameter", params)
     if gradients and params:
         found.values("parameter_gradient", jax.grad(of_params)(params))
+    # The modules of a linen or haiku model are known when it has run.
+    classes = {name: type(m).__name__ for name, m in paths(model).items()} if _is_module(model) else {}
     for name, value in captured.activations.items():
         found.order.append((name, classes.get(name.partition("#")[0], "site")))
         found._keep("activation", name, jax.tree.leaves(value))
@@ -186,9 +186,30 @@ def _capture(found, model, inputs, gradients, loss):
         found._keep("gradient", name, jax.tree.leaves(value))
 
 
-def _named(state):
-    return {".".join(map(str, path)): v[...] for path, v in nnx.to_flat_state(state)}
+def _is_module(model):
+    return isinstance(model, nnx.Module) or registry_of(model) is not None
 
 
-def _unnamed(state, values):
-    return nnx.from_flat_state([(path, v.replace(values[".".join(map(str, path))])) for path, v in nnx.to_flat_state(state)])
+def _weights(model, inputs, total):
+    """({name: array} of what a model trains, the result as a function of it)."""
+    if isinstance(model, nnx.Module):
+        graph, state, rest = nnx.split(model, nnx.Param, ...)
+        flat = nnx.to_flat_state(state)
+
+        def of_params(params):
+            new = nnx.from_flat_state([(path, v.replace(params[".".join(map(str, path))])) for path, v in flat])
+            return total(nnx.merge(graph, new, rest)(*inputs))
+
+        return {".".join(map(str, path)): v[...] for path, v in flat}, of_params
+    registry = registry_of(model)
+    if registry is None:
+        return {}, None
+    names = {id(array): name for name, array, trained in registry.weights(model, inputs) if trained}
+    call = as_function(model)
+    leaves, treedef = jax.tree.flatten((call, inputs) if call is model else inputs)
+
+    def of_weights(params):
+        given = jax.tree.unflatten(treedef, [params.get(names.get(id(leaf)), leaf) for leaf in leaves])
+        return total(given[0](*given[1]) if call is model else call(*given))
+
+    return {names[id(leaf)]: leaf for leaf in leaves if id(leaf) in names}, of_weights

@@ -10,13 +10,11 @@ import jax
 from flax import nnx
 
 from msjax.common.tensor import tensors_in
-from msjax.errors import describe
 from msjax.functional.frameworks.registry import registry_of
-from msjax.functional.hooked import framework_of
-from msjax.functional.module_hooks import path
 from msjax.functional.module_paths import Where, paths, selected
 from msjax.state import STATE
-from msjax.tools.hook_set import HookSet, ModuleHookSet
+from msjax.tools.fault import not_hooked
+from msjax.tools.hook_set import HookSet, ModuleHookSet, names_in
 
 Take = Callable[[str, str, list[Any]], None]
 
@@ -88,9 +86,9 @@ class ModulePlaces:
     def __init__(self, model: Any, where: Where, what: tuple[str, ...], take: Take, program: Callable[[Any], Any]):
         self._hooked = registry_of(model) is not None
         if not self._hooked and not isinstance(model, nnx.Module):
-            raise no_model(model, "watch")
+            raise not_hooked(model, "watch")
         self._model, self._hooks, self._take = model, ModuleHookSet(model, where), take
-        modules = paths(model)
+        modules, self._name = paths(model), names_in(model)
         self._inside = [f"{name}." if name else "" for name in (selected(modules, where) if modules else ())]
         if "activation" in what:
             self._hooks.add("forward", self._of_output)
@@ -126,16 +124,7 @@ class ModulePlaces:
         return {name: value for name, value in flat if any(name.startswith(prefix) for prefix in self._inside)}
 
     def _of_output(self, module, args, output):
-        self._take("activation", path(module), jax.tree.leaves(output))
+        self._take("activation", self._name(module), jax.tree.leaves(output))
 
     def _of_gradient(self, module, grads):
-        self._take("gradient", path(module), [g for g in jax.tree.leaves(grads) if g is not None])
-
-
-def no_model(model: object, who: str) -> TypeError:
-    """The error for a model that a tool doesn't take."""
-    if framework_of(model) is not None:
-        return TypeError(f"For '{who}', give hooks.hooked(model) of this model, but got {describe(model)}.")
-    return TypeError(
-        f"For '{who}', the model should be a Cell, a flax nnx module or what hooks.hooked made, but got {describe(model)}."
-    )
+        self._take("gradient", self._name(module), [g for g in jax.tree.leaves(grads) if g is not None])

@@ -3,13 +3,15 @@
 import sys
 from pathlib import Path
 
+import equinox
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
+from flax import linen, nnx
 
 import msjax as ms
-from msjax import nn
+from msjax import hooks, nn
 from msjax.tools import Record, compare, record
 from tests.tools.nets_for_records import LeNet, Transformer
 
@@ -105,6 +107,22 @@ def test_modules_and_functions():
     assert [row.same for row in both.rows if row.a == "layers.0.bias"] == [True, True]
     assert wrong == {("layers.0.kernel", "0.weight"), (None, "1")}, both
     assert record(lambda x: ms.hooks.site("double", x * 2), jnp.ones(2)).of("gradient")["double"].tolist() == [1, 1]
+
+
+def test_models_of_other_frameworks():
+    x = jnp.ones((1, 2), "float32")
+    model = linen.Sequential([linen.Dense(2, kernel_init=linen.initializers.ones), linen.relu])
+    params = model.init(jax.random.key(0), x)
+    found = record(model, params, x)
+    assert found.order == [("layers_0", "Dense"), ("", "Sequential")]
+    assert found.arrays["parameter_gradient/layers_0.kernel"].tolist() == [[1, 1], [1, 1]]
+    leaky = linen.Sequential([linen.Dense(2), linen.leaky_relu])
+    negative = jax.tree.map(jnp.negative, params)
+    both = compare(record(model, negative, x), record(leaky, negative, x))
+    assert str(both.first_forward) == "activation (network) [1, 2]: 1 of the largest value"
+    dense = hooks.hooked(equinox.nn.Linear(2, 2, key=jax.random.key(0)))
+    found = record(dense, x[0])
+    assert set(found.of("parameter_gradient")) == {"weight", "bias"} and found.order == [("", "Linear")]
 
 
 def _dense(*sizes):

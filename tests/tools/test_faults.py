@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
-from flax import nnx
+from flax import linen, nnx
 
 import msjax as ms
-from msjax import nn, ops
+from msjax import hooks, nn, ops
 from msjax.tools import Fault, find_nan, guard
 from msjax.tools.fault import Check
 
@@ -196,6 +196,24 @@ def test_guard_of_a_module_in_nnx_jit():
     with guard(net), pytest.raises(Fault, match=r"layers \(Layer\)"):
         nnx.jit(lambda net, x: net(x))(net, jnp.ones((1, 2)))
         ms.hooks.barrier()
+
+
+class Log(linen.Module):
+    def __call__(self, x):
+        return jnp.log(x)
+
+
+def test_hooked_model():
+    model, x = linen.Sequential([linen.Dense(2, kernel_init=linen.initializers.ones), Log()]), -jnp.ones((1, 3))
+    hooked = hooks.hooked(model)
+    params = hooked.init(jax.random.key(0), x)
+    for found in (find_nan(model, params, x, show=False), find_nan(lambda x: hooked.apply(params, x).sum(), x, show=False)):
+        assert (found.phase, found.path, found.operation) == ("forward", "layers_1", "log")
+    for step in (hooked.apply, hooks.jit(hooked.apply)):
+        with guard(hooked), pytest.raises(Fault, match=r"layers_1 \(Log\)"):
+            step(params, x)
+    with pytest.raises(TypeError, match=r"give hooks.hooked\(model\), and run that: a model of linen"):
+        guard(model)
 
 
 def test_training_goes_on():

@@ -1,0 +1,74 @@
+"""The places that `guard` looks at: by a flag in a program that msjax compiles, by a callback in one that jax does."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from msjax.common.arrays import is_tracer
+from msjax.common.tensor import wrap
+from msjax.hooks.delivery import run_traced_hook
+from msjax.state import STATE
+from msjax.tools.fault import Check, Fault
+
+
+class Place(NamedTuple):
+    """One value that is looked at: the outputs of a cell, or the gradient of them or of a Parameter."""
+
+    phase: str
+    path: str
+    cls: str
+
+    def fault(self, check: Check, note: str = "") -> Fault:
+        return Fault(check.what, self.phase, self.path, cls=self.cls, note=note)
+
+
+class Guard:
+    """A guard of a model, whose subclasses put the hooks on.
+
+    Args:
+        model: the model.
+        check (Check): what counts as wrong.
+        gradients (bool): whether gradients are looked at.
+    """
+
+    def __init__(self, model: Any, check: Check, gradients: bool):
+        self.model, self.check, self.gradients = model, check, gradients
+
+    def look(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None = None) -> None:
+        """Look at the arrays of a place: now, or by a flag in the program."""
+        values = [v for v in values if self.check.applies(v)]
+        if not values:
+            return
+        if not any(map(is_tracer, values)):
+            if self.check(values):
+                self.found(place, args)
+            return
+        trace = STATE.trace
+        if trace is not None and trace.silent:
+            return  # a forward pass that is computed again
+        if trace is not None and trace.here():
+            self._flag(trace, place, values)
+        else:
+            flag = self._flag_of(values)
+            run_traced_hook(lambda flag: self._arrived(place, flag), (wrap(flag),), "guard", observe=True, carried=())
+
+    def _flag_of(self, values):
+        return functools.reduce(jnp.logical_or, map(self.check.traced, values))
+
+    def _arrived(self, place, flag):
+        if bool(flag._value):
+            raise place.fault(self.check, _COMPILED_BY_JAX)
+
+    def _flag(self, trace, place, values):
+        raise NotImplementedError
+
+    def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
+        """Raise the fault of a place that is wrong."""
+        raise NotImplementedError
+
+
+_COMPILED_BY_JAX = "in a program that jax compiled: tools.guard(step) or tools.find_nan(step, ...) finds the operation"

@@ -1,0 +1,92 @@
+"""The guard of a module that jax compiles, or of a function of jax arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from msjax.functional.frameworks.registry import registry_of
+from msjax.tools.fault import Check, Fault
+from msjax.tools.guard_places import Guard, Place
+from msjax.tools.hook_set import ModuleHookSet, names_in
+from msjax.tools.nan_search import models_of
+from msjax.tools.program_search import search
+
+
+class ModuleGuard(Guard):
+    """The guard of an nnx module, or of a model that `hooks.hooked` made."""
+
+    def __init__(self, model: Any, check: Check, gradients: bool):
+        super().__init__(model, check, gradients)
+        self._hooks, self._name = ModuleHookSet(model), names_in(model)
+        self._hooks.add("forward", self._after)
+        if gradients:
+            self._hooks.add("backward_pre", self._before)
+
+    def __enter__(self) -> ModuleGuard:
+        self._hooks.on()
+        return self
+
+    def __exit__(self, *_exception: Any) -> None:
+        self._hooks.off()
+
+    def _after(self, module, args, output):
+        self.look(self._place("forward", module), jax.tree.leaves(output), (module, args))
+
+    def _before(self, module, grads):
+        self.look(self._place("backward", module), jax.tree.leaves(grads))
+
+    def _place(self, phase, module):
+        return Place(phase, self._name(module), type(module).__name__)
+
+    def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
+        fault = None
+        if registry_of(self.model) is not None:
+            raise place.fault(self.check, "tools.find_nan(model, ...) finds the operation")
+        if args is not None:
+            module, args = args
+            self._hooks.off()
+            try:
+                _, fault = search(lambda m, a: (m(*a), None), (module, args), {}, self.check, [module])
+            finally:
+                self._hooks.on()
+        if fault is not None and fault.path is not None:
+            fault.path = ".".join(filter(None, (place.path, fault.path)))
+        raise fault or place.fault(self.check)
+
+
+def guarded(fn: Callable[..., Any], check: Check) -> Callable[..., Any]:
+    """The guard of a function of jax arrays; see `guard`."""
+
+    @jax.jit
+    def program(args, kwargs):
+        out = fn(*args, **kwargs)
+        modules = [m for m in jax.tree.leaves((args, kwargs), is_leaf=_is_module) if _is_module(m)]
+        flags = [check.traced(v) for v in jax.tree.leaves((out, modules)) if check.applies(v)]
+        return out, modules, functools.reduce(jnp.logical_or, flags, jnp.array(False))
+
+    @functools.wraps(fn, updated=())
+    def run(*args, **kwargs):
+        out, changed, wrong = program(args, kwargs)
+        modules = [m for m in jax.tree.leaves((args, kwargs), is_leaf=_is_module) if _is_module(m)]
+        if wrong:
+
+            def again(args, kwargs):
+                return fn(*args, **kwargs), jax.tree.leaves((args, kwargs))
+
+            _, fault = search(again, (args, kwargs), {}, check, models_of(fn, args, kwargs))
+            raise fault or Fault(check.what, "forward", None, note="when it was run again, the function had no such value")
+        for module, new in zip(modules, changed):
+            nnx.update(module, nnx.state(new))
+        return out
+
+    return run
+
+
+def _is_module(value):
+    return isinstance(value, nnx.Module)
