@@ -19,6 +19,7 @@ from msjax.compile.program import Program, SignatureChanged, aliases, is_input, 
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import Call, NeedsPyNative, Trace
 from msjax.hooks.delivery import HookNeedsValue
+from msjax.hooks.recomputed import without_recomputed_calls
 from msjax.processes.groups import PROCESSES
 from msjax.state import LOCK
 from msjax.typing import PyTreeDef
@@ -230,7 +231,7 @@ class _Attempt:
         written = {id(variable) for variable, _ in self.writes}
         donated = tuple(i for i, v in enumerate(self.variables) if id(v) in written and i not in self.sources)
         avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
-        run = jax.extend.core.jaxpr_as_fun(self.jaxpr)
+        run = jax.extend.core.jaxpr_as_fun(without_recomputed_calls(self.jaxpr) if trace.uses_callbacks else self.jaxpr)
 
         def program(*values):
             if [(v.shape, v.dtype) for v in values] != avals:

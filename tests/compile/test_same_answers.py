@@ -662,7 +662,7 @@ def test_fault_8_hooks_of_the_network_and_of_jaxs_loops_run_in_program_order(kin
             assert [name for name, _ in log] == names
 
 
-@pytest.mark.parametrize("kind", ["scan", "jit"])
+@pytest.mark.parametrize("kind", ["scan", "jit", "checkpoint"])
 def test_fault_8_gradients_call_hooks_in_program_order(kind):
     net, log = Looping(kind), []
     for name, cell in net.cells_and_names():
@@ -672,8 +672,10 @@ def test_fault_8_gradients_call_hooks_in_program_order(kind):
     gradient = ms.grad(net)
     gradient(f32(1))
     ms.hooks.barrier()
-    expected = list(log)
-    assert [entry.split()[0] for entry in expected] == ["forward"] * (len(log) // 2) + ["backward"] * (len(log) // 2)
+    # In PyNative mode, a checkpoint calls forward hooks again when it is computed again.
+    first = log.index("backward after")
+    expected = log[:first] + [entry for entry in log[first:] if entry.startswith("backward")]
+    assert (len(expected) < len(log)) == (kind == "checkpoint") and len(expected) == 2 * first
     for run in (ms.jit(lambda x: gradient(x)), in_graph_mode(gradient), ms.grad(lambda x: jitted(x))):
         for _ in range(2):
             log.clear()
