@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from msjax.errors import describe
+from msjax.train.summary import tensorboardx
 
+_OTHERWISE = "A .csv file or a function as 'to' needs nothing."
 SCALARS = ("mean", "std", "norm", "zeros", "min", "max")
 
 
@@ -71,7 +73,11 @@ def sink_of(to: Any) -> Sink:
     if to == "plot":
         return LivePlot()
     if isinstance(to, (str, os.PathLike)):
-        return _Csv(os.fspath(to)) if os.fspath(to).endswith(".csv") else _TensorBoard(_writer(os.fspath(to)))
+        return (
+            _Csv(os.fspath(to))
+            if os.fspath(to).endswith(".csv")
+            else _TensorBoard(tensorboardx("watch", _OTHERWISE).SummaryWriter(os.fspath(to)))
+        )
     if hasattr(to, "add_scalar") and hasattr(to, "add_histogram_raw"):
         return _TensorBoard(to)
     if callable(to):
@@ -92,17 +98,6 @@ class _Csv:
             csv.writer(file).writerows(
                 [step, row.kind, row.name, *(f"{getattr(row, name):.9g}" for name in SCALARS)] for row in rows
             )
-
-
-def _writer(folder):
-    try:
-        from tensorboardX import SummaryWriter
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "For 'watch', writing for TensorBoard needs tensorboardX: pip install 'msjax[tools]'. A .csv file or a function as "
-            "'to' needs nothing."
-        ) from None
-    return SummaryWriter(folder)
 
 
 class _TensorBoard:

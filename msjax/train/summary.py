@@ -3,109 +3,78 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
-import struct
 import time
+import types
+import warnings
 from typing import Any, Self
 
 import numpy as np
 
 from msjax.checks import check_str
 from msjax.common.tensor import Tensor
-from msjax.serialization.wire import header, key, varint
 from msjax.train.callback.callback import Callback, RunContext
 
 __all__ = ["SummaryCollector", "SummaryRecord"]
 
-_PLUGINS = ("scalar", "tensor", "histogram", "image")
+# Bytes of an event in a file beside its content.
+_FRAME = 16
 
 
-def _table():
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    return table
+def tensorboardx(who: str, otherwise: str = "") -> types.ModuleType:
+    """The package tensorboardX, which writes TensorBoard's files.
+
+    Args:
+        who: the name of the function that needs it.
+        otherwise: a sentence about what needs it not.
+
+    Raises:
+        ModuleNotFoundError: it is not installed.
+    """
+    try:
+        import tensorboardX
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            f"For '{who}', writing for TensorBoard needs tensorboardX: pip install 'msjax[tools]'. {otherwise}".rstrip()
+        ) from None
+    return tensorboardX
 
 
-_CRC = _table()
-
-
-def _checksum(data):
-    """The masked CRC-32C of the TFRecord format."""
-    crc = 0xFFFF_FFFF
-    for byte in data:
-        crc = _CRC[(crc ^ byte) & 0xFF] ^ crc >> 8
-    crc ^= 0xFFFF_FFFF
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282_EAD8) & 0xFFFF_FFFF)
-
-
-def _record(data):
-    length = struct.pack("<Q", len(data))
-    return length + _checksum(length) + data + _checksum(data)
-
-
-# Kinds of fields of the protocol buffer wire format that event files use beside varints and bytes.
-_FIXED64, _FIXED32 = 1, 5
-
-
-def _bytes(number, data):
-    return header(number, len(data)) + data
-
-
-def _double(number, value):
-    return key(number, _FIXED64) + struct.pack("<d", value)
-
-
-def _int(number, value):
-    return key(number, 0) + varint(value)
-
-
-def _packed(number, values):
-    return _bytes(number, np.asarray(values, "<f8").tobytes())
-
-
-def _scalar(array):
+def _scalar(summary, tag, array):
     if array.size != 1:
         raise ValueError(f"For 'SummaryRecord.add_value', a scalar should have one element, but the shape is {array.shape}.")
-    return key(2, _FIXED32) + struct.pack("<f", float(array.reshape(())))
+    return summary.scalar(tag, float(array.reshape(())))
 
 
-def _histogram(array):
+def _histogram(summary, tag, array):
     array = array.astype(np.float64).reshape(-1)
     finite = array[np.isfinite(array)]
     counts, edges = np.histogram(finite, 30)
-    message = _double(1, finite.min(initial=np.inf)) + _double(2, finite.max(initial=-np.inf)) + _double(3, finite.size)
-    message += _double(4, finite.sum()) + _double(5, np.square(finite).sum())
-    return _bytes(5, message + _packed(6, edges[1:]) + _packed(7, counts))
+    return summary.histogram_raw(
+        tag, finite.min(initial=np.inf), finite.max(initial=-np.inf), finite.size, finite.sum(), np.square(finite).sum(),
+        edges[1:].tolist(), counts.tolist(),
+    )  # fmt: skip
 
 
-def _image(array):
-    import io
-
-    from PIL import Image
-
+def _image(summary, tag, array):
     if array.ndim != 4 or array.shape[1] not in (1, 3, 4):
         raise ValueError(
             f"For 'SummaryRecord.add_value', images should have shape (N, channels, H, W), but the shape is {array.shape}."
         )
-    first = np.moveaxis(array[0].astype(np.float64), 0, -1)
-    low, high = first.min(), first.max()
+    first = array[0]
     if array.dtype != np.uint8:
-        first = (first - low) / (high - low or 1) * 255
-    pixels = first.astype(np.uint8)
-    buffer = io.BytesIO()
-    Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels).save(buffer, "PNG")
-    height, width, channels = pixels.shape
-    return _bytes(4, _int(1, height) + _int(2, width) + _int(3, channels) + _bytes(4, buffer.getvalue()))
+        first = first.astype(np.float64)
+        low, high = first.min(), first.max()
+        first = ((first - low) / (high - low or 1) * 255).astype(np.uint8)
+    return summary.image(tag, first, dataformats="CHW")
 
 
 _ENCODERS = {"scalar": _scalar, "histogram": _histogram, "tensor": _histogram, "image": _image}
 
 
 class SummaryRecord:
-    """Writes values of a training into an event file, which TensorBoard shows.
+    """Writes values of a training into an event file, which TensorBoard shows; needs the package tensorboardX.
 
     Args:
         log_dir (str): the folder; it is created if it is missing.
@@ -116,6 +85,7 @@ class SummaryRecord:
 
     Raises:
         ValueError: `max_file_size` is not positive.
+        ModuleNotFoundError: tensorboardX is not installed.
 
     Example:
         >>> import tempfile
@@ -139,6 +109,13 @@ class SummaryRecord:
     ):
         if max_file_size is not None and max_file_size <= 0:
             raise ValueError(f"For 'SummaryRecord', 'max_file_size' should be positive, but got {max_file_size}.")
+        tensorboardx("SummaryRecord")
+        from tensorboardX import summary
+        from tensorboardX.proto.event_pb2 import Event
+        from tensorboardX.proto.summary_pb2 import Summary
+        from tensorboardX.record_writer import RecordWriter
+
+        self._summary, self._event, self._summaries = summary, Event, Summary
         os.makedirs(log_dir, exist_ok=True)
         self.log_dir: str = os.path.realpath(log_dir)
         # TensorBoard looks for files with "tfevents" in their names.
@@ -148,8 +125,8 @@ class SummaryRecord:
         self._raise = raise_exception
         self._values = []
         self._mode = "train"
-        self._file: Any = open(self.full_file_name, "wb")
-        self._write(_double(1, time.time()) + _bytes(3, b"brain.Event:2"))
+        self._file: Any = RecordWriter(self.full_file_name)
+        self._write(file_version="brain.Event:2")
 
     def set_mode(self, mode: str) -> None:
         """Whether the values are of "train" or "eval"; those of "eval" get that as a prefix of their names."""
@@ -171,11 +148,11 @@ class SummaryRecord:
             ValueError: the value has no fitting shape.
         """
         check_str(name, "name", "SummaryRecord.add_value")
-        if plugin not in _PLUGINS:
+        if plugin not in _ENCODERS:
             return
         array = value.asnumpy() if isinstance(value, Tensor) else np.asarray(value)
         tag = name if self._mode == "train" else f"eval/{name}"
-        self._values.append(_bytes(1, _bytes(1, tag.encode()) + _ENCODERS[plugin](array)))
+        self._values += _ENCODERS[plugin](self._summary, tag, array).value
 
     def record(self, step: int, train_network: Any = None, plugin_filter: Any = None) -> bool:
         """Write the values that `add_value` has kept.
@@ -188,22 +165,20 @@ class SummaryRecord:
             bool, whether they were written.
         """
         values, self._values = self._values, []
-        return self._write(_double(1, time.time()) + _int(2, int(step)) + _bytes(5, b"".join(values)))
+        return self._write(step=int(step), summary=self._summaries(value=values))
 
-    def _write(self, event):
-        data = _record(event)
+    def _write(self, **content):
+        data = self._event(wall_time=time.time(), **content).SerializeToString()
         if self._left is not None:
-            if len(data) > self._left:
+            if len(data) + _FRAME > self._left:
                 return False
-            self._left -= len(data)
+            self._left -= len(data) + _FRAME
         try:
             self._file.write(data)
             self._file.flush()
         except (OSError, ValueError) as error:
             if self._raise:
                 raise
-            import warnings
-
             warnings.warn(f"The summary file {self.full_file_name} could not be written: {error}", stacklevel=3)
             return False
         return True
@@ -266,8 +241,6 @@ class SummaryCollector(Callback):
         self._record = SummaryRecord(summary_dir, max_file_size=max_file_size)
 
     def on_train_step_end(self, run_context: RunContext) -> None:
-        import re
-
         params = run_context.original_args()
         step = params.cur_step_num
         if step % self._freq and step != 1:
