@@ -6,6 +6,7 @@ its code names. Tensors that it overlooks are found when the program is traced.
 
 from __future__ import annotations
 
+import collections
 import functools
 import itertools
 import sys
@@ -37,6 +38,14 @@ _LIBRARIES = sys.stdlib_module_names | frozenset(
 _DEPTH = 5
 _LONGEST = 1000  # items of a container that are looked at
 _LARGEST = 1 << 16  # bytes of a numpy array that are compared
+# Classes of the standard library whose attributes are the user's.
+_NAMESPACES = (
+    "types.SimpleNamespace",
+    "argparse.Namespace",
+    "collections.UserDict",
+    "collections.UserList",
+    "collections.ChainMap",
+)
 _UNCOUNTED = ("_special",)  # follows from the hooks
 
 _SERIALS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -107,11 +116,11 @@ class Guards:
         return True
 
     def grown(self) -> dict[int, list]:
-        """{id: list} of the lists that were only added to."""
+        """{id: list} of the lists and deques that were only added to."""
         return {
             id(container): container
             for container, held in self.containers
-            if isinstance(container, list) and len(container) > len(held) and all(map(is_, container, held))
+            if isinstance(container, (list, collections.deque)) and _only_added(container, held)
         }
 
     def key_without(self, logs: dict[int, list]) -> tuple:
@@ -135,7 +144,7 @@ class Guards:
             self._cell(value)
         elif isinstance(value, HookTable):
             self._key.append(value)
-        elif isinstance(value, (list, tuple, set, frozenset)):
+        elif isinstance(value, (list, tuple, set, frozenset, collections.deque)):
             self._several(value, value, depth, attribute)
         elif isinstance(value, dict):
             value_now = value.copy()
@@ -229,7 +238,7 @@ class Guards:
             self._function(value, depth)
         elif hasattr(value, "func") and hasattr(value, "keywords"):
             self._visit((value.func, *value.args, *value.keywords.values()), depth)
-        elif not _is_library(type(value).__module__) or type(value).__module__.startswith("msjax"):
+        elif _may_hold(type(value)):
             attributes = getattr(value, "__dict__", None)
             if isinstance(attributes, dict):
                 self._key.append(type(value).__name__)
@@ -239,6 +248,8 @@ class Guards:
                     self._key.append(name)
                     self._visit(item, depth + 1, name)
             if not _is_library(type(value).__module__):
+                for name in _slots(type(value)):
+                    self._name(functools.partial(_slot, value), name, depth)
                 self._class(type(value), depth)
 
     def _function(self, function, depth):
@@ -288,24 +299,50 @@ def _is_library(module):
     return module.partition(".")[0] in _LIBRARIES
 
 
+def _may_hold(cls):
+    """Whether what the instances of a class hold is the user's."""
+    module = cls.__module__
+    return not _is_library(module) or module.startswith("msjax") or f"{module}.{cls.__qualname__}" in _NAMESPACES
+
+
+def _slots(cls):
+    """The names of a class' `__slots__`."""
+    slots = [owner.__dict__.get("__slots__", ()) for owner in cls.__mro__]
+    names = [name for several in slots for name in ((several,) if isinstance(several, str) else several)]
+    return [name for name in names if name not in ("__dict__", "__weakref__")]
+
+
+def _slot(value, name):
+    return getattr(value, name, None)
+
+
 def _contents(container):
     """What a container holds, to be compared with later."""
     if isinstance(container, np.ndarray):
         return container.tobytes()
     if isinstance(container, dict):
         return tuple(container), tuple(container.values())
-    return tuple(container) if isinstance(container, list) else container.copy()
+    return tuple(container) if isinstance(container, (list, collections.deque)) else container.copy()
 
 
 def _same(container, held):
     if isinstance(container, np.ndarray):
         return container.tobytes() == held
-    if isinstance(container, list):
+    if isinstance(container, (list, collections.deque)):
         return len(container) == len(held) and all(map(is_, container, held))
     if isinstance(container, dict):
         keys, values = held
         return len(container) == len(keys) and all(map(is_, container.values(), values)) and all(map(is_, container, keys))
     return container == held
+
+
+def _only_added(container, held):
+    """Whether a list or deque holds what it held and more behind it; a full deque has dropped items for that."""
+    full = isinstance(container, collections.deque) and len(container) == container.maxlen
+    if not full:
+        return len(container) > len(held) and all(map(is_, container, held))
+    items = tuple(container)
+    return any(len(held) - dropped < len(items) and all(map(is_, items, held[dropped:])) for dropped in range(max(len(held), 1)))
 
 
 def cell_contents(cell: types.CellType) -> Any:

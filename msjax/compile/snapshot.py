@@ -49,7 +49,7 @@ def _restore(container, before):
     if len(container) == len(before) and (isinstance(before, set) or all(a is b for a, b in zip(container, before))):
         return False
     container.clear()
-    (container.extend if isinstance(container, list) else container.update)(before)
+    (container.update if isinstance(container, set) else container.extend)(before)
     return True
 
 

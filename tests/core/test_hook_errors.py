@@ -340,6 +340,7 @@ REGISTER = {
     "hook_gradient": lambda hook, **options: ms.hooks.hook_gradient(hook, **options),
 }
 PLAIN = {
+    "InsertGradientOf": lambda hook: ops.InsertGradientOf(hook),
     "cell": lambda hook: nn.register_cell_forward_hook(hook),
     "tensor": lambda hook: ms.Tensor(1.0).register_hook(hook),
     "saved": lambda hook: nn.ReLU().register_saved_tensors_hooks(hook, hook),

@@ -120,6 +120,8 @@ class InsertGradientOf(Primitive):
 
     def __init__(self, f: Callable[..., Any]):
         super().__init__("InsertGradientOf")
+        if callable(f):  # what can't be called fails in the backward pass, as MindSpore's does
+            check_hook(f, "InsertGradientOf")
         self.f = f
 
     def __call__(self, x: TensorLike) -> Tensor:
