@@ -166,6 +166,8 @@ _accessors("multiprocessing_start_method", _start_method, "How processes of work
 
 
 def _error_mode(value, name, who):
+    if not isinstance(value, ErrorSamplesMode):
+        raise TypeError(f"For '{who}', '{name}' should be a member of ErrorSamplesMode, but got {value!r}.")
     if value is not ErrorSamplesMode.RETURN:
         raise ValueError(
             f"For '{who}', '{name}' should be ErrorSamplesMode.RETURN, as msjax has no other mode, but got {value!r}."

@@ -134,6 +134,20 @@ class Dataset:
         """How often the last `repeat` repeats; 1 without one, -1 without end."""
         return self._inputs[0].get_repeat_count() if self._inputs else 1
 
+    def is_shuffled(self) -> bool:
+        """Whether the order of the rows is by chance: a source or an operation shuffles.
+
+        Example:
+            >>> from msjax import dataset as ds
+            >>> ds.NumpySlicesDataset([1, 2], shuffle=False).is_shuffled(), ds.NumpySlicesDataset([1, 2]).is_shuffled()
+            (False, True)
+        """
+        return any(dataset.is_shuffled() for dataset in self._inputs)
+
+    def is_sharded(self) -> bool:
+        """Whether a source gives the rows of one of several shards."""
+        return any(dataset.is_sharded() for dataset in self._inputs)
+
     def num_classes(self) -> int | None:
         """The number of classes, where the source tells (`ImageFolderDataset`); else None."""
         return self._inputs[0].num_classes() if self._inputs else None

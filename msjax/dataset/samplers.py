@@ -45,10 +45,14 @@ class Sampler:
         self.num_samples: int | None = _check_num_samples(num_samples, type(self).__name__)
 
     def __iter__(self) -> Iterator[Any]:
-        raise NotImplementedError(f"{type(self).__name__} should define __iter__, which gives the indices of one epoch.")
+        raise RuntimeError(f"{type(self).__name__} should define __iter__, which gives the indices of one epoch.")
 
     def add_child(self, sampler: Sampler) -> None:
-        """Let another sampler choose rows first; this one then chooses among them."""
+        """Let another sampler choose rows first; this one then chooses among them. RuntimeError if it has one already."""
+        if self.child_sampler is not None:
+            raise RuntimeError(
+                f"{type(self).__name__} already has the child {type(self.child_sampler).__name__}; add the next to that one."
+            )
         self.child_sampler = sampler
 
     def get_child(self) -> Sampler | None:
@@ -59,12 +63,29 @@ class Sampler:
         """At most how many rows come; None for all."""
         return self.num_samples
 
+    def is_shuffled(self) -> bool:
+        """Whether the order of the rows is by chance."""
+        return self._is("shuffled")
+
+    def is_sharded(self) -> bool:
+        """Whether this takes the rows of one of several shards."""
+        return self._is("sharded")
+
+    _shuffled = _sharded = False
+
+    def _is(self, what):
+        return getattr(self, f"_{what}") or (self.child_sampler is not None and self.child_sampler._is(what))
+
     def reset(self) -> None:
         """Called before each epoch; to be defined by samplers that keep a state."""
 
     def _positions(self, size, run, labels):
         self.dataset_size = size
-        return np.fromiter(itertools.islice(iter(self), self.num_samples or None), np.int64)
+        chosen = list(itertools.islice(iter(self), self.num_samples or None))
+        for index in chosen:
+            if not isinstance(index, (int, np.integer)) and not (isinstance(index, np.ndarray) and index.dtype.kind in "iu"):
+                raise TypeError(f"an index should be an int, but got {describe(index)}")
+        return np.array(chosen, np.int64).reshape(-1)
 
 
 class BuiltinSampler(Sampler):
@@ -122,6 +143,8 @@ class RandomSampler(BuiltinSampler):
         >>> sorted(int(row["v"]) for row in data.create_dict_iterator())
         [5, 6, 7]
     """
+
+    _shuffled = True
 
     def __init__(self, replacement: bool = False, num_samples: int | None = None):
         super().__init__(num_samples)
@@ -188,6 +211,8 @@ class SubsetRandomSampler(SubsetSampler):
         [5, 7]
     """
 
+    _shuffled = True
+
     def _positions(self, size, run, labels):
         return self._cut(run.rng().permutation(self._checked()))
 
@@ -209,6 +234,8 @@ class WeightedRandomSampler(BuiltinSampler):
         >>> [int(row["v"]) for row in data.create_dict_iterator()]
         [6, 6]
     """
+
+    _shuffled = True
 
     def __init__(self, weights: list[float], num_samples: int | None = None, replacement: bool = True):
         super().__init__(num_samples)
@@ -244,8 +271,8 @@ class DistributedSampler(BuiltinSampler):
         shard_id (int): which one this is, from 0.
         shuffle (bool): shuffle the rows before; each shard draws the same order. Default: True.
         num_samples (int, optional): at most how many rows. Default: all.
-        offset (int): the shard that gets the first row; then no rows come twice and shards may differ in size. Default: -1, for
-            none.
+        offset (int): the shard that gets the first row, up to `num_shards`, which is shard 0; then no rows come twice and
+            shards may differ in size. Default: -1, for none.
 
     Raises:
         RuntimeError: there is no such shard (when reading).
@@ -257,18 +284,21 @@ class DistributedSampler(BuiltinSampler):
         [6, 5]
     """
 
+    _sharded = True
+
     def __init__(self, num_shards: int, shard_id: int, shuffle: bool = True, num_samples: int | None = None, offset: int = -1):
         super().__init__(num_samples)
         who = "DistributedSampler"
         self.num_shards, self.shard_id = check_int(num_shards, "num_shards", who), check_int(shard_id, "shard_id", who)
         self.shuffle: bool = check_bool(shuffle, "shuffle", who)
+        self._shuffled = shuffle
         self.offset: int = check_int(offset, "offset", who)
 
     def _positions(self, size, run, labels):
         shards, shard = self.num_shards, self.shard_id
-        if not 0 <= shard < shards or self.offset >= shards:
+        if not 0 <= shard < shards or self.offset > shards:
             raise RuntimeError(
-                f"DistributedSampler: 'shard_id' and 'offset' should be less than 'num_shards' and 'shard_id' not negative, but got "
+                f"DistributedSampler: 'shard_id' should be in [0, num_shards) and 'offset' at most 'num_shards', but got "
                 f"num_shards={shards}, shard_id={shard}, offset={self.offset}."
             )
         order = run.shared_rng().permutation(size) if self.shuffle else np.arange(size)
@@ -311,6 +341,7 @@ class PKSampler(BuiltinSampler):
             raise NotImplementedError("For 'PKSampler', 'num_class' should be None: rows of all classes are taken.")
         self.num_val: int = check_int(num_val, "num_val", "PKSampler")
         self.shuffle: bool = check_bool(shuffle, "shuffle", "PKSampler")
+        self._shuffled = shuffle
         self.class_column = class_column
 
     def _positions(self, size, run, labels):

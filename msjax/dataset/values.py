@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -31,10 +32,9 @@ def as_value(value: TensorLike) -> Any:
         except ValueError as error:
             raise TypeError(f"no array can be made of {describe(value)}: {error}") from error
     kind = value.dtype.kind
-    if kind == "O":
-        raise TypeError(
-            f"no array can be made of {describe(value.tolist())}; numbers, text, bytes, arrays, Tensors and dicts can."
-        )
+    if kind in "OcMm":
+        what = describe(value.tolist()) if kind == "O" else f"values of type {value.dtype}"
+        raise TypeError(f"no column can hold {what}; numbers, text, bytes, arrays, Tensors and dicts can be in one.")
     if kind in _TEXT and value.ndim and value.size:
         return np.array(value.tolist())  # as wide as its longest item
     return value
@@ -119,6 +119,18 @@ def shape_and_type(value: TensorLike) -> Any:
     return list(value.shape), np.dtype(value.dtype.kind) if is_text(value) else value.dtype
 
 
+def leading_int(text: str) -> int:
+    """The int in front of a text, as C reads it: 1 of "1.7" and of "1e3".
+
+    Raises:
+        ValueError: there is none.
+    """
+    found = re.match(r"\s*[+-]?\d+", text)
+    if found is None:
+        raise ValueError(f"{text!r} does not begin with an int")
+    return int(found.group())
+
+
 def is_pil(value: TensorLike) -> bool:
     """Whether the value is an image of Pillow; Pillow is not imported for that."""
     module = sys.modules.get("PIL.Image")
@@ -134,7 +146,10 @@ def numpy_dtype(value: TensorLike, name: str, who: str) -> Any:
     if isinstance(value, Type) and value.np is not None:
         return value.np
     try:
-        return np.dtype(str) if value in (str, np.str_) else as_dtype(value).np
+        found = np.dtype(str) if value in (str, np.str_) else as_dtype(value).np
+        if found is None:
+            raise TypeError("arrays can't have this type")
+        return found
     except TypeError as error:
         raise TypeError(f"For '{who}', '{name}' should be a data type, such as ms.float32, but got {describe(value)}.") from error
 

@@ -37,7 +37,7 @@ def test_building_and_sizing_call_nothing():
         (lambda d: ds.zip((d, numbers(2, "w"))), 2),
         (lambda d: d.zip(numbers(2, "w").repeat()), 6),
         (lambda d: d.batch(lambda info: info.get_batch_num() + 1), 3),
-        (lambda d: d.flat_map(lambda row: numbers(int(row[0]) + 1)), 21),
+        (lambda d: d.flat_map(lambda v: numbers(int(v) + 1)), 21),
         (lambda d: d.bucket_batch_by_length("v", [3], [2, 2], element_length_function=lambda v: v), 4),
     ],
 )
@@ -57,7 +57,12 @@ def test_sizes_are_how_many_rows_come(build, size):
         (lambda d: d.map(abs, "v", column_order=["v"]), TypeError, "For 'map', there is no argument 'column_order'"),
         (lambda d: d.batch(0), ValueError, "For 'batch', 'batch_size' should be positive, but got 0"),
         (lambda d: d.batch(2.0), TypeError, "For 'batch', 'batch_size' should be an int, but got float 2.0"),
-        (lambda d: d.batch(2, per_batch_map=lambda v: v, input_columns="v"), ValueError, "is called with 2 arguments"),
+        (
+            lambda d: d.batch(2, per_batch_map=lambda v: v, input_columns="v"),
+            ValueError,
+            "is called with 1 columns and the BatchInfo",
+        ),
+        (lambda d: d.batch(lambda: 2), ValueError, "For 'batch', 'batch_size' is called with the BatchInfo"),
         (lambda d: d.batch(2, input_columns="v"), ValueError, "'input_columns' is for 'per_batch_map', which is missing"),
         (lambda d: d.padded_batch(2, pad_info=[]), TypeError, "For 'padded_batch', 'pad_info' should be a dict"),
         (
@@ -184,3 +189,57 @@ def test_config_files(tmp_path):
         ds.config.set_prefetch_size(16)
     with pytest.raises(TypeError, match="For 'set_prefetch_size', 'value' should be an int"):
         ds.config.set_prefetch_size("2")
+
+
+def test_padded_batch_takes_a_function_of_sizes():
+    ragged = ds.GeneratorDataset([np.arange(n) for n in (1, 3, 2)], ["v"], shuffle=False)
+    data = ragged.padded_batch(lambda info: info.get_batch_num() + 1, pad_info={})
+    assert [row.tolist() for (row,) in data.create_tuple_iterator(output_numpy=True)] == [[[0]], [[0, 1, 2], [0, 1, 0]]]
+
+
+def test_buckets_are_padded_by_default_and_lengths_are_counts():
+    ragged = ds.GeneratorDataset([np.arange(n) for n in (1, 3, 2)], ["v"], shuffle=False)
+    assert [row.shape for (row,) in ragged.bucket_batch_by_length("v", [4], [2, 1])] == [(2, 3), (1, 2)]
+    for length in (2.5, -1):
+        with pytest.raises(RuntimeError, match="a length should be an int and not negative"):
+            list(ragged.bucket_batch_by_length("v", [4], [2, 1], lambda v: length))  # noqa: B023
+
+
+def test_batches_of_dicts_are_dicts_of_batches():
+    rows = ds.GeneratorDataset([({"a": 1, "b": {"c": [2]}},), ({"a": 3, "b": {"c": [4]}},)], ["d"], shuffle=False)
+    ((batch,),) = rows.batch(2).create_tuple_iterator(output_numpy=True)
+    assert batch["a"].tolist() == [1, 3] and batch["b"]["c"].tolist() == [[2], [4]]
+    with pytest.raises(RuntimeError, match="has dicts with other keys than"):
+        list(ds.GeneratorDataset([({"a": 1},), ({"b": 1},)], ["d"], shuffle=False).batch(2))
+
+
+def test_per_batch_map_may_change_the_number_of_rows_only_by_arrays():
+    data = ds.NumpySlicesDataset([1, 2, 3], ["v"], shuffle=False)
+    made = data.batch(3, per_batch_map=lambda v, info: np.array(v[:1]), input_columns="v")
+    assert [row.tolist() for (row,) in made.create_tuple_iterator(output_numpy=True)] == [[1]]
+    with pytest.raises(RuntimeError, match="a list should have a value for each of the 3 rows, but has 1"):
+        list(data.batch(3, per_batch_map=lambda v, info: (v[:1],), input_columns="v"))
+
+
+def test_shards_of_concatenated_datasets_share_no_row():
+    def shards(n, **options):
+        for i in range(n):
+            data = ds.NumpySlicesDataset([0, 1, 2, 3], ["v"], shuffle=False) + ds.NumpySlicesDataset(
+                [4, 5, 6], ["v"], shuffle=False
+            )
+            data.use_sampler(ds.DistributedSampler(n, i, shuffle=False, **options))
+            rows = [int(v) for (v,) in data]
+            assert len(data) == len(rows)
+            yield rows
+
+    assert list(shards(3)) == [[0, 3, 6], [1, 4], [2, 5]]
+    with pytest.raises(ValueError, match="can't have 'shuffle' or 'num_samples'"):
+        list(shards(2, num_samples=1))
+
+
+def test_what_is_shuffled_and_sharded():
+    data = ds.NumpySlicesDataset([1, 2, 3], ["v"], shuffle=False)
+    assert not data.is_shuffled() and not data.batch(2).is_sharded()
+    assert data.shuffle(2).batch(2).is_shuffled() and ds.NumpySlicesDataset([1]).is_shuffled()
+    assert (data + ds.NumpySlicesDataset([1], ["v"], num_shards=2, shard_id=0)).is_sharded()
+    assert not ds.GeneratorDataset(lambda: iter([(1,)]), ["v"]).is_shuffled()

@@ -76,19 +76,29 @@ def test_random_windows_are_of_the_image():
 def test_pillow_images_stay_pillow_images():
     pil = Image.fromarray(IMAGE)
     for transform in (
-        vision.Resize(4), vision.CenterCrop(4), vision.RandomCrop(4), vision.RandomHorizontalFlip(1.0), vision.Pad(1), vision.Rotate(20),
+        vision.Resize(4), vision.CenterCrop(4), vision.RandomCrop(4), vision.RandomHorizontalFlip(1.0), vision.Pad(1),
         vision.RandomColorAdjust(0.5, 0.5, 0.5, 0.1), vision.RandomResizedCrop(4), vision.Invert(), vision.RandomAffine(10),
-        vision.RandomGrayscale(1.0), vision.RandomRotation(5), vision.AutoContrast(), vision.Solarize(10), vision.Crop((0, 0), 2),
+        vision.RandomGrayscale(1.0), vision.RandomRotation(5), vision.AutoContrast(), vision.AdjustGamma(2.0),
     ):  # fmt: skip
         assert isinstance(transform(pil), Image.Image), transform
-    assert isinstance(vision.HorizontalFlip()(pil), np.ndarray)
+    for transform in (
+        vision.HorizontalFlip(),
+        vision.Rotate(20),
+        vision.Solarize(10),
+        vision.Crop((0, 0), 2),
+        vision.Rescale(2.0, 0.0),
+    ):
+        np.testing.assert_array_equal(transform(pil), transform(IMAGE), err_msg=repr(transform))
+    # Half a pixel is cut for arrays and rounded to the even neighbour for Pillow images.
+    assert (vision.CenterCrop((9, 5))(IMAGE) == IMAGE[:, 3:8]).all()
+    assert (np.asarray(vision.CenterCrop((9, 5))(pil)) == IMAGE[:, 4:9]).all()
 
 
 def test_arrays_and_pillow_images_agree():
     pil = Image.fromarray(IMAGE)
     for transform in (
-        vision.CenterCrop((12, 5)), vision.Pad((1, 2), 9, Border.CONSTANT), vision.Pad(2, padding_mode=Border.REFLECT), vision.Invert(),
-        vision.AdjustContrast(0.3), vision.AdjustHue(0.2), vision.Posterize(3), vision.Equalize(), vision.Rotate(90, expand=True),
+        vision.CenterCrop((11, 6)), vision.Pad((1, 2), 9, Border.CONSTANT), vision.Pad(2, padding_mode=Border.REFLECT), vision.Invert(),
+        vision.AdjustHue(0.2), vision.Posterize(3), vision.Equalize(), vision.Rotate(90, expand=True),
         vision.RandomVerticalFlip(1.0), vision.AdjustGamma(0.5), vision.GaussianBlur(3),
     ):  # fmt: skip
         np.testing.assert_array_equal(transform(IMAGE), np.asarray(transform(pil)), err_msg=repr(transform))
@@ -157,7 +167,11 @@ def test_decoding():
         (lambda: vision.ConvertColor("gray"), TypeError, "'convert_mode' should be a member of ConvertMode"),
         (lambda: vision.Crop((3, 3), 9)(IMAGE), RuntimeError, "Crop: a window of .* is not within an image of"),
         (lambda: vision.RandomCrop(99)(IMAGE), RuntimeError, "RandomCrop: the image of .* is smaller than the window"),
-        (lambda: vision.Rescale(1.0, 0.0)([[1]]), TypeError, "Rescale: the image should be a numpy array, but got"),
+        (
+            lambda: vision.Rescale(1.0, 0.0)([[1]]),
+            TypeError,
+            "Rescale: the image should be a numpy array or a PIL image, but got",
+        ),
         (lambda: vision.Resize(2)(np.zeros(4)), RuntimeError, r"Resize: the image should have numbers and the axes"),
         (lambda: vision.Resize(2)(), RuntimeError, "Resize should be called with an image, but got none"),
         (lambda: vision.Normalize([1.0, 2], [1.0, 2])(IMAGE), RuntimeError, "are for 2 channels, but the image has 3"),
@@ -186,3 +200,20 @@ except ImportError as error:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == "(4, 3, 2, 2)" and "pip install msjax[data]" in done.stdout
+
+
+def test_colours_of_arrays_are_rounded_and_floats_stay_floats():
+    image = np.array([[[0, 100, 201], [10, 20, 30]]], np.uint8)
+    grey = np.rint(image @ [0.299, 0.587, 0.114])[..., None]
+    np.testing.assert_array_equal(vision.AdjustBrightness(1.5)(image), [[[0, 150, 255], [15, 30, 45]]])
+    np.testing.assert_array_equal(vision.AdjustContrast(0.5)(image), np.rint((np.floor(grey.mean() + 0.5) + image) / 2))
+    np.testing.assert_array_equal(vision.AdjustSaturation(0.5)(image), np.rint((grey + image) / 2))
+    floats = image / np.float32(255)
+    np.testing.assert_allclose(vision.AdjustBrightness(1.5)(floats), floats * 1.5)
+    np.testing.assert_allclose(vision.AdjustGamma(2.0, 1.5)(floats), floats**2 * 1.5, rtol=1e-6)
+
+
+def test_the_device_is_the_cpu():
+    assert vision.Resize(2).device("CPU")(IMAGE).shape == (2, 2, 3)
+    with pytest.raises(ValueError, match="For 'device', 'device_target' should be 'CPU'"):
+        vision.Resize(2).device("Ascend")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from msjax.checks import check_bool, check_int
+from msjax.common.tensor import Tensor
 from msjax.dataset.checks import LARGEST, check_columns, check_options, check_pool
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.shared import Layout, operation_name
@@ -54,6 +55,8 @@ def check_batch_size(size: object, who: str) -> int:
 class BatchDataset(Dataset):
     """What `Dataset.batch` gives."""
 
+    _who = "batch"
+
     def __init__(
         self,
         dataset: Dataset,
@@ -62,7 +65,7 @@ class BatchDataset(Dataset):
         num_parallel_workers: int | None = None,
         **options: Any,
     ):
-        who = "batch"
+        who = self._who
         check_options(options, _OPTIONS, who)
         self._inputs = (dataset,)
         self._batch_size = batch_size if callable(batch_size) else check_batch_size(batch_size, who)
@@ -73,11 +76,14 @@ class BatchDataset(Dataset):
             raise TypeError(f"For 'batch', 'per_batch_map' should be a function, but got {describe(function)}.")
         for name in ("input_columns", "output_columns"):
             value = options.get(name)
-            if value is not None and function is None:
+            if name == "input_columns" and value is not None and function is None:
                 raise ValueError(f"For 'batch', '{name}' is for 'per_batch_map', which is missing.")
             setattr(self, f"_{name}", None if value is None else check_columns(value, name, who))
         if function is not None and self._input_columns is not None:
-            _check_parameters(function, len(self._input_columns) + 1)
+            columns = len(self._input_columns)
+            _check_parameters(function, columns + 1, "per_batch_map", f"{columns} columns and ", who)
+        if callable(batch_size):
+            _check_parameters(batch_size, 1, "batch_size", "", who)
 
     @cached_property
     def _layout(self):
@@ -125,10 +131,10 @@ class BatchDataset(Dataset):
         if not callable(self._batch_size):
             return self._batch_size, info
         try:
-            return check_batch_size(self._batch_size(info), "batch"), info
+            return check_batch_size(self._batch_size(info), self._who), info
         except Exception as error:
             name = operation_name(self._batch_size)
-            raise RuntimeError(f"batch: batch {number}, batch_size {name}: {type(error).__name__}: {error}") from error
+            raise RuntimeError(f"{self._who}: batch {number}, batch_size {name}: {type(error).__name__}: {error}") from error
 
 
 class _Work:
@@ -143,11 +149,11 @@ class _Work:
         with row_draws((*self.key, info._batch)):
             try:
                 results = self.function(*([for_function(v) for v in columns[i]] for i in self.layout.inputs), info)
-                if isinstance(results, list) and len(self.layout.outputs) == 1:
+                if isinstance(results, (list, np.ndarray)) and len(self.layout.outputs) == 1:
                     results = (results,)
                 if not isinstance(results, tuple):
                     raise TypeError(f"it should return a tuple with one entry for each column, but returned {describe(results)}")
-                made = [_column(result) for result in results]
+                made = [_column(result, len(rows)) for result in results]
                 kept = [None if i in self.layout.inputs else stack(column, self.names[i]) for i, column in enumerate(columns)]
                 return self.layout.place(kept, made)
             except Exception as error:
@@ -157,22 +163,28 @@ class _Work:
                 ) from error
 
 
-def _column(values):
-    """One column of a batch from what per_batch_map returned for it: an array, or a list with a value for each row."""
-    if isinstance(values, np.ndarray):
+def _column(values, count):
+    """One column of a batch from what per_batch_map returned for it: an array of any length, or a list with a value for each row."""
+    if isinstance(values, (np.ndarray, Tensor)):
         return as_value(values)
+    if len(values) != count:
+        raise ValueError(
+            f"a list should have a value for each of the {count} rows, but has {len(values)}; an array may have others"
+        )
     return stack([as_value(v) for v in values], "of per_batch_map")
 
 
-def stack(values: Sequence[Any], name: str) -> np.ndarray:
-    """One array of the values of several rows.
+def stack(values: Sequence[Any], name: str) -> Any:
+    """One array of the values of several rows; of dicts with the same keys, a dict of arrays.
 
     Raises:
         TypeError, ValueError: their types or shapes differ.
     """
     first = values[0]
     if isinstance(first, dict):
-        raise TypeError(f"column {name!r} holds dicts, which can't be put together; map them to arrays first")
+        if any(not isinstance(value, dict) or value.keys() != first.keys() for value in values):
+            raise TypeError(f"column {name!r} has dicts with other keys than {list(first)}")
+        return {key: stack([value[key] for value in values], f"{name}[{key!r}]") for key in first}
     for value in values:
         if value.shape != first.shape:
             raise ValueError(f"column {name!r} has rows of shape {first.shape} and {value.shape}; padded_batch pads them")
@@ -189,7 +201,7 @@ def collate(rows: Sequence[Sequence[Any]], names: Sequence[str], who: str, numbe
         raise RuntimeError(f"{who}: batch {number}: {error}.") from error
 
 
-def _check_parameters(function, count):
+def _check_parameters(function, count, name, others, who):
     try:
         parameters = inspect.signature(function)
     except (TypeError, ValueError):
@@ -198,6 +210,5 @@ def _check_parameters(function, count):
         parameters.bind(*range(count))
     except TypeError as error:
         raise ValueError(
-            f"For 'batch', 'per_batch_map' is called with {count} arguments, one for each of 'input_columns' and the BatchInfo, but "
-            f"{operation_name(function)} doesn't take them: {error}."
+            f"For '{who}', '{name}' is called with {others}the BatchInfo, but {operation_name(function)} doesn't take that: {error}."
         ) from error

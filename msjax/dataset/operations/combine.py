@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from msjax.checks import check_type
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.shared import operation_name, row_error
 from msjax.dataset.run import Run, draw_seed
-from msjax.dataset.samplers import Sampler, indices_of
+from msjax.dataset.samplers import DistributedSampler
 from msjax.dataset.values import same_type, shape_and_type, to_numpy
 from msjax.errors import describe
 
@@ -52,8 +53,15 @@ class ConcatDataset(Dataset):
         self._inputs = tuple(datasets)
         self._sampler = None
 
-    def use_sampler(self, sampler: Sampler) -> None:
-        """Let a sampler choose among the rows of all, such as a `DistributedSampler`; they come in the order of the datasets.
+    def use_sampler(self, sampler: DistributedSampler) -> None:
+        """Read one of several shards of all rows, in the order of the datasets; no row comes twice.
+
+        Args:
+            sampler (DistributedSampler): with ``shuffle=False`` and without `num_samples`.
+
+        Raises:
+            TypeError: another sampler.
+            ValueError: it shuffles or has `num_samples`.
 
         Example:
             >>> from msjax import dataset as ds
@@ -62,7 +70,11 @@ class ConcatDataset(Dataset):
             >>> [int(row["v"]) for row in data.create_dict_iterator()]
             [1, 3]
         """
-        check_type(sampler, Sampler, "sampler", "use_sampler")
+        check_type(sampler, DistributedSampler, "sampler", "use_sampler")
+        if sampler.shuffle or sampler.num_samples:
+            raise ValueError(
+                "For 'use_sampler', a DistributedSampler of concatenated datasets can't have 'shuffle' or 'num_samples'."
+            )
         self._sampler, self._size = sampler, None
 
     def _columns(self):
@@ -76,14 +88,15 @@ class ConcatDataset(Dataset):
 
     def _count(self, endless):
         n = sum(dataset._count(endless) for dataset in self._inputs)
-        return n if self._sampler is None else min(n, -(-n // getattr(self._sampler, "num_shards", 1)))
+        return n if self._sampler is None or n == math.inf else len(range(self._first_number(), int(n), self._sampler.num_shards))
+
+    def _first_number(self):
+        sampler = self._sampler
+        return (sampler.shard_id - max(sampler.offset, 0)) % sampler.num_shards
 
     def _rows(self, run):
         names = self._columns()
-        wanted = None
-        if self._sampler is not None:
-            total = int(sum(dataset._count(1) for dataset in self._inputs))
-            wanted = set(indices_of(self._sampler, total, run, None).tolist())
+        start, step = (0, 1) if self._sampler is None else (self._first_number(), self._sampler.num_shards)
         number, first = 0, None
         for i, dataset in enumerate(self._inputs):
             for at, row in enumerate(dataset._rows(run.child(i))):
@@ -91,7 +104,7 @@ class ConcatDataset(Dataset):
                     kinds = [shape_and_type(value) for value in row]
                     first = first or kinds
                     _check_alike(first, kinds, names, i)
-                if wanted is None or number in wanted:
+                if number % step == start:
                     yield row
                 number += 1
 
@@ -125,7 +138,7 @@ class FlatMapDataset(Dataset):
     def _datasets(self, rows):
         for number, row in enumerate(rows):
             try:
-                dataset = self._function([to_numpy(value) for value in row])
+                dataset = self._function(*map(to_numpy, row))
             except Exception as error:
                 raise row_error("flat_map", number, error, f", function {operation_name(self._function)}") from error
             if not isinstance(dataset, Dataset):

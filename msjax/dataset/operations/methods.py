@@ -171,7 +171,7 @@ def bucket_batch_by_length(
         bucket_boundaries (list of int): bucket i takes lengths below boundary i; one more bucket takes the others.
         bucket_batch_sizes (list of int): for each bucket, how many rows make a batch.
         element_length_function (function, optional): the length, from the values of the columns.
-        pad_info (dict, optional): as in `padded_batch`. Default: no padding.
+        pad_info (dict, optional): as in `padded_batch`. Default: all columns are padded to the largest size of the batch.
         pad_to_bucket_boundary (bool): a None in a shape of `pad_info` is the bucket's boundary less one. Default: False.
         drop_remainder (bool): leave out what doesn't fill a batch; otherwise it comes at the end, bucket by bucket.
 
@@ -278,12 +278,12 @@ def flat_map(self: Dataset, func: Callable[..., Any]) -> FlatMapDataset:
     """Make a dataset of each row, and put these one after the other.
 
     Args:
-        func (function): gets the row, a list of numpy arrays, and returns a dataset.
+        func (function): gets a numpy array for each column, and returns a dataset.
 
     Example:
         >>> from msjax import dataset as ds
         >>> data = ds.NumpySlicesDataset([2, 3], ["n"], shuffle=False)
-        >>> [int(v) for v, in data.flat_map(lambda row: ds.NumpySlicesDataset(list(range(row[0])), ["v"], shuffle=False))]
+        >>> [int(v) for v, in data.flat_map(lambda n: ds.NumpySlicesDataset(list(range(n)), ["v"], shuffle=False))]
         [0, 1, 0, 1, 2]
     """
     return FlatMapDataset(self, func)

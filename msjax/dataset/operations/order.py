@@ -25,6 +25,9 @@ class ShuffleDataset(Dataset):
     def _count(self, endless):
         return self._inputs[0]._count(endless)
 
+    def is_shuffled(self) -> bool:
+        return True
+
     def _rows(self, run):
         return buffered_shuffle(self._inputs[0]._rows(run.child()), self._buffer_size, run.rng())
 

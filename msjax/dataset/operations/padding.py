@@ -8,51 +8,36 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_type, is_int
-from msjax.dataset.checks import check_columns, check_list, check_workers
+from msjax.checks import check_bool, check_int, check_type, is_int
+from msjax.dataset.checks import check_columns, check_list
 from msjax.dataset.dataset import Dataset
-from msjax.dataset.operations.batch import check_batch_size, collate
+from msjax.dataset.operations.batch import BatchDataset, collate
 from msjax.dataset.operations.shared import operation_name, positions_of, row_error
 from msjax.dataset.values import pad_to
 from msjax.errors import describe
 
 
-class PaddedBatchDataset(Dataset):
+class PaddedBatchDataset(BatchDataset):
     """What `Dataset.padded_batch` gives."""
+
+    _who = "padded_batch"
 
     def __init__(
         self,
         dataset: Dataset,
-        batch_size: int,
+        batch_size: int | Callable[..., int],
         drop_remainder: bool = False,
         num_parallel_workers: int | None = None,
         pad_info: dict[str, Any] | None = None,
     ):
-        who = "padded_batch"
-        self._inputs = (dataset,)
-        self._batch_size = batch_size if callable(batch_size) else check_batch_size(batch_size, who)
-        self._drop = check_bool(drop_remainder, "drop_remainder", who)
-        check_workers(num_parallel_workers, who)
-        self._pad_info = check_pad_info(pad_info, who)
-
-    def _count(self, endless):
-        n = self._inputs[0]._count(endless)
-        return n if n == float("inf") else n // self._batch_size if self._drop else -(-n // self._batch_size)
-
-    def get_batch_size(self) -> int:
-        return self._batch_size
+        super().__init__(dataset, batch_size, drop_remainder, num_parallel_workers)
+        self._pad_info = check_pad_info(pad_info, self._who)
 
     def _rows(self, run):
         names = self._columns()
-        pads = _by_column(self._pad_info, names, "padded_batch")
-        rows, number = [], 0
-        for row in self._inputs[0]._rows(run.child()):
-            rows.append(row)
-            if len(rows) == self._batch_size:
-                yield padded(rows, names, pads, "padded_batch", number)
-                rows, number = [], number + 1
-        if rows and not self._drop:
-            yield padded(rows, names, pads, "padded_batch", number)
+        pads = _by_column(self._pad_info, names, self._who)
+        for rows, info in self._groups(run):
+            yield padded(rows, names, pads, self._who, info.get_batch_num())
 
 
 class BucketBatchByLengthDataset(Dataset):
@@ -86,7 +71,7 @@ class BucketBatchByLengthDataset(Dataset):
                 f"For '{who}', 'element_length_function' should be a function, but got {describe(element_length_function)}."
             )
         self._bounds, self._sizes, self._length = bounds, sizes, element_length_function
-        self._pad_info = check_pad_info(pad_info, who)
+        self._pad_info = check_pad_info({} if pad_info is None else pad_info, who)
         self._to_boundary = check_bool(pad_to_bucket_boundary, "pad_to_bucket_boundary", who)
         self._drop = check_bool(drop_remainder, "drop_remainder", who)
 
@@ -117,7 +102,10 @@ class BucketBatchByLengthDataset(Dataset):
 
     def _length_of(self, values, number):
         try:
-            return int(values[0].shape[0] if self._length is None else np.asarray(self._length(*values)).reshape(()))
+            length = values[0].shape[0] if self._length is None else np.asarray(self._length(*values)).reshape(())[()]
+            if not isinstance(length, (int, np.integer)) or length < 0:
+                raise ValueError(f"a length should be an int and not negative, but got {describe(length)}")
+            return int(length)
         except Exception as error:
             name = "" if self._length is None else f", element_length_function {operation_name(self._length)}"
             raise row_error("bucket_batch_by_length", number, error, f"{name}, columns {self._names}") from error
@@ -136,10 +124,13 @@ def check_pad_info(pad_info: dict[str, Any] | None, who: str) -> dict[str, Any] 
         if len(entry) != 2:
             raise ValueError(f"For '{who}', 'pad_info' of {name!r} should be (shape or None, value), but got {describe(entry)}.")
         shape = entry[0]
-        if shape is not None and not (isinstance(shape, (list, tuple)) and all(s is None or is_int(s) for s in shape)):
+        if shape is not None and not (isinstance(shape, list) and all(s is None or is_int(s) for s in shape)):
             raise TypeError(
                 f"For '{who}', the shape in 'pad_info' of {name!r} should be a list of int or None, but got {describe(shape)}."
             )
+        for size in shape or ():
+            if size is not None:
+                check_int(size, f"pad_info of {name!r}", who, low=1)
     return pad_info
 
 

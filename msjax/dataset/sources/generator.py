@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from msjax.checks import check_bool, check_int
-from msjax.dataset.checks import check_columns, check_list, check_options, check_pool
+from msjax.dataset.checks import check_columns, check_list, check_pool
+from msjax.dataset.operations.batch import collate
 from msjax.dataset.operations.shared import operation_name, row_error
+from msjax.dataset.parallel import ordered_map
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import as_value, numpy_dtype, owned, same_type
 from msjax.errors import describe
 
 if TYPE_CHECKING:
     from msjax.dataset.samplers import Sampler
-
-
-_OPTIONS = ("max_rowsize", "batch_sampler", "collate_fn")
 
 
 class GeneratorDataset(MappableDataset):
@@ -38,7 +37,11 @@ class GeneratorDataset(MappableDataset):
         sampler (Sampler, list of int or object with ``__iter__``, optional): which rows come.
         num_shards, shard_id (int, optional): the rows of one of several shards; see `DistributedSampler`.
         python_multiprocessing (bool): processes instead of threads. Default: False.
-        options: `max_rowsize`, which is MindSpore's.
+        max_rowsize: MindSpore's, without effect.
+        batch_sampler (iterable, optional): lists of indices; each row is then a batch of the rows that a list names. It excludes
+            `num_samples`, `shuffle`, `num_shards`, `shard_id` and `sampler`.
+        collate_fn (function, optional): makes a batch, with `batch_sampler`: it gets a list of values for each column, and
+            returns an array, or a tuple with one for each column. Default: the values are stacked.
 
     Raises:
         TypeError, ValueError: a wrong argument.
@@ -59,14 +62,12 @@ class GeneratorDataset(MappableDataset):
         self, source: Any, column_names: str | list[str] | None = None, column_types: list[Any] | None = None,
         schema: object = None, num_samples: int | None = None, num_parallel_workers: int | None = None,
         shuffle: bool | None = None, sampler: Sampler | Iterable[int] | None = None, num_shards: int | None = None, shard_id: int | None = None,
-        python_multiprocessing: bool = False, **options: Any,
+        python_multiprocessing: bool = False, max_rowsize: Any = None, batch_sampler: Iterable[Any] | None = None,
+        collate_fn: Callable[..., Any] | None = None,
     ):  # fmt: skip
         who = "GeneratorDataset"
-        check_options(options, _OPTIONS, who)
-        if schema is not None or any(options.get(name) is not None for name in ("batch_sampler", "collate_fn")):
-            raise NotImplementedError(
-                "For 'GeneratorDataset', msjax has no 'schema', 'batch_sampler' or 'collate_fn'; use batch()."
-            )
+        if schema is not None:
+            raise NotImplementedError("For 'GeneratorDataset', msjax has no 'schema'; use 'column_names'.")
         by_index = hasattr(source, "__getitem__")
         if not callable(source) and not by_index and not hasattr(source, "__iter__") and not hasattr(source, "__next__"):
             raise TypeError(
@@ -85,6 +86,10 @@ class GeneratorDataset(MappableDataset):
                 )
         self.source = source
         self._by_index = by_index and not isinstance(source, dict)
+        self._batches, self._collate = batch_sampler, collate_fn
+        if batch_sampler is not None or collate_fn is not None:
+            others = (num_samples, shuffle, sampler, num_shards, shard_id)
+            self._check_batches(any(other is not None for other in others))
         if self._by_index:
             super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers, python_multiprocessing)
             return
@@ -95,11 +100,30 @@ class GeneratorDataset(MappableDataset):
             check_bool(shuffle, "shuffle", who)
         self._limit = None if num_samples is None else check_int(num_samples, "num_samples", who, low=0, high=2**63 - 1) or None
 
+    def _check_batches(self, others):
+        if self._batches is None:
+            raise ValueError("For 'GeneratorDataset', 'collate_fn' needs 'batch_sampler'.")
+        if not hasattr(self._batches, "__iter__") and not hasattr(self._batches, "__getitem__"):
+            raise TypeError(f"For 'GeneratorDataset', 'batch_sampler' should be iterable, but got {describe(self._batches)}.")
+        if self._collate is not None and not callable(self._collate):
+            raise TypeError(f"For 'GeneratorDataset', 'collate_fn' should be a function, but got {describe(self._collate)}.")
+        if others or not self._by_index:
+            raise ValueError(
+                "For 'GeneratorDataset', 'batch_sampler' needs a source with __getitem__, and excludes 'num_samples', 'shuffle', "
+                "'sampler', 'num_shards' and 'shard_id'."
+            )
+
     def _columns(self):
         return self._names
 
     def _subset(self, indices):
-        return super()._subset(indices) if self._by_index else None
+        return super()._subset(indices) if self._by_index and self._batches is None else None
+
+    def get_batch_size(self) -> int:
+        return 1 if self._batches is None else -1
+
+    def is_shuffled(self) -> bool:
+        return self._batches is None and super().is_shuffled()
 
     def _length(self):
         try:
@@ -111,11 +135,15 @@ class GeneratorDataset(MappableDataset):
         return size
 
     def _count(self, endless):
+        if self._batches is not None:
+            return len(self._batches) if hasattr(self._batches, "__len__") else sum(1 for _ in self._batches)
         if self._by_index:
             return super()._count(endless)
         return sum(1 for _ in self._numbered())
 
     def _rows(self, run):
+        if self._batches is not None:
+            return ordered_map(self._batch, enumerate(self._batches), self._workers, self._processes, "GeneratorDataset")
         if self._by_index:
             return super()._rows(run)
         return (self._checked(number, row) for number, row in self._numbered())
@@ -126,6 +154,21 @@ class GeneratorDataset(MappableDataset):
         except Exception as error:
             raise row_error("GeneratorDataset", index, error, ", __getitem__ of the source") from error
         return self._checked(index, row)
+
+    def _batch(self, numbered):
+        number, indices = numbered
+        rows = [self._row(index) for index in indices]
+        if self._collate is None:
+            return collate(rows, self._names, "GeneratorDataset", number)
+        try:
+            result = self._collate(*map(list, zip(*rows)))
+            values = result if isinstance(result, tuple) else (result,)
+            if len(values) != len(self._names):
+                raise TypeError(f"it should return an array for each of {self._names}, but returned {describe(result)}")
+            return tuple(map(as_value, values))
+        except Exception as error:
+            name = operation_name(self._collate)
+            raise RuntimeError(f"GeneratorDataset: batch {number}, collate_fn {name}: {type(error).__name__}: {error}") from error
 
     def _numbered(self):
         """The rows of an iterable source with their numbers."""

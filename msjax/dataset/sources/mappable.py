@@ -44,6 +44,7 @@ class MappableDataset(Dataset):
         RuntimeError: arguments that exclude each other; of sources that are no files, ValueError.
     """
 
+    _sampler: Any = None
     # The error of arguments that exclude each other.
     _conflict: type[Any] = RuntimeError
 
@@ -108,6 +109,12 @@ class MappableDataset(Dataset):
         """
         self._sampler, self._size = as_sampler(new_sampler, "use_sampler"), None
 
+    def is_shuffled(self) -> bool:
+        return self._sampler is not None and self._sampler.is_shuffled()
+
+    def is_sharded(self) -> bool:
+        return self._sampler is not None and self._sampler.is_sharded()
+
     def add_sampler(self, new_sampler: Sampler) -> None:
         """Let another sampler choose among the rows that were chosen before."""
         sampler = as_sampler(new_sampler, "add_sampler")
@@ -152,9 +159,10 @@ def choose_sampler(
         return SequentialSampler(None, num_samples) if shuffle is False else RandomSampler(False, num_samples)
     if shuffle is not None or num_shards is not None:
         raise conflict(f"For '{who}', 'sampler' excludes 'shuffle', 'num_shards' and 'shard_id'.")
+    listed = isinstance(sampler, list)
     sampler = as_sampler(sampler, who)
     if num_samples is not None:
-        if isinstance(sampler, BuiltinSampler):
+        if isinstance(sampler, BuiltinSampler) and not listed:
             raise ValueError(f"For '{who}', 'sampler' excludes 'num_samples'; give it to the sampler.")
         sampler.num_samples = num_samples
     return sampler

@@ -63,6 +63,8 @@ class NumpySlicesDataset(MappableDataset):
         self._workers, self._processes = 1, False  # slicing costs less than handing it to a worker
         self._arrays = [_column(column, name) for column, name in zip(columns, self._names)]
         lengths = [len(array) for array in self._arrays]
+        if not lengths[0]:
+            raise ValueError(f"For '{who}', 'data' should have rows, but column {self._names[0]!r} is empty.")
         if len(set(lengths)) > 1:
             raise ValueError(f"For '{who}', all columns should have the same length, but got {dict(zip(self._names, lengths))}.")
 

@@ -17,6 +17,7 @@ from msjax.dataset.enums import Shuffle
 from msjax.dataset.operations.order import buffered_shuffle
 from msjax.dataset.sources.files import refuse_cache
 from msjax.dataset.sources.mappable import check_shards
+from msjax.dataset.values import leading_int
 from msjax.errors import describe
 
 # Rows that a global shuffle draws from.
@@ -47,7 +48,7 @@ class _LinesDataset(Dataset):
         if not isinstance(shuffle, (bool, Shuffle)):
             raise TypeError(f"For '{who}', 'shuffle' should be a bool or a member of Shuffle, but got {describe(shuffle)}.")
         self._shuffle = Shuffle.GLOBAL if shuffle is True else shuffle
-        check_shards(who, num_shards, shard_id, ValueError)
+        check_shards(who, num_shards, shard_id, RuntimeError)
         self._shards, self._shard = num_shards, shard_id
 
     def _read(self, path):
@@ -57,6 +58,12 @@ class _LinesDataset(Dataset):
     def _file_count(self, path) -> int:
         """How many rows a file has."""
         raise NotImplementedError
+
+    def is_shuffled(self) -> bool:
+        return self._shuffle is not False
+
+    def is_sharded(self) -> bool:
+        return self._shards is not None
 
     def _count(self, endless):
         n = sum(map(self._file_count, self._files))
@@ -84,8 +91,16 @@ class _LinesDataset(Dataset):
     def _of_shard(self, rows):
         total = sum(map(self._file_count, self._files))
         each = -(-total // self._shards)
-        wanted = {i % total for i in range(self._shard * each, (self._shard + 1) * each)} if total else set()  # pyright: ignore[reportOptionalOperand]
-        return (row for number, row in enumerate(rows) if number in wanted)
+        start = self._shard * each  # pyright: ignore[reportOptionalOperand]
+        # The last shard is filled up with the first rows, which are kept until then.
+        missing = min(max(0, start + each - total), total)
+        first = []
+        for number, row in enumerate(rows):
+            if number < missing:
+                first.append(row)
+            if start <= number < start + each:
+                yield row
+        yield from itertools.islice(itertools.cycle(first), min(each, start + each - total) if missing else 0)
 
 
 class TextFileDataset(_LinesDataset):
@@ -126,7 +141,7 @@ class TextFileDataset(_LinesDataset):
     def _read(self, path):
         with open(path, encoding="utf-8", newline="\n") as file:
             for line in file:
-                line = line.rstrip("\r\n")
+                line = line.rstrip("\n")
                 if line:
                     yield (np.array(line),)
 
@@ -140,8 +155,8 @@ class CSVDataset(_LinesDataset):
     Args:
         dataset_files (str or list of str): paths, or patterns such as ``data/*.csv``.
         field_delim (str): what stands between fields, one character. Default: ",".
-        column_defaults (list, optional): a value for each column that tells its type: an int for int32, a float for float32, a
-            str for text. Default: all are text.
+        column_defaults (list, optional): a value for each of the first columns that tells its type: an int for int32, of which
+            the digits in front are read, a float for float32, a str for text. Default: all are text.
         column_names (list of str, optional): the names of the columns. Default: the first line of each file has them.
         num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache: as in `TextFileDataset`.
 
@@ -209,7 +224,7 @@ class CSVDataset(_LinesDataset):
 
     def _read(self, path):
         names = self._columns()
-        kinds = self._kinds or [str] * len(names)
+        kinds = [*(self._kinds or ()), *[str] * len(names)][: max(len(names), len(self._kinds or ()))]
         for line, fields in self._lines(path):
             if len(fields) != len(names) or len(kinds) != len(names):
                 raise RuntimeError(
@@ -224,7 +239,7 @@ def _number(field, kind, where):
     if kind is str:
         return np.array(field)
     try:
-        return np.array(int(field) if kind is np.int32 else float(field), kind)
+        return np.array(leading_int(field) if kind is np.int32 else float(field), kind)
     except (ValueError, OverflowError) as error:
         raise RuntimeError(f"CSVDataset: {where}: {field!r} is no {kind.__name__}.") from error
 

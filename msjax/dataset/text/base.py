@@ -15,15 +15,14 @@ class TextTransform(Transform):
     """The base of transforms of text, which define `_apply` of an array of text.
 
     Raises:
-        TypeError: something else than text.
-        RuntimeError: the text can't be transformed.
+        RuntimeError: something else than text, or the text can't be transformed.
     """
 
     def __call__(self, *values: Any) -> Any:
         arrays = [as_value(value) for value in values]
         for array in arrays:
             if isinstance(array, dict) or array.dtype.kind != "U":
-                raise TypeError(f"{type(self).__name__}: the input should be text, but got {describe(array)}.")
+                raise RuntimeError(f"{type(self).__name__}: the input should be text, but got {describe(array)}.")
         return super().__call__(*arrays)
 
     def _one(self, array) -> str:

@@ -171,7 +171,7 @@ class SlidingWindow(Transform):
                 f"SlidingWindow: the input should be a vector and 'axis' 0, but got {describe(array)} and {self.axis}."
             )
         if len(array) < self.width:
-            return np.empty((0, self.width), array.dtype)
+            return np.empty(0, array.dtype)
         return np.lib.stride_tricks.sliding_window_view(array, self.width).copy()
 
 
@@ -215,7 +215,7 @@ class Truncate(TextTransform):
     """
 
     def __init__(self, max_seq_len: int):
-        self.max_seq_len: int = check_int(max_seq_len, "max_seq_len", "Truncate", low=0)
+        self.max_seq_len: int = check_int(max_seq_len, "max_seq_len", "Truncate", low=1)
 
     def _apply(self, array):
         if array.ndim not in (1, 2):

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from msjax.checks import check_bool, check_int, check_str, check_type
-from msjax.common.dtype import int32
 from msjax.dataset.text.base import TextTransform, Tokenizer
 from msjax.dataset.text.normalizers import NormalizeForm, strip_accents
 from msjax.dataset.text.vocab import Vocab
-from msjax.dataset.values import numpy_dtype
+from msjax.dataset.values import leading_int, numpy_dtype
 from msjax.errors import describe
 
 
@@ -279,7 +278,7 @@ class BertTokenizer(BasicTokenizer):
 
 
 class ToNumber(TextTransform):
-    """The numbers that texts stand for.
+    """The numbers that texts stand for; for types of ints, the digits in front: 1 of "1.7".
 
     Args:
         data_type: a type such as ``ms.int32`` or ``ms.float32``.
@@ -294,13 +293,13 @@ class ToNumber(TextTransform):
         array([ 1, -7], dtype=int32)
     """
 
-    def __init__(self, data_type: Any = int32):
+    def __init__(self, data_type: Any):
         self.data_type: Any = numpy_dtype(data_type, "data_type", "ToNumber")
         if self.data_type.kind not in "iuf":
             raise TypeError(f"For 'ToNumber', 'data_type' should be a type of numbers, but got {describe(data_type)}.")
 
     def _apply(self, array):
-        kind = float if self.data_type.kind == "f" else int
+        kind = float if self.data_type.kind == "f" else leading_int
         try:
             numbers = [kind(token) for token in array.ravel().tolist()]
             with np.errstate(over="ignore"):  # told below

@@ -161,6 +161,8 @@ class Vocab:
         listed = tokens.tolist() if isinstance(tokens, np.ndarray) else tokens
         if isinstance(listed, str):
             return self._ids.get(listed, -1)
+        if isinstance(listed, list) and not listed:
+            return []
         found = [self._ids.get(token, -1) for token in _texts(listed, "tokens", "tokens_to_ids", different=False)]
         return found[0] if len(found) == 1 else found
 
@@ -239,3 +241,24 @@ def _frequencies(freq_range):
     if not 0 <= low <= high:
         raise ValueError(f"For 'from_dataset', 'freq_range' should not fall or be negative, but got {freq_range}.")
     return low, high
+
+
+def build_vocab(
+    self: Dataset,
+    columns: str | list[str] | None,
+    freq_range: tuple[int | None, int | None] | None,
+    top_k: int | None,
+    special_tokens: list[str] | None,
+    special_first: bool,
+) -> Vocab:
+    """The tokens of columns with text and their numbers; see `text.Vocab.from_dataset`.
+
+    Example:
+        >>> from msjax import dataset as ds
+        >>> ds.NumpySlicesDataset(["b", "a", "b"], ["t"]).build_vocab("t", None, None, ["<unk>"], True).vocab()
+        {'<unk>': 0, 'b': 1, 'a': 2}
+    """
+    return Vocab.from_dataset(self, columns, freq_range, top_k, special_tokens, special_first)
+
+
+Dataset.build_vocab = build_vocab  # pyright: ignore[reportAttributeAccessIssue]

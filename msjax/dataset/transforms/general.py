@@ -50,9 +50,16 @@ class TypeCast(Transform):
     """
 
     def __init__(self, data_type: DTypeLike):
-        self.data_type: Any = numpy_dtype(data_type, "data_type", type(self).__name__)
+        # Python's float is float64, as in numpy, and not the float32 that it is for Tensors.
+        self.data_type: Any = np.dtype(float) if data_type is float else numpy_dtype(data_type, "data_type", type(self).__name__)
+        if self.data_type.kind not in "biufV":
+            raise TypeError(
+                f"For '{type(self).__name__}', 'data_type' should be a type of numbers, but got {describe(data_type)}."
+            )
 
     def _apply(self, array):
+        if is_text(array):
+            raise RuntimeError(f"TypeCast: text can't be cast, but got {describe(array.tolist())}; ToNumber reads numbers.")
         try:
             return array.astype(self.data_type)
         except ValueError as error:
@@ -69,7 +76,8 @@ class OneHot(Transform):
 
     Raises:
         TypeError, ValueError: a wrong argument.
-        RuntimeError: a label is not an int from 0 to ``num_classes - 1``.
+        RuntimeError: a label is not an int from 0 to ``num_classes - 1``, or labels are neither a scalar nor of the shape
+            :math:`(N,)` or :math:`(N, 1)`.
 
     Example:
         >>> import numpy as np
@@ -84,8 +92,10 @@ class OneHot(Transform):
         self.smoothing_rate: Any = check_number(smoothing_rate, "smoothing_rate", "OneHot", low=0, high=1)
 
     def _apply(self, labels):
-        if labels.dtype.kind not in "iu" or labels.ndim > 1:
-            raise RuntimeError(f"OneHot: labels should be an int or a vector of ints, but got {describe(labels)}.")
+        if labels.dtype.kind not in "iu" or labels.ndim > 2 or (labels.ndim == 2 and labels.shape[1] != 1):
+            raise RuntimeError(f"OneHot: labels should be an int, or ints of shape (N,) or (N, 1), but got {describe(labels)}.")
+        if labels.ndim and labels.shape[-1] == 1:
+            labels = labels[..., 0]
         if labels.size and not (0 <= labels.min() and labels.max() < self.num_classes):
             raise RuntimeError(f"OneHot: labels should be in [0, {self.num_classes}), but got {describe(labels.tolist())}.")
         hot = np.arange(self.num_classes) == labels[..., None]
@@ -126,7 +136,7 @@ class PadEnd(Transform):
         pad_value (number, str or bytes, optional): what is filled in. Default: 0, or empty text.
 
     Raises:
-        RuntimeError: the array has another number of axes.
+        RuntimeError: the array has another number of axes; a scalar stays as it is.
 
     Example:
         >>> from msjax.dataset import transforms
@@ -135,7 +145,7 @@ class PadEnd(Transform):
     """
 
     def __init__(self, pad_shape: list[int], pad_value: ArrayLike = None):
-        if not isinstance(pad_shape, (list, tuple)) or not all(size is None or is_int(size) for size in pad_shape):
+        if not isinstance(pad_shape, list) or not all(size is None or is_int(size) for size in pad_shape):
             raise TypeError(f"For 'PadEnd', 'pad_shape' should be a list of int or None, but got {describe(pad_shape)}.")
         self.pad_shape: list[int] = [
             size if size is None else check_int(size, "pad_shape", "PadEnd", low=1) for size in pad_shape
@@ -143,7 +153,7 @@ class PadEnd(Transform):
         self.pad_value = pad_value
 
     def _apply(self, array):
-        if array.ndim != len(self.pad_shape):
+        if array.ndim and array.ndim != len(self.pad_shape):
             raise RuntimeError(f"PadEnd: 'pad_shape' is {self.pad_shape}, but the array has {array.ndim} axes.")
         shape = [old if new is None else new for old, new in zip(array.shape, self.pad_shape)]
         try:

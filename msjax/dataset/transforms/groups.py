@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from msjax.checks import check_number
 from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import Transform, call_in_turn, check_transforms
@@ -16,7 +18,9 @@ class _Group(Transform):
     def __call__(self, *values: Any) -> Any:
         if not values:
             raise RuntimeError(f"{type(self).__name__} should be called with a value, but got none.")
-        return call_in_turn(self._chosen(), values)
+        result = call_in_turn(self._chosen(), values)
+        # What numpy's arithmetic makes of 0-dimensional arrays are its scalars.
+        return np.asarray(result) if isinstance(result, np.generic) else result
 
     def _chosen(self):
         raise NotImplementedError
@@ -56,7 +60,7 @@ class RandomApply(_Group):
         >>> import numpy as np
         >>> from msjax.dataset import transforms
         >>> transforms.RandomApply([lambda v: v + 1], prob=1.0)(np.array(1))
-        np.int64(2)
+        array(2)
     """
 
     def __init__(self, transforms: list[Any], prob: float = 0.5):
@@ -77,7 +81,7 @@ class RandomChoice(_Group):
         >>> import numpy as np
         >>> from msjax.dataset import transforms
         >>> transforms.RandomChoice([lambda v: v + 1, lambda v: v + 1])(np.array(1))
-        np.int64(2)
+        array(2)
     """
 
     def _chosen(self):
@@ -94,7 +98,7 @@ class RandomOrder(_Group):
         >>> import numpy as np
         >>> from msjax.dataset import transforms
         >>> transforms.RandomOrder([lambda v: v + 1, lambda v: v + 2])(np.array(1))
-        np.int64(4)
+        array(4)
     """
 
     def _chosen(self):

@@ -6,8 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from msjax.checks import check_bool, check_number, is_number
 from msjax.dataset.checks import check_enum, check_numbers, check_range
 from msjax.dataset.run import row_rng
@@ -30,6 +28,8 @@ class HorizontalFlip(ImageTransform):
         array([[2, 1]])
     """
 
+    _gives_arrays = True
+
     _horizontally = True
 
     def _check_array(self, array):
@@ -37,8 +37,7 @@ class HorizontalFlip(ImageTransform):
             super()._check_array(array)
 
     def _apply(self, image: ImageLike):
-        # As in MindSpore, an array in any case.
-        return flip(image if hasattr(image, "ndim") else np.array(image), self._horizontally)
+        return flip(image, self._horizontally)
 
 
 class VerticalFlip(HorizontalFlip):
@@ -70,6 +69,8 @@ class RandomHorizontalFlip(HorizontalFlip):
         >>> vision.RandomHorizontalFlip(1.0)(np.array([[1, 2]]))
         array([[2, 1]])
     """
+
+    _gives_arrays = False
 
     def __init__(self, prob: float = 0.5):
         self.prob: Any = check_number(prob, "prob", type(self).__name__, low=0, high=1)
@@ -115,6 +116,8 @@ class Rotate(ImageTransform):
         array([[2],
                [1]], dtype=uint8)
     """
+
+    _gives_arrays = True
 
     def __init__(
         self,
@@ -173,6 +176,8 @@ class RandomRotation(Rotate):
         (5, 4, 3)
     """
 
+    _gives_arrays = False
+
     def __init__(
         self,
         degrees: float | Sequence[int],
@@ -213,6 +218,8 @@ class Affine(ImageTransform):
         >>> vision.Affine(0, (0.5, 0), 1.0, 0)(np.array([[1, 2]], np.uint8))
         array([[0, 1]], dtype=uint8)
     """
+
+    _gives_arrays = True
 
     def __init__(
         self,

@@ -108,6 +108,8 @@ class RandomSharpness(RandomColor):
 class _Sometimes(ImageTransform):
     """Another transform, by chance."""
 
+    _gives_arrays = True
+
     _other: type[Any]
 
     def __init__(self, prob: Any = 0.5, *settings: Any):
@@ -205,6 +207,8 @@ class RandomPosterize(ImageTransform):
         array([[128]], dtype=uint8)
     """
 
+    _gives_arrays = True
+
     def __init__(self, bits: int | Sequence[int] = (8, 8)):
         self.bits: tuple[Any, ...] = check_range((bits, bits) if is_number(bits) else bits, "bits", "RandomPosterize", 1, 8)
 
@@ -225,6 +229,8 @@ class RandomSolarize(ImageTransform):
         >>> vision.RandomSolarize((10, 10))(np.array([[10, 20]], np.uint8))
         array([[245,  20]], dtype=uint8)
     """
+
+    _gives_arrays = True
 
     def __init__(self, threshold: Sequence[int] = (0, 255)):
         self.threshold: tuple[Any, ...] = check_range(threshold, "threshold", "RandomSolarize", 0, 255)

@@ -58,7 +58,7 @@ class ConvertColor(ImageTransform):
         array([[[3, 2, 1]]], dtype=uint8)
     """
 
-    _takes = ("array",)
+    _gives_arrays = True
 
     def __init__(self, convert_mode: ConvertMode):
         self.convert_mode: Any = check_enum(convert_mode, ConvertMode, "convert_mode", "ConvertColor")

@@ -18,11 +18,45 @@ if TYPE_CHECKING:
 
 
 def adjust(image: ImageLike, kind: str, factor: float, who: str) -> ImageLike:
-    """The image with one of Pillow's enhancements: "Brightness", "Contrast", "Color" (saturation) or "Sharpness"."""
+    """The image with one of Pillow's enhancements: "Brightness", "Contrast", "Color" (saturation) or "Sharpness".
+
+    Of arrays, all but "Sharpness" are rounded and not cut, and floats stay floats, as in OpenCV.
+    """
+    if not is_pil(image) and kind in _DULL:
+        return _blend(image, _DULL[kind](image), factor)
     pillow()
     from PIL import ImageEnhance
 
     return through_pil(lambda pil: getattr(ImageEnhance, kind)(pil).enhance(factor), image, who)
+
+
+def _grey(image):
+    """The brightness of each pixel, with one channel; rounded for integers."""
+    if image.ndim == 2 or image.shape[2] < 3:
+        return image
+    grey = image[..., :3].astype(np.float32) @ np.float32([0.299, 0.587, 0.114])
+    return (np.rint(grey) if image.dtype.kind in "iu" else grey)[..., None]
+
+
+def _mean(grey, kind):
+    mean = grey.mean(dtype=np.float64)
+    return np.float32(np.floor(mean + 0.5) if kind in "iu" else mean)
+
+
+# What an enhancement with the factor 0 leaves of an array.
+_DULL = {
+    "Brightness": lambda image: np.float32(0),
+    "Contrast": lambda image: _mean(_grey(image), image.dtype.kind),
+    "Color": _grey,
+}
+
+
+def _blend(image, dull, factor):
+    made = dull + np.float32(factor) * (image.astype(np.float32) - dull)
+    if image.dtype.kind in "iu":
+        limits = np.iinfo(image.dtype)
+        made = np.clip(np.rint(made), limits.min, limits.max)
+    return made.astype(image.dtype)
 
 
 def shift_hue(image: ImageLike, amount: float, who: str) -> ImageLike:
@@ -120,6 +154,8 @@ class AdjustSharpness(_Adjust):
         array([100, 100, 100], dtype=uint8)
     """
 
+    _gives_arrays = True
+
     _kind, _name = "Sharpness", "sharpness_factor"
 
     def __init__(self, sharpness_factor: float):
@@ -147,7 +183,7 @@ class AdjustHue(ImageTransform):
 
 
 class AdjustGamma(ImageTransform):
-    """Each value v as ``255 * gain * (v / 255) ** gamma``.
+    """Each value v as ``255.999 * gain * (v / 255) ** gamma``, cut to an int of at most 255; a float as ``gain * v ** gamma``.
 
     Args:
         gamma (float): the exponent, not negative.
@@ -166,8 +202,9 @@ class AdjustGamma(ImageTransform):
 
     def _apply(self, image: ImageLike):
         def curve(values):
-            top = 255 if values.dtype.kind in "iu" else 1
-            return np.clip(top * self.gain * (values / top) ** self.gamma, 0, top).astype(values.dtype)
+            if values.dtype.kind not in "iu":
+                return (self.gain * values**self.gamma).astype(values.dtype)
+            return np.clip(255.999 * self.gain * (values / 255) ** self.gamma, 0, 255).astype(values.dtype)
 
         return on_array(curve, image)
 
@@ -204,6 +241,8 @@ class Solarize(ImageTransform):
         array([[[ 50, 155,  55]]], dtype=uint8)
     """
 
+    _gives_arrays = True
+
     def __init__(self, threshold: float | Sequence[int]):
         bounds = (threshold, 255) if is_number(threshold) else threshold
         self.threshold: tuple[Any, ...] = check_numbers(bounds, "threshold", "Solarize", 2, 0, 255)
@@ -227,6 +266,8 @@ class Posterize(ImageTransform):
         >>> vision.Posterize(1)(np.array([[[50, 128, 200]]], np.uint8))
         array([[[  0, 128, 128]]], dtype=uint8)
     """
+
+    _gives_arrays = True
 
     def __init__(self, bits: int):
         self.bits: int = check_int(bits, "bits", "Posterize", low=0, high=8)
@@ -292,6 +333,8 @@ class GaussianBlur(ImageTransform):
         >>> vision.GaussianBlur(3)(np.full((4, 4, 3), 9, np.uint8))[0, 0]
         array([9, 9, 9], dtype=uint8)
     """
+
+    _gives_arrays = True
 
     def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] | None = None):
         sizes = (kernel_size, kernel_size) if isinstance(kernel_size, int) else kernel_size

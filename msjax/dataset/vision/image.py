@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
+from msjax.checks import check_str
 from msjax.common.tensor import Tensor
 from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import Transform
@@ -31,11 +32,13 @@ class ImageTransform(Transform):
 
     # The kinds of images it takes: "array", "pil" or both.
     _takes = ("array", "pil")
+    # Whether an array comes of a Pillow image, too, as in MindSpore where C++ does the work.
+    _gives_arrays = False
 
     def __call__(self, *images: Any) -> Any:
         if not images:
             raise RuntimeError(f"{type(self).__name__} should be called with an image, but got none.")
-        images = [image.asnumpy() if isinstance(image, Tensor) else image for image in images]  # pyright: ignore[reportAssignmentType]
+        images = [self._converted(image) for image in images]  # pyright: ignore[reportAssignmentType]
         for image in images:
             self._check(image)
         if len(images) == 1:
@@ -46,6 +49,24 @@ class ImageTransform(Transform):
             generator.state = state
             results.append(self._apply(image))
         return tuple(results)
+
+    def _converted(self, image):
+        if isinstance(image, Tensor):
+            return image.asnumpy()
+        return np.array(image) if self._gives_arrays and is_pil(image) else image
+
+    def device(self, device_target: str = "CPU") -> Self:
+        """Accepted for compatibility with MindSpore: transforms run on the CPU.
+
+        Args:
+            device_target (str): "CPU".
+
+        Raises:
+            TypeError, ValueError: another device.
+        """
+        if check_str(device_target, "device_target", "device") != "CPU":
+            raise ValueError(f"For 'device', 'device_target' should be 'CPU', where transforms run, but got {device_target!r}.")
+        return self
 
     def _check(self, image):
         kind = "array" if isinstance(image, np.ndarray) else "pil" if is_pil(image) else None
@@ -58,7 +79,7 @@ class ImageTransform(Transform):
 
     def _check_array(self, array):
         """RuntimeError for an array that is no image: by default it has two axes, or three with channels at the end."""
-        if array.ndim not in (2, 3) or array.dtype.kind not in "biuf":
+        if array.ndim not in (2, 3) or array.dtype.kind not in "biuf" or not array.size:
             raise RuntimeError(
                 f"{type(self).__name__}: the image should have numbers and the axes (height, width) or (height, width, channels), "
                 f"but got {describe(array)}."
@@ -106,6 +127,13 @@ def through_pil(function: Callable[..., Any], image: ImageLike, who: str) -> Ima
     """A function of Pillow images, on one, or on an array, of which the type and the axes stay."""
     if is_pil(image):
         return function(image)
+    try:
+        return _array_through_pil(function, image, who)
+    except (OSError, ValueError) as error:
+        raise RuntimeError(f"{who}: Pillow can't do this to {describe(image)}: {error}") from error
+
+
+def _array_through_pil(function, image, who):
     if image.dtype == np.uint8:
         if image.ndim == 3 and image.shape[2] not in (1, 3, 4):
             raise RuntimeError(f"{who}: the image should have 1, 3 or 4 channels, but got {describe(image)}.")
@@ -131,7 +159,11 @@ def crop(image: ImageLike, top: int, left: int, height: int, width: int) -> Imag
 
 def resize(image: ImageLike, height: int, width: int, interpolation: Inter, who: str) -> ImageLike:
     """An image in another size: by Pillow for its images and filters, otherwise as OpenCV does."""
-    if interpolation in (Inter.ANTIALIAS, Inter.PILCUBIC) or is_pil(image):
+    if interpolation is Inter.ANTIALIAS and not is_pil(image):
+        raise TypeError(f"{who}: Inter.ANTIALIAS is for PIL images, but got {describe(image)}.")
+    if interpolation in (Inter.AREA, Inter.PILCUBIC) and is_pil(image):
+        raise TypeError(f"{who}: Inter.{interpolation.name} is for arrays, but got {describe(image)}.")
+    if interpolation is Inter.PILCUBIC or is_pil(image):
         return through_pil(lambda pil: pil.resize((width, height), resampling(interpolation)), image, who)
     return resize_array(image, height, width, interpolation)
 

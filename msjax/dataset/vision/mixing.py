@@ -90,7 +90,7 @@ class CutOut(ImageTransform):
         True
     """
 
-    _takes = ("array",)
+    _gives_arrays = True
 
     def __init__(self, length: int, num_patches: int = 1, is_hwc: bool = True):
         self.length: int = check_int(length, "length", "CutOut", low=1)

@@ -11,6 +11,7 @@ import numpy as np
 from msjax.checks import check_bool, check_int, is_int
 from msjax.dataset.checks import check_enum, check_range, check_size
 from msjax.dataset.run import row_rng
+from msjax.dataset.values import is_pil
 from msjax.dataset.vision.enums import Border, Inter
 from msjax.dataset.vision.image import ImageTransform, crop, decode_image, pad, resize, size_of
 from msjax.errors import describe
@@ -125,8 +126,10 @@ class CenterCrop(ImageTransform):
         if extra_height or extra_width:
             top, left = extra_height // 2, extra_width // 2
             image = pad(image, left, top, extra_width - left, extra_height - top, 0, Border.CONSTANT)
-        old_height, old_width = size_of(image)
-        return crop(image, (old_height - height) // 2, (old_width - width) // 2, height, width)
+        top, left = ((old - new) / 2 for old, new in zip(size_of(image), self.size))
+        # As in MindSpore, a half is cut for arrays and rounded to the even neighbour for PIL images.
+        whole = round if is_pil(image) else int
+        return crop(image, whole(top), whole(left), height, width)
 
 
 class Crop(ImageTransform):
@@ -146,6 +149,8 @@ class Crop(ImageTransform):
         array([[1, 2],
                [4, 5]])
     """
+
+    _gives_arrays = True
 
     def __init__(self, coordinates: Sequence[Any], size: int | Sequence[int]):
         if not isinstance(coordinates, (tuple, list)) or len(coordinates) != 2:
@@ -335,6 +340,8 @@ class PadToSize(ImageTransform):
         array([[0, 1, 2, 0]])
     """
 
+    _gives_arrays = True
+
     def __init__(
         self,
         size: int | Sequence[int],
@@ -376,6 +383,8 @@ class ResizedCrop(ImageTransform):
         >>> vision.ResizedCrop(0, 0, 2, 2, (4, 5))(np.zeros((3, 3, 3), np.uint8)).shape
         (4, 5, 3)
     """
+
+    _gives_arrays = True
 
     def __init__(
         self, top: int, left: int, height: int, width: int, size: int | Sequence[int], interpolation: Inter = Inter.BILINEAR

@@ -68,7 +68,7 @@ class Rescale(ImageTransform):
         array([[2., 3.]], dtype=float32)
     """
 
-    _takes = ("array",)
+    _gives_arrays = True
 
     def __init__(self, rescale: float, shift: float):
         self.rescale: Any = check_number(rescale, "rescale", "Rescale")
@@ -103,7 +103,7 @@ class Normalize(ImageTransform):
         array([[[1., 1.]]], dtype=float32)
     """
 
-    _takes = ("array",)
+    _gives_arrays = True
 
     def __init__(self, mean: Sequence[float], std: Sequence[float], is_hwc: bool = True):
         who = type(self).__name__
@@ -176,7 +176,7 @@ class HWC2CHW(ImageTransform):
         (3, 5, 4)
     """
 
-    _takes = ("array",)
+    _gives_arrays = True
 
     def _apply(self, image):
         return image if image.ndim == 2 else np.ascontiguousarray(image.transpose(2, 0, 1))
