@@ -19,7 +19,7 @@ from msjax.compile.program import Program, SignatureChanged, aliases, is_input, 
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import Call, NeedsPyNative, Trace
 from msjax.hooks.delivery import HookNeedsValue
-from msjax.hooks.recomputed import without_recomputed_calls
+from msjax.jaxprs.observers import calls_as_outputs, observing
 from msjax.processes.groups import PROCESSES
 from msjax.state import LOCK
 from msjax.typing import PyTreeDef
@@ -92,7 +92,8 @@ class _Attempt:
             places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
             values = [*before, *[raw(self.leaves[i]) for i in self.inputs]]
             try:
-                self.jaxpr = jax.make_jaxpr(self._pure, axis_env=PROCESSES.axes())(*values)
+                with calls_as_outputs():
+                    self.jaxpr = jax.make_jaxpr(self._pure, axis_env=PROCESSES.axes())(*values)
             except (Exception, NeedsPyNative) as error:
                 # What failed may have done so for what was missing.
                 if not self.trace.missing:
@@ -231,7 +232,16 @@ class _Attempt:
         written = {id(variable) for variable, _ in self.writes}
         donated = tuple(i for i, v in enumerate(self.variables) if id(v) in written and i not in self.sources)
         avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
-        run = jax.extend.core.jaxpr_as_fun(without_recomputed_calls(self.jaxpr) if trace.uses_callbacks else self.jaxpr)
+        if trace.uses_callbacks:
+            evaluate, mailbox = observing(self.jaxpr), trace.mailbox
+            mailbox.own = len(self.jaxpr.out_avals)
+
+            def run(*values):
+                outs, observed = evaluate(values)
+                mailbox.after = observed.after
+                return [*outs, *observed.values]
+        else:
+            run = jax.extend.core.jaxpr_as_fun(self.jaxpr)
 
         def program(*values):
             if [(v.shape, v.dtype) for v in values] != avals:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import collections
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from sys import getrefcount
@@ -20,7 +19,6 @@ from msjax.common.buffer import Buffer
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf, wrap
-from msjax.hooks import worker
 from msjax.state import LOCK
 from msjax.typing import JaxArray
 
@@ -108,7 +106,7 @@ class Program:
         aliases: which leaves it took for one object; see `aliases`.
         donated: the numbers of the variables whose memory it may write the new values into.
         sources: the numbers of inputs that stand at the end of its outputs.
-        mailbox: what its callbacks bring while it runs; None if it has none.
+        mailbox: where the calls of observers within loops and transformations wait; None if there are none.
         observes: True if it calls observers.
         stops_gradients: True if some of its results may carry no gradient, because of `ops.stop_gradient`.
         trains: True if it writes Parameters that require a gradient: a step of training.
@@ -161,9 +159,8 @@ class Program:
 
     def _with_mailbox(self, compute, *args):
         with self.mailbox.lock:
-            self.mailbox.calls.clear()  # of a run that failed
             outs = compute(*args)
-            calls = self._arrived(outs)
+            calls = self.mailbox.emptied()
         return self.finish(outs, calls)
 
     def _compute(self, leaves, place):
@@ -196,13 +193,7 @@ class Program:
         else:
             values += [raw(leaves[i]) for i in self.inputs]
         outs = self.jitted(*values)
+        if self.mailbox is not None:
+            outs = self.mailbox.take(outs)
         # Outputs that are inputs are not handed through the program.
         return [*outs, *[values[i] for i in self.sources]] if self.sources else outs
-
-    def _arrived(self, outs):
-        """What the callbacks of this run have brought; waits for all of them."""
-        jax.block_until_ready(outs)
-        worker.flush()
-        calls = collections.deque(self.mailbox.calls)
-        self.mailbox.calls.clear()
-        return calls

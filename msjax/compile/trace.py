@@ -1,9 +1,9 @@
 """The record of one trace of a program: what it reads and writes, which observers it calls, what it prints.
 
 While a program is compiled, its Python code runs once, on values that are not known yet. What has to happen at every run is
-recorded here in order: calls of observers, and printed text. The values that these need become outputs of the program. Observers
-within a loop or transformation of jax get their values by callbacks: what these bring waits in the program's mailbox until the
-events before it have happened.
+recorded here in order: calls of observers, and printed text. The values that these need become outputs of the program, also those
+of observers within a loop or transformation of jax (`msjax.jaxprs.observers`): their calls wait in the program's mailbox until
+the events before them have happened.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Text:
 
 
 class Arrivals:
-    """Here the observers within a loop or transformation are called, with the values that callbacks brought.
+    """Here the observers within a loop or transformation are called.
 
     Attributes:
         sites: the numbers of the hook sites; no other event lies between them.
@@ -136,11 +136,30 @@ class Guard:
 
 
 class Mailbox:
-    """The calls of observers within loops and transformations that one run of a program has brought, in order of arrival."""
+    """The calls of observers within loops and transformations of one run of a program, in program order.
+
+    Attributes:
+        own: how many outputs of the program are its own; the others are values for these observers.
+        after: the AfterRun that makes calls of these values; known when the program has been compiled.
+    """
 
     def __init__(self):
         self.lock = threading.RLock()
         self.calls = collections.deque()
+        self.own: int = 0
+        self.after: Callable[[Sequence[Any]], None] | None = None
+
+    def take(self, outs: list[Any]) -> list[Any]:
+        """Take the values for the observers out of a run's outputs; returns the program's own."""
+        self.calls.clear()  # of a run that failed
+        if self.after is not None:
+            self.after(outs[self.own :])
+        return outs[: self.own]
+
+    def emptied(self) -> collections.deque:
+        """The calls, which are no longer in the mailbox."""
+        calls, self.calls = self.calls, collections.deque()
+        return calls
 
     def deliver(self, calls: collections.deque, sites: set[int] | None = None) -> None:
         """Call observers.
@@ -316,9 +335,9 @@ class Trace(Tracing):
         return Guard(self) if self.here() and not self.silent else None
 
     def deposit(self, fn: Callable[..., Any], what: object) -> Callable[..., Any]:
-        """What a callback calls in the place of an observer, which is called when the events before it have happened."""
+        """What is called in the place of an observer, which is called when the events before it have happened."""
         site, self._sites = self._sites, self._sites + 1
-        calls, self.uses_callbacks = self.mailbox.calls, True
+        mailbox, self.uses_callbacks = self.mailbox, True
         self.flush_text()
         if self.events and isinstance(self.events[-1], Arrivals):
             self.events[-1].sites.add(site)
@@ -326,7 +345,7 @@ class Trace(Tracing):
             self.events.append(Arrivals(site))
 
         def arrived(*args):
-            calls.append((site, fn, args, what))
+            mailbox.calls.append((site, fn, args, what))
 
         return arrived
 

@@ -14,13 +14,13 @@ from flax import nnx
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in
 from msjax.errors import check_callable, describe
-from msjax.functional.control_flow import rules
 from msjax.functional.functionalize import pure_apply
 from msjax.functional.hooked import as_function
-from msjax.functional.interpreter import Interpreter, Program
 from msjax.functional.nnx_outputs import module_and_method, paths, pure_call
-from msjax.functional.plan import Patterns, Planner
 from msjax.hooks.places import Edits, Tracing, site
+from msjax.jaxprs.control_flow import rules
+from msjax.jaxprs.interpreter import Interpreter, Program
+from msjax.jaxprs.plan import Patterns, Planner
 from msjax.ops.function.control.from_jax import from_jax
 
 

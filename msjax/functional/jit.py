@@ -11,7 +11,7 @@ import jax.extend.core as jex
 from flax import nnx
 
 from msjax.errors import check_callable
-from msjax.functional.observers import with_observed
+from msjax.jaxprs.observers import with_observed
 
 # Of jax outside of all transformations.
 _NO_TRACE = jex.get_opaque_trace_state()

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msjax.common.bases import is_cell
 from msjax.errors import check_callable
-from msjax.functional.control_flow import rules
 from msjax.functional.functionalize import functionalize
 from msjax.functional.hooked import as_function
-from msjax.functional.interpreter import Program
 from msjax.functional.nnx_outputs import module_and_method, pure_call
-from msjax.functional.plan import Planner
 from msjax.hooks.places import Edits, Tracing
+from msjax.jaxprs.control_flow import rules
+from msjax.jaxprs.interpreter import Program
+from msjax.jaxprs.plan import Planner
 
 if TYPE_CHECKING:
     from flax import nnx

@@ -18,12 +18,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.monitor import Line
-from msjax.functional.control_flow import rules
-from msjax.functional.interpreter import Interpreter, Program
 from msjax.functional.module_hooks import register_forward_hook, register_forward_pre_hook
-from msjax.functional.plan import Planner, Shape
-from msjax.functional.source_lines import SourceLines
 from msjax.hooks.places import Edits, Tracing
+from msjax.jaxprs.control_flow import rules
+from msjax.jaxprs.interpreter import Interpreter, Program
+from msjax.jaxprs.plan import Planner, Shape
+from msjax.jaxprs.source_lines import SourceLines
 from msjax.tools.fault import Check, Fault, Statistics, statistics_of
 from msjax.tools.hook_set import names_in
 

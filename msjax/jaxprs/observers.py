@@ -10,13 +10,13 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
-from msjax.functional.control_flow import Once, Rule, devices, inline, one_body, rules
-from msjax.functional.interpreter import Interpreter, Program
-from msjax.functional.plan import Block, Found, Here, Inside, Plain, Planner, Shape, close
 from msjax.hooks import worker
 from msjax.hooks.batching import CallsAsOutputs, Delivery
 from msjax.hooks.places import Edits, Measure
 from msjax.hooks.primitive import hook_p
+from msjax.jaxprs.control_flow import Once, Rule, devices, inline, one_body, rules
+from msjax.jaxprs.interpreter import Interpreter, Program
+from msjax.jaxprs.plan import Block, Found, Here, Inside, Plain, Planner, Shape, close
 from msjax.typing import JaxArray
 
 
@@ -308,10 +308,25 @@ jax.tree_util.register_pytree_node(Observed, lambda o: (o.values, o.after), lamb
 
 def with_observed(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Observed]:
     """(the result of a function of arrays, what it hands out for the hooks within); to be called under jax.jit."""
-    program = Program(fn, args, kwargs, CallsAsOutputs(Arrived))
-    block = _Planner().block(program.closed)
-    outs, got = _Interpreter(_RULES, Edits()).run(block, program.inputs)
-    once = Once()
-    values = once.packed(got)
-    events = _events(block, once.numbers)
-    return program.result(outs), Observed(values, AfterRun(events)) if events else Observed()
+    program = Program(fn, args, kwargs, calls_as_outputs())
+    outs, observed = observing(program.closed)(program.inputs)
+    return program.result(outs), observed
+
+
+def calls_as_outputs() -> CallsAsOutputs:
+    """The context in which a program is traced that `observing` evaluates."""
+    return CallsAsOutputs(Arrived)
+
+
+def observing(closed: jex.ClosedJaxpr) -> Callable[[Sequence[Any]], tuple[list[Any], Observed]]:
+    """From a program, traced in `calls_as_outputs`, to a function of its inputs that returns (its outputs, an `Observed`)."""
+    block = _Planner().block(closed)
+
+    def run(inputs):
+        outs, got = _Interpreter(_RULES, Edits()).run(block, inputs)
+        once = Once()
+        values = once.packed(got)
+        events = _events(block, once.numbers)
+        return outs, Observed(values, AfterRun(events)) if events else Observed()
+
+    return run

@@ -14,11 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
-from msjax.functional.plan import Shape
+from msjax.jaxprs.plan import Shape
 from msjax.typing import JaxArray
 
 if TYPE_CHECKING:
-    from msjax.functional.interpreter import Interpreter
+    from msjax.jaxprs.interpreter import Interpreter
 
 
 def custom_jvp(

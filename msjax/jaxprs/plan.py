@@ -13,13 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.errors import describe
-from msjax.functional.source_lines import SourceLines
 from msjax.hooks.places import Measure, index_p, place_p
+from msjax.jaxprs.source_lines import SourceLines
 from msjax.typing import JaxArray
 
 if TYPE_CHECKING:
-    from msjax.functional.control_flow import Rule
     from msjax.hooks.places import Edits
+    from msjax.jaxprs.control_flow import Rule
 
 
 class Patterns:

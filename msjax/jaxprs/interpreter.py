@@ -11,14 +11,14 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.extend import source_info_util
 
-from msjax.functional.plan import Counter, Here, Plain, Planner, plain
 from msjax.hooks.places import Tracing, edited, is_array, is_tracing, place_p, tap_p
+from msjax.jaxprs.plan import Counter, Here, Plain, Planner, plain
 from msjax.typing import JaxArray, PyTree
 
 if TYPE_CHECKING:
-    from msjax.functional.control_flow import Rule
-    from msjax.functional.plan import Block
     from msjax.hooks.places import Edits
+    from msjax.jaxprs.control_flow import Rule
+    from msjax.jaxprs.plan import Block
 
 
 class Interpreter:

@@ -16,12 +16,12 @@ from jax import lax
 from jax.experimental.layout import Format
 from jax.sharding import PartitionSpec, Sharding
 
-from msjax.functional import custom_rules
-from msjax.functional.plan import close
+from msjax.jaxprs import custom_rules
+from msjax.jaxprs.plan import close
 from msjax.typing import JaxArray
 
 if TYPE_CHECKING:
-    from msjax.functional.interpreter import Interpreter
+    from msjax.jaxprs.interpreter import Interpreter
 
 
 class Body(NamedTuple):
