@@ -19,7 +19,6 @@ from msjax.compile.program import Program, SignatureChanged, aliases, is_input, 
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import Call, NeedsPyNative, Trace
 from msjax.hooks.delivery import HookNeedsValue
-from msjax.jaxprs.observers import calls_as_outputs, observing
 from msjax.processes.groups import PROCESSES
 from msjax.state import LOCK
 from msjax.typing import PyTreeDef
@@ -92,6 +91,8 @@ class _Attempt:
             places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
             values = [*before, *[raw(self.leaves[i]) for i in self.inputs]]
             try:
+                from msjax.jaxprs.observers import calls_as_outputs  # here, since it makes `import msjax` slower
+
                 with calls_as_outputs():
                     self.jaxpr = jax.make_jaxpr(self._pure, axis_env=PROCESSES.axes())(*values)
             except (Exception, NeedsPyNative) as error:
@@ -233,6 +234,9 @@ class _Attempt:
         donated = tuple(i for i, v in enumerate(self.variables) if id(v) in written and i not in self.sources)
         avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
         if trace.uses_callbacks:
+            from msjax.jaxprs.observers import observing
+
+            # Values for observers within loops and transformations of jax come after the program's own outputs.
             evaluate, mailbox = observing(self.jaxpr), trace.mailbox
             mailbox.own = len(self.jaxpr.out_avals)
 

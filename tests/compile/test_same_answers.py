@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import functools
 import gc
 import logging
 import subprocess
@@ -706,6 +707,35 @@ def test_fault_8_gradients_call_hooks_in_program_order(kind):
             log.clear()
             run(f32(1))
             assert log == expected
+
+
+class SideBySide(nn.Cell):
+    """Loops of which none uses the result of another, and one whose result nothing uses."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.unused = nn.Tanh(), nn.Tanh(), nn.Tanh()
+
+    def construct(self, x):
+        def loop(cell, v):
+            return jax.lax.scan(lambda carry, _: (cell(ms.Tensor(carry))._value, None), v, None, length=2)[0]
+
+        a, b, _ = [ms.from_jax(functools.partial(loop, cell))(x) for cell in (self.a, self.b, self.unused)]
+        return a + b
+
+
+def test_hooks_of_loops_side_by_side_run_in_program_order():
+    net, log = SideBySide(), []
+    for name, cell in net.cells_and_names():
+        cell.register_forward_hook(lambda c, args, out, n=name: log.append("forward " + n))
+        cell.register_backward_hook(lambda c, grad_input, grad_output, n=name: log.append("backward " + n))
+    gradient = ms.grad(net)
+    for run in (gradient, ms.jit(lambda x: gradient(x))):
+        log.clear()
+        run(f32(1))
+        ms.hooks.barrier()
+        forward = [f"forward {name}" for name in ("a", "a", "b", "b", "unused", "unused", "")]
+        assert log == [*forward, *["backward b"] * 2, *["backward a"] * 2, "backward "]
 
 
 # ---- 10: Tensor hooks that read values
