@@ -20,6 +20,7 @@ from msjax.common.node import SEQUENCE, Node
 from msjax.common.programs import Programs, is_nested
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import where
+from msjax.hooks.batching import after_calls
 from msjax.state import ACTIVITY, ROOT, STATE, Scope
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Op:
             the positions of those that have one.
         differentiable: False if no gradient ever flows through the operator.
         shape_error: the exception that MindSpore raises for shapes that don't match.
+        runs_cells: whether cells with hooks may run within it.
 
     Attributes:
         jit: compiles its functions; None for the usual way, that of its group of processes for an operator with collectives.
@@ -52,6 +54,7 @@ class Op:
         "int_grad",
         "differentiable",
         "shape_error",
+        "runs_cells",
         "jit",
         "accumulation_order",
         "programs",
@@ -68,12 +71,14 @@ class Op:
         differentiable: bool = True,
         shape_error: type[Exception] = ValueError,
         jit: Callable[..., Any] | None = None,
+        runs_cells: bool = False,
     ):
         self.name: str = name
         self.fn = fn
         self.int_grad: bool | tuple[int, ...] = int_grad
         self.differentiable: bool = differentiable
         self.shape_error = shape_error
+        self.runs_cells: bool = runs_cells
         self.jit = jit
         self.accumulation_order = None
         self.programs = Programs(self.bind, jit, name)
@@ -315,6 +320,8 @@ class OpNode(Node):
 
     def pull(self, cts: list[Any], need: Sequence[bool]) -> list[Any | None]:
         if self.residuals is None:
+            if self.op.runs_cells:
+                cts = [None if ct is None else after_calls(wrap(ct))._value for ct in cts]
             return self.pullback(cts, need)
         spec = self.residuals.spec
         if self.nout == 1:

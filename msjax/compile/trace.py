@@ -13,7 +13,7 @@ import re
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any, Self
 
 import jax
@@ -94,7 +94,7 @@ class Arrivals:
     """Here the observers within a loop or transformation are called.
 
     Attributes:
-        sites: the numbers of the hook sites; no other event lies between them.
+        sites: the numbers of the hook sites, which are all in the same loop or transformation, or its gradient.
     """
 
     __slots__ = ("sites",)
@@ -161,23 +161,30 @@ class Mailbox:
         calls, self.calls = self.calls, collections.deque()
         return calls
 
-    def deliver(self, calls: collections.deque, sites: set[int] | None = None) -> None:
+    def deliver(self, calls: collections.deque, sites: Set[int] | None = None, later: Set[int] = frozenset()) -> None:
         """Call observers.
 
         Args:
             calls: what has arrived: (site, function, arguments, label). The calls that are made are taken out.
             sites: up to the calls of these sites; None for all. A site that comes again later, as in a forward that is computed
                 again, waits for its turn.
+            later: the sites whose turn comes later. They may arrive before others that they don't depend on, and wait.
         """
         if sites is not None and not any(call[0] in sites for call in calls):
             return
-        reached = False
-        while calls and (sites is None or not reached or calls[0][0] in sites):
-            site, fn, args, what = calls.popleft()
-            reached = reached or sites is None or site in sites
-            result = fn(*args)
-            if result is not None:
-                check_observer_result(result, what)
+        waiting, reached = [], False
+        try:
+            while calls and (sites is None or not reached or calls[0][0] in sites or calls[0][0] in later):
+                site, fn, args, what = call = calls.popleft()
+                if site in later:
+                    waiting.append(call)
+                    continue
+                reached = reached or sites is None or site in sites
+                result = fn(*args)
+                if result is not None:
+                    check_observer_result(result, what)
+        finally:
+            calls.extendleft(reversed(waiting))
 
 
 class OutputRef:
@@ -228,7 +235,7 @@ class Trace(Tracing):
         self.silent = False
         self.mailbox = Mailbox()
         self.refused = None
-        self._sites = 0
+        self._sites, self._new_turn = 0, False
         self._marks = []
         self._printed = set()
         self._text = []
@@ -277,6 +284,7 @@ class Trace(Tracing):
 
     def see(self, operands: Sequence[Any]) -> None:
         """Operands of an operator: a Tensor whose value is known came from outside."""
+        self.next_turn()
         for operand in operands:
             if isinstance(operand, Tensor) and id(operand) not in self.variables and not is_tracer(operand._value):
                 self.missing[id(operand)] = operand, operand._value
@@ -334,15 +342,19 @@ class Trace(Tracing):
     def guard(self) -> Guard | None:
         return Guard(self) if self.here() and not self.silent else None
 
+    def next_turn(self) -> None:
+        self._new_turn = self._new_turn or self.here()
+
     def deposit(self, fn: Callable[..., Any], what: object) -> Callable[..., Any]:
         """What is called in the place of an observer, which is called when the events before it have happened."""
         site, self._sites = self._sites, self._sites + 1
         mailbox, self.uses_callbacks = self.mailbox, True
         self.flush_text()
-        if self.events and isinstance(self.events[-1], Arrivals):
+        if self.events and isinstance(self.events[-1], Arrivals) and not self._new_turn:
             self.events[-1].sites.add(site)
         else:
             self.events.append(Arrivals(site))
+            self._new_turn = False
 
         def arrived(*args):
             mailbox.calls.append((site, fn, args, what))

@@ -242,6 +242,27 @@ class CallbackBatch:
         return value if self.done is None else _depend(value, self.done)
 
 
+def after_calls(value: PyTree) -> PyTree:
+    """Nested containers whose Tensors depend on the calls made so far.
+
+    For what a loop or transformation of jax works on, so that the calls within it come after those before it.
+    """
+    batch = _CALLS.batch
+    if batch is None or jax.extend.core.get_opaque_trace_state() != batch.world:
+        return value
+    return batch.add_dependency(value)
+
+
+@contextlib.contextmanager
+def no_batch() -> Iterator[None]:
+    """Make calls that depend on none of another trace: where jax transposes a loop, its body can't use values from outside."""
+    around, _CALLS.batch = _CALLS.batch, None
+    try:
+        yield
+    finally:
+        _CALLS.batch = around
+
+
 class CallsAsOutputs:
     """A context manager for tracing a program that hands out the values of its hook calls, and calls the hooks after each run.
 

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from msjax.common.arrays import CONCRETE, is_tracer
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, wrap
+from msjax.hooks.batching import no_batch
 from msjax.state import STATE, swap
 
 
@@ -73,7 +74,7 @@ def through_custom_vjp(tensors: list[Tensor], function: Callable[..., Any], flag
         for i, ct in zip(at, cts):
             if flags[i] and not isinstance(ct, jax.custom_derivatives.SymbolicZero):
                 grads[i] = wrap(ct)
-        with swap(recording=False):
+        with swap(recording=False), no_batch():
             grads = function(grads)
         return tuple(None if grads[i] is None else grads[i]._value for i in at)
 

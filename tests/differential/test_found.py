@@ -235,3 +235,45 @@ def test_recompute_registers_tensor_hooks_once():
     net = Hooked()
     net.recompute()
     assert float(ms.grad(net)(ms.Tensor(3.0))) == 6000.0
+
+
+class Passing(nn.Cell):
+    """A loop of jax's whose gradient doesn't depend on the values that go through it."""
+
+    def __init__(self, log, loop):
+        super().__init__()
+        self.inner = nn.Identity()
+        self.loop = loop
+        self.log = log
+        self.inner.register_forward_pre_hook(lambda cell, inputs: log.append("forward"))
+        self.inner.register_backward_pre_hook(lambda cell, grads: log.append("backward"))
+
+    def construct(self, x):
+        x = x * 1
+        x.register_hook(lambda grad: self.log.append("tensor"))
+        return ms.from_jax(self.loop(lambda value: self.inner(ms.Tensor(value))._value))(x)
+
+
+LOOPS = {
+    "vmap": lambda f: jax.vmap(f),
+    "scan": lambda f: lambda x: jax.lax.scan(lambda carry, _: (f(carry), None), x, None, length=1)[0],
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_loop_s_own_hooks_come_before_its_gradient_s(loop):
+    log = []
+    net = Passing(log, LOOPS[loop])
+    for function in (net, ms.jit(net)):
+        log.clear()
+        ms.grad(lambda x, f=function: f(f(x)))(ms.Tensor(X))
+        assert log == ["forward"] * 2 + ["backward", "tensor"] * 2
+
+
+def test_hooks_before_a_loop_s_gradient_leave_no_tracer_in_it():
+    log = []
+    net = Passing(log, LOOPS["scan"])
+    apply, params, buffers = ms.functionalize(nn.SequentialCell(net, net))
+    grad = jax.jit(jax.grad(lambda x: apply(params, buffers, x)[0].sum()))(ms.Tensor(X)._value)
+    ms.hooks.barrier()
+    assert grad.tolist() == [[1.0, 1.0, 1.0]] and log == ["forward"] * 2 + ["backward", "tensor"] * 2

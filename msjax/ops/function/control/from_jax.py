@@ -12,6 +12,7 @@ from msjax.autograd.op import Op, apply
 from msjax.common.arrays import is_tracer
 from msjax.common.tensor import is_tensor
 from msjax.errors import callable_name, check_callable
+from msjax.hooks.batching import after_calls
 from msjax.hooks.worker import barrier
 from msjax.state import ACTIVITY, STATE
 
@@ -54,7 +55,7 @@ def from_jax(
         out_trees[key] = tree
         return tuple(out)
 
-    op = Op(getattr(fn, "__name__", type(fn).__name__), flat, int_grad=False)
+    op = Op(getattr(fn, "__name__", type(fn).__name__), flat, int_grad=False, runs_cells=True)
 
     @functools.wraps(fn, updated=())
     def lifted(*args, **kwargs):
@@ -64,7 +65,7 @@ def from_jax(
         leaves, treedef = jax.tree.flatten((dynamic, kwargs), is_leaf=is_tensor)
         shapes = tuple((leaf.shape, str(leaf.dtype)) if hasattr(leaf, "shape") else type(leaf) for leaf in leaves)
         key = (treedef, static_args, static_kwargs, shapes)
-        out = apply(op, leaves, (treedef, static_args, static_kwargs, key))
+        out = apply(op, after_calls(leaves), (treedef, static_args, static_kwargs, key))
         if key not in out_trees:
             raise RuntimeError(f"The function {callable_name(fn)} left no trace of what it returns.")
         if ACTIVITY.callbacks and STATE.trace is None and not any(is_tracer(v._value) for v in out):
