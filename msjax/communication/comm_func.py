@@ -109,12 +109,10 @@ def _handle(wanted: Any) -> CommHandle | None:
 
 
 def _is_this(rank, name):
-    return collectives.PROCESSES.group(name).rank == _number_in(name, rank)
+    group = collectives.PROCESSES.group(name)
+    return group.rank == group.number_of(rank)
 
 
 def _number_in(name, rank):
     """The number in a group of the process with a number among all."""
-    ranks = collectives.PROCESSES.group(name).ranks
-    if rank not in ranks:
-        raise ValueError(f"Process {rank} is not in group {name!r}, which has the processes {list(ranks)}.")
-    return ranks.index(rank)
+    return collectives.PROCESSES.group(name).number_of(rank)

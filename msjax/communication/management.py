@@ -142,10 +142,7 @@ def get_comm_name(group: str = _WORLD) -> str:
 
 def _own_group(name) -> Group:
     group = PROCESSES.group(name)
-    if group.rank is None:
-        raise RuntimeError(
-            f"Process {PROCESSES.place.rank} is not in group {name!r}, which has the processes {list(group.ranks)}."
-        )
+    group.number_of(PROCESSES.place.rank)
     return group
 
 

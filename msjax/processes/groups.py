@@ -42,6 +42,17 @@ class Group:
         own = PROCESSES.place.rank
         self.rank: int | None = ranks.index(own) if own in ranks else None
 
+    def number_of(self, rank: int, who: str = "") -> int:
+        """The number in this group of the process with a number among all; `who` begins the error's text.
+
+        Raises:
+            RuntimeError: the process is not in the group.
+        """
+        if rank not in self.ranks:
+            who = f"{who}, process" if who else "Process"
+            raise RuntimeError(f"{who} {rank} is not in group {self.name!r}, which has the processes {list(self.ranks)}.")
+        return self.ranks.index(rank)
+
     @cached_property
     def mesh(self) -> Any:
         """One device of each process."""

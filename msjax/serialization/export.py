@@ -6,7 +6,6 @@ jax.export writes: the program in StableHLO, for which jax promises compatibilit
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from typing import Any
 
@@ -43,7 +42,7 @@ def export(net: Any, *inputs: Any, file_name: str, file_format: str = "MINDIR", 
         >>> import msjax as ms
         >>> from msjax import nn
         >>> x = ms.Tensor([[1.0, -1.0]])
-        >>> with tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
+        >>> with tempfile.TemporaryDirectory() as folder:
         ...     ms.export(nn.ReLU(), x, file_name=f"{folder}/relu")
         ...     print(nn.GraphCell(ms.load(f"{folder}/relu.mindir"))(x))
         [[1. 0.]]
@@ -111,8 +110,13 @@ def load(file_name: str, **kwargs: Any) -> Graph:
 
 
 def _check_flatbuffers(who):
-    if importlib.util.find_spec("flatbuffers") is None:
-        raise ImportError(f"For '{who}', jax needs the package flatbuffers: pip install flatbuffers.", name="flatbuffers")
+    try:
+        import flatbuffers  # noqa: F401 - jax.export needs it
+    except ImportError as error:
+        raise ImportError(
+            f"For '{who}', jax needs the package flatbuffers to write and read programs: pip install 'msjax[export]'.",
+            name="flatbuffers",
+        ) from error
 
 
 def _with_ending(name, ending):

@@ -10,6 +10,7 @@ from jax.sharding import Mesh, PartitionSpec as P
 import msjax as ms
 from msjax import Tensor, communication, nn, ops
 from msjax.communication import comm_func
+from msjax.mint import distributed
 from msjax.processes.groups import PROCESSES, Group
 from msjax.processes.joining import ALONE, place_in_environment
 
@@ -85,6 +86,9 @@ def test_a_process_outside_of_a_group(monkeypatch):
     assert communication.get_group_size("others") == 2
     with pytest.raises(RuntimeError, match=r"Process 0 is not in group 'others'"):
         communication.get_rank("others")
+    with pytest.raises(RuntimeError, match=r"^Process 0 is not in group 'others', which has the processes \[1, 2\].$"):
+        comm_func.broadcast(Tensor([1.0]), 0, "others")
+    assert distributed.get_rank("others") == -1
     with pytest.raises(RuntimeError, match=r"For 'AllReduce', process 0 is not in group 'others'"):
         ops.AllReduce(group="others")(Tensor([1.0]))
 
@@ -219,3 +223,32 @@ def test_settings_of_parallel_training():
         ms.set_auto_parallel_context(parallel_mode="auto_parallel")
     with pytest.raises(TypeError, match="'gradients_mean' should be a bool"):
         ms.set_auto_parallel_context(gradients_mean=1)
+
+
+def test_mint_distributed_writes_into_its_arguments():
+    distributed.init_process_group()
+    with pytest.raises(ValueError, match="'world_size' should be -1 or that of the launcher, 1, but got int 2"):
+        distributed.init_process_group(world_size=2)
+    x, parts = Tensor([1.0, 2.0]), [Tensor([0.0, 0.0])]
+    assert distributed.all_reduce(x, async_op=True).wait() is None and distributed.broadcast(x, 0) is None
+    distributed.all_gather(parts, x)
+    assert parts[0].asnumpy().tolist() == [1, 2]
+    distributed.gather(x * 2, parts)
+    assert parts[0].asnumpy().tolist() == [2, 4]
+    distributed.all_to_all(parts, [x * 3])
+    distributed.scatter(x, parts)
+    assert x.asnumpy().tolist() == [3, 6]
+    distributed.reduce_scatter_tensor(x, Tensor([5.0, 7.0]))
+    assert x.asnumpy().tolist() == [5, 7]
+    objects = [None]
+    distributed.all_gather_object(objects, {"a": 1})
+    distributed.broadcast_object_list(objects)
+    assert objects == [{"a": 1}]
+    first = distributed.new_group([0])
+    assert (distributed.get_world_size(first), distributed.get_group_rank(first, 0), distributed.get_backend()) == (1, 0, "mccl")
+    distributed.barrier(first)
+    with pytest.raises(ValueError, match="For 'scatter', the list should have an entry for each of the 1 processes, but got"):
+        distributed.scatter(x, [x, x])
+    distributed.destroy_process_group(first)
+    distributed.destroy_process_group()
+    assert not distributed.is_initialized()

@@ -108,11 +108,17 @@ def test_a_script_that_fails_after_a_collective(tmp_path, capfd):
         "from mindspore.communication import get_rank, init\n"
         "init('mccl')\n"
         "print(ops.AllReduce()(Tensor([1.0])))\n"
+        "from mindspore.mint import distributed\n"
+        "parts, objects = [Tensor([0]), Tensor([0])], [None, None]\n"
+        "distributed.all_to_all(parts, [Tensor([10 * get_rank()]), Tensor([10 * get_rank() + 1])])\n"
+        "distributed.all_gather_object(objects, 'x' * 9 * get_rank())\n"
+        "print([int(part) for part in parts], objects)\n"
         "assert get_rank() == 0, 'process 1 stops'\n"
         "print('never', ops.AllReduce()(Tensor([1.0])))\n"
     )
     assert launch([sys.executable, "-m", "msjax", "run", str(script)], 2, 120) == 1
     out, err = capfd.readouterr()
+    assert "[0] [0, 10] ['', 'xxxxxxxxx']" in out and "[1] [1, 11] ['', 'xxxxxxxxx']" in out
     assert "[0] [2.]" in out and "[1] [2.]" in out and "never" not in out
     assert (
         err.splitlines()[-1]

@@ -26,9 +26,7 @@ def _run(kernel, group, operands, *static):
     group = group if isinstance(group, Group) else PROCESSES.group(group)
     name = kernel.__name__.strip("_")
     if group.rank is None:
-        raise RuntimeError(
-            f"For '{name}'{where()}, process {PROCESSES.place.rank} is not in group {group.name!r}: {group.ranks}."
-        )
+        group.number_of(PROCESSES.place.rank, f"For '{name}'{where()}")
     for value in operands:
         if not isinstance(value, Tensor):
             raise TypeError(f"For '{name}'{where()}, the input should be a Tensor, but got {describe(value)}.")
