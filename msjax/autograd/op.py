@@ -244,6 +244,8 @@ def _record(op, operands, values, static, traced):
     else:
         out, residuals = op.forwards[static, slots](*values)
         pull = residuals.spec.pull
+        if residuals.spec.fresh:
+            residuals.spec.compile_ahead(residuals.leaves, values, out)
     node = None
     if True in pull.carries:
         if pull.slots != slots:

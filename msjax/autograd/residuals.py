@@ -103,9 +103,10 @@ class ResidualSpec:
             outputs are not returned a second time: XLA would copy them.
         backwards: the compiled backward for each pair of (for each output, whether it has a gradient; for each of `slots`,
             whether its gradient is needed). It takes the residuals, then the given gradients, and returns the needed ones.
+        fresh: True until the backward has been compiled ahead.
     """
 
-    __slots__ = ("pull", "treedef", "sources", "backwards", "needs_values")
+    __slots__ = ("pull", "treedef", "sources", "backwards", "needs_values", "fresh")
 
     def __init__(self, pull: TracedVJP, treedef: PyTreeDef, sources: tuple[tuple[str, int], ...], jit: Callable[..., Any] | None):
         self.pull = pull
@@ -113,6 +114,17 @@ class ResidualSpec:
         self.sources: tuple[tuple[str, int], ...] = sources
         self.needs_values: bool = any(kind != "kept" for kind, _ in sources)
         self.backwards = Programs(self.backward_fn, jit)
+        self.fresh = True
+
+    def compile_ahead(self, kept: Sequence[Any], values: Sequence[Any], out: Sequence[JaxArray]) -> None:
+        """Compile the backward in the background while the forward pass goes on, as it will most probably be needed.
+
+        That is for a gradient of the first output only, as of BatchNorm, and of every operand that has one.
+        """
+        self.fresh: bool = False
+        if self.pull.carries[:1] == (True,) and not any(is_tracer(v) for v in values):
+            key = (True, *[False] * (len(out) - 1)), (True,) * len(self.pull.slots)
+            self.backwards.compile_ahead(key, [*gather(self, kept, values, out), out[0]])
 
     def backward_fn(self, given_and_need: tuple[tuple[bool, ...], tuple[bool, ...]]) -> Callable[..., Any]:
         """The function of arrays that `backwards` keeps compiled."""

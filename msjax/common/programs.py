@@ -19,6 +19,7 @@ from typing import Any
 import jax
 import jax.extend.core
 
+from msjax.common.background import BACKGROUND, has_idle_core
 from msjax.context import SETTINGS
 from msjax.errors import where
 from msjax.state import STATE
@@ -108,6 +109,11 @@ def run(programs: Programs, key: Any, values: Sequence[Any]) -> Any:
         return programs.function(key)(*values)
 
 
+def _shape(value):
+    aval = jax.typeof(value)
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+
+
 class KeptPrograms:
     """Keeps the number of compiled programs below the setting `program_cache_size`.
 
@@ -168,6 +174,12 @@ class Programs(dict):
             KEPT_PROGRAMS.register(self)
         self[key] = program
 
+    def compile_ahead(self, key: Any, values: Sequence[Any]) -> None:
+        """Compile the program of a key in the background, for operands like `values`."""
+        if self.jit is None and has_idle_core() and key not in self and not (self._aside and key in self._aside):
+            shapes = [_shape(value) for value in values]
+            BACKGROUND.submit((id(self), key), lambda: _FirstCall(self, key).compile(shapes))
+
     def set_aside(self) -> None:
         """Drop what was not used since the last time, and be ready to drop the rest."""
         self._aside = dict(self)
@@ -188,14 +200,28 @@ class _FirstCall:
 
     def __call__(self, *values: Any) -> Any:
         table, key = self.table, self.key
-        counted = _Counted(table.function(key), table, key)
-        if table.jit is None:
-            program, by_size = compile_operator(counted, values)
-        else:
-            program, by_size = table.jit(counted), False
+        BACKGROUND.take((id(table), key))
+        program = table.get(key)
+        if program is not None:
+            return program(*values)
+        counted, program, by_size = self._compiled(values)
         out = program(*values)
-        table.keep(key, _BySignature(counted, program, table) if by_size and not isinstance(key, _Signature) else program)
+        table.keep(key, _BySignature(counted, program, table) if by_size else program)
         return out
+
+    def _compiled(self, values):
+        table, key = self.table, self.key
+        counted = _Counted(table.function(key), table, key)
+        if table.jit is not None:
+            return counted, table.jit(counted), False
+        program, by_size = compile_operator(counted, values)
+        return counted, program, by_size and not isinstance(key, _Signature)
+
+    def compile(self, values: Sequence[Any]) -> None:
+        """Compile the program for the shapes of operands, and keep it."""
+        counted, program, by_size = self._compiled(values)
+        program.lower(*values).compile()  # pyright: ignore[reportFunctionMemberAccess]
+        self.table.keep(self.key, _BySignature(counted, program, self.table) if by_size else program)
 
 
 class _Counted:

@@ -10,6 +10,7 @@ import jax
 
 from msjax.autograd.imperative import BackwardError
 from msjax.common.arrays import TracedValueError
+from msjax.common.programs import KEPT_PROGRAMS, warn_of_shapes
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
 from msjax.compile.attempt import FailedInBody, build
@@ -21,7 +22,10 @@ from msjax.hooks.delivery import HookNeedsValue, HostNeeded
 from msjax.state import VERSION
 
 # So many programs are kept for one function: those used last.
-KEPT = 64
+KEPT = 256
+
+# So many compilations for other shapes, and nothing else, lead to a warning.
+_MANY_SHAPES = 64
 
 # For so many versions (see `msjax.state.Version`) a function remembers its environment.
 _RECENT = 4
@@ -73,6 +77,8 @@ class Compiled:
         self._own_changes = 0
         self._never = {}  # {key of a signature: Fallback} where each run changes what a program would be made for
         self.compilations: int = 0
+        self._unused = set()  # the programs that have not been used since the last call of `set_aside`
+        KEPT_PROGRAMS.register(self)
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run the program for these arguments; it is compiled if it is not there yet."""
@@ -123,6 +129,9 @@ class Compiled:
         elif program is not self._latest:
             self._used[program] = self._used.pop(program)
             self._latest = program
+            if program in self._unused:
+                self._unused.discard(program)
+                KEPT_PROGRAMS.add()
         if program.by_identity:
             # It matters which arguments are the same object.
             pattern = aliases(leaves, program.variables)
@@ -156,8 +165,9 @@ class Compiled:
 
     def forget(self, program: Program) -> None:
         """Drop a program: a variable has another shape or dtype than when it was made."""
-        environment, key = self._used.pop(program)
-        environment.programs.pop(key, None)
+        if program in self._used:
+            environment, key = self._used.pop(program)
+            environment.programs.pop(key, None)
         self._latest = None
 
     # ---- what programs are made for
@@ -230,18 +240,32 @@ class Compiled:
             # In PyNative mode it either raises where it should, having printed and called what comes before, or it works.
             return self._fallback(environment, key, error)
         self._keep(environment, key, program)
+        if treedef is None:
+            environment.shapes += 1
+            if environment.shapes == _MANY_SHAPES:
+                warn_of_shapes(self.name)
         return program
 
     def _keep(self, environment, key, program):
+        KEPT_PROGRAMS.add()
         environment.programs[key] = program
         self._used[program] = environment, key
         self._latest = program
         while len(self._used) > KEPT:
-            oldest = next(iter(self._used))
-            other, key = self._used.pop(oldest)
-            other.programs.pop(key, None)
-            if not other.programs:
-                self._environments = {k: e for k, e in self._environments.items() if e is not other or e is self._now}
+            self._drop(next(iter(self._used)))
+
+    def _drop(self, program):
+        environment, key = self._used.pop(program)
+        environment.programs.pop(key, None)
+        if not environment.programs:
+            self._environments = {k: e for k, e in self._environments.items() if e is not environment or e is self._now}
+
+    def set_aside(self) -> None:
+        """Drop the programs that were not used since the last time."""
+        for program in self._unused.intersection(self._used):
+            self._drop(program)
+        self._unused = set(self._used)
+        self._latest = None
 
     def _fallback(self, environment, key, error):
         # What could not be traced may work without: kept from then on, and only then.
@@ -279,6 +303,7 @@ class _Environment:
         self.with_args = with_args
         self.variables = [default_generator.state, *(v for v in guards.variables if v is not default_generator.state)]
         self.programs = {}
+        self.shapes = 0  # how many were made for calls that differ in shapes and dtypes only
 
 
 def _needs_values(error):

@@ -53,7 +53,8 @@ def _leaf_key(leaf):
     if isinstance(leaf, (jax.Array, np.ndarray)):
         return "array", leaf.shape, leaf.dtype
     if isinstance(leaf, STATIC):
-        return type(leaf), str(leaf) if isinstance(leaf, slice) else leaf
+        # A NaN is equal to nothing, not even to another NaN: its text is.
+        return type(leaf), str(leaf) if isinstance(leaf, slice) or leaf != leaf else leaf
     return "object", id(leaf)
 
 

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import msjax as ms
+from msjax.autograd import op as op_module
 from msjax.common import programs
 from msjax.common.programs import Programs, is_nested, quick_options, run
+from msjax.common.tensor import is_tensor
 
 
 def doubled(key):
@@ -124,3 +126,62 @@ def test_a_compiled_function_within_a_transformation_is_the_function():
     assert run(table, 1, (x,)).tolist() == [3.0, 3.0]
     assert jax.jit(lambda y: y + run(table, 1, (x,)))(x).tolist() == [4.0, 4.0]
     assert not is_nested(ValueError("something else"))
+
+
+LABELS = ms.Tensor([1, 2, 3, 0])
+NUMBERS = {
+    "leaky_relu": (lambda x, a: ms.ops.leaky_relu(x, a), (0.1, 0.7, 1.3, 1 / 3)),
+    "elu": (lambda x, a: ms.ops.elu(x, a), (0.1, 1.0, 2.3)),
+    "hardtanh": (lambda x, a: ms.ops.hardtanh(x, -a, a + 0.1), (0.1, 0.7, 1 / 3)),
+    "hardshrink": (lambda x, a: ms.ops.hardshrink(x, a), (0.1, 0.7)),
+    "softshrink": (lambda x, a: ms.ops.softshrink(x, a), (0.1, 1 / 3)),
+    "threshold": (lambda x, a: ms.ops.threshold(x, a, a + 0.2), (0.1, 0.7)),
+    "dropout": (lambda x, a: ms.ops.dropout(x, a, seed=4), (0.1, 1 / 3, 0.9)),
+    "gumbel_softmax": (lambda x, a: ms.ops.gumbel_softmax(x, a), (0.1, 0.7, 1 / 3)),
+    "layer_norm": (lambda x, a: ms.ops.layer_norm(x, (5,), eps=a), (1e-5, 0.3)),
+    "rms_norm": (lambda x, a: ms.ops.rms_norm(x, ms.Tensor([1.0] * 5), a)[0], (1e-6, 0.3)),
+    "group_norm": (lambda x, a: ms.ops.group_norm(x, 5, eps=a), (1e-5, 0.3)),
+    "cross_entropy": (lambda x, a: ms.ops.cross_entropy(x, LABELS, label_smoothing=a), (0.1, 1 / 3)),
+    "nll_loss": (lambda x, a: ms.ops.nll_loss(x, LABELS, label_smoothing=a), (0.1, 1 / 3)),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_is_an_operand_and_gives_what_a_constant_gives(name, monkeypatch):
+    function, numbers = NUMBERS[name]
+    x = ms.Tensor(np.random.RandomState(0).randn(4, 5).astype("float32"))
+    run = ms.value_and_grad(function)
+    run(x, 0.45)
+    compiled = []
+    monkeypatch.setattr(programs.KEPT_PROGRAMS, "add", lambda number=1: compiled.append(number))
+    for number in numbers:
+        run(x, number)
+    assert not compiled
+    calls = []
+    monkeypatch.setattr(op_module, "_run", lambda *call, own=op_module._run: calls.append((call, own(*call))) or calls[-1][1])
+    for number in numbers:
+        calls.clear()
+        function(x, number)
+        ((op, _, values, static, *_), out) = calls[-1]
+        places = [i for i, v in enumerate(values) if isinstance(v, float)]
+        assert places
+
+        def constant(*values, op=op, static=static, numbers=[values[i] for i in places]):  # noqa: B006
+            values = list(values)
+            for i, number in zip(places, numbers):  # noqa: B023
+                values[i] = number
+            return op.bind(static)(*values)
+
+        expected = programs.compile_operator(constant, values)[0](*values)
+        for a, b in zip(jax.tree.leaves(out, is_leaf=is_tensor), jax.tree.leaves(expected)):
+            np.testing.assert_array_equal(a.asnumpy(), b)
+
+
+def test_wrong_numbers_are_errors_of_the_operator():
+    x = ms.Tensor([1.0])
+    with pytest.raises(RuntimeError, match="For 'softshrink': 'lambd' should not be negative, but got -1"):
+        ms.ops.softshrink(x, -1.0)
+    with pytest.raises(TypeError, match="alpha"):
+        ms.ops.leaky_relu(x, "a")
+    assert ms.ops.leaky_relu(x, ms.Tensor(0.5)).asnumpy() == 1.0
+    assert ms.ops.dropout(x, 1.0).asnumpy() == 0.0

@@ -14,7 +14,6 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
-from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func import local_response, normalization as ops
 from msjax.ops.operations import nn_ops
 from msjax.typing import InitLike, TensorLike
@@ -73,8 +72,8 @@ class LayerNorm(Cell):
         self.beta: Parameter = Parameter(initializer(beta_init, self.normalized_shape, dtype), name="beta")
 
     def construct(self, input_x: Tensor) -> Tensor:
-        static = (self.begin_norm_axis, self.begin_params_axis, freeze(float(self.epsilon)))
-        return apply(ops.LAYER_NORM, (input_x, self.gamma, self.beta), static)
+        operands = (input_x, self.gamma, self.beta, float(self.epsilon))
+        return apply(ops.LAYER_NORM, operands, (self.begin_norm_axis, self.begin_params_axis))
 
     def extend_repr(self) -> str:
         return (

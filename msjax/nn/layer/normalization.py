@@ -85,14 +85,13 @@ class _BatchNorm(_MovingNorm):
 
     def construct(self, x):
         self._check(x)
-        operands = (x, self.gamma, self.beta, self.moving_mean, self.moving_variance)
+        operands = (x, self.gamma, self.beta, self.moving_mean, self.moving_variance, float(self.eps))
         if self.use_batch_statistics if self.use_batch_statistics is not None else self.training:
-            static = (freeze(self.momentum), freeze(self.eps))
-            out, mean, variance = apply(ops.BATCH_NORM_TRAIN, operands, static)
+            out, mean, variance = apply(ops.BATCH_NORM_TRAIN, operands, (freeze(self.momentum),))
             self.moving_mean._value = mean._value
             self.moving_variance._value = variance._value
             return out
-        return apply(ops.BATCH_NORM_EVAL, operands, (freeze(self.eps),))
+        return apply(ops.BATCH_NORM_EVAL, operands)
 
 
 class BatchNorm1d(_BatchNorm):

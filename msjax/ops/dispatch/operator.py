@@ -7,11 +7,14 @@ operands (Tensors, numbers, arrays), the others static values that programs are 
 from __future__ import annotations
 
 import inspect
+import math
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 
 from msjax.autograd.op import Op, apply
+from msjax.autograd.op_errors import raise_op_error
 from msjax.common.dtype import Type, as_dtype
 from msjax.common.tensor import Tensor
 from msjax.errors import describe, where
@@ -38,6 +41,8 @@ def freeze(value: Any) -> Any:
     if value.__class__ in _PLAIN:
         return value
     if isinstance(value, float):
+        if value != value:
+            return math.nan  # one object: as a key, a NaN is equal to itself only
         return _WholeFloat(value) if value == int(value if abs(value) < 2**53 else 0) else float(value)
     if isinstance(value, (tuple, list)):
         return tuple([freeze(v) for v in value])
@@ -52,9 +57,16 @@ def freeze(value: Any) -> Any:
     return value
 
 
+def _number(value):
+    """A setting that the kernel calculates with: a Tensor or array as a number; anything else as it is."""
+    return freeze(value) if isinstance(value, (Tensor, np.ndarray, np.generic)) else value
+
+
 def operator(
     operands: int = 1,
     *,
+    numbers: int = 0,
+    check: Callable[..., Any] | None = None,
     name: str | None = None,
     int_grad: bool = False,
     differentiable: bool = True,
@@ -65,6 +77,9 @@ def operator(
 
     Args:
         operands: how many of the kernel's first parameters are operands.
+        numbers: how many parameters after them are numbers that the kernel calculates with, but takes no decision from. Other values
+            of these need no other program: the kernel gets weakly typed scalars.
+        check: called with the values of all parameters before the kernel is; raises for wrong ones.
         name: as messages show it; by default the kernel's name.
         int_grad, differentiable, shape_error: see `msjax.autograd.op.Op`.
         tensors: whether the first operand has to be a Tensor or an array; a number or a list is a TypeError then.
@@ -82,7 +97,9 @@ def operator(
         op = Op(
             name or kernel.__name__.rstrip("_"), fn, int_grad=int_grad, differentiable=differentiable, shape_error=shape_error
         )
-        frozen_defaults = tuple(None if d is inspect.Parameter.empty else freeze(d) for d in defaults[operands:])
+        given = operands + numbers
+        default_numbers = tuple(defaults[operands:given])
+        frozen_defaults = tuple(None if d is inspect.Parameter.empty else freeze(d) for d in defaults[given:])
 
         def bind(args, kwargs):
             if len(args) > positional:
@@ -104,13 +121,20 @@ def operator(
             values = bind(args, kwargs) if kwargs or len(args) != total else args
             if tensors and not hasattr(values[0], "dtype"):
                 raise TypeError(f"For '{op.name}'{where()}, {names[0]!r} should be a Tensor, but got {describe(values[0])}.")
-            return apply(op, values[:operands], tuple([freeze(v) for v in values[operands:]]))
+            if numbers:
+                values = [*values[:operands], *map(_number, values[operands:given]), *values[given:]]
+            if check is not None:
+                try:
+                    check(*values)
+                except Exception as error:
+                    raise_op_error(error, op, values[:operands])
+            return apply(op, values[:given], tuple([freeze(v) for v in values[given:]]))
 
         if required == operands:
 
             def call(*args, **kwargs):
                 if not kwargs and len(args) == operands and (not tensors or isinstance(args[0], Tensor)):
-                    return apply(op, args, frozen_defaults)
+                    return apply(op, args + default_numbers if numbers else args, frozen_defaults)
                 return checked_call(args, kwargs)
 
         else:

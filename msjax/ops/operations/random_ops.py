@@ -284,13 +284,13 @@ def Dropout(self: PrimitiveSelf, x: Tensor) -> tuple[Tensor, Tensor]:
     p = 1 - float(self.keep_prob)
     if not 0 <= p < 1:
         raise ValueError(f"For 'Dropout', 'keep_prob' should be in (0, 1], but got {self.keep_prob}.")
-    out, kept = apply(dropouts.DROPOUT_WITH_MASK, (x, _key(self, "Seed0", "Seed1")), (p, ()))
+    out, kept = dropouts.dropout_with_mask(x, _key(self, "Seed0", "Seed1"), p)
     return out, casting.cast(kept, x.dtype)
 
 
 def _channel_dropout(ndim):
     def call(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        return apply(dropouts.DROPOUT_WITH_MASK, (x, next_key()), (1 - float(self.keep_prob), tuple(range(2, ndim))))
+        return dropouts.dropout_with_mask(x, next_key(), 1 - float(self.keep_prob), tuple(range(2, ndim)))
 
     call.__doc__ = f"""Whole channels of a Tensor of {ndim} axes dropped at random, the others scaled; returns (output, mask).
 

@@ -187,7 +187,11 @@ def gelu(input: TensorLike, approximate: str = "none") -> JaxArray:
     return jax.nn.gelu(need_floats(input), approximate=approximate == "tanh")
 
 
-@operator(tensors=True)
+def _check_alpha(input, alpha):
+    check_number(alpha, "alpha")
+
+
+@operator(numbers=1, check=_check_alpha, tensors=True)
 def leaky_relu(input: TensorLike, alpha: float = 0.2) -> JaxArray:
     """input where positive, alpha * input elsewhere.
 
@@ -197,12 +201,12 @@ def leaky_relu(input: TensorLike, alpha: float = 0.2) -> JaxArray:
         >>> print(ops.leaky_relu(ms.Tensor([-2.0, 0.5, 2.0]), 0.1))
         [-0.2  0.5  2. ]
     """
-    check_number(alpha, "alpha")
     x = to_float(input)
-    return (jnp.maximum if alpha <= 1 else jnp.minimum)(x, jnp.asarray(alpha, x.dtype) * x)
+    scaled = jnp.asarray(alpha, x.dtype) * x
+    return jnp.where(alpha <= 1, jnp.maximum(x, scaled), jnp.minimum(x, scaled))
 
 
-@operator(tensors=True)
+@operator(numbers=1, tensors=True)
 def elu(input_x: TensorLike, alpha: float = 1.0) -> JaxArray:
     """input_x where positive, alpha * (exp(input_x) - 1) elsewhere.
 
@@ -230,7 +234,7 @@ def celu(x: TensorLike, alpha: float = 1.0) -> JaxArray:
     return jax.nn.celu(need_floats(x), alpha)
 
 
-@operator(tensors=True)
+@operator(numbers=2, tensors=True)
 def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> JaxArray:
     """input limited to [min_val, max_val]; the gradient is 1/2 at the limits.
 
@@ -244,7 +248,7 @@ def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> 
     return jnp.minimum(jnp.maximum(x, jnp.asarray(min_val, x.dtype)), jnp.asarray(max_val, x.dtype))
 
 
-@operator(tensors=True)
+@operator(numbers=1, tensors=True)
 def hardshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
     """input where |input| > lambd, 0 elsewhere.
 
@@ -258,7 +262,12 @@ def hardshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
     return jnp.where((x >= -lambd) & (x <= lambd), jnp.zeros_like(x), x)
 
 
-@operator(tensors=True)
+def _check_lambd(input, lambd):
+    if check_number(lambd, "lambd") < 0:
+        raise RuntimeError(f"'lambd' should not be negative, but got {lambd}.")
+
+
+@operator(numbers=1, check=_check_lambd, tensors=True)
 def softshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
     """input moved towards 0 by lambd, and 0 where |input| <= lambd.
 
@@ -268,8 +277,6 @@ def softshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
         >>> print(ops.softshrink(ms.Tensor([-2.0, 0.5, 2.0])))
         [-1.5  0.   1.5]
     """
-    if check_number(lambd, "lambd") < 0:
-        raise RuntimeError(f"'lambd' should not be negative, but got {lambd}.")
     x = need_floats(input)
     return jnp.where(x > lambd, x - lambd, jnp.where(x < -lambd, x + lambd, jnp.zeros_like(x)))
 
@@ -292,7 +299,11 @@ def softplus(input: TensorLike, beta: int = 1, threshold: int = 20) -> JaxArray:
     return jnp.where(scaled > threshold, x, jax.nn.softplus(scaled) / beta)
 
 
-@operator()
+def _check_threshold(input, thr, value):
+    check_number(thr, "thr"), check_number(value, "value")
+
+
+@operator(numbers=2, check=_check_threshold)
 def threshold(input: TensorLike, thr: float, value: TensorLike) -> JaxArray:
     """input where it is larger than `thr`, `value` elsewhere.
 
@@ -302,7 +313,6 @@ def threshold(input: TensorLike, thr: float, value: TensorLike) -> JaxArray:
         >>> print(ops.threshold(ms.Tensor([-2.0, 0.5, 2.0]), 0.5, 9.0))
         [9. 9. 2.]
     """
-    check_number(thr, "thr"), check_number(value, "value")
     x = as_operand(input)
     return jnp.where(x > jnp.asarray(thr).astype(x.dtype), x, jnp.asarray(value).astype(x.dtype))
 

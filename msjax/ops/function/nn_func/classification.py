@@ -59,7 +59,14 @@ def _at_classes(x, classes, axis=-1):
     return jnp.squeeze(jnp.take_along_axis(x, index, axis), axis)
 
 
-def _nll(log_p, target, weight, ignore_index, reduction, smoothing, axis):
+def _shares(input, smoothing):
+    """The shares of the target's class and of each class in a smoothed target, and whether it is smoothed."""
+    if not smoothing:
+        return None, None, False
+    return 1 - smoothing, smoothing / input.shape[0 if input.ndim == 1 else 1], True
+
+
+def _nll(log_p, target, weight, share_of_target, share_of_each, ignore_index, reduction, smooth, axis):
     """Losses of class numbers; `axis` is that of the classes."""
     valid = target != ignore_index
     classes = jnp.where(valid, target, 0)
@@ -70,18 +77,19 @@ def _nll(log_p, target, weight, ignore_index, reduction, smoothing, axis):
         share = share * jnp.take(weight, classes)
     losses = -_at_classes(log_p, classes, axis) * share
     total = jnp.sum(losses) if reduction != "none" else losses
-    if smoothing:
+    if smooth:
         if weight is not None:
             log_p = log_p * weight.reshape([-1 if i == axis % log_p.ndim else 1 for i in range(log_p.ndim)])
         even = jnp.where(valid, -jnp.sum(log_p, axis), 0)
         even = jnp.sum(even) if reduction != "none" else even
-        total = (1 - smoothing) * total + smoothing / log_p.shape[axis] * even
+        total = share_of_target * total + share_of_each * even
     return total / jnp.sum(share) if reduction == "mean" else total
 
 
-@operator(3)
-def _nll_loss(inputs, target, weight, ignore_index, reduction, label_smoothing):
-    return _nll(inputs, target, weight, ignore_index, reduction, label_smoothing, 0 if inputs.ndim == 1 else 1)
+@operator(3, numbers=2)
+def _nll_loss(inputs, target, weight, share_of_target, share_of_each, ignore_index, reduction, smooth):
+    axis = 0 if inputs.ndim == 1 else 1
+    return _nll(inputs, target, weight, share_of_target, share_of_each, ignore_index, reduction, smooth, axis)
 
 
 def _check_classes(input, target, ignore_index, reduction, label_smoothing, who):
@@ -128,19 +136,20 @@ def nll_loss(
         2.0
     """
     _check_classes(inputs, target, ignore_index, reduction, label_smoothing, "nll_loss")
-    return _nll_loss(inputs, target, weight, ignore_index, reduction, float(label_smoothing))
+    share_of_target, share_of_each, smooth = _shares(inputs, float(label_smoothing))
+    return _nll_loss(inputs, target, weight, share_of_target, share_of_each, ignore_index, reduction, smooth)
 
 
-@operator(3)
-def _cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing):
+@operator(3, numbers=2)
+def _cross_entropy(input, target, weight, share_of_target, share_of_each, ignore_index, reduction, smooth):
     axis = 0 if input.ndim == 1 else 1
     log_p = jax.nn.log_softmax(input, axis)
     if _is_int(target):
-        return _nll(log_p, target, weight, ignore_index, reduction, label_smoothing, axis)
+        return _nll(log_p, target, weight, share_of_target, share_of_each, ignore_index, reduction, smooth, axis)
     if target.shape != input.shape:
         raise ValueError(f"probabilities should have the input's shape, {input.shape}, but their shape is {target.shape}.")
-    if label_smoothing:
-        target = target * (1 - label_smoothing) + label_smoothing / input.shape[axis]
+    if smooth:
+        target = target * share_of_target + share_of_each
     if weight is not None:
         log_p = log_p * weight.reshape([-1 if i == axis else 1 for i in range(input.ndim)])
     losses = -jnp.sum(log_p * target, axis)
@@ -173,7 +182,8 @@ def cross_entropy(
         0.6931472
     """
     _check_classes(input, target, ignore_index, reduction, label_smoothing, "cross_entropy")
-    return _cross_entropy(input, target, weight, ignore_index, reduction, float(label_smoothing))
+    share_of_target, share_of_each, smooth = _shares(input, float(label_smoothing))
+    return _cross_entropy(input, target, weight, share_of_target, share_of_each, ignore_index, reduction, smooth)
 
 
 # ---- two classes

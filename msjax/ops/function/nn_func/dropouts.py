@@ -8,25 +8,41 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.random_keys import next_key, wrap
+from msjax.typing import JaxArray
 
 __all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d"]
 
 
-def _dropout(x, key, p, axes):
-    """`axes`: the axes along which elements are dropped together; () for none."""
-    shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
-    keep = jax.random.bernoulli(wrap(key), 1 - p, shape)
-    return jnp.where(keep, x / (1 - p), jnp.zeros((), x.dtype)) if p < 1 else jnp.zeros_like(x)
+def _dropout(x, key, share, axes, all_dropped):
+    return _dropout_with_mask(x, key, share, axes, all_dropped)[0]
 
 
-def _dropout_with_mask(x, key, p, axes):
+def _dropout_with_mask(x, key, share, axes, all_dropped):
     shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
-    keep = jnp.broadcast_to(jax.random.bernoulli(wrap(key), 1 - p, shape), x.shape)
-    return (jnp.where(keep, x / (1 - p), jnp.zeros((), x.dtype)) if p < 1 else jnp.zeros_like(x)), keep
+    keep = jax.random.bernoulli(wrap(key), share, shape)
+    # As XLA divides by a constant: by multiplication.
+    out = jnp.zeros_like(x) if all_dropped else jnp.where(keep, x * (1 / jnp.asarray(share, x.dtype)), jnp.zeros((), x.dtype))
+    return out, jnp.broadcast_to(keep, x.shape)
 
 
 _DROPOUT = Op("Dropout", _dropout)
-DROPOUT_WITH_MASK = Op("Dropout", _dropout_with_mask)
+_DROPOUT_WITH_MASK = Op("Dropout", _dropout_with_mask)
+
+
+def _drop(op, x, key, p, axes):
+    """`axes`: the axes along which elements are dropped together; () for none."""
+    share = 1 - float(p)
+    return apply(op, (x, key, share), (axes, share == 0))
+
+
+def dropout_with_mask(x: Tensor, key: JaxArray, p: float, axes: tuple[int, ...] = ()) -> tuple[Tensor, Tensor]:
+    """(the Tensor with elements dropped with probability `p`, which elements were kept).
+
+    Args:
+        key: the data of a jax key.
+        axes: the axes along which elements are dropped together.
+    """
+    return _drop(_DROPOUT_WITH_MASK, x, key, p, axes)
 
 
 def _check(name, p):
@@ -55,7 +71,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, seed: int | No
     if not training or p == 0:
         return input
     _check("dropout", p)
-    return apply(_DROPOUT, (input, next_key(seed)), (float(p), ()))
+    return _drop(_DROPOUT, input, next_key(seed), p, ())
 
 
 def _channels(name, input, p, training, sizes):
@@ -67,7 +83,7 @@ def _channels(name, input, p, training, sizes):
     if not training or p == 0:
         return input
     spatial = sizes[-1] - 2
-    return apply(_DROPOUT, (input, next_key()), (float(p), tuple(range(input.ndim - spatial, input.ndim))))
+    return _drop(_DROPOUT, input, next_key(), p, tuple(range(input.ndim - spatial, input.ndim)))
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:

@@ -75,7 +75,7 @@ def _standardize(axes, eps, shared):
     return norm
 
 
-def _batch_norm_train(x, gamma, beta, mean, variance, momentum, eps):
+def _batch_norm_train(x, gamma, beta, mean, variance, eps, momentum):
     """Returns (output, new moving mean, new moving variance); `momentum` is the share of the old moving values."""
     axes = (0, *range(2, x.ndim))
     wide = _wide(x)
@@ -94,7 +94,7 @@ def _batch_norm_eval(x, gamma, beta, mean, variance, eps):
     return ((wide - _per_channel(mean, x)) * _per_channel(scale, x) + _per_channel(beta, x)).astype(x.dtype)
 
 
-# Operands: input, gamma, beta, moving mean, moving variance. Static: momentum (in training), epsilon.
+# Operands: input, gamma, beta, moving mean, moving variance, epsilon. Static: momentum (in training).
 BATCH_NORM_TRAIN = Op("BatchNorm", _batch_norm_train)
 BATCH_NORM_EVAL = Op("BatchNorm", _batch_norm_eval)
 
@@ -114,7 +114,7 @@ def batch_norm_outputs(
     if not is_training:
         zeros = jnp.zeros_like(mean)
         return _batch_norm_eval(x, gamma, beta, mean, variance, eps), zeros, zeros, zeros, zeros
-    out, new_mean, new_variance = _batch_norm_train(x, gamma, beta, mean, variance, 1 - momentum, eps)
+    out, new_mean, new_variance = _batch_norm_train(x, gamma, beta, mean, variance, eps, 1 - momentum)
     batch_mean, batch_var = _moments(_wide(x), (0, *range(2, x.ndim)))
     return out, new_mean, new_variance, batch_mean.reshape(-1), batch_var.reshape(-1)
 
@@ -154,14 +154,14 @@ def batch_norm(
     require_tensors("batch_norm", running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
     check_number(momentum, "momentum", "batch_norm", low=0, high=1)
     if not training:
-        return apply(BATCH_NORM_EVAL, (input_x, weight, bias, running_mean, running_var), (freeze(float(eps)),))
-    static = (freeze(1 - float(momentum)), freeze(float(eps)))
-    out, mean, variance = apply(BATCH_NORM_TRAIN, (input_x, weight, bias, running_mean, running_var), static)
+        return apply(BATCH_NORM_EVAL, (input_x, weight, bias, running_mean, running_var, float(eps)))
+    operands = (input_x, weight, bias, running_mean, running_var, float(eps))
+    out, mean, variance = apply(BATCH_NORM_TRAIN, operands, (freeze(1 - float(momentum)),))
     running_mean._value, running_var._value = mean._value, variance._value
     return out
 
 
-def _layer_norm(x, gamma, beta, axis, params_axis, eps):
+def _layer_norm(x, gamma, beta, eps, axis, params_axis):
     axes = tuple(range(axis % x.ndim, x.ndim))
     first = params_axis % x.ndim
     wanted = x.shape[first:]
@@ -175,7 +175,7 @@ def _layer_norm(x, gamma, beta, axis, params_axis, eps):
     return _standardize(axes, eps, False)(wide, gamma, beta).astype(x.dtype)
 
 
-# Operands: input, gamma, beta. Static: begin_norm_axis, begin_params_axis, epsilon.
+# Operands: input, gamma, beta, epsilon. Static: begin_norm_axis, begin_params_axis.
 LAYER_NORM = Op("LayerNorm", _layer_norm)
 
 
@@ -185,15 +185,15 @@ def layer_norm_outputs(
 ) -> tuple[JaxArray, JaxArray, JaxArray]:
     """MindSpore's three outputs: the output, the mean and the variance."""
     mean, variance = _moments(_wide(x), tuple(range(axis % x.ndim, x.ndim)))
-    return _layer_norm(x, gamma, beta, axis, params_axis, eps), mean.astype(x.dtype), variance.astype(x.dtype)
+    return _layer_norm(x, gamma, beta, eps, axis, params_axis), mean.astype(x.dtype), variance.astype(x.dtype)
 
 
-@operator(3, name="LayerNorm")
-def _layer_norm_optional(x, weight, bias, n, eps):
+@operator(3, numbers=1, name="LayerNorm")
+def _layer_norm_optional(x, weight, bias, eps, n):
     shape = x.shape[x.ndim - n :]
     weight = jnp.ones(shape, x.dtype) if weight is None else weight
     bias = jnp.zeros(shape, x.dtype) if bias is None else bias
-    return _layer_norm(x, weight, bias, x.ndim - n, x.ndim - n, eps)
+    return _layer_norm(x, weight, bias, eps, x.ndim - n, x.ndim - n)
 
 
 def layer_norm(
@@ -229,11 +229,11 @@ def layer_norm(
         raise ValueError(
             f"For 'layer_norm', the input's shape should end with 'normalized_shape', {shape}, but it is {input.shape}."
         )
-    return _layer_norm_optional(input, weight, bias, len(shape), float(eps))
+    return _layer_norm_optional(input, weight, bias, float(eps), len(shape))
 
 
-@operator(3, name="GroupNorm")
-def _group_norm(x, weight, bias, num_groups, eps):
+@operator(3, numbers=1, name="GroupNorm")
+def _group_norm(x, weight, bias, eps, num_groups):
     wide = _wide(x)
     n, channels = x.shape[:2]
     grouped = wide.reshape(n, num_groups, channels // num_groups, *x.shape[2:])
@@ -268,7 +268,7 @@ def group_norm(
     check_int(num_groups, "num_groups", "group_norm")
     if input.ndim < 2 or num_groups <= 0 or input.shape[1] % num_groups:
         raise ValueError(f"For 'group_norm', {num_groups} groups don't fit an input of shape {input.shape}.")
-    return _group_norm(input, weight, bias, num_groups, float(eps))
+    return _group_norm(input, weight, bias, float(eps), num_groups)
 
 
 def _instance_norm(x, gamma, beta, eps):
@@ -296,7 +296,7 @@ def _scaled_by_rms(x, gamma, eps):
     return (wide * scale * gamma.astype(wide.dtype)).astype(x.dtype), scale
 
 
-@operator(2, name="RmsNorm", shape_error=ValueError)
+@operator(2, numbers=1, name="RmsNorm", shape_error=ValueError)
 def rms_norm(x: TensorLike, gamma: TensorLike, epsilon: float = 1e-6) -> tuple[JaxArray, JaxArray]:
     """x divided by its root mean square over the last axes, times gamma.
 
@@ -318,7 +318,7 @@ def rms_norm(x: TensorLike, gamma: TensorLike, epsilon: float = 1e-6) -> tuple[J
     return _scaled_by_rms(x, gamma, epsilon)
 
 
-@operator(3, name="AddRmsNorm")
+@operator(3, numbers=1, name="AddRmsNorm")
 def add_rms_norm(x1: Tensor, x2: Tensor, gamma: TensorLike, epsilon: float = 1e-6) -> tuple[JaxArray, ...]:
     """`rms_norm` of x1 + x2.
 

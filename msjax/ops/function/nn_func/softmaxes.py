@@ -69,7 +69,8 @@ def log_softmax(logits: TensorLike, axis: int = -1) -> JaxArray:
 def _gumbel_softmax(logits, key, tau, hard, dim):
     logits = to_float(logits)
     noise = jax.random.gumbel(wrap(key), logits.shape, logits.dtype)
-    soft = jax.nn.softmax((logits + noise) / tau, dim)
+    # As XLA divides by a constant: by multiplication.
+    soft = jax.nn.softmax((logits + noise) * (1 / jnp.asarray(tau, logits.dtype)), dim)
     if not hard:
         return soft
     picked = jax.nn.one_hot(jnp.argmax(soft, dim), soft.shape[dim], dtype=soft.dtype, axis=dim)
@@ -102,4 +103,4 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, dim: in
         raise ValueError(f"For 'gumbel_softmax', 'tau' should be positive, but got {tau}.")
     if not -logits.ndim <= dim < logits.ndim:
         raise ValueError(f"For 'gumbel_softmax', 'dim' {dim} is out of range for {logits.ndim} axes.")
-    return apply(_GUMBEL_SOFTMAX, (logits, next_key()), (float(tau), bool(hard), dim % logits.ndim))
+    return apply(_GUMBEL_SOFTMAX, (logits, next_key(), float(tau)), (bool(hard), dim % logits.ndim))
