@@ -42,6 +42,7 @@ def _parser():
         metavar="SECONDS",
         help="with --workers: end all of them when some have waited so long for one that hangs (default: 600; 0: never)",
     )
+    _add_cache_option(run)
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module")
     run.add_argument("script", metavar="SCRIPT", help="the script, or with -m the module")
     run.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
@@ -57,11 +58,31 @@ def _parser():
     demo.add_argument(
         "--picture", metavar="PATH", help="where the picture goes (default: msjax-demo.png, if matplotlib is installed)"
     )
+    _add_cache_option(demo)
     demo.set_defaults(function=_demo)
 
     info = commands.add_parser("info", help="versions, devices and settings")
     info.set_defaults(function=_info)
     return parser
+
+
+def _add_cache_option(command):
+    command.add_argument(
+        "--no-cache",
+        dest="cache",
+        action="store_false",
+        help="compile everything again, instead of keeping compiled programs on disk (see `msjax info`)",
+    )
+
+
+def _keep_programs(options):
+    """Store compiled programs on disk, unless the command line or the environment says otherwise."""
+    from msjax import context, disk_cache
+    from msjax.processes.joining import place_in_environment
+
+    # Programs in which processes communicate are compiled by all of them together.
+    if options.cache and not disk_cache.is_off() and place_in_environment().size == 1:
+        context.set_context(enable_compile_cache=True)
 
 
 def _positive(text):
@@ -101,6 +122,7 @@ def _run_workers(options):
     for name in ("dialect", "mode"):
         if getattr(options, name):
             command += [f"--{name}", getattr(options, name)]
+    command += [] if options.cache else ["--no-cache"]
     command += [*(["-m"] if options.module else []), options.script, *options.args]
     timeout = 600 if options.timeout is None else options.timeout
     return launch(command, options.workers, timeout or None)
@@ -135,6 +157,7 @@ def _run_script(options):
     except (ValueError, RuntimeError) as error:
         return _wrong("run", str(error))
     install_as_mindspore()
+    _keep_programs(options)
     if options.dialect:
         context.set_context(hook_dialect=options.dialect)
     if options.mode:
@@ -197,6 +220,7 @@ def _check(options) -> int:
 def _demo(options) -> int:
     from msjax.demo import DemoError, run_demo
 
+    _keep_programs(options)
     try:
         run_demo(options.epochs, options.seed, options.picture)
     except DemoError as error:
@@ -213,7 +237,11 @@ def _info(options) -> int:
     import numpy
 
     import msjax
+    from msjax import disk_cache
 
+    folder = disk_cache.folder()
+    stored = disk_cache.files(folder)
+    size = sum(n for _, n, _ in stored)
     rows = {
         "msjax": __version__,
         "jax": jax.__version__,
@@ -225,6 +253,7 @@ def _info(options) -> int:
         "mode": {code: name for name, code in _MODES.items()}[msjax.get_context("mode")],
         "hook dialect": msjax.get_context("hook_dialect"),
         "64-bit types": "on" if jax.config.jax_enable_x64 else "off (`msjax run` switches them on)",
+        "compile cache": "off" if disk_cache.is_off() else f"{folder} ({len(stored)} programs, {size / 2**20:.1f} MiB)",
     }
     for name, value in rows.items():
         print(f"{name:13} {value}")

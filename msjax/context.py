@@ -9,6 +9,7 @@ import os
 import warnings
 from typing import Any
 
+from msjax import disk_cache
 from msjax.checks import check_bool, check_positive_int, check_str
 from msjax.processes.parallel import (
     ParallelMode as ParallelMode,
@@ -88,6 +89,7 @@ class _Settings:
         self.program_cache_size = 8192
         self.enable_compile_cache = False
         self.compile_cache_path = ""
+        self.compile_cache_bytes = 1 << 30
         self.kept = dict(_NO_EFFECT)
 
 
@@ -106,7 +108,8 @@ def set_context(**kwargs: Any) -> None:
             device appears at its own line.
         enable_compile_cache (bool): True keeps compiled programs on disk, so that a script or notebook that is
             started again does not compile again.
-        compile_cache_path (str): the folder for that; by default ``.cache/msjax`` in the user's home.
+        compile_cache_path (str): the folder for that; by default ``msjax`` in the user's cache directory.
+        compile_cache_bytes (int): how large the folder may be after the program; 1 GiB by default. The oldest files are deleted.
         detect_anomaly (bool): True makes an error or a NaN in a backward pass name the line and cell of the forward pass that it
             belongs to. Everything runs in PyNative mode meanwhile, and slower. See `tools.detect_anomaly`.
         hook_dialect (str): where hooks sit and what they get: "tutorial", "mindspore-2.10" or "mindspore-1".
@@ -216,17 +219,16 @@ def _set_compile_cache_path(value):
 
 def _update_compile_cache():
     """Tell jax whether and where to store compiled programs between processes."""
-    import jax
+    if SETTINGS.enable_compile_cache:
+        disk_cache.enable(SETTINGS.compile_cache_path, SETTINGS.compile_cache_bytes)
+    else:
+        disk_cache.disable()
 
-    if not SETTINGS.enable_compile_cache:
-        jax.config.update("jax_enable_compilation_cache", False)
-        return
-    path = SETTINGS.compile_cache_path or os.path.join(os.path.expanduser("~"), ".cache", "msjax")
-    jax.config.update("jax_enable_compilation_cache", True)
-    jax.config.update("jax_compilation_cache_dir", path)
-    # PyNative operators are many small programs, which jax's defaults would not store.
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+def _set_compile_cache_bytes(value):
+    SETTINGS.compile_cache_bytes = check_positive_int(value, "compile_cache_bytes", "set_context")
+    if SETTINGS.enable_compile_cache:
+        _update_compile_cache()
 
 
 def _set_device_target(value, device_id: int | None = None):
@@ -267,6 +269,7 @@ _SETTERS = {
     "program_cache_size": _set_program_cache_size,
     "enable_compile_cache": _set_compile_cache,
     "compile_cache_path": _set_compile_cache_path,
+    "compile_cache_bytes": _set_compile_cache_bytes,
 }
 
 

@@ -35,6 +35,8 @@ def run(*arguments, cwd, **environment):
     """`python -m msjax` in a process of its own."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("MSJAX_", "JAX_", "XLA_"))}
     command = [sys.executable, "-m", "msjax", *map(str, arguments)]
+    # What the commands compile is kept with what tests compile.
+    clean["MSJAX_COMPILE_CACHE"] = str(Path(__file__).parent.parent / ".jax_cache")
     return subprocess.run(command, cwd=cwd, env=clean | environment, capture_output=True, text=True, timeout=300)
 
 

@@ -1,14 +1,16 @@
 """Settings of the program."""
 
+import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import jax
 import pytest
 
 import msjax as ms
-from msjax import Tensor, nn
+from msjax import Tensor, disk_cache, nn
 from msjax.context import SETTINGS, force_mode
 from msjax.state import STATE
 
@@ -155,8 +157,39 @@ def test_compiled_programs_are_kept_between_processes(tmp_path):
         "import msjax as ms; ms.set_context(enable_compile_cache=True, compile_cache_path={path!r}); "
         "print(ms.Tensor([1.0, 2.0]) * 3)"
     )
-    done = subprocess.run([sys.executable, "-c", script.format(path=str(tmp_path))], capture_output=True, text=True, check=True)
-    assert done.stdout == "[3. 6.]\n" and any(tmp_path.iterdir())
+    command, environment = (
+        [sys.executable, "-c", script.format(path=str(tmp_path))],
+        {**os.environ, "JAX_COMPILATION_CACHE_DIR": ""},
+    )
+    for _ in range(2):
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert (done.stdout, done.stderr) == ("[3. 6.]\n", "")
+        (folder,) = tmp_path.iterdir()
+        (program, *_) = folder.iterdir()
+        program.write_bytes(b"damaged")  # the next process does without it
     assert {name: getattr(jax.config, name) for name in names} == before
     with pytest.raises(TypeError, match="compile_cache_path"):
         ms.set_context(compile_cache_path=3)
+
+
+def test_the_folder_of_compiled_programs(monkeypatch, tmp_path):
+    monkeypatch.delenv("MSJAX_COMPILE_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    (kind,) = Path(disk_cache.folder()).relative_to(tmp_path / "msjax").parts
+    assert disk_cache.folder("there") == os.path.join("there", kind)
+    monkeypatch.setenv("MSJAX_COMPILE_CACHE", "elsewhere")
+    assert disk_cache.folder() == os.path.join("elsewhere", kind) and not disk_cache.is_off()
+    monkeypatch.setenv("MSJAX_COMPILE_CACHE", "off")
+    assert disk_cache.is_off()
+
+
+def test_the_oldest_programs_are_deleted_from_disk(tmp_path):
+    for i in range(4):
+        (tmp_path / f"{i}").write_bytes(bytes(100))
+        os.utime(tmp_path / f"{i}", (i, i))
+    disk_cache.trim(tmp_path, 250)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["2", "3"]
+    assert sum(size for _, size, _ in disk_cache.files(tmp_path)) == 200
+    assert disk_cache.files(tmp_path / "missing") == []
+    disk_cache.trim(tmp_path, 200)
+    assert len(disk_cache.files(tmp_path)) == 2

@@ -1,0 +1,114 @@
+"""Compiled programs on disk, so that a script that is started again does not compile them again.
+
+jax stores them. This module chooses the folder, keeps it from growing, and says what is in it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import os
+import platform
+import sys
+import warnings
+
+_ENVIRONMENT = "MSJAX_COMPILE_CACHE"
+_OFF = ("0", "off", "no", "false")
+
+# The folder that `enable` told jax to use.
+_CHOSEN: dict[str, str] = {}
+
+
+def is_off() -> bool:
+    """Whether the environment variable MSJAX_COMPILE_CACHE switches the cache off that commands use by default."""
+    return os.environ.get(_ENVIRONMENT, "").lower() in _OFF
+
+
+def folder(path: str = "") -> str:
+    """The folder of this kind of machine: programs for other processors would not run here.
+
+    Args:
+        path: the folder that holds it; by default that of MSJAX_COMPILE_CACHE, or ``msjax`` in the user's cache directory.
+    """
+    if not path:
+        path = os.environ.get(_ENVIRONMENT, "")
+        path = "" if is_off() or path.lower() in ("1", "on", "yes", "true") else path
+    if not path:
+        home = os.path.expanduser("~")
+        default = os.path.join(home, "AppData", "Local") if sys.platform == "win32" else os.path.join(home, ".cache")
+        path = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or default, "msjax")
+    return os.path.join(path, f"{platform.machine()}-{hashlib.sha256(_processor().encode()).hexdigest()[:12]}")
+
+
+def _processor():
+    """A text that is different for processors with other instructions."""
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
+        for line in lines:
+            if line.startswith(("flags", "Features")):
+                return line
+    return platform.processor()
+
+
+def enable(path: str = "", limit: int = 1 << 30) -> None:
+    """Have jax store compiled programs, unless jax was already told to store them elsewhere.
+
+    Args:
+        path: as for `folder`.
+        limit: when the process exits, the oldest programs are deleted until no more bytes than this are left.
+    """
+    import jax
+
+    present = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
+    jax.config.update("jax_enable_compilation_cache", True)
+    if path or present in (None, _CHOSEN.get("folder")):
+        chosen = folder(path)
+        if not _CHOSEN:
+            atexit.register(lambda: trim(_CHOSEN["folder"], int(_CHOSEN["limit"])))
+        _CHOSEN.update(folder=chosen, limit=str(limit))
+        jax.config.update("jax_compilation_cache_dir", chosen)
+    # The programs of operators are many and small; jax's defaults would not store them.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+    _forget_earlier_choice()
+    # A damaged file, or one that another process is writing: the program is compiled, and that is all.
+    warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
+
+
+def disable() -> None:
+    """Have jax store nothing."""
+    import jax
+
+    jax.config.update("jax_enable_compilation_cache", False)
+    _forget_earlier_choice()
+
+
+def _forget_earlier_choice():
+    """jax reads these settings only before it first compiles."""
+    from jax.experimental.compilation_cache import compilation_cache
+
+    compilation_cache.reset_cache()
+
+
+def files(path: str) -> list[tuple[float, int, str]]:
+    """(time of the last use as far as the file system knows it, size in bytes, path) of the programs in a folder."""
+    found = []
+    with contextlib.suppress(FileNotFoundError), os.scandir(path) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):  # another process has just deleted it
+                status = entry.stat()
+                if entry.is_file():
+                    found.append((max(status.st_atime, status.st_mtime), status.st_size, entry.path))
+    return found
+
+
+def trim(path: str, limit: int) -> None:
+    """Delete the programs in a folder that were used longest ago until no more than `limit` bytes are left."""
+    found = sorted(files(path))
+    total = sum(size for _, size, _ in found)
+    for _, size, name in found:
+        if total <= limit:
+            return
+        with contextlib.suppress(OSError):  # another process has just deleted it
+            os.remove(name)
+        total -= size
