@@ -11,6 +11,7 @@ import jax.extend.core as jex
 from flax import nnx
 
 from msjax.errors import check_callable
+from msjax.functional.static_leaves import is_equinox, join, on_split, split
 from msjax.jaxprs.observers import with_observed
 
 # Of jax outside of all transformations.
@@ -26,8 +27,8 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     return a value are part of the program. Without hooks, it is the program that nnx.jit or jax.jit would compile.
 
     Args:
-        fn (callable): a function; among its arguments and results may be flax nnx modules, as for nnx.jit. If left out, this
-            returns a decorator.
+        fn (callable): a function; among its arguments and results may be flax nnx modules, as for nnx.jit, or equinox models, as for
+            eqx.filter_jit: what is no array in them is static. If left out, this returns a decorator.
         options: those of nnx.jit (of jax.jit, if no argument is an nnx module): static_argnums, static_argnames, donate_argnums,
             donate_argnames, in_shardings, out_shardings and so on.
 
@@ -62,45 +63,53 @@ class _Jitted:
         self._fn = fn
         self._options = options
         self._made = {}
-        self._structures = {}
+        self._kinds = {}
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args, **kwargs):
-        has_modules = self._has_modules(args, kwargs)
+        kind = self._kind(args, kwargs)
+        if kind == "equinox":
+            args, kwargs = split((args, kwargs))
         if jex.get_opaque_trace_state() != _NO_TRACE:
             # The program around this one hands out the values.
-            return self._jitted(has_modules, False)(*args, **kwargs)
-        out, observed = self._jitted(has_modules, True)(*args, **kwargs)
-        if observed.after is not None:
-            observed.after(observed.values)
-        return out
+            out = self._jitted(kind, False)(*args, **kwargs)
+        else:
+            out, observed = self._jitted(kind, True)(*args, **kwargs)
+            if observed.after is not None:
+                observed.after(observed.values)
+        return join(out) if kind == "equinox" else out
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """As that of nnx.jit and jax.jit; the values for the hooks are further results."""
-        return self._jitted(self._has_modules(args, kwargs), True).lower(*args, **kwargs)
+        kind = self._kind(args, kwargs)
+        if kind == "equinox":
+            args, kwargs = split((args, kwargs))
+        return self._jitted(kind, True).lower(*args, **kwargs)
 
-    def _has_modules(self, args, kwargs):
+    def _kind(self, args, kwargs):
+        """What is among the arguments: "nnx" modules, "equinox" models, or only "arrays"."""
         for arg in args:
             if isinstance(arg, nnx.Module):
-                return True
+                return "nnx"
         structure = jax.tree.structure((args, kwargs))
-        if structure not in self._structures:
-            leaves = jax.tree.leaves((args, kwargs), is_leaf=lambda v: isinstance(v, (*_OBJECTS, nnx.State)))
-            self._structures[structure] = any(isinstance(leaf, _OBJECTS) for leaf in leaves)
-        return self._structures[structure]
+        if structure not in self._kinds:
+            leaves = jax.tree.leaves((args, kwargs), is_leaf=lambda v: isinstance(v, (*_OBJECTS, nnx.State)) or is_equinox(v))
+            has_nnx, has_equinox = any(isinstance(leaf, _OBJECTS) for leaf in leaves), any(map(is_equinox, leaves))
+            self._kinds[structure] = "nnx" if has_nnx else "equinox" if has_equinox else "arrays"
+        return self._kinds[structure]
 
-    def _jitted(self, has_modules, observed):
+    def _jitted(self, kind, observed):
         """The jitted function; if `observed`, one that also returns the `Observed`."""
-        key = has_modules, observed
+        key = kind, observed
         if key not in self._made:
-            fn, options = self._fn, self._options
+            fn, options = on_split(self._fn) if kind == "equinox" else self._fn, self._options
             if observed:
-                fn = _on_modules(self._fn) if has_modules else _on_arrays(self._fn)
+                fn = _on_modules(fn) if kind == "nnx" else _on_arrays(fn)
                 if options.get("out_shardings") is not None:
                     options = {**options, "out_shardings": (options["out_shardings"], None)}
-            self._made[key] = (nnx.jit if has_modules else jax.jit)(fn, **options)
+            self._made[key] = (nnx.jit if kind == "nnx" else jax.jit)(fn, **options)
         return self._made[key]
 
 
