@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import weakref
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +32,7 @@ def call_with_array_hooks(
     Args:
         function (callable): called with the arguments after the forward pre hooks.
         args (tuple), kwargs (dict): the arguments of the call; jax arrays, in pytrees.
-        subject: what hooks get as their module, or a weak reference to it: compiled programs keep what they give to observers.
+        subject: what hooks get as their module, or a method that returns it: compiled programs keep what they give to observers.
         site: names the module in errors, by its attribute `hook_path`.
         table (callable): returns the module's present HookTable, whose hooks are `OnArrays`.
         during: what hooks that run during the call get instead of `subject`; not kept beyond it.
@@ -63,7 +63,7 @@ class _Subject:
     def hooked_module(self):
         if self.during is not None:
             return self.during
-        return self.module() if isinstance(self.module, weakref.ref) else self.module
+        return self.module() if isinstance(self.module, types.MethodType) else self.module
 
 
 class OnArrays:

@@ -245,6 +245,14 @@ class _Site:
         """The same with other hooks."""
         return _Site(self.path, tables, self.module, self.cls, self.undo)
 
+    def subject(self):
+        """The user's module; if it is gone, a module without weights that has the same class and path."""
+        module = self.module()
+        if module is None:
+            module = object.__new__(_hooked_class(self.cls, tuple(sorted(self.tables))))
+            vars(module)[SITE] = self
+        return module
+
     def put_on(self, module):
         """Make it the site of a module; without hooks, leave the module as it was before it had any."""
         cls = self.cls
@@ -354,7 +362,7 @@ def _with_hooks(cls, method):
             return own(self, *args, **kwargs)
         function = functools.partial(own, self)
         # A copy outlives the module that it was copied from.
-        subject = self if site.module() is None else site.module
+        subject = self if site.module() is None else site.subject
         return call_with_array_hooks(function, args, kwargs, subject, site, lambda: site.tables[method])
 
     return call

@@ -106,7 +106,7 @@ class AfterRun:
                     self._happen(event.events, outputs, (*index, i))
             elif isinstance(event, FromCallbacks):
                 self._from_callbacks(event.sites)
-            elif event.count is None or outputs.at(event.count, index):
+            elif event.count is None or outputs.count(event.count, index):
                 _each(event.site.call, [outputs.at(n, index) for n in event.values], event.lanes)
 
     def _from_callbacks(self, sites):
@@ -123,6 +123,10 @@ class _Rows:
     def __init__(self, outputs):
         self.outputs = outputs
         self.rows = {}
+
+    def count(self, n, index):
+        """Output number `n`, which says how often a place in a cond was passed; loops within the cond have no axis in it."""
+        return self.at(n, index[: self.outputs[n].ndim])
 
     def at(self, n, index):
         """Output number `n`, in these steps of the loops around it."""

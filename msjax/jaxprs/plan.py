@@ -281,9 +281,9 @@ class Planner:
         if primitive is index_p:
             return Counter(eqn)
         if primitive is place_p:
-            return None if hidden else self._place(eqn, eqn.params["name"], "site", path, barrier)
+            return self._named(eqn, "site", path, barrier, hidden)
         if primitive.name == "name":
-            return None if hidden else self._place(eqn, eqn.params["name"], "checkpoint_name", path, barrier)
+            return self._named(eqn, "checkpoint_name", path, barrier, hidden)
         rule = self.rules.get(primitive.name)
         if rule is None:
             inner = list(jex.jaxprs_in_params(eqn.params))
@@ -303,6 +303,11 @@ class Planner:
         if not touched:
             return None
         return Inside(eqn, rule, blocks, rule.found(eqn, [b.found for b in blocks]))
+
+    def _named(self, eqn, kind, path, barrier, hidden):
+        name = eqn.params["name"]
+        # What jax.grad of nested checkpoints computes for the first time may be part of what it computes again.
+        return None if hidden and name in self.counts else self._place(eqn, name, kind, path, barrier)
 
     def _place(self, eqn, name, kind, path, barrier):
         count = self.counts[name] = self.counts.get(name, -1) + 1

@@ -387,3 +387,42 @@ def test_errors_say_what_was_expected():
     for model in (linear, Tied(), equinox.nn.Linear(2, 2, key=KEY)):
         with pytest.raises(TypeError, match=rf"'with_hooks'.*{type(model).__name__}.*register_forward_hook"):
             hooks.with_hooks(model, post=print)
+
+
+def test_hooks_jit_takes_and_returns_equinox_models():
+    class Net(equinox.Module):
+        norm: equinox.nn.BatchNorm
+        drop: equinox.nn.Dropout
+        mlp: equinox.nn.MLP
+
+        def __init__(self, key):
+            self.norm, self.drop = equinox.nn.BatchNorm(4, "batch", mode="ema"), equinox.nn.Dropout(0.0)
+            self.mlp = equinox.nn.MLP(4, 2, 3, 1, key=key)
+
+        def __call__(self, x, state):
+            x, state = self.norm(x, state)
+            return self.mlp(self.drop(x)), state
+
+    def step(model, state, x):
+        def loss(model):
+            out, new = jax.vmap(model, axis_name="batch", in_axes=(0, None), out_axes=(0, None))(x, state)
+            return (out**2).sum(), new
+
+        gradients, new = equinox.filter_grad(loss, has_aux=True)(model)
+        return equinox.apply_updates(model, gradients), new
+
+    plain, state = equinox.nn.make_with_state(Net)(jax.random.key(0))
+    model, seen = hooks.hooked(plain), []
+    jitted = hooks.jit(step)
+    with hooks.register_forward_hook(
+        model, lambda module, args, output: seen.append(hooks.path(module)), ["mlp.layers.*", "norm"]
+    ):
+        new = jitted(model, state, X)
+        assert seen == ["norm"] * 2 + ["mlp.layers.0"] * 2 + ["mlp.layers.1"] * 2
+        jitted(*new, X)
+    assert isinstance(new[0], Net) and len(seen) == 12
+    jax.tree.map(
+        partial(np.testing.assert_allclose, rtol=1e-5),
+        jax.tree.leaves(equinox.filter(new, equinox.is_array)),
+        jax.tree.leaves(equinox.filter(step(plain, state, X), equinox.is_array)),
+    )

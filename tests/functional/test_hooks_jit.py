@@ -213,6 +213,10 @@ FORMS = {
         lambda a, b: lambda x: jax.lax.scan(lambda c, i: (jax.lax.cond(i == 1, a, b, c) + 1, None), x, jnp.arange(3))[0],
         [("b", 1.0), ("a", 2.0), ("b", 3.0), ("gradient of b", 1.0), ("gradient of a", 1.0), ("gradient of b", 1.0)],
     ),
+    "cond over scan": (
+        lambda a, b: lambda x: jax.lax.cond(x > 0, lambda x: jax.lax.scan(lambda c, _: (a(c) + 1, None), x, length=2)[0], b, x),
+        [("a", 1.0), ("a", 2.0), ("gradient of a", 1.0), ("gradient of a", 1.0)],
+    ),
     "nested scans": (
         lambda a, b: lambda x: jax.lax.scan(
             lambda c, _: (jax.lax.scan(lambda c, _: (a(c) + 1, None), c, length=2)[0], None), x, length=2, reverse=True
@@ -297,6 +301,25 @@ def test_what_a_hook_raises_leaves_with_its_type():
         run(model, X)
     run(model, X)
     assert len(seen) == 3
+
+
+@pytest.mark.parametrize("jit", [nnx.jit, hooks.jit])
+def test_hooks_of_a_traced_block_get_a_module_of_the_class_and_path(jit):
+    model, seen = Listed(nnx.Rngs(0)), []
+
+    def hook(module, args, output):
+        seen.append((hooks.path(module), isinstance(module, nnx.Linear), repr(module)[:6]))
+
+    @jit
+    def run(model, x):
+        with hooks.register_forward_hook(model, hook, "blocks.*.a"):
+            return model(x)
+
+    for _ in range(2):
+        jax.block_until_ready(run(model, X))
+    hooks.barrier()
+    assert seen == [(f"blocks.{i}.a", True, "Linear") for i in (0, 1)] * 2
+    assert type(model.blocks[0].a) is nnx.Linear
 
 
 def test_within_other_transformations():
