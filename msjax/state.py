@@ -107,9 +107,11 @@ class Tracing:
         stops_gradients: True once `ops.stop_gradient` was called.
         forward_hooks: (hook, weak reference to a Tensor that it was given, sentence that names it) of the traced forward hooks.
         groups: the groups of processes over which the program communicates.
+        at_end: a list of functions that are called at the end of the code; None for a program that jax compiles.
     """
 
     uses_callbacks = stops_gradients = False
+    at_end: Any = None
     falls_back = False
     on_host = False
     silent = False

@@ -232,6 +232,8 @@ class _Attempt:
         order, trace = self.order, self.trace
         written = {id(variable) for variable, _ in self.writes}
         donated = tuple(i for i, v in enumerate(self.variables) if id(v) in written and i not in self.sources)
+        if trace.may_be_rejected:
+            donated = ()
         avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
         if trace.uses_callbacks:
             from msjax.jaxprs.observers import observing
@@ -268,6 +270,7 @@ class _Attempt:
             trace.mailbox if trace.uses_callbacks else None,
             trace.uses_callbacks or any(isinstance(event, Call) for event in trace.events),
             trace.stops_gradients,
+            trace.may_be_rejected,
         )
 
     def _jit(self):

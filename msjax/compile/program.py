@@ -19,6 +19,7 @@ from msjax.common.buffer import Buffer
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf, wrap
+from msjax.compile.trace import RunRejected
 from msjax.state import LOCK
 from msjax.typing import JaxArray
 
@@ -111,6 +112,7 @@ class Program:
         observes: True if it calls observers.
         stops_gradients: True if some of its results may carry no gradient, because of `ops.stop_gradient`.
         trains: True if it writes Parameters that require a gradient: a step of training.
+        may_be_rejected: True if an event may raise `RunRejected`: what was written gets its earlier value then.
         first: True before the first run.
         look_after: True if it has to be looked after a run what it has changed: after the first run, and where observers may have
             changed containers that the program was compiled for.
@@ -134,6 +136,7 @@ class Program:
     mailbox: Any
     observes: bool
     stops_gradients: bool
+    may_be_rejected: bool
     first: bool = field(default=True, init=False)
     look_after: bool = field(default=True, init=False)
 
@@ -147,6 +150,18 @@ class Program:
         Args:
             place: called with the new Tensors of written arguments before these are the arguments'; it puts them on the tape.
         """
+        if self.may_be_rejected:
+            written = [*[tensor for tensor, _ in self.writes], *[leaves[i] for i, _ in self.written_arguments]]
+            before = [(tensor, tensor._value) for tensor in written]
+            try:
+                return self._run(leaves, place)
+            except RunRejected:
+                for tensor, value in before:
+                    tensor._value = value
+                raise
+        return self._run(leaves, place)
+
+    def _run(self, leaves, place):
         if self.mailbox is None:
             return self.finish(self._compute(leaves, place))
         return self._with_mailbox(self._compute, leaves, place)

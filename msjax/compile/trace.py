@@ -52,7 +52,8 @@ class NeedsPyNative(BaseException):
 
 
 class RunRejected(Exception):
-    """Raised by an event after a run, to discard the run: variables keep the values that they had before it."""
+    """Raised by an event after a run, to discard it: its variables and arguments get the values that they had before. The trace's
+    `may_be_rejected` is to be set."""
 
     def again(self, run: Callable[[], Any]) -> Any:
         """Repeat the run in PyNative mode.
@@ -217,6 +218,7 @@ class Trace(Tracing):
         silent: True while what happens is no part of the program's doings (a forward that is computed again).
         mailbox: where observers within loops and transformations wait for their turn.
         refused: why the program can't be compiled, once that is known.
+        may_be_rejected: whether an event may raise `RunRejected`. Then the program writes nothing in the place of what it reads.
         at_end: functions that are called at the end of the code with the trace and a list of (Tensor, earlier value) of those that it
             writes; they may give these other values, and add events.
     """
@@ -228,6 +230,7 @@ class Trace(Tracing):
         self.variables = {id(v): v for v in variables}
         self.events = []
         self.at_end = []
+        self.may_be_rejected = False
         self.outputs = []
         self.given = []
         self._index = {}

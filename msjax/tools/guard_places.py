@@ -6,11 +6,13 @@ import functools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from msjax.common.arrays import is_tracer
-from msjax.common.tensor import wrap
+from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.hooks.delivery import run_traced_hook
+from msjax.ops.function.control.gradient import HookBackward
 from msjax.state import STATE
 from msjax.tools.fault import Check, Fault
 
@@ -50,11 +52,26 @@ class Guard:
         trace = STATE.trace
         if trace is not None and trace.silent:
             return  # a forward pass that is computed again
-        if trace is not None and trace.here():
+        if trace is not None and trace.at_end is not None and trace.here():
             self._flag(trace, place, values)
         else:
             flag = self._flag_of(values)
             run_traced_hook(lambda flag: self._arrived(place, flag), (wrap(flag),), "guard", observe=True, carried=())
+
+    def looked_at(self, place: Place, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The arguments of a call in a program that jax compiles, so that the gradients with respect to them are looked at, too: there,
+        nothing is run again to find out whether a gradient was wrong before or behind a cell. None if they stay as they are."""
+        trace = STATE.trace
+        leaves, treedef = jax.tree.flatten(args, is_leaf=is_leaf)
+        arrays = [leaf._value if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        chosen = [is_tracer(array) and self.check.applies(array) for array in arrays]
+        if not any(chosen) or (trace is not None and trace.at_end is not None):
+            return None
+        node = HookBackward(lambda grads: self.look(place, [grads[0]._value]), traced=True)
+        for i, leaf in enumerate(leaves):
+            if chosen[i]:
+                leaves[i] = node(leaf) if isinstance(leaf, Tensor) else node(wrap(leaf))._value
+        return jax.tree.unflatten(treedef, leaves)
 
     def _flag_of(self, values):
         return functools.reduce(jnp.logical_or, map(self.check.traced, values))

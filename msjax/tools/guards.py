@@ -34,8 +34,9 @@ def guard(model: Cell | nnx.Module, on: On = "nan", gradients: bool = True) -> A
     outputs of all cells are looked at, and the gradients with respect to them and to a Cell's Parameters.
 
     What msjax compiles (``ms.jit``, graph mode) has one flag more for each of these and calls nothing back. A step whose flag is raised
-    changes no Parameter, buffer or optimizer state, and is run again in PyNative mode to find the operation. In PyNative mode,
-    buffers get the values from before the call. So training can go on, with the next batch, say, if the exception is caught.
+    changes no Parameter, buffer or optimizer state (their old and new values are both in memory while it runs), and is run again in
+    PyNative mode to find the operation. In PyNative mode, buffers get the values from before the call. So training can go on, with
+    the next batch, say, if the exception is caught.
 
     What jax compiles (``jax.jit``, ``nnx.jit``) calls the guard back with the flags: such a program belongs to the user, and has no
     other way out for them. The fault names the module, not the operation, and is raised at the next ``ms.hooks.barrier()``. In
@@ -110,7 +111,9 @@ class _CellGuard(Guard):
             name = type(cell).__name__
             self._hooks.add(cell, "forward", functools.partial(self._after, Place("forward", path, name)))
             if gradients:
-                self._hooks.add(cell, "backward_pre", functools.partial(self._gradient, Place("backward", path, name)))
+                place = Place("backward", path, name)
+                self._hooks.add(cell, "backward_pre", functools.partial(self._gradient, place))
+                self._hooks.add(cell, "forward_pre", functools.partial(self._inputs, place))
         for path, parameter in model.parameters_and_names() if gradients else ():
             if parameter.requires_grad:
                 place = Place("backward", path, "Parameter")
@@ -137,6 +140,9 @@ class _CellGuard(Guard):
     def _gradient(self, place, cell, grads):
         self.look(place, [t._value for t in tensors_in(grads)])
 
+    def _inputs(self, place, cell, args):
+        return self.looked_at(place, args)
+
     def _of_parameter(self, place, grad):
         self.look(place, [grad._value])
         return grad  # so that it is part of the program
@@ -162,14 +168,10 @@ class _CellGuard(Guard):
             found.append((place, self._flag_of(values)))
 
     def _close(self, flags, trace, changed):
-        """The end of a program: what it writes keeps its value if a flag is raised, and the first of the flags goes out."""
+        """The end of a program: the first of the flags goes out, and may reject the run."""
         places, raised = [place for place, _ in flags.found], jnp.stack([flag for _, flag in flags.found])
-        wrong = raised.any()
-        for tensor, before in changed:
-            new = tensor._value
-            if (new.shape, new.dtype) == (before.shape, before.dtype):
-                tensor._value = jnp.where(wrong, before, new)
-        first = jnp.where(wrong, raised.argmax(), -1).astype(jnp.int32)
+        trace.may_be_rejected = True
+        first = jnp.where(raised.any(), raised.argmax(), -1).astype(jnp.int32)
         # Before the observers of this run, which are called when it is run again.
         trace.events.insert(0, Call(functools.partial(self._check_flag, places), (wrap(first),), "guard", trace))
         flags.seen.clear()

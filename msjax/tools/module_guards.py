@@ -27,6 +27,7 @@ class ModuleGuard(Guard):
         self._hooks.add("forward", self._after)
         if gradients:
             self._hooks.add("backward_pre", self._before)
+            self._hooks.add("forward_pre", lambda module, args: self.looked_at(self._place("backward", module), args))
 
     def __enter__(self) -> ModuleGuard:
         self._hooks.on()

@@ -153,12 +153,18 @@ def _as_function(fn, args, kwargs):
 
 def models_of(fn: Any, args: Any, kwargs: Any) -> list[Any]:
     """The models that a function may call: itself, those among its arguments, and the variables that it reads."""
-    function, read = inspect.unwrap(getattr(fn, "func", fn)), []
-    if inspect.isfunction(function) or inspect.ismethod(function):
-        variables = inspect.getclosurevars(function)
-        read = [*variables.nonlocals.values(), *variables.globals.values(), getattr(function, "__self__", None)]
     leaves = jax.tree.leaves((args, kwargs), is_leaf=_is_model)
-    return list({id(value): value for value in [fn, *leaves, *read] if _is_model(value)}.values())
+    return list({id(value): value for value in [fn, *leaves, *_read_by(fn, 0)] if _is_model(value)}.values())
+
+
+def _read_by(fn, depth):
+    """The variables that a function reads, and the functions among these, such as the `apply` of a functionalized network."""
+    function = inspect.unwrap(getattr(fn, "func", fn))
+    if depth > 3 or not (inspect.isfunction(function) or inspect.ismethod(function)):
+        return []
+    variables = inspect.getclosurevars(function)
+    read = [*variables.nonlocals.values(), *variables.globals.values(), getattr(function, "__self__", None)]
+    return [*read, *(inner for value in read if value is not fn for inner in _read_by(value, depth + 1))]
 
 
 def _is_model(value):

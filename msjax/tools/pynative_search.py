@@ -54,8 +54,8 @@ class Search(Monitor):
         if self.first is not None or not (self._wrong(outs) or self._is_cause(outs)):
             return
         made = self.here(op.name, values) if node is None else self.made[node]
-        if not made.cells and self._pulling in self.made:
-            # Code of the user's that computes a gradient.
+        if self._pulling in self.made and not any(id(cell) in self._names for cell in made.cells):
+            # Code of the user's that computes a gradient, after the call of its cell.
             made = made._replace(cells=self.made[self._pulling].cells, call=self.made[self._pulling].call)
         if self._model is None or made.cells or self._pulling is not None:
             self._keep(

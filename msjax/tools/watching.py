@@ -210,7 +210,7 @@ class Watch(Callback):
             tag = f"{name}[{i}]" if len(values) > 1 else name
             if not is_tracer(value):
                 self._keep(kind, tag, self._statistic(value))
-            elif trace is None or not trace.here():
+            elif trace is None or trace.at_end is None or not trace.here():
                 row = (wrap(statistics(value, self._bins)),)
                 run_traced_hook(functools.partial(self._arrived, [(kind, tag)]), row, "watch", observe=True, carried=())
             else:
@@ -219,8 +219,8 @@ class Watch(Callback):
                     program.values.append((kind, tag, value))
 
     def _program(self, trace):
-        """What is noted of a program while it is traced; None in a forward pass that is computed again."""
-        if trace.silent:
+        """What is noted of a program while it is traced; None if jax compiles it, and in a forward pass that is computed again."""
+        if trace.silent or trace.at_end is None:
             return None
         if trace not in self._programs:
             self._programs[trace] = _Program()

@@ -117,7 +117,7 @@ def run(net, x, mode):
 CASES = [(net, fault, "find_nan") for net in NETS for fault in FAULTS] + [
     ("LeNet", "log", "pynative"), ("LeNet", "root", "pynative"), ("LeNet", "where", "compiled"), ("LeNet", "quotient", "graph"),
     ("transformer", "norm", "pynative"), ("transformer", "sqrt", "compiled"), ("transformer", "root", "graph"),
-    ("transformer", "own bprop", "compiled"),
+    ("transformer", "own bprop", "compiled"), ("LeNet", "own bprop", "graph"),
 ]  # fmt: skip
 
 
@@ -196,6 +196,21 @@ def test_guard_of_a_module_in_nnx_jit():
     with guard(net), pytest.raises(Fault, match=r"layers \(Layer\)"):
         nnx.jit(lambda net, x: net(x))(net, jnp.ones((1, 2)))
         ms.hooks.barrier()
+
+
+def test_functionalized():
+    """In a program of jax's own, the cell is named; in a guarded function, the operation, too."""
+    net = nn.SequentialCell(nn.Dense(2, 2), Planted(FAULTS["root"][0]), nn.Dense(2, 1))
+    apply, params, buffers = ms.functionalize(net)
+    x = jnp.ones((1, 2), "float32")
+    gradient = jax.value_and_grad(lambda params, x: apply(params, buffers, x)[0].sum())
+    with guard(net), pytest.raises(Fault) as raised:
+        jax.jit(gradient)(params, x)
+        ms.hooks.barrier()
+    assert (raised.value.phase, raised.value.path) == ("backward", "1")
+    with pytest.raises(Fault) as raised:
+        guard(gradient)(params, x)
+    assert (raised.value.phase, raised.value.path, raised.value.operation) == ("backward", "1", "mul")
 
 
 class Log(linen.Module):
