@@ -324,4 +324,5 @@ def rules(max_steps: int | None = None) -> dict[str, Rule]:
         "custom_vjp_call": Rule(one_body("call_jaxpr", "custom_vjp"), custom_rules.custom_vjp, has_own_derivative=True),
         "closed_call": Rule(one_body("call_jaxpr"), inline),
         "core_call": Rule(one_body("call_jaxpr"), inline),
+        "eval_jaxpr": Rule(one_body("call_jaxpr"), inline),
     }

@@ -6,10 +6,12 @@ import contextlib
 import dataclasses
 import functools
 import inspect
+import sys
 import threading
 import types
 
 import flax.linen as linen
+from flax.core import axes_scan
 
 from msjax.functional.array_hooks import SITE
 from msjax.functional.frameworks.registry import Registry, Site, named_leaves
@@ -100,10 +102,20 @@ class _Running(Registry):
             return call(*args, **kwargs)
         path = ".".join(module.path[len(self._here.root) :])
         self.see(path, _unbound(module, self, path))
-        if module.is_initializing():
+        if module.is_initializing() or _is_dry_run():
             return call(*args, **kwargs)
         object.__setattr__(module, SITE, Site(self, path, type(module).__name__))
         return self.call(path, module, call, args, kwargs, lambda: _unbound(module, self, path), method)
+
+
+def _is_dry_run():
+    """Whether flax traces the body of a scan just to find what doesn't depend on the step; hooks there would be results that do."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code.co_name == "body_fn" and frame.f_globals is vars(axes_scan) and frame.f_locals.get("init_mode"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _unbound(module, registry, path):
