@@ -20,6 +20,7 @@ import jax
 import jax.extend.core
 
 from msjax.common.background import BACKGROUND, has_idle_core
+from msjax.common.progress import PROGRESS
 from msjax.context import SETTINGS
 from msjax.errors import where
 from msjax.state import STATE
@@ -204,8 +205,9 @@ class _FirstCall:
         program = table.get(key)
         if program is not None:
             return program(*values)
-        counted, program, by_size = self._compiled(values)
-        out = program(*values)
+        with PROGRESS.of(table.name or "gradient"):
+            counted, program, by_size = self._compiled(values)
+            out = program(*values)
         table.keep(key, _BySignature(counted, program, table) if by_size else program)
         return out
 
@@ -243,6 +245,9 @@ class _Counted:
         signature = signature_of(values)
         if signature not in self.seen:
             self.seen.add(signature)
+            if len(self.seen) > 1:
+                with PROGRESS.of(self.__name__):
+                    pass  # jax compiles afterwards
             KEPT_PROGRAMS.add()
             table = self.table()
             if table is not None:

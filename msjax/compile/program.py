@@ -18,6 +18,7 @@ from msjax.autograd.inplace import rebind
 from msjax.common.buffer import Buffer
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
+from msjax.common.progress import PROGRESS
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.compile.trace import RunRejected
 from msjax.state import LOCK
@@ -208,7 +209,11 @@ class Program:
                 values.append(tensor._value)
         else:
             values += [raw(leaves[i]) for i in self.inputs]
-        outs = self.jitted(*values)
+        if self.first:
+            with PROGRESS.of(getattr(self.jitted, "__name__", "program")):
+                outs = self.jitted(*values)
+        else:
+            outs = self.jitted(*values)
         if self.mailbox is not None:
             outs = self.mailbox.take(outs)
         # Outputs that are inputs are not handed through the program.

@@ -13,6 +13,7 @@ import os
 import platform
 import statistics
 import sys
+import tempfile
 
 import jax
 import numpy as np
@@ -140,6 +141,11 @@ def first_calls(cases, table):
                 table.plain_row(f"{case}: {name}", (f"left out: {error}", ""))
                 continue
             table.plain_row(f"{case}: {name}", (f"{found['first']:.2f}", f"{found['memory']:.0f}"))
+        for name in ("compiled", "pynative"):
+            with tempfile.TemporaryDirectory() as folder:
+                once(case, name, folder)
+                found = once(case, name, folder)
+            table.plain_row(f"{case}: {name}, programs on disk", (f"{found['first']:.2f}", f"{found['memory']:.0f}"))
 
 
 class Table:

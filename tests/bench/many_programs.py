@@ -1,0 +1,38 @@
+"""Memory of a process that compiles many programs: ``python -m tests.bench.many_programs [--programs N] [--kept N]``.
+
+Each round has a gradient of its own length: two programs in PyNative mode. Linux ends a process of 65,530 memory maps; a program has
+three.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+import msjax as ms
+
+
+def memory():
+    """(memory maps, resident MiB) of this process, on Linux."""
+    with open("/proc/self/maps") as maps, open("/proc/self/status") as status:
+        resident = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+        return sum(1 for _ in maps), resident // 1024
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--programs", type=int, default=40_000, help="how many are compiled (default: 40000)")
+    parser.add_argument("--kept", type=int, default=ms.get_context("program_cache_size"), help="how many are kept")
+    arguments = parser.parse_args()
+    ms.set_context(program_cache_size=arguments.kept)
+    gradient = ms.grad(lambda x: ms.ops.tanh(x))
+    rounds, begin = arguments.programs // 2, time.perf_counter()
+    print("programs  maps  MiB  seconds")
+    for i in range(1, rounds + 1):
+        gradient(ms.Tensor(np.ones(i, "float32")))
+        if i % max(rounds // 10, 1) == 0:
+            print(2 * i, *memory(), f"{time.perf_counter() - begin:.0f}", sep="  ", flush=True)
+
+
+if __name__ == "__main__":
+    main()
