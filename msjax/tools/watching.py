@@ -23,6 +23,7 @@ from msjax.hooks.delivery import run_traced_hook
 from msjax.hooks.worker import barrier
 from msjax.state import STATE
 from msjax.tools.sinks import sink_of
+from msjax.tools.watch_report import WatchReport
 from msjax.tools.watch_statistics import rows_of, statistics, statistics_of_all
 from msjax.tools.watched_models import CellPlaces, ModulePlaces
 from msjax.train.callback.callback import Callback
@@ -72,8 +73,8 @@ def watch(
     return Watch(model, every, what, to, where, bins)
 
 
-class Watch(Callback):
-    """What `watch` returns.
+class Watch(WatchReport, Callback):
+    """What `watch` returns; prints as a table of the latest statistics.
 
     Attributes:
         rows (list of WatchRow): all statistics so far: `step`, `kind`, `name`, `mean`, `std`, `norm`, `zeros`, `min`, `max`, `histogram`.

@@ -11,6 +11,7 @@ from flax import linen, nnx
 import msjax as ms
 from msjax import hooks, nn, train
 from msjax.tools import watch
+from msjax.tools.watch_report import bars
 
 
 def network():
@@ -193,6 +194,20 @@ def test_plot():
         plot(number, [row for row in watched.rows if row.step == number])
     titles = [axes.get_title() for axes in plot.figure.axes]
     assert titles == ["norm of activations", "norm of parameters"] and len(plot.figure.axes[0].lines) == 4
+
+
+def test_report():
+    net, step = network()
+    watched = watch(net, every=1, what=("activation", "parameter"), where="0")
+    assert "No statistics yet" in str(watched) and repr(watched) == "<watch of 0 statistics>"
+    step(X)
+    watched.remove()
+    lines = str(watched).splitlines()
+    assert lines[0] == "Step 1" and lines[1].split()[:4] == ["kind", "name", "norm", "mean"]
+    kinds = [line.split()[:2] for line in lines[3:]]
+    assert kinds == [["activation", "0"], ["parameter", "0.weight"], ["parameter", "0.bias"]]
+    assert watched._repr_html_().count("<tr>") == 4
+    assert bars(np.array([0.0, 1.0, 100.0, 50.0])) == " ▁█▄"
 
 
 def test_wrong_arguments():

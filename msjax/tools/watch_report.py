@@ -1,0 +1,70 @@
+"""The table that `watch` prints: the statistics of the latest step that it looked at."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msjax.tools.sinks import WatchRow
+from msjax.tools.texts import printed
+
+_COLUMNS = ("kind", "name", "norm", "mean", "deviation", "zeros", "from", "to", "histogram")
+_BARS = " ▁▂▃▄▅▆▇█"
+_WIDTH = 15  # of a histogram, in characters
+
+
+class WatchReport:
+    """Prints as a table, also in a notebook.
+
+    Attributes:
+        rows (list of WatchRow): all statistics so far.
+    """
+
+    rows: list[WatchRow]
+
+    def _latest(self):
+        return [row for row in self.rows if row.step == self.rows[-1].step]
+
+    def _title(self):
+        return f"Step {self.rows[-1].step}" if self.rows else "No statistics yet"
+
+    def _cells(self) -> Iterator[tuple[str, ...]]:
+        for row in self._latest():
+            numbers = [f"{value:.3g}" for value in (row.norm, row.mean, row.std)]
+            name = row.name or "(network)"
+            yield row.kind, name, *numbers, f"{row.zeros:.0%}", f"{row.min:.3g}", f"{row.max:.3g}", bars(row.histogram.counts)
+
+    def __rich__(self) -> Any:
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE, title=self._title(), title_justify="left")
+        for name in _COLUMNS:
+            table.add_column(name, justify="left" if name in ("kind", "name", "histogram") else "right", no_wrap=name != "name")
+        for cells in self._cells():
+            table.add_row(*map(Text, cells))
+        return table
+
+    def __str__(self) -> str:
+        return printed(self)
+
+    def __repr__(self) -> str:
+        return f"<watch of {len(self.rows)} statistics>"
+
+    def _repr_html_(self):
+        head = "".join(f"<th style='text-align:left'>{name}</th>" for name in _COLUMNS)
+        rows = "".join(
+            "<tr>" + "".join(f"<td style='text-align:left;white-space:pre'>{html.escape(c)}</td>" for c in cells) + "</tr>"
+            for cells in self._cells()
+        )
+        return f"<b>{self._title()}</b><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def bars(counts: Sequence[float]) -> str:
+    """A histogram as a line of text: what is there at all is seen."""
+    size = max(1, -(-len(counts) // _WIDTH))
+    sums = [float(sum(counts[i : i + size])) for i in range(0, len(counts), size)]
+    most = max(sums, default=0.0) or 1.0
+    return "".join(_BARS[-(-int(v) * (len(_BARS) - 1) // int(most))] for v in sums)
