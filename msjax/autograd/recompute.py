@@ -18,7 +18,7 @@ from msjax.common.arrays import is_tracer
 from msjax.common.bases import is_cell
 from msjax.common.node import FunctionNode, RootLeaf, next_seq, place_on_tape
 from msjax.common.random import default_generator
-from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
+from msjax.common.tensor import Tensor, is_tensor, renewed, tensors_in, wrap
 from msjax.errors import callable_name, describe
 from msjax.state import STATE, swap
 
@@ -80,15 +80,8 @@ def call_recomputed(
     if not STATE.recording or any(is_tracer(t._value) for t in tensors_in((args, kwargs))):
         with first:
             out = block(*args, **kwargs)
-        return _renewed(out) if STATE.recording else out
+        return renewed(out)
     return _Region(block, args, kwargs, second).run(first)
-
-
-def _renewed(out):
-    """New Tensors for those of a result that are on the tape, as a recomputed call gives them: none is one of its arguments."""
-    return jax.tree.map(
-        lambda v: wrap(v._value, v._node, v._oidx) if is_tensor(v) and v._node is not None else v, out, is_leaf=is_tensor
-    )
 
 
 class _Region:
@@ -118,12 +111,12 @@ class _Region:
         with swap(saving=self), context:
             out = self.block(*args, **kwargs)
         if not self.signature:
-            return _renewed(out)
+            return renewed(out)
         leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
         at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
         edges, base = place_on_tape([leaves[i] for i in at])
         if base is None:
-            return _renewed(out)
+            return renewed(out)
         node = FunctionNode(base, edges, len(at), self._enter, "recompute", keeps=[leaves[i] for i in at])
         for k, (i, edge) in enumerate(zip(at, edges)):
             if edge is not None:

@@ -375,6 +375,14 @@ def wrap(value: TensorLike, node: Node | None = None, oidx: int = 0, _new: Calla
     return tensor
 
 
+def renewed(value: Any) -> Any:
+    """Nested containers with new Tensors of the same values at the same places of the tape.
+
+    A recomputed cell, or one with a `bprop`, returns none of its arguments, in any mode: a write to a result leaves them alone.
+    """
+    return jax.tree.map(lambda v: wrap(v._value, v._node, v._oidx) if is_tensor(v) else v, value, is_leaf=is_tensor)
+
+
 def being_traced(args: Any, kwargs: Any = None) -> bool:
     """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments."""
     if STATE.trace is not None or STATE.functional:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from msjax.autograd.monitor import current
 from msjax.common.node import FunctionNode, place_on_tape
-from msjax.common.tensor import Tensor, is_tensor, wrap
+from msjax.common.tensor import Tensor, is_tensor, renewed, wrap
 from msjax.errors import cell_path, describe
 from msjax.hooks.nodes import under_jax_transform
 from msjax.state import ACTIVITY, STATE, swap
@@ -26,7 +26,7 @@ def call_with_bprop(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         return (
             _call_under_jax_transform(cell, args, kwargs, tensors)
             if under_jax_transform(tensors)
-            else cell.construct(*args, **kwargs)
+            else renewed(cell.construct(*args, **kwargs))
         )
     with swap(recording=False):
         out = cell.construct(*args, **kwargs)
