@@ -932,21 +932,27 @@ def test_fault_17_a_debugger_in_compiled_code_has_a_usable_prompt(place, call, r
     assert ("runs in PyNative mode" in done.stderr) == (place != "hook")
 
 
-def recomputed(cell):
-    cell.recompute()
+class Recomputed(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.recompute()
 
-
-def with_bprop(cell):
-    cell.bprop = lambda x, out, dout: (dout["same"],)
-
-
-@pytest.mark.parametrize("special", [recomputed, with_bprop])
-def test_a_recomputed_cell_or_one_with_a_bprop_returns_new_tensors_in_every_mode(special):
-    """Writing to its result leaves the caller's argument as it was, although the cell returned that argument."""
-
-    def inner(cell, x):
+    def construct(self, x):
         x * 3
         return {"same": x}
+
+
+class WithBprop(nn.Cell):
+    def construct(self, x):
+        return {"same": x}
+
+    def bprop(self, x, out, dout):
+        return (dout["same"],)
+
+
+@pytest.mark.parametrize("kind", [Recomputed, WithBprop])
+def test_a_recomputed_cell_or_one_with_a_bprop_returns_new_tensors_in_every_mode(kind):
+    """Writing to its result leaves the caller's argument as it was, although the cell returned that argument."""
 
     def outer(cell, x):
         y = cell.inner(x)["same"]
@@ -954,9 +960,7 @@ def test_a_recomputed_cell_or_one_with_a_bprop_returns_new_tensors_in_every_mode
         return y * 2
 
     for mode in (lambda net: net, ms.jit):
-        within = Calls(inner)
-        special(within)
-        net = mode(Calls(outer, inner=within))
+        net = mode(Calls(outer, inner=kind()))
         x = f32(1, 1)
         assert net(x).asnumpy().tolist() == ms.grad(net)(x).asnumpy().tolist() == [1, 1]
         assert x.asnumpy().tolist() == [1, 1]
