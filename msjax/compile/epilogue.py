@@ -83,7 +83,6 @@ def build_epilogue(events: list[Any], result: OutputRef, mailbox: Mailbox) -> Ca
         A function of the program's outputs, and of the calls that callbacks brought (see `Mailbox.deliver`).
     """
     writer = _Writer()
-    later = [event.sites for event in events if isinstance(event, Arrivals)]
     for event in events:
         if isinstance(event, Call):
             arguments = writer.expression(event.args)
@@ -92,9 +91,7 @@ def build_epilogue(events: list[Any], result: OutputRef, mailbox: Mailbox) -> Ca
         elif isinstance(event, Pending):
             writer.pending(event)
         elif isinstance(event, Arrivals):
-            later.pop(0)
-            turn = f"{writer.name(event.sites)}, {writer.name(frozenset().union(*later) - event.sites)}"
-            writer.lines.append(f"if c: {writer.name(mailbox.deliver)}(c, {turn})")
+            writer.lines.append(f"if c: {writer.name(mailbox.deliver)}(c, {writer.name(event.sites)})")
         else:
             parts = [
                 repr(part) if isinstance(part, str) else f"text(o[{part[0].value}], {part[1]!r}, {part[2]!r})"

@@ -26,6 +26,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf
 from msjax.compile.debugger import RefuseDebuggers
 from msjax.compile.printing import TEXT_IS_USED, Placeholder, goes_to_print
+from msjax.hooks.batching import mark_program
 from msjax.hooks.returns import check_observer_result
 from msjax.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 from msjax.typing import TensorLike
@@ -162,30 +163,22 @@ class Mailbox:
         calls, self.calls = self.calls, collections.deque()
         return calls
 
-    def deliver(self, calls: collections.deque, sites: Set[int] | None = None, later: Set[int] = frozenset()) -> None:
+    def deliver(self, calls: collections.deque, sites: Set[int] | None = None) -> None:
         """Call observers.
 
         Args:
-            calls: what has arrived: (site, function, arguments, label). The calls that are made are taken out.
-            sites: up to the calls of these sites; None for all. A site that comes again later, as in a forward that is computed
-                again, waits for its turn.
-            later: the sites whose turn comes later. They may arrive before others that they don't depend on, and wait.
+            calls: those of the run: (site, function, arguments, label), in program order. The calls that are made are taken out.
+            sites: up to the calls of these sites; None for all. A site that comes again later waits for its turn.
         """
         if sites is not None and not any(call[0] in sites for call in calls):
             return
-        waiting, reached = [], False
-        try:
-            while calls and (sites is None or not reached or calls[0][0] in sites or calls[0][0] in later):
-                site, fn, args, what = call = calls.popleft()
-                if site in later:
-                    waiting.append(call)
-                    continue
-                reached = reached or sites is None or site in sites
-                result = fn(*args)
-                if result is not None:
-                    check_observer_result(result, what)
-        finally:
-            calls.extendleft(reversed(waiting))
+        reached = False
+        while calls and (sites is None or not reached or calls[0][0] in sites):
+            site, fn, args, what = calls.popleft()
+            reached = reached or sites is None or site in sites
+            result = fn(*args)
+            if result is not None:
+                check_observer_result(result, what)
 
 
 class OutputRef:
@@ -340,6 +333,9 @@ class Trace(Tracing):
         """Call the observer `fn(*args)` after each run."""
         self.flush_text()
         if not self.silent:
+            if self.uses_callbacks:
+                # A loop whose body jax has traced before deposits nothing again, so the program says what comes before this call.
+                mark_program(self.deposit(_nothing, what), what)
             self.events.append(Call(fn, args, what, self))
 
     def guard(self) -> Guard | None:
@@ -400,6 +396,10 @@ class Trace(Tracing):
         self.flush_text()
         if self.refused or len(self._printed) < len(self._marks):
             self.refuse(self.refused or TEXT_IS_USED)
+
+
+def _nothing():
+    """Marks a place among the calls in a mailbox."""
 
 
 class _SeenCells(list):

@@ -164,6 +164,18 @@ def observe_traced(fn: Callable[..., Any], args: Sequence[Any], what: HookLabel,
     return args[carries]
 
 
+def mark_program(fn: Callable[[], None], what: Any) -> None:
+    """Call a function where a program traced within `CallsAsOutputs` has come to this place.
+
+    Args:
+        what: its label, for messages.
+    """
+    outputs = _CALLS.outputs
+    if outputs is not None:
+        delivery = outputs.delivery(fn, what, [], jax.tree.structure(()))
+        _bind([], (HookCall(delivery, ()),), None, kept=True)
+
+
 def _bind(values, calls, done, kept=False):
     """Put a callback into the program, after earlier ones: nothing else says that forward comes before backward.
 

@@ -738,6 +738,29 @@ def test_hooks_of_loops_side_by_side_run_in_program_order():
         assert log == [*forward, *["backward b"] * 2, *["backward a"] * 2, "backward "]
 
 
+def test_hooks_of_a_loop_that_runs_twice_with_the_same_function_run_in_program_order():
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Tanh(), nn.Tanh()
+            self.loop = ms.from_jax(lambda v: jax.lax.scan(self.step, v, None, length=2)[0])
+
+        def step(self, carry, _):
+            return self.a(ms.Tensor(carry))._value, None
+
+        def construct(self, x):
+            return self.loop(self.b(self.loop(x)))
+
+    net, log = Net(), []
+    for name, cell in net.cells_and_names():
+        cell.register_forward_hook(lambda c, args, out, n=name: log.append(n))
+    for run in (net, ms.jit(net)):
+        log.clear()
+        run(f32(1))
+        ms.hooks.barrier()
+        assert log == ["a", "a", "b", "a", "a", ""]
+
+
 # ---- 10: Tensor hooks that read values
 
 
