@@ -143,9 +143,6 @@ class Tracing:
     def see(self, operands: Sequence[Any]) -> None:
         """Called with the operands of every operator."""
 
-    def next_turn(self) -> None:
-        """Called before each node of a backward pass: what it calls comes after what was called before."""
-
     def deposit(self, fn: Callable[..., Any], what: object) -> Callable[..., Any]:
         """The function that a callback within the program calls instead of the observer `fn`."""
         return fn

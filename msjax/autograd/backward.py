@@ -62,7 +62,7 @@ def run_backward(
     order, needs, also_runs, pending = _plan([node for node, _, _ in roots], targets)
     grads = {}
     add = add_gradients if recorded else add_arrays
-    monitor, trace = (current() if ACTIVITY.slow_dispatch else None), STATE.trace
+    monitor = current() if ACTIVITY.slow_dispatch else None
     for node, i, grad in roots:
         if node in needs:
             _accumulate(grads, node, i, grad, add)
@@ -102,8 +102,6 @@ def run_backward(
             if node.also_run is not None:
                 turns[node.also_run] = len(turns)
             edges = node.edges
-            if trace is not None:
-                trace.next_turn()
             if monitor is not None:
                 back = monitor.pull(node, cts, need, recorded)
             else:

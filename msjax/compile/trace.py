@@ -96,7 +96,7 @@ class Arrivals:
     """Here the observers within a loop or transformation are called.
 
     Attributes:
-        sites: the numbers of the hook sites, which are all in the same loop or transformation, or its gradient.
+        sites: the numbers of the hook sites; no other event lies between them.
     """
 
     __slots__ = ("sites",)
@@ -231,7 +231,7 @@ class Trace(Tracing):
         self.silent = False
         self.mailbox = Mailbox()
         self.refused = None
-        self._sites, self._new_turn = 0, False
+        self._sites = 0
         self._marks = []
         self._printed = set()
         self._text = []
@@ -280,7 +280,6 @@ class Trace(Tracing):
 
     def see(self, operands: Sequence[Any]) -> None:
         """Operands of an operator: a Tensor whose value is known came from outside."""
-        self.next_turn()
         for operand in operands:
             if isinstance(operand, Tensor) and id(operand) not in self.variables and not is_tracer(operand._value):
                 self.missing[id(operand)] = operand, operand._value
@@ -341,19 +340,15 @@ class Trace(Tracing):
     def guard(self) -> Guard | None:
         return Guard(self) if self.here() and not self.silent else None
 
-    def next_turn(self) -> None:
-        self._new_turn = self._new_turn or self.here()
-
     def deposit(self, fn: Callable[..., Any], what: object) -> Callable[..., Any]:
         """What is called in the place of an observer, which is called when the events before it have happened."""
         site, self._sites = self._sites, self._sites + 1
         mailbox, self.uses_callbacks = self.mailbox, True
         self.flush_text()
-        if self.events and isinstance(self.events[-1], Arrivals) and not self._new_turn:
+        if self.events and isinstance(self.events[-1], Arrivals):
             self.events[-1].sites.add(site)
         else:
             self.events.append(Arrivals(site))
-            self._new_turn = False
 
         def arrived(*args):
             mailbox.calls.append((site, fn, args, what))
