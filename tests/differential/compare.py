@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 
+import jax
 import numpy as np
 
 from tests.differential.generate import INSIDE, LOOPS
@@ -164,12 +165,18 @@ def _in_loops(case, log):
 def _as_backward(case, log):
     """What `.backward()` and `ms.grad` have in common.
 
-    Gradients accumulate in PyTorch's order, so only the order of each hook's own calls is compared; and where no gradient
-    arrives at a Parameter, `ms.grad` calls its hooks with zeros, `.backward()` doesn't call them. What hooks print may be such
-    a call's and is left out.
+    Gradients accumulate in PyTorch's order, so no order is compared, not even of one hook's calls, which may be on several
+    Tensors; and where no gradient arrives at a Parameter, `ms.grad` calls its hooks with zeros, `.backward()` doesn't call them.
+    What hooks print may be such a call's and is left out.
     """
+    return sorted((e for e in log if e[0] != "print" and not _unreached(case, e)), key=lambda entry: (entry[0], _rounded(entry)))
 
-    return sorted((e for e in log if e[0] != "print" and not _unreached(case, e)), key=lambda entry: entry[0])
+
+def _rounded(entry):
+    """A text that sorts entries alike which differ by rounding only, as a rule."""
+    return str(
+        [np.round(np.asarray(v, float), 2).tolist() for v in jax.tree.leaves(entry[1:]) if isinstance(v, (np.ndarray, float))]
+    )
 
 
 def _unreached(case, entry):
