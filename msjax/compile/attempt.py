@@ -17,7 +17,7 @@ from msjax.compile.epilogue import build_epilogue
 from msjax.compile.guards import Guards
 from msjax.compile.program import Program, SignatureChanged, aliases, is_input, raw
 from msjax.compile.snapshot import Snapshot
-from msjax.compile.trace import Call, NeedsPyNative, Trace
+from msjax.compile.trace import Call, NeedsPyNative, OwnCall, Trace
 from msjax.hooks.delivery import HookNeedsValue
 from msjax.processes.groups import PROCESSES
 from msjax.state import LOCK
@@ -268,7 +268,7 @@ class _Attempt:
             donated,
             self.sources,
             trace.mailbox if trace.uses_callbacks else None,
-            trace.uses_callbacks or any(isinstance(event, Call) for event in trace.events),
+            trace.uses_callbacks or any(isinstance(event, Call) and not isinstance(event, OwnCall) for event in trace.events),
             trace.stops_gradients,
             trace.may_be_rejected,
         )

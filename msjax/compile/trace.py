@@ -79,6 +79,12 @@ class Call:
         self.what: str = what
 
 
+class OwnCall(Call):
+    """The same for a function of msjax that changes nothing which programs are compiled for: the run need not be looked after."""
+
+    __slots__ = ()
+
+
 class Text:
     """Text to be written after each run: strings, and (kept Tensor, kind, format) where that of a Tensor belongs."""
 

@@ -12,7 +12,7 @@ from flax import nnx
 
 from msjax.common.bases import is_cell
 from msjax.common.tensor import tensors_in, wrap
-from msjax.compile.trace import Call, RunRejected
+from msjax.compile.trace import OwnCall, RunRejected
 from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.functionalize import state_of
 from msjax.functional.hooked import framework_of
@@ -173,7 +173,7 @@ class _CellGuard(Guard):
         trace.may_be_rejected = True
         first = jnp.where(raised.any(), raised.argmax(), -1).astype(jnp.int32)
         # Before the observers of this run, which are called when it is run again.
-        trace.events.insert(0, Call(functools.partial(self._check_flag, places), (wrap(first),), "guard", trace))
+        trace.events.insert(0, OwnCall(functools.partial(self._check_flag, places), (wrap(first),), "guard", trace))
         flags.seen.clear()
         flags.found.clear()
 

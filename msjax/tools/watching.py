@@ -17,7 +17,7 @@ from msjax.checks import check_int
 from msjax.common.arrays import is_tracer
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, wrap
-from msjax.compile.trace import Call
+from msjax.compile.trace import Call, OwnCall
 from msjax.functional.module_paths import Where
 from msjax.hooks.delivery import run_traced_hook
 from msjax.hooks.worker import barrier
@@ -241,7 +241,7 @@ class Watch(WatchReport, Callback):
             table = wrap(jnp.stack([statistics(value, self._bins) for _, _, value in program.values]))
             trace.events.append(Call(functools.partial(self._arrived, names), (table,), "watch", trace))
         if program.counts:
-            trace.events.append(Call(functools.partial(self._ran, bool(parameters)), (), "watch", trace))
+            trace.events.append(OwnCall(functools.partial(self._ran, bool(parameters)), (), "watch", trace))
         program.values.clear()
 
     def _arrived(self, names: Sequence[tuple[str, str]], table: Tensor):
