@@ -1,13 +1,15 @@
-"""Throughput of data pipelines, in rows a second, beside PyTorch's DataLoader with the same transforms.
+"""Throughput of data pipelines, in rows a second, beside MindSpore's and PyTorch's DataLoader with the same transforms.
 
-    python -m tests.bench.pipelines            # msjax: without workers, with two threads, with two processes
-    python tests/bench/pipelines.py --torch    # PyTorch, in an environment that has torch and Pillow
+    python -m tests.bench.pipelines                # msjax: without workers, with two threads, with two processes
+    python tests/bench/pipelines.py --torch        # PyTorch, in an environment that has torch and Pillow
+    python tests/bench/pipelines.py --mindspore    # MindSpore, in an environment that has it
 
 The rows are made here: "digits" are arrays of 28 x 28 bytes that are scaled, normalized and transposed; "photos" are JPEG files of
-320 x 256 in memory that are decoded, cropped to 224 x 224, mirrored by chance, normalized and transposed.
+320 x 256 in memory that are decoded, resized to 300 x 240, cropped to 224 x 224, mirrored by chance, normalized and transposed.
 """
 
 import argparse
+import importlib
 import io
 import time
 
@@ -36,11 +38,10 @@ def photos():
     return [files[i % len(files)] for i in range(PHOTOS)]
 
 
-def of_msjax(kind, workers, processes):
-    """A pipeline of msjax."""
-    from msjax import dataset as ds
-    from msjax.dataset import vision
-
+def of_dataset(package, kind, workers, processes):
+    """A pipeline of msjax or MindSpore."""
+    ds = importlib.import_module(f"{package}.dataset")
+    vision = importlib.import_module(f"{package}.dataset.vision")
     options = {"num_parallel_workers": workers, "python_multiprocessing": processes}
     if kind == "digits":
         data = ds.NumpySlicesDataset(digits(), ["image", "label"])
@@ -49,6 +50,7 @@ def of_msjax(kind, workers, processes):
         data = ds.GeneratorDataset([np.frombuffer(file, np.uint8) for file in photos()], ["image"])
         operations = [
             vision.Decode(),
+            vision.Resize((240, 300)),
             vision.RandomCrop(224),
             vision.RandomHorizontalFlip(),
             vision.Normalize(MEAN, STD),
@@ -81,7 +83,8 @@ def of_torch(kind, workers):
             return len(self.files)
 
         def __getitem__(self, i):
-            image = torch.from_numpy(np.array(Image.open(io.BytesIO(self.files[i])).convert("RGB"))).permute(2, 0, 1)
+            image = Image.open(io.BytesIO(self.files[i])).convert("RGB").resize((300, 240), Image.Resampling.BILINEAR)
+            image = torch.from_numpy(np.array(image)).permute(2, 0, 1)
             top, left = (int(torch.randint(size - 224 + 1, ())) for size in image.shape[1:])
             image = image[:, top : top + 224, left : left + 224]
             image = image.flip(2) if torch.rand(()) < 0.5 else image
@@ -106,18 +109,21 @@ def main():
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--torch", action="store_true", help="measure PyTorch instead of msjax")
-    torch = parser.parse_args().torch
+    parser.add_argument("--mindspore", action="store_true", help="measure MindSpore instead of msjax")
+    arguments = parser.parse_args()
+    package = "torch" if arguments.torch else "mindspore" if arguments.mindspore else "msjax"
     for kind, count in (("digits", DIGITS), ("photos", PHOTOS)):
-        if torch:
+        if package == "torch":
             ways = {"no workers": of_torch(kind, 0), "2 processes": of_torch(kind, 2)}
         else:
             ways = {
-                "no workers": of_msjax(kind, 1, False),
-                "2 threads": of_msjax(kind, 2, False),
-                "2 processes": of_msjax(kind, 2, True),
+                "1 thread" if package == "mindspore" else "no workers": of_dataset(package, kind, 1, False),
+                "2 threads": of_dataset(package, kind, 2, False),
             }
+            if package == "msjax":
+                ways["2 processes"] = of_dataset(package, kind, 2, True)
         for way, epochs in ways.items():
-            print(f"{'torch' if torch else 'msjax'}  {kind}  {way:12} {rate(epochs, count):8.0f} rows/s", flush=True)
+            print(f"{package:9}  {kind}  {way:12} {rate(epochs, count):8.0f} rows/s", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ import sys
 import numpy as np
 import pytest
 
+import msjax as ms
+from msjax import dataset, nn
 from tests.dataset.files import digits, idx
 
 PROGRAM = """
@@ -88,6 +90,27 @@ def printed(tmp_path_factory):
         assert done.returncode == 0, done.stderr
         texts[mode] = done.stdout.splitlines()
     return texts
+
+
+def test_losses_are_those_of_mindspore(tmp_path):
+    """The program was run by MindSpore 2.10, too."""
+    idx(tmp_path, "train", *digits(24))
+    data = dataset.MnistDataset(str(tmp_path), "train", shuffle=False)
+    data = data.map([dataset.vision.Rescale(1 / 255.0, 0), dataset.vision.Normalize((0.1307,), (0.3081,))], "image")
+    data = data.map(dataset.vision.HWC2CHW(), "image").map(dataset.transforms.TypeCast(ms.int32), "label").batch(8)
+    net = nn.SequentialCell(nn.Flatten(), nn.Dense(784, 16), nn.ReLU(), nn.Dense(16, 10))
+    rng = np.random.default_rng(1)
+    for param in net.trainable_params():
+        param.set_data(ms.Tensor((rng.standard_normal(param.shape) * 0.05).astype(np.float32)))
+    loss_fn, optimizer = nn.CrossEntropyLoss(), nn.Momentum(net.trainable_params(), 0.05, 0.9)
+    grad_fn = ms.value_and_grad(lambda x, y: loss_fn(net(x), y), None, optimizer.parameters)
+    losses = []
+    for _ in range(2):
+        for image, label in data.create_tuple_iterator():
+            loss, grads = grad_fn(image, label)
+            optimizer(grads)
+            losses.append(float(loss))
+    np.testing.assert_allclose(losses, [2.29075, 2.25574, 2.09782, 1.86962, 1.68246, 1.06476], rtol=2e-5)
 
 
 def test_lenet_learns_in_both_modes(printed):

@@ -203,5 +203,9 @@ def flip(image: ImageLike, horizontally: bool) -> ImageLike:
     if is_pil(image):
         kinds = pillow().Transpose
         return image.transpose(kinds.FLIP_LEFT_RIGHT if horizontally else kinds.FLIP_TOP_BOTTOM)
+    if horizontally and image.ndim > 2 and image.flags.c_contiguous and image.size:
+        # Whole pixels are copied faster than their channels one by one.
+        pixels = image.view(np.dtype((np.void, image.itemsize * image.shape[-1])))
+        return np.ascontiguousarray(pixels[..., ::-1, :]).view(image.dtype)
     axis = (1 if image.ndim == 2 else -2) if horizontally else (0 if image.ndim == 2 else -3)
     return np.ascontiguousarray(np.flip(image, axis))

@@ -11,6 +11,8 @@ from msjax.typing import TensorLike
 
 # OpenCV weighs bytes with whole numbers of this scale.
 _BITS = 11
+# How many numbers an intermediate array of bytes' interpolation holds at most.
+_BLOCK = 2**15
 
 
 def resize_array(array: TensorLike, height: int, width: int, interpolation: Inter) -> np.ndarray:
@@ -73,15 +75,38 @@ def _weigh(array, taps, weights, axis):
 
 
 def _linear_of_bytes(array, y, x):
-    extra = (1,) * (array.ndim - 2)
+    height, width = array.shape[:2]
+    channels = array.size // (height * width)
     (rows, row_weights), (columns, column_weights) = y, x
-    a = np.rint(column_weights * 2**_BITS).astype(np.int32).reshape(1, -1, 2, *extra)
-    b = np.rint(row_weights * 2**_BITS).astype(np.int32).reshape(-1, 1, 2, *extra)
-    wide = array.astype(np.int32)
-    across = wide[:, columns[:, 0]] * a[:, :, 0] + wide[:, columns[:, 1]] * a[:, :, 1]
-    across >>= 4
-    down = ((b[:, :, 0] * across[rows[:, 0]]) >> 16) + ((b[:, :, 1] * across[rows[:, 1]]) >> 16)
-    return ((down + 2) >> 2).astype(np.uint8)
+    across_at = (columns[:, :, None] * channels + np.arange(channels)).transpose(1, 0, 2).reshape(2, -1)
+    across_by = np.repeat(_whole(column_weights).T, channels, axis=1)
+    down_by = _whole(row_weights)[:, :, None]
+    flat = array.reshape(height, -1)
+    made = np.empty((len(rows), across_at.shape[1]), np.uint8)
+    # Several rows at a time, so that intermediate arrays stay in the cache, and their memory is not given back each time.
+    step = max(1, _BLOCK // made.shape[1])
+    for start in range(0, len(rows), step):
+        block = slice(start, start + step)
+        top, bottom = rows[block].T
+        needed = flat[top[0] : bottom[-1] + 1]
+        across = np.multiply(needed[:, across_at[0]], across_by[0], dtype=np.int32)
+        across += np.multiply(needed[:, across_at[1]], across_by[1], dtype=np.int32)
+        across >>= 4
+        down = across[top - top[0]]
+        down *= down_by[block, 0]
+        down >>= 16
+        below = across[bottom - top[0]]
+        below *= down_by[block, 1]
+        below >>= 16
+        down += below
+        down += 2
+        down >>= 2
+        made[block] = down
+    return made.reshape(len(rows), len(columns), *array.shape[2:])
+
+
+def _whole(weights):
+    return np.rint(weights * 2**_BITS).astype(np.int32)
 
 
 @functools.lru_cache(64)
