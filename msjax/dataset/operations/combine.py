@@ -51,7 +51,7 @@ class ConcatDataset(Dataset):
             if not isinstance(dataset, Dataset):
                 raise TypeError(f"For 'concat', 'datasets' should be a dataset or a list of them, but got {describe(dataset)}.")
         self._inputs = tuple(datasets)
-        self._sampler = None
+        self._sampler: Any = None
 
     def use_sampler(self, sampler: DistributedSampler) -> None:
         """Read one of several shards of all rows, in the order of the datasets; no row comes twice.
