@@ -111,6 +111,7 @@ class Op:
             pull.vjp = pull.out = None
             return out, Residuals(ResidualSpec(pull, treedef, tuple(sources), self.jit), kept)
 
+        forward.kept = lambda result: result[1].spec  # pyright: ignore[reportFunctionMemberAccess]
         return forward
 
     def derived(self, key: Hashable, make: Callable[[], Op]) -> Op:
@@ -136,7 +137,10 @@ class Residuals:
         return Residuals(self.spec, ())
 
 
-jax.tree_util.register_pytree_node(Residuals, lambda r: (r.leaves, r.spec), Residuals)
+# jax keeps the structures of results for long, so they refer to the spec weakly; the compiled forward keeps it.
+jax.tree_util.register_pytree_node(
+    Residuals, lambda r: (r.leaves, r.spec.token), lambda token, leaves: Residuals(token.spec(), leaves)
+)
 
 
 class _Bound:

@@ -7,6 +7,7 @@ list is kept with the compiled program as auxiliary data of its output.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,14 +48,18 @@ class TracedVJP:
         self.in_dtypes = [d for _, d in keep]
         shadowed = any(jnp.issubdtype(d, jnp.integer) for d in self.in_dtypes)
 
+        held = list(values)
+
         def along(*inputs):
-            full = list(values)
+            full = list(held)
             for i, value in zip(self.slots, inputs):
                 full[i] = value
             return fn(*full)
 
         inputs = [_shadow(values[i]) if jnp.issubdtype(d, jnp.integer) else values[i] for i, d in keep]
         out, self.vjp = jax.vjp(along, *inputs)
+        # jax may keep `along` with the vjp, and the operands' tracers would keep the trace of a program that was dropped.
+        held.clear()
         self.single: bool = not isinstance(out, (tuple, list))
         shadow_out = (out,) if self.single else tuple(out)
         self.shadow: list[tuple[Any, Any]] = [(o.shape, o.dtype) for o in shadow_out]
@@ -104,9 +109,10 @@ class ResidualSpec:
         backwards: the compiled backward for each pair of (for each output, whether it has a gradient; for each of `slots`,
             whether its gradient is needed). It takes the residuals, then the given gradients, and returns the needed ones.
         fresh: True until the backward has been compiled ahead.
+        token: stands for it in the structure of a program's results.
     """
 
-    __slots__ = ("pull", "treedef", "sources", "backwards", "needs_values", "fresh")
+    __slots__ = ("pull", "treedef", "sources", "backwards", "needs_values", "fresh", "token", "__weakref__")
 
     def __init__(self, pull: TracedVJP, treedef: PyTreeDef, sources: tuple[tuple[str, int], ...], jit: Callable[..., Any] | None):
         self.pull = pull
@@ -115,6 +121,7 @@ class ResidualSpec:
         self.needs_values: bool = any(kind != "kept" for kind, _ in sources)
         self.backwards = Programs(self.backward_fn, jit)
         self.fresh = True
+        self.token = SpecToken(self)
 
     def compile_ahead(self, kept: Sequence[Any], values: Sequence[Any], out: Sequence[JaxArray]) -> None:
         """Compile the backward in the background while the forward pass goes on, as it will most probably be needed.
@@ -138,6 +145,15 @@ class ResidualSpec:
             return tuple(g for g in grads if g is not None)
 
         return backward
+
+
+class SpecToken:
+    """A weak reference to a ResidualSpec."""
+
+    __slots__ = ("spec",)
+
+    def __init__(self, spec: ResidualSpec):
+        self.spec = weakref.ref(spec)
 
 
 def source_of(leaf: Any, values: Sequence[Any], outputs: Sequence[Any]) -> tuple[str, int] | None:

@@ -168,6 +168,10 @@ class Programs(dict):
         KEPT_PROGRAMS.add(getattr(getattr(found, "__wrapped__", None), "signatures", 1))
         return found
 
+    def kept(self, key: Any) -> Callable[..., Any] | None:
+        """The program of a key, also one that was set aside; None if there is none."""
+        return self.get(key) or (self._aside or {}).get(key)
+
     def keep(self, key: Any, program: Callable[..., Any]) -> None:
         """Put a program into the table."""
         if self._aside is None:
@@ -177,7 +181,7 @@ class Programs(dict):
 
     def compile_ahead(self, key: Any, values: Sequence[Any]) -> None:
         """Compile the program of a key in the background, for operands like `values`."""
-        if self.jit is None and has_idle_core() and key not in self and not (self._aside and key in self._aside):
+        if self.jit is None and has_idle_core() and self.kept(key) is None:
             shapes = [_shape(value) for value in values]
             BACKGROUND.submit((id(self), key), lambda: _FirstCall(self, key).compile(shapes))
 
@@ -202,7 +206,7 @@ class _FirstCall:
     def __call__(self, *values: Any) -> Any:
         table, key = self.table, self.key
         BACKGROUND.take((id(table), key))
-        program = table.get(key)
+        program = table.kept(key)
         if program is not None:
             return program(*values)
         with PROGRESS.of(table.name or "gradient"):
@@ -234,6 +238,7 @@ class _Counted:
         self.table = weakref.ref(table)
         self.key = key
         self.seen = set()
+        self.kept = []
         # jax names programs after it.
         self.__name__ = getattr(fn, "__name__", "op")
 
@@ -252,17 +257,24 @@ class _Counted:
             table = self.table()
             if table is not None:
                 _count_shapes(table, self.key)
-                program = table.get(self.key)
-                if len(self.seen) >= _SIGNATURES and program is not None:
+                program = table.kept(self.key)
+                if len(self.seen) >= max(2, min(_SIGNATURES, SETTINGS.program_cache_size // 16)) and program is not None:
                     table.keep(self.key, _BySignature(self, program, table))
-        return self.fn(*values)
+        result = self.fn(*values)
+        # What the program needs later, and what jax would otherwise have to keep.
+        kept = getattr(self.fn, "kept", None)
+        if kept is not None:
+            self.kept.append(kept(result))
+        return result
 
 
 class _BySignature:
     """A function that was compiled for many signatures: finds the program of a call by its signature."""
 
     def __init__(self, counted: _Counted, program: Callable[..., Any], table: Programs):
-        self._programs = Programs(lambda signature: counted.fn, table.jit)
+        # Not `counted` itself: jax keeps what it compiled for it as long as it lives.
+        fn = counted.fn
+        self._programs = Programs(lambda signature: fn, table.jit)
         for signature in counted.seen:
             self._programs.keep(signature, program)
 
