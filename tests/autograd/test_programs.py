@@ -1,5 +1,6 @@
 """How operators are compiled, and how many of their programs are kept."""
 
+import gc
 import importlib.metadata
 import warnings
 
@@ -10,6 +11,7 @@ import pytest
 
 import msjax as ms
 from msjax.autograd import op as op_module
+from msjax.autograd.residuals import ResidualSpec
 from msjax.common import programs
 from msjax.common.programs import Programs, is_nested, quick_options, run
 from msjax.common.tensor import is_tensor
@@ -185,3 +187,16 @@ def test_wrong_numbers_are_errors_of_the_operator():
         ms.ops.leaky_relu(x, "a")
     assert ms.ops.leaky_relu(x, ms.Tensor(0.5)).asnumpy() == 1.0
     assert ms.ops.dropout(x, 1.0).asnumpy() == 0.0
+
+
+def test_programs_that_are_dropped_leave_nothing_for_their_gradients(small_cache):
+    gradient = ms.grad(lambda x: ms.ops.tanh(x))
+
+    def specs():
+        gc.collect()
+        return sum(type(o) is ResidualSpec for o in gc.get_objects())
+
+    before = specs()
+    for n in range(41, 66):
+        gradient(ms.Tensor(np.ones(n, "float32")))
+    assert specs() - before <= 12
