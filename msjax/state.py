@@ -124,8 +124,8 @@ class Tracing:
         """Whether values now belong to this program itself, not to a loop or transformation within it."""
         return False
 
-    def calls_now(self) -> bool:
-        """Whether an observer with concrete arguments is called at once; False if an earlier attempt called it."""
+    def calls_now(self, fn: Callable[..., Any]) -> bool:
+        """Whether the observer `fn`, with concrete arguments, is called at once; False if an earlier attempt called it."""
         return True
 
     def guard(self) -> Any:

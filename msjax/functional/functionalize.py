@@ -192,7 +192,7 @@ _HOOKED_WITHIN: weakref.WeakSet[Any] = weakref.WeakSet()
 
 def _run(call, variables, values):
     """The values of the result and the state; on the tape where gradients pass hooks."""
-    called = 0, 0
+    called = (), ()
     if not _hooks_gradients(call.net, variables):
         try:
             with Installed(variables, values, False), CallbackBatch() as calls:

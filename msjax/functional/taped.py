@@ -24,16 +24,19 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.hooks.batching import CallbackBatch, observe_traced
 from msjax.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 
+# The observers, told apart by `_code`, that an attempt has called: outside of loops of jax's, and within.
+Called = tuple[Sequence[Any], Sequence[Any]]
+
 
 class NeedsTape(BaseException):
     """A network that runs off the tape has come to a hook on a gradient. No Exception, since user code must not catch it.
 
     Attributes:
-        called: (how many observers were called by then, how many in loops of jax's were met), which are not called again when
-            the network runs on the tape.
+        called: the observers that were called by then, and those in loops of jax's that were met, which are not called again
+            when the network runs on the tape.
     """
 
-    def __init__(self, called: tuple[int, int]):
+    def __init__(self, called: Called):
         self.called = called
 
 
@@ -42,14 +45,15 @@ class FunctionalRun(Tracing):
 
     Args:
         on_tape (bool): False where a node that calls hooks with gradients raises NeedsTape.
-        called: how many observers an earlier attempt has called, and how many in loops it has met; see `NeedsTape`.
+        called: the observers that an earlier attempt has called, and those in loops that it has met; see `NeedsTape`.
     """
 
-    def __init__(self, on_tape: bool, called: tuple[int, int] = (0, 0)):
+    def __init__(self, on_tape: bool, called: Called = ((), ())):
         super().__init__()
         self.on_tape = on_tape
-        self.called = called
-        self.met = self.met_in_loops = 0
+        self.earlier, self.earlier_in_loops = map(list, called)
+        self.met: list[Any] = []
+        self.met_in_loops: list[Any] = []
         self.outer = STATE.trace
         self.silent = self.outer is not None and self.outer.silent
         self.world = jax.extend.core.get_opaque_trace_state()
@@ -67,9 +71,9 @@ class FunctionalRun(Tracing):
         if not self.on_tape:
             raise NeedsTape((self.met, self.met_in_loops))
 
-    def calls_now(self) -> bool:
-        self.met += 1
-        return self.met > self.called[0]
+    def calls_now(self, fn: Callable[..., Any]) -> bool:
+        self.met.append(_code(fn))
+        return not _taken(self.earlier, fn)
 
     def call(self, fn: Callable[..., Any], args: tuple[Any, ...], what: object) -> None:
         if self.outer is not None and self.outer.here():
@@ -82,10 +86,25 @@ class FunctionalRun(Tracing):
             return self.outer.deposit(fn, what)
         if self.eager:
             ACTIVITY.callbacks = True
-            self.met_in_loops += 1
-            if self.met_in_loops <= self.called[1]:
+            self.met_in_loops.append(_code(fn))
+            if _taken(self.earlier_in_loops, fn):
                 return _nothing
         return fn
+
+
+def _code(fn):
+    """What tells observers apart, also one that `construct` makes anew."""
+    return getattr(fn, "__code__", fn)
+
+
+def _taken(earlier, fn):
+    """Whether an attempt has called an observer; it and those before it, which may have been removed since, are taken out."""
+    code = _code(fn)
+    at = next((i for i, called in enumerate(earlier) if called is code), None)
+    if at is None:
+        return False
+    del earlier[: at + 1]
+    return True
 
 
 def _nothing(*_):
@@ -95,7 +114,7 @@ def _nothing(*_):
 class Installed:
     """A context manager: variables have other values, in a world of its own; afterwards they are what they were."""
 
-    def __init__(self, variables: Sequence[Tensor], values: Sequence[jax.Array], on_tape: bool, called: tuple[int, int] = (0, 0)):
+    def __init__(self, variables: Sequence[Tensor], values: Sequence[jax.Array], on_tape: bool, called: Called = ((), ())):
         self.variables = variables
         self.values = values
         self.run = FunctionalRun(on_tape, called)
@@ -126,7 +145,7 @@ def run_taped(
     values: Sequence[jax.Array],
     arguments: Sequence[jax.Array],
     body: Callable[[list[Tensor]], tuple[list[Tensor], list[Tensor]]],
-    called: tuple[int, int] = (0, 0),
+    called: Called = ((), ()),
 ) -> list[jax.Array]:
     """Run a body so that its gradient comes from the tape.
 
@@ -136,7 +155,7 @@ def run_taped(
         arguments: further arrays.
         body (callable): from a Tensor for each argument to two lists of Tensors: what waits for the hook calls of a compiled
             program, and what doesn't.
-        called: how many observers an attempt to run the body off the tape has called; see `NeedsTape`.
+        called: the observers that an attempt to run the body off the tape has called; see `NeedsTape`.
 
     Returns:
         The values of both lists.

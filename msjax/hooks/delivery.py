@@ -95,7 +95,7 @@ def run_traced_hook(
         known = [known_value(t._value) for t in values]
         if all(k is not None for k in known) and (values or not _staged()):
             # An eager jax.grad: the values are there.
-            if trace is None or trace.calls_now():
+            if trace is None or trace.calls_now(fn):
                 if ACTIVITY.callbacks:
                     barrier()  # hooks of a loop before this one
                 args = _replace(args, dict(zip(map(id, values), map(wrap, known))))

@@ -201,3 +201,27 @@ def test_an_eager_gradient_calls_hooks_once_where_construct_turns_out_to_hook_gr
     for _ in range(2):
         jax.grad(lambda p: apply(p, buffers, X)[0].sum())(params)
     assert LOG == ["pre", "pre", "gradient"] * 2
+
+
+def test_an_observer_that_removes_itself_hides_no_other_where_the_network_starts_again():
+    log = []
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.tap = ops.HookBackward(lambda grads: None)
+            self.inner = nn.ReLU()
+
+        def construct(self, x):
+            return self.inner(self.tap(x))
+
+    def once(cell, inputs):
+        log.append("once")
+        handle.remove()
+
+    net = Net()
+    handle = net.register_forward_pre_hook(once)
+    net.inner.register_forward_pre_hook(lambda cell, inputs: log.append("inner"))
+    apply, params, buffers = ms.functionalize(net)
+    jax.grad(lambda x: apply(params, buffers, x)[0])(1.0)
+    assert log == ["once", "inner"]
