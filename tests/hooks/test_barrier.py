@@ -103,7 +103,7 @@ def test_nothing_pending_returns_at_once():
         ms.hooks.barrier()
         times.append(time.perf_counter() - started)
     # 0.05 ms on a quiet machine with one device; here are eight devices, and other processes. The old one slept 20 ms.
-    assert sorted(times)[20] < 0.002
+    assert sorted(times)[20] < 0.015
 
 
 def test_a_barrier_within_a_hook_is_no_deadlock_and_a_hook_may_run_programs_with_hooks():
