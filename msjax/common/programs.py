@@ -212,7 +212,7 @@ class _FirstCall:
         with PROGRESS.of(table.name or "gradient"):
             counted, program, by_size = self._compiled(values)
             out = program(*values)
-        table.keep(key, _BySignature(counted, program, table) if by_size else program)
+        self._keep(counted, program, by_size)
         return out
 
     def _compiled(self, values):
@@ -227,6 +227,10 @@ class _FirstCall:
         """Compile the program for the shapes of operands, and keep it."""
         counted, program, by_size = self._compiled(values)
         program.lower(*values).compile()  # pyright: ignore[reportFunctionMemberAccess]
+        self._keep(counted, program, by_size)
+
+    def _keep(self, counted, program, by_size):
+        # Only now: what has run, or was compiled ahead, knows its first signature.
         self.table.keep(self.key, _BySignature(counted, program, self.table) if by_size else program)
 
 

@@ -46,6 +46,8 @@ _NAMESPACES = (
     "collections.UserList",
     "collections.ChainMap",
 )
+# Containers that code may change, and whose items have an order.
+_ORDERED = (list, collections.deque)
 _UNCOUNTED = ("_special",)  # follows from the hooks
 
 _SERIALS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -120,7 +122,7 @@ class Guards:
         return {
             id(container): container
             for container, held in self.containers
-            if isinstance(container, (list, collections.deque)) and _only_added(container, held)
+            if isinstance(container, _ORDERED) and _only_added(container, held)
         }
 
     def key_without(self, logs: dict[int, list]) -> tuple:
@@ -322,13 +324,13 @@ def _contents(container):
         return container.tobytes()
     if isinstance(container, dict):
         return tuple(container), tuple(container.values())
-    return tuple(container) if isinstance(container, (list, collections.deque)) else container.copy()
+    return tuple(container) if isinstance(container, _ORDERED) else container.copy()
 
 
 def _same(container, held):
     if isinstance(container, np.ndarray):
         return container.tobytes() == held
-    if isinstance(container, (list, collections.deque)):
+    if isinstance(container, _ORDERED):
         return len(container) == len(held) and all(map(is_, container, held))
     if isinstance(container, dict):
         keys, values = held

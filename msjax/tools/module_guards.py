@@ -67,14 +67,14 @@ def guarded(fn: Callable[..., Any], check: Check) -> Callable[..., Any]:
     @jax.jit
     def program(args, kwargs):
         out = fn(*args, **kwargs)
-        modules = [m for m in jax.tree.leaves((args, kwargs), is_leaf=_is_module) if _is_module(m)]
+        modules = _modules(args, kwargs)
         flags = [check.traced(v) for v in jax.tree.leaves((out, modules)) if check.applies(v)]
         return out, modules, functools.reduce(jnp.logical_or, flags, jnp.array(False))
 
     @functools.wraps(fn, updated=())
     def run(*args, **kwargs):
         out, changed, wrong = program(args, kwargs)
-        modules = [m for m in jax.tree.leaves((args, kwargs), is_leaf=_is_module) if _is_module(m)]
+        modules = _modules(args, kwargs)
         if wrong:
 
             def again(args, kwargs):
@@ -87,6 +87,10 @@ def guarded(fn: Callable[..., Any], check: Check) -> Callable[..., Any]:
         return out
 
     return run
+
+
+def _modules(args, kwargs):
+    return [m for m in jax.tree.leaves((args, kwargs), is_leaf=_is_module) if _is_module(m)]
 
 
 def _is_module(value):
