@@ -324,18 +324,13 @@ class _Request:
 
 def _run(request, fn, args, kwargs):
     """`request.run`, compiled into one program if `fn` is compiled or in graph mode, otherwise operator by operator."""
-    if SETTINGS.mode == GRAPH_MODE or is_compiled(fn):
+    if SETTINGS.mode == GRAPH_MODE or hasattr(fn, "compilations"):  # `jit` returned it
         weights = request.weights
         key, parameters = (None, ()) if weights is None else (weights.key, weights.parameters)
         done, result = COMPILER.whole(fn, (*request.salt, key), request.run, args, kwargs, parameters)  # pyright: ignore[reportOptionalCall]
         if done:
             return result
     return request.run(fn, args, kwargs)
-
-
-def is_compiled(fn: object) -> bool:
-    """Whether `fn` was returned by `jit`."""
-    return hasattr(fn, "compilations")
 
 
 def _check_range(positions, n, who):

@@ -17,7 +17,7 @@ from msjax.autograd.op_errors import raise_op_error
 from msjax.autograd.residuals import ResidualSpec, TracedVJP, gather, source_of
 from msjax.common.arrays import CONCRETE, as_array, is_tracer
 from msjax.common.node import SEQUENCE, Node
-from msjax.common.programs import Programs, is_nested, run
+from msjax.common.programs import Programs, is_nested
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import where
 from msjax.hooks.batching import after_calls
@@ -337,7 +337,12 @@ class OpNode(Node):
             key = tuple([c is not None for c in cts]), need
             given = [c for c in cts if c is not None]
         kept = self.residuals.leaves if self.saved is None and not spec.needs_values else self._residuals(spec)
-        grads = run(spec.backwards, key, (*kept, *given))
+        try:  # as `programs.run` does; written out, since every operator's gradient comes here
+            grads = spec.backwards[key](*kept, *given)
+        except ValueError as error:
+            if not is_nested(error):
+                raise
+            grads = spec.backward_fn(key)(*kept, *given)
         if False not in need:
             return grads
         found = iter(grads)

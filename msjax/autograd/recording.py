@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.backward import run_backward
-from msjax.common.arrays import is_tracer
 from msjax.common.node import Leaf, place_on_tape
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, tensors_in, wrap
@@ -206,7 +205,7 @@ def ones_like(tensors: list[Tensor]) -> list[Tensor]:
 
 def _filled(of_numpy, of_jax, value):
     """An array like `value`; where it is concrete, jax would compile a program for each shape."""
-    return of_jax(value) if is_tracer(value) else jax.device_put(of_numpy(value.shape, value.dtype))
+    return of_jax(value) if isinstance(value, jax.core.Tracer) else jax.device_put(of_numpy(value.shape, value.dtype))
 
 
 def zeros_like(tensor: TensorLike) -> Tensor:

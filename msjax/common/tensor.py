@@ -387,15 +387,16 @@ def being_traced(args: Any, kwargs: Any = None) -> bool:
     """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments."""
     if STATE.trace is not None or STATE.functional:
         return True
-    for arg in (*args, *kwargs.values()) if kwargs else args:
+    pending = [*args, *kwargs.values()] if kwargs else [*args]
+    for arg in pending:
         if isinstance(arg, Tensor):
             if arg._value.__class__ not in CONCRETE and is_tracer(arg._value):
                 return True
-        elif arg.__class__ in (tuple, list):
-            if being_traced(arg):
+        elif arg.__class__ is tuple:
+            pending += arg
+        elif arg is not None and not isinstance(arg, (float, int, str)) and not callable(arg):
+            if being_traced(arg if arg.__class__ is list else tensors_in(arg)):
                 return True
-        elif arg is not None and not isinstance(arg, (float, int, str)) and not callable(arg) and being_traced(tensors_in(arg)):
-            return True
     return False
 
 

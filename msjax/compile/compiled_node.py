@@ -95,14 +95,21 @@ class _Gradients:
         self.program = program
         self.wanted = wanted
         self._programs = {}
-        self._carries = None
+        self._carries = {}
+        self._traced = None
 
     def carries(self, saved, tensors, start):
         """For some of the results, those from number `start` on, whether they carry a gradient, and whether that was stopped."""
+        found = self._carries.get(start)
+        if found is None:
+            found = self._carries[start] = self._which_carry(saved, tensors, start)
+        return found
+
+    def _which_carry(self, saved, tensors, start):
         everything = [(True, False)] * len(tensors)
         if not self.program.stops_gradients and all(jnp.issubdtype(t._value.dtype, jnp.inexact) for t in tensors):
             return everything
-        if self._carries is None:
+        if self._traced is None:
             # Integers carry one only where operators say so. A trace shows that.
             found = []
 
@@ -111,8 +118,8 @@ class _Gradients:
                 found[:] = [(recording.place(out)[0] is not None, out._stopped) for out in outputs]
 
             self._compiled(body).find(tuple(saved), {})
-            self._carries = found
-        return self._carries[start : start + len(tensors)] or everything
+            self._traced = found
+        return self._traced[start : start + len(tensors)] or everything
 
     def run(self, values, saved, grads):
         """The gradients with respect to the variables and arguments that had these values."""

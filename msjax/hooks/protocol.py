@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -288,10 +289,7 @@ class BackwardHooks:
 
 def run_hook(hook: Callable[..., Any], kind: str, args: Any, carries: int, cells: Any = None) -> Any:
     """Run one registered backward hook, whose argument number `carries` is the tuple of gradients; returns the new ones."""
-
-    def check(result, grads):
-        return gradients_result(hook.fn, kind, result, grads, cells)
-
+    check = partial(gradients_result, hook.fn, kind, cells=cells)
     return run_checked(hook.fn, kind, args, carries, check, hook.observe, hook.traced, cells)
 
 
