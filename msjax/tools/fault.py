@@ -109,6 +109,10 @@ class Check:
 
     def traced(self, value: jax.Array) -> jax.Array:
         """Whether an array is wrong, as a scalar inside of a program."""
+        return self.raised(self.measured(value)[None])
+
+    def measured(self, value: jax.Array) -> jax.Array:
+        """A number of an array, inside of a program, of which `raised` tells whether the array is wrong."""
         if callable(self.on):
             return jnp.any(self.on(value))
         if not value.size:
@@ -120,7 +124,13 @@ class Check:
             # On CPUs, XLA's maximum of BFloat16 numbers loses NaN: compare their bits without the sign.
             bits = jax.lax.bitcast_convert_type(value, jnp.int16) & 0x7FFF
             return _greatest(bits) >= 0x7F80 + (not infinite)
-        return ~(_greatest(jnp.abs(value)) < jnp.inf) if infinite else jnp.isnan(_greatest(value))
+        return _greatest(jnp.abs(value) if infinite else value)
+
+    def raised(self, measured: jax.Array) -> jax.Array:
+        """Whether one of the arrays is wrong of which these numbers, all of one dtype, were measured."""
+        if measured.dtype == bool:
+            return measured.any()
+        return (jnp.isnan(measured) if self.on == "nan" else ~(measured < jnp.inf)).any()
 
     def __call__(self, values: Iterable[JaxArray]) -> bool:
         """Whether one of several concrete arrays is wrong."""

@@ -7,11 +7,13 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 
 from msjax.common.bases import is_cell
-from msjax.common.tensor import tensors_in, wrap
+from msjax.common.tensor import tensors_in
 from msjax.compile.trace import OwnCall, RunRejected
 from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.functionalize import state_of
@@ -33,10 +35,10 @@ def guard(model: Cell | nnx.Module, on: On = "nan", gradients: bool = True) -> A
     Of a Cell, an nnx module, or what `hooks.hooked` made of a model of linen, equinox or haiku, it is a context manager, in which the
     outputs of all cells are looked at, and the gradients with respect to them and to a Cell's Parameters.
 
-    What msjax compiles (``ms.jit``, graph mode) has one flag more for each of these and calls nothing back. A step whose flag is raised
-    changes no Parameter, buffer or optimizer state (their old and new values are both in memory while it runs), and is run again in
-    PyNative mode to find the operation. In PyNative mode, buffers get the values from before the call. So training can go on, with
-    the next batch, say, if the exception is caught.
+    What msjax compiles (``ms.jit``, graph mode) has one flag more for each of these and calls nothing back. A step with a raised flag
+    leaves Parameters, buffers and optimizer state as they were, and is run again in PyNative mode to find the operation. In PyNative
+    mode, buffers get the values from before the call. So training can go on, with the next batch, say, if the exception is caught.
+    Each step is waited for, so that the exception comes from the call of the step that is wrong.
 
     What jax compiles (``jax.jit``, ``nnx.jit``) calls the guard back with the flags: such a program belongs to the user, and has no
     other way out for them. The fault names the module, not the operation, and is raised at the next ``ms.hooks.barrier()``. In
@@ -86,15 +88,15 @@ def guard(model: Cell | nnx.Module, on: On = "nan", gradients: bool = True) -> A
 
 
 class _Flags(NamedTuple):
-    """The flags of a program that is being traced.
+    """What is looked at in a program that is being traced.
 
     Attributes:
-        seen: {id: value} of the values that have one.
-        found: (place, flag), in order of execution.
+        seen: {id: value} of the values.
+        found: (place, what `Check.measured` gives of a value), in order of execution.
     """
 
     seen: dict[int, Any]
-    found: list[tuple[Place, Any]]
+    found: list[tuple[Place, jax.Array]]
 
 
 class _CellGuard(Guard):
@@ -127,6 +129,7 @@ class _CellGuard(Guard):
     def __exit__(self, *exception: Any) -> None:
         self._search.__exit__(*exception)
         self._hooks.off()
+        self._before = []
 
     def _begin(self, cell, args):
         if STATE.trace is None and not STATE.functional:
@@ -164,23 +167,28 @@ class _CellGuard(Guard):
         # The output of a cell is often that of the last cell in it, too.
         values = [v for v in values if id(v) not in seen]
         seen.update({id(v): v for v in values})
-        if values:
-            found.append((place, self._flag_of(values)))
+        found += [(place, self.check.measured(v)) for v in values]
 
     def _close(self, flags, trace, changed):
-        """The end of a program: the first of the flags goes out, and may reject the run."""
-        places, raised = [place for place, _ in flags.found], jnp.stack([flag for _, flag in flags.found])
-        trace.may_be_rejected = True
-        first = jnp.where(raised.any(), raised.argmax(), -1).astype(jnp.int32)
+        """The end of a program: one flag for all places rejects the run."""
+        by_dtype: dict[Any, list[int]] = {}
+        for i, (_, measured) in enumerate(flags.found):
+            by_dtype.setdefault(measured.dtype, []).append(i)
+        # One comparison for all: a flag each would take longer than looking at a small array.
+        rows = [jnp.stack([flags.found[i][1] for i in at]) for at in by_dtype.values()]
+        wrong = functools.reduce(jnp.logical_or, map(self.check.raised, rows))
+        trace.rejected = wrong if trace.rejected is None else wrong | trace.rejected  # by the guard of another network
+        places = {i: place for i, (place, _) in enumerate(flags.found)}
+        look = functools.partial(self._check_flag, places, [*by_dtype.values()])
         # Before the observers of this run, which are called when it is run again.
-        trace.events.insert(0, OwnCall(functools.partial(self._check_flag, places), (wrap(first),), "guard", trace))
+        trace.events.insert(0, OwnCall(look, (wrong, *rows), "guard", trace))
         flags.seen.clear()
         flags.found.clear()
 
-    def _check_flag(self, places, first):
-        number = int(first._value)
-        if number >= 0:
-            raise _Rejected(self, places[number])
+    def _check_flag(self, places, numbers, wrong, *rows):
+        if np.asarray(wrong):
+            found = [i for at, row in zip(numbers, rows) for i, measured in zip(at, row) if self.check.raised(measured)]
+            raise _Rejected(self, places[min(found)])
 
     def explain(self, place: Place, run: Callable[[], Any]) -> None:
         """Run a step in PyNative mode, in which its fault was raised, and raise it.

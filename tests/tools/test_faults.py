@@ -245,6 +245,23 @@ def test_training_goes_on():
     step(good)
 
 
+@pytest.mark.parametrize("bad", [0, 1])
+def test_guards_of_two_networks_in_one_program(bad):
+    nets = [
+        nn.SequentialCell(nn.Dense(1, 1, "ones", "zeros"), Planted(FAULTS["log"][0] if i == bad else ops.tanh)) for i in (0, 1)
+    ]
+    count = ms.Parameter(ms.Tensor(0.0), requires_grad=False)
+
+    @ms.jit
+    def both(x):
+        count.set_data(count + 1)
+        return nets[0](x) + nets[1](x)
+
+    with guard(nets[0]), guard(nets[1]), pytest.raises(Fault) as raised:
+        both(ms.Tensor([[1.0]]))
+    assert raised.value.path == "1" and float(count) == 0.0
+
+
 def test_nothing_wrong():
     net = LeNet()
     x = ms.Tensor(np.ones((1, 1, 4, 4), "float32"))
