@@ -91,15 +91,16 @@ class Guards:
         self.containers, self.mutable, self.cells = [], [], []
         self._logs = logs or {}
         self._visited, self._names, self._found = set(), set(), []
-        self._key, self._spans = [GLOBAL.table], {}
+        self._key, self._spans, self._spaces = [GLOBAL.table], {}, []
         for root in roots:
             self._visit(root, 0)
+        self._visit_spaces()
         self.key: tuple[HookTable, ...] = tuple(self._key)
         # An attribute that no code names is read by no code: a list in which hooks keep values, say.
         for attribute, container in self._found:
             if attribute is None or attribute in self._names:
                 self.containers.append((container, _contents(container)))
-        del self._key, self._visited, self._names, self._found
+        del self._key, self._visited, self._names, self._found, self._spaces
         if not everything:
             del self.mutable, self.cells
 
@@ -225,15 +226,34 @@ class Guards:
                 self.refs.append(method)
                 self._function(method, depth)
 
+    def _visit_spaces(self):
+        """Of modules and of attributes of functions, what some code names; that code may name more."""
+        visited = set()
+        while True:
+            places = [
+                (space, name, depth)
+                for space, depth in self._spaces
+                for name in sorted(self._names.intersection(space))
+                if (id(space), name) not in visited
+            ]
+            if not places:
+                return
+            for space, name, depth in places:
+                visited.add((id(space), name))
+                self._name(space.get, name, depth)
+
     def _other(self, value, depth):
-        if isinstance(value, types.ModuleType) or id(value) in self._visited:
+        if id(value) in self._visited:
             return
         self._key.append(("object", id(value)))
         self.refs.append(value)
         self._visited.add(id(value))
         if depth >= _DEPTH or isinstance(value, (type, jax.Array, np.ndarray, np.generic)):
             return
-        if isinstance(value, types.MethodType):
+        if isinstance(value, types.ModuleType):
+            if not _is_library(value.__name__):
+                self._spaces.append((vars(value), depth))
+        elif isinstance(value, types.MethodType):
             self._visit(value.__self__, depth + 1)
             self._function(value.__func__, depth)
         elif isinstance(value, types.FunctionType):
@@ -266,20 +286,17 @@ class Guards:
         wrapped = getattr(function, "__wrapped__", None)
         if wrapped is not None:
             self._visit(wrapped, depth + 1)
+        if vars(function):
+            self._spaces.append((vars(function), depth + 1))
         if _is_library(function.__module__ or ""):
             return
         for name in names:
             if name in function.__globals__:
-                self._name(function.__globals__.get, name, depth, names)
+                self._name(function.__globals__.get, name, depth)
 
-    def _name(self, read, name, depth, names=()):
+    def _name(self, read, name, depth):
         value = read(name)
-        if isinstance(value, types.ModuleType):
-            if not _is_library(value.__name__) and id(value) not in self._visited:
-                self._visited.add(id(value))
-                for attribute in names:
-                    if attribute in vars(value) and depth < _DEPTH:
-                        self._name(vars(value).get, attribute, depth + 1, names)
+        if isinstance(value, types.ModuleType) and _is_library(value.__name__):
             return
         if isinstance(value, type):
             if not _is_library(value.__module__) and not issubclass(value, nnx.Module):
@@ -367,11 +384,13 @@ def _user_classes(cls):
 
 
 def _data_of_class(cls):
-    """(name, value) of what the user's classes hold besides methods."""
+    """(name, value) of what the user's classes hold besides methods and properties; descriptors of the user's count."""
     found = {}
     for owner in _user_classes(cls):
         for name, value in vars(owner).copy().items():
-            if not name.startswith("__") and not hasattr(type(value), "__get__") and not isinstance(value, type):
+            if name.startswith("__") or isinstance(value, type):
+                continue
+            if not hasattr(type(value), "__get__") or not _is_library(type(value).__module__):
                 found.setdefault(name, value)
     found.pop("_abc_impl", None)
     return [(name, value) for name, value in found.items() if not is_module_state(name)]

@@ -490,6 +490,45 @@ def test_fault_6_changed_deques_namespaces_and_slots():
     assert f(x).tolist() == [3]
 
 
+def test_fault_6_changed_attributes_of_modules_and_functions_and_descriptors():
+    options, other = types.ModuleType("options"), types.ModuleType("other")
+    options.scale, other.scale = 1.0, 5.0
+
+    def helper(x):
+        return x * helper.factor
+
+    helper.factor = 1.0
+    table = {"power": 1.0}
+
+    class Power:
+        def __get__(self, instance, owner=None):
+            return table["power"]
+
+    class Net(nn.Cell):
+        power = Power()
+
+        def __init__(self):
+            super().__init__()
+            self.options = options
+
+        def construct(self, x):
+            return helper(x) * self.options.scale * options.scale * self.power
+
+    net = Net()
+    fast, x = ms.jit(net), f32(1)
+    changes = (
+        lambda: setattr(options, "scale", 2.0),
+        lambda: setattr(helper, "factor", 3.0),
+        lambda: table.update(power=0.5),
+        lambda: setattr(net, "options", other),
+        lambda: setattr(other, "scale", 4.0),
+    )
+    for change in changes:
+        assert fast(x).tolist() == net(x).tolist()
+        change()
+    assert fast(x).tolist() == net(x).tolist() == [12]
+
+
 @pytest.mark.parametrize("new_log", [list, collections.deque, lambda: collections.deque(maxlen=3)])
 def test_fault_6_logs_compile_nothing_anew(new_log):
     log, traced = new_log(), []
