@@ -154,6 +154,12 @@ class _Bound:
     def __call__(self, *operands: Any) -> Any:
         return self.fn(*operands, *self.static)
 
+    @property
+    def gradient(self) -> Callable[..., Any] | None:
+        """The hand-written gradient of `fn` (see `TracedVJP`) with the same static values; None for none."""
+        rule = getattr(self.fn, "gradient", None)
+        return None if rule is None else lambda slots, *operands: rule(slots, *operands, *self.static)
+
 
 def _thawed(static):
     """Static values as kernels get them: plain floats, since the float class of cache keys never equals an int."""

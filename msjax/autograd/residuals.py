@@ -24,7 +24,10 @@ class TracedVJP:
     """The vjp of one traced call: maps gradients of its outputs to gradients of its inputs.
 
     Args:
-        fn: the operator on jax arrays; returns an array or a tuple of arrays.
+        fn: the operator on jax arrays; returns an array or a tuple of arrays. It may have a hand-written gradient, the attribute
+            `gradient`: called with `slots` and the operands, it returns (what `fn` returns, a `jax.tree_util.Partial` that maps
+            the gradients of that to a tuple with the gradients of the operands, None outside `slots`), or None if the rule
+            does not cover the case.
         values: its operands, some of them traced.
         slots: the operands to differentiate with respect to.
 
@@ -56,8 +59,13 @@ class TracedVJP:
                 full[i] = value
             return fn(*full)
 
-        inputs = [_shadow(values[i]) if jnp.issubdtype(d, jnp.integer) else values[i] for i, d in keep]
-        out, self.vjp = jax.vjp(along, *inputs)
+        rule = None if shadowed else getattr(fn, "gradient", None)
+        found = None if rule is None or not self.slots else rule(self.slots, *values)
+        self.by_rule: bool = found is not None
+        if found is None:
+            inputs = [_shadow(values[i]) if jnp.issubdtype(d, jnp.integer) else values[i] for i, d in keep]
+            found = jax.vjp(along, *inputs)
+        out, self.vjp = found
         # jax may keep `along` with the vjp, and the operands' tracers would keep the trace of a program that was dropped.
         held.clear()
         self.single: bool = not isinstance(out, (tuple, list))
@@ -92,6 +100,8 @@ class TracedVJP:
             else:
                 full.append(ct.astype(dtype))
         grads = (self.vjp if vjp is None else vjp)(full[0] if self.single else tuple(full))
+        if self.by_rule:
+            grads = [grads[i] for i in self.slots]
         return [g.astype(d) if wanted else None for g, d, wanted in zip(grads, self.in_dtypes, need)]
 
 

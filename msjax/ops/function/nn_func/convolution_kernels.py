@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from msjax.autograd.op import Op
 from msjax.ops.dispatch.promotion import kind_of
@@ -33,6 +35,75 @@ def _conv(x, weight, bias, stride, padding, dilation, group):
         )
     out = convolve(x, weight.astype(x.dtype), stride, padding, dilation, group)
     return out if bias is None else out + bias.astype(x.dtype).reshape((1, -1) + (1,) * (x.ndim - 2))
+
+
+def _conv_gradient(slots, x, weight, bias, *settings):
+    """The output and its gradient (see `TracedVJP`), in forms that XLA compiles faster than what jax derives.
+
+    It keeps the operands only, and computes rearranged copies of them again.
+    """
+    out = _conv(x, weight, bias, *settings)
+
+    def pull(x, weight, ct):
+        d_x, d_weight = _gradients(x, weight.astype(x.dtype), ct, (0 in slots, 1 in slots), *settings)
+        return d_x, d_weight, ct.sum((0, *range(2, ct.ndim))) if 2 in slots else None
+
+    return out, jax.tree_util.Partial(pull, x, weight)
+
+
+_conv.gradient = _conv_gradient  # pyright: ignore[reportFunctionMemberAccess]
+
+
+def _gradients(x, weight, ct, need, stride, padding, dilation, group):
+    """The gradients of `convolve` with respect to the image and the weight, None where `need` is False."""
+    rewrite = _cpu_rewrite(x.shape, weight.shape, stride, padding, dilation, group) if on_cpu() else None
+    if rewrite is _shifted_sums and group == x.shape[1] == weight.shape[0]:
+        d_x = _shifted_sums_of_output(ct, weight, x.shape[2:], stride, padding, dilation) if need[0] else None
+        return d_x, _products_at_shifts(x, ct, weight.shape[2:], stride, padding, dilation) if need[1] else None
+    plain = set(stride) == {1} and not any(map(any, padding))
+    if rewrite is _tiles and plain and math.prod(weight.shape[2:]) == 1 < math.prod(x.shape[2:]):
+        return _gradients_of_pixels(x, weight, ct)
+    settings = stride, padding, dilation, group
+    (d_x,) = jax.linear_transpose(lambda x: convolve(x, weight, *settings), x)(ct) if need[0] else (None,)
+    (d_weight,) = jax.linear_transpose(lambda weight: convolve(x, weight, *settings), weight)(ct) if need[1] else (None,)
+    return d_x, d_weight
+
+
+def _gradients_of_pixels(x, weight, ct):
+    """The gradients for a kernel of size 1: two products, for which one copy of each array is enough."""
+    image, output = (jnp.swapaxes(a, 0, 1).reshape(a.shape[1], -1) for a in (x, ct))
+    matrix = weight.reshape(weight.shape[:2])
+    d_x = jax.lax.dot_general(matrix, output, (((0,), (0,)), ((), ())))
+    d_weight = jax.lax.dot_general(output, image, (((1,), (1,)), ((), ())))
+    return jnp.swapaxes(d_x.reshape(x.shape[1], x.shape[0], *x.shape[2:]), 0, 1), d_weight.reshape(weight.shape)
+
+
+def _shifted_sums_of_output(ct, weight, sizes, stride, padding, dilation):
+    """The gradient of `_shifted_sums` with respect to an image of `sizes`: shifted sums, too, with the kernel turned round."""
+    widths = [(0, 0, 0)] * 2
+    for size, out, k, s, (low, _), d in zip(sizes, ct.shape[2:], weight.shape[2:], stride, padding, dilation):
+        widths.append(((k - 1) * d - low, size - 1 - (out - 1) * s + low, s - 1))
+    ct = jax.lax.pad(ct, jnp.zeros((), ct.dtype), widths)
+    n = len(sizes)
+    return _shifted_sums(ct, jnp.flip(weight, range(2, 2 + n)), (1,) * n, ((0, 0),) * n, dilation, ct.shape[1])
+
+
+def _products_at_shifts(x, ct, kernel, stride, padding, dilation):
+    """The gradient of `_shifted_sums` with respect to the weight: for each position in the window, a sum of products.
+
+    It is a loop, since XLA needs much time to compile as many sums as there are positions.
+    """
+    x = pad_spatial(x, padding)
+    spans = [(out - 1) * s + 1 for out, s in zip(ct.shape[2:], stride)]
+    starts = np.array(list(itertools.product(*(range(0, k * d, d) for k, d in zip(kernel, dilation)))), np.int32)
+    zero = np.int32(0)
+
+    def at(start):
+        tap = jax.lax.dynamic_slice(x, (zero, zero, *start), (*x.shape[:2], *spans))
+        tap = jax.lax.slice(tap, (0,) * x.ndim, tap.shape, (1, 1, *stride))
+        return (tap * ct).sum((0, *range(2, x.ndim)))
+
+    return jnp.moveaxis(jax.lax.map(at, starts), 0, -1).reshape(x.shape[1], 1, *kernel)
 
 
 def convolve(

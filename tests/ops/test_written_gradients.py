@@ -1,0 +1,61 @@
+"""The gradients that operators have written by hand, against those that jax derives from the same operators."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax.autograd.op import apply
+from msjax.autograd.residuals import TracedVJP
+from msjax.ops.function.nn_func.convolution_kernels import CONV
+from msjax.ops.function.nn_func.normalization import BATCH_NORM_TRAIN
+
+
+def conv(x, weight, stride=1, pads=(0, 0), dilation=1, group=1):
+    n = len(x) - 2
+    bias = np.ones(weight[0], np.float32)
+    return CONV, [x, weight, bias], ((stride,) * n, (pads,) * n, (dilation,) * n, group)
+
+
+CASES = {
+    "a kernel for each channel": conv((2, 3, 7, 6), (3, 1, 3, 3), pads=(1, 1), group=3),
+    "stride and dilation": conv((2, 3, 9, 8), (3, 1, 3, 2), stride=2, pads=(1, 2), dilation=2, group=3),
+    "wide padding": conv((1, 2, 5), (2, 1, 2), pads=(3, 0), group=2),
+    "two kernels for each channel": conv((2, 2, 5, 5), (4, 1, 2, 2), group=2),
+    "pixels": conv((2, 3, 4, 5), (4, 3, 1, 1)),
+    "one pixel": conv((2, 3, 1, 1), (4, 3, 1, 1)),
+    "tiles": conv((2, 3, 4, 4), (4, 3, 2, 2), stride=2),
+    "xla": conv((2, 3, 6, 6), (2, 3, 3, 3), pads=(1, 1)),
+    "batch normalization": (BATCH_NORM_TRAIN, [(4, 3, 2, 2), *[(3,)] * 4, 1e-5], (0.9,)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_agrees_with_jaxs(name):
+    op, operands, static = CASES[name]
+    values = [np.random.RandomState(i).rand(*v).astype("float32") if isinstance(v, tuple) else v for i, v in enumerate(operands)]
+    slots, need = (0, 1, 2), (True, True, True)
+
+    def gradients(fn):
+        def run(*values):
+            pull = TracedVJP(fn, values, slots, False)
+            return pull.by_rule, pull.out, pull([jnp.sin(pull.out[0]), *[None] * (len(pull.out) - 1)], need)
+
+        return run
+
+    # Within one program, XLA would find out that both compute the same.
+    by_rule, out, found = jax.jit(gradients(op.bind(static)))(*values)
+    derived, expected_out, expected = jax.jit(gradients(lambda *v: op.fn(*v, *static)))(*values)
+    assert by_rule and not derived
+    for a, b in zip([*out, *found], [*expected_out, *expected], strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+
+
+def test_batch_norm_keeps_jaxs_gradient_of_the_moving_statistics():
+    x, one = np.random.RandomState(0).rand(4, 2).astype("float32"), ms.Tensor(np.ones(2, "float32"))
+
+    def moved(mean):
+        return apply(BATCH_NORM_TRAIN, (ms.Tensor(x), one, one, mean, one, 1e-5), (0.75,))[1].sum()
+
+    np.testing.assert_allclose(ms.grad(moved)(one).asnumpy(), [0.75, 0.75])
