@@ -7,7 +7,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 from msjax.autograd.backward import add_arrays, add_gradients, run_backward
 from msjax.autograd.tensor_api import register_hook_list
@@ -265,7 +267,7 @@ def backward(
 def _one(shape, dtype, _made={}):  # noqa: B006 - a cache: arrays are immutable, and making one costs ten times a look-up
     key = shape, dtype
     if key not in _made:
-        _made[key] = jnp.ones(shape, dtype)
+        _made[key] = jax.device_put(np.ones(shape, dtype))  # jnp.ones would compile a program for each shape
     return _made[key]
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-import jax
 import jax.numpy as jnp
-import numpy as np
 
 from msjax.autograd.backward import run_backward
+from msjax.common.arrays import filled_like
 from msjax.common.node import Leaf, place_on_tape
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, tensors_in, wrap
@@ -200,17 +199,12 @@ def flatten_tensors(out: PyTree, fn: Callable[..., Any]) -> list[Tensor]:
 
 def ones_like(tensors: list[Tensor]) -> list[Tensor]:
     """Initial gradients of ones, one for each Tensor."""
-    return [wrap(_filled(np.ones, jnp.ones_like, t._value)) for t in tensors]
-
-
-def _filled(of_numpy, of_jax, value):
-    """An array like `value`; where it is concrete, jax would compile a program for each shape."""
-    return of_jax(value) if isinstance(value, jax.core.Tracer) else jax.device_put(of_numpy(value.shape, value.dtype))
+    return [wrap(filled_like(t._value, 1)) for t in tensors]
 
 
 def zeros_like(tensor: TensorLike) -> Tensor:
     """A zero gradient of the Tensor's shape and dtype."""
-    return wrap(_filled(np.zeros, jnp.zeros_like, tensor._value))
+    return wrap(filled_like(tensor._value, 0))
 
 
 def check_function(fn: Any, who: str) -> Any:

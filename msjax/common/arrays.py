@@ -83,8 +83,20 @@ def as_array(data: Any, dtype: DTypeLike | None = None) -> JaxArray:
 
 
 def _made(data, dtype) -> JaxArray:
-    # Within a callback of XLA even a copy by jax may wait for ever for a thread.
-    return np.array(data, dtype) if STATE.trace is not None and STATE.trace.on_host else jnp.array(data, dtype)
+    if STATE.trace is not None and STATE.trace.on_host:
+        # Within a callback of XLA even a copy by jax may wait for ever for a thread.
+        return np.array(data, dtype)
+    if not isinstance(data, np.ndarray):
+        return jnp.array(data, dtype)
+    # jnp.array would compile a program for each shape. The copy is for jax, which may use numpy's memory for its array.
+    return jnp.asarray(np.array(data, dtype), dtype)
+
+
+def filled_like(value: JaxArray, number: float) -> JaxArray:
+    """An array of the shape, dtype and device of another, full of a number; jax would compile a program for each shape."""
+    if is_tracer(value) or not isinstance(value, jax.Array) or len(value.sharding.device_set) > 1:
+        return jnp.full_like(value, number)
+    return jax.device_put(np.full(value.shape, number, value.dtype), value.sharding if value.committed else None)
 
 
 _LARGEST = 2**63 - 1

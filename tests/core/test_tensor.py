@@ -14,6 +14,7 @@ import pytest
 
 import msjax as ms
 from msjax import Tensor, ops
+from msjax.common.arrays import filled_like
 from msjax.common.initializer import One
 from tests.core.printed import PRINTED
 from tests.x64 import needs_x64, present
@@ -446,3 +447,24 @@ def test_data_device_and_set_dtype():
     assert x.set_dtype(ms.int32) == ms.int32 and x.dtype == ms.int32
     with pytest.raises(TypeError, match="set_dtype"):
         x.set_dtype("int32")
+
+
+def test_arrays_compile_nothing():
+    compiled = []
+    listen = lambda name, _, **about: compiled.append(about) if "backend_compile" in name else None  # noqa: E731
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        x = Tensor(np.arange(37, dtype=np.float64).astype(np.float32))
+        ms.Parameter(Tensor(np.ones((37, 2)), ms.float16))
+        filled_like(x._value, 3)
+        Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)
+    assert not compiled
+
+
+def test_an_array_of_its_own_memory():
+    given = np.zeros(1 << 12, np.float32)
+    tensor = Tensor(given)
+    given[:] = 1
+    assert not tensor.asnumpy().any()

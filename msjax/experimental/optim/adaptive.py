@@ -83,7 +83,7 @@ class Adagrad(Optimizer):
             initial_accumulator_value=initial_accumulator_value, maximize=maximize,
         )  # fmt: skip
         super().__init__(params, defaults)
-        self.add_state("accum", start=lambda x: jnp.full_like(x, initial_accumulator_value))
+        self.add_state("accum", start=initial_accumulator_value)
         self.add_step("step_t")
 
     @staticmethod

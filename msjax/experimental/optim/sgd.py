@@ -45,7 +45,7 @@ class SGD(Optimizer):
         )  # fmt: skip
         super().__init__(params, defaults)
         self.add_state("accum")
-        self.add_state("stat", start=jnp.ones_like)
+        self.add_state("stat", start=1)
 
     def _check_group(self, group):
         super()._check_group(group)

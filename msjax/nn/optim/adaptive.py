@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-import jax.numpy as jnp
-
 from msjax.checks import check_bool, check_float
 from msjax.nn.cell.base import Cell
 from msjax.nn.optim.engine import Update
@@ -14,10 +12,6 @@ from msjax.ops.function.nn_func import optimizer_steps as formulas
 from msjax.typing import JaxArrays, LearningRate, ParametersLike
 
 __all__ = ["Adadelta", "Adagrad", "FTRL", "ProximalAdagrad", "RMSProp"]
-
-
-def _filled(value):
-    return lambda x: jnp.full_like(x, value)
 
 
 class Adagrad(Optimizer):
@@ -45,7 +39,7 @@ class Adagrad(Optimizer):
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.update_slots: bool = check_bool(update_slots, "update_slots", "Adagrad")
-        self.add_state("accum", start=_filled(check_float(accum, "accum", "Adagrad", low=0)))
+        self.add_state("accum", start=check_float(accum, "accum", "Adagrad", low=0))
 
     @staticmethod
     def update(c: SimpleNamespace, u: Update) -> JaxArrays:
@@ -114,7 +108,7 @@ class RMSProp(Optimizer):
         self.centered: bool = check_bool(centered, "centered", "RMSProp")
         if centered:
             self.add_state("mean_grad", attribute="mg")
-        self.add_state("mean_square", start=jnp.ones_like, attribute="ms")
+        self.add_state("mean_square", start=1, attribute="ms")
         self.add_state("moment")
 
     @staticmethod
@@ -151,7 +145,7 @@ class FTRL(Optimizer):
         self.lr_power: float = check_float(lr_power, "lr_power", "FTRL", high=0)
         self.l1, self.l2 = check_float(l1, "l1", "FTRL", low=0), check_float(l2, "l2", "FTRL", low=0)
         self.use_locking: bool = check_bool(use_locking, "use_locking", "FTRL")
-        self.add_state("moments", start=_filled(initial_accum))
+        self.add_state("moments", start=initial_accum)
         self.add_state("linear")
 
     @staticmethod
@@ -188,7 +182,7 @@ class ProximalAdagrad(Optimizer):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         check_bool(use_locking, "use_locking", "ProximalAdagrad")
         self.l1, self.l2 = check_float(l1, "l1", "ProximalAdagrad", low=0), check_float(l2, "l2", "ProximalAdagrad", low=0)
-        self.add_state("accum", start=_filled(check_float(accum, "accum", "ProximalAdagrad", low=0)))
+        self.add_state("accum", start=check_float(accum, "accum", "ProximalAdagrad", low=0))
 
     @staticmethod
     def update(c: SimpleNamespace, u: Update) -> JaxArrays:

@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from msjax.common.arrays import filled_like
 from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.common.programs import is_nested, quick_options
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
@@ -105,13 +107,14 @@ class CompiledOptimizer(Cell):
         vars(self)["_states"] = {}
 
     def add_state(
-        self, *prefixes: str, start: Callable[..., Any] = jnp.zeros_like, form: str = "{}.{}", attribute: str | None = None
+        self, *prefixes: str, start: float | Callable[..., Any] = 0, form: str = "{}.{}", attribute: str | None = None
     ) -> None:
         """Make a Parameter of state for each Parameter; several prefixes make several states that start alike.
 
         Args:
             prefixes (str): the first part of the state's names, and the attribute that holds it as a ParameterTuple.
-            start (callable): from a Parameter's value, a jax array, to the state's first value.
+            start (float or callable): the number that the state is full of at first, or a function from a Parameter's value, a
+                jax array, to the state's first value.
             form (str): how a name is formatted from the prefix and the Parameter's name.
             attribute (str, optional): another name for the attribute.
         """
@@ -123,7 +126,11 @@ class CompiledOptimizer(Cell):
         """Append the state of some more Parameters."""
         prefix, start, form = self._states[name]
         made = [
-            Parameter(wrap(start(p._value)), name=form.format(prefix, p.name), requires_grad=self.state_requires_grad)
+            Parameter(
+                wrap(start(p._value) if callable(start) else filled_like(p._value, start)),
+                name=form.format(prefix, p.name),
+                requires_grad=self.state_requires_grad,
+            )
             for p in parameters
         ]
         setattr(self, name, ParameterTuple([*self.__dict__.get(name, ()), *made]))
@@ -263,7 +270,20 @@ def compiled_step(cls: type[Any], groups: tuple[GroupSpec, ...], loss_scale: flo
         return new_values, new_states, new_shared, count
 
     step.__name__ = f"{cls.__name__}_step"
-    return jax.jit(step, inline=True)
+    plain, options = jax.jit(step, inline=True), quick_options()
+    if not options:
+        return plain
+    quick = jax.jit(step, compiler_options=options)
+
+    def run(*args):
+        try:
+            return quick(*args)
+        except ValueError as error:
+            if not is_nested(error):
+                raise
+            return plain(*args)
+
+    return run
 
 
 def centralize(grad: JaxArray) -> JaxArray:

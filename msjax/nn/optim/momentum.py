@@ -62,7 +62,7 @@ class SGD(Optimizer):
         self._plain = momentum == 0
         self.add_shared("momentum", momentum)
         self.add_state("accum")
-        self.add_state("stat", start=jnp.ones_like)
+        self.add_state("stat", start=1)
 
     @staticmethod
     def begin(c: SimpleNamespace, shared: dict[str, JaxArray], step: JaxArray, rate: JaxArray) -> tuple[Any, dict[str, JaxArray]]:
