@@ -78,7 +78,8 @@ class StaticLossScaler(LossScaler):
 def _adjust(scale, counter, finite, factor, window):
     finite = jnp.asarray(finite).reshape(()).astype(bool)
     full = finite & (counter == window - 1)
-    lower = jnp.maximum(1, scale / factor)
+    # As XLA divides by a constant: by multiplication.
+    lower = jnp.maximum(1, scale * (1 / jnp.asarray(factor, scale.dtype)))
     higher = jnp.where(full, scale * factor, scale)
     # Do not raise the scale to infinity.
     higher = jnp.where(jnp.isfinite(higher), higher, scale)
@@ -115,7 +116,7 @@ class DynamicLossScaler(StaticLossScaler):
 
     def adjust(self, grads_finite: Tensor | bool) -> bool:
         operands = self.scale_value.value(), self.counter.value(), grads_finite
-        scale, counter = apply(_ADJUST, operands, (float(self.scale_factor), int(self.scale_window)))
+        scale, counter = apply(_ADJUST, (*operands, float(self.scale_factor)), (int(self.scale_window),))
         self.scale_value.set_data(scale)
         self.counter.set_data(counter)
         return True

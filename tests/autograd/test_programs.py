@@ -131,9 +131,12 @@ def test_a_compiled_function_within_a_transformation_is_the_function():
 
 
 LABELS = ms.Tensor([1, 2, 3, 0])
+MEAN, ONES = ms.Tensor([0.1] * 5), ms.Tensor([1.0] * 5)
 NUMBERS = {
     "leaky_relu": (lambda x, a: ms.ops.leaky_relu(x, a), (0.1, 0.7, 1.3, 1 / 3)),
     "elu": (lambda x, a: ms.ops.elu(x, a), (0.1, 1.0, 2.3)),
+    "celu": (lambda x, a: ms.ops.celu(x, a), (0.1, 1 / 3)),
+    "rrelu": (lambda x, a: ms.ops.rrelu(x, a, a + 0.1), (0.1, 1 / 3)),
     "hardtanh": (lambda x, a: ms.ops.hardtanh(x, -a, a + 0.1), (0.1, 0.7, 1 / 3)),
     "hardshrink": (lambda x, a: ms.ops.hardshrink(x, a), (0.1, 0.7)),
     "softshrink": (lambda x, a: ms.ops.softshrink(x, a), (0.1, 1 / 3)),
@@ -145,6 +148,18 @@ NUMBERS = {
     "group_norm": (lambda x, a: ms.ops.group_norm(x, 5, eps=a), (1e-5, 0.3)),
     "cross_entropy": (lambda x, a: ms.ops.cross_entropy(x, LABELS, label_smoothing=a), (0.1, 1 / 3)),
     "nll_loss": (lambda x, a: ms.ops.nll_loss(x, LABELS, label_smoothing=a), (0.1, 1 / 3)),
+    "batch_norm": (lambda x, a: ms.ops.batch_norm(x, ms.Tensor(MEAN), ms.Tensor(ONES), ONES, MEAN, True, a, a), (0.1, 1 / 3)),
+    "smooth_l1_loss": (lambda x, a: ms.ops.smooth_l1_loss(x, x * 2, a), (0.1, 1 / 3)),
+    "huber_loss": (lambda x, a: ms.ops.huber_loss(x, x * 2, delta=a), (0.1, 1 / 3)),
+    "margin_ranking_loss": (lambda x, a: ms.ops.margin_ranking_loss(x, x * 2, x, a), (0.1, 1 / 3)),
+    "triplet_margin_loss": (lambda x, a: ms.ops.triplet_margin_loss(x, x * 2, x * 3, a, eps=a), (0.1, 1 / 3)),
+    "lrn": (lambda x, a: ms.ops.lrn(x.reshape(1, 4, 5, 1), 1, a, a), (0.1, 1 / 3)),
+    "clip_by_norm": (lambda x, a: ms.ops.clip_by_norm(x, a), (0.1, 1 / 3)),
+    "clip_by_global_norm": (lambda x, a: ms.ops.clip_by_global_norm([x, x], a), (0.1, 1 / 3)),
+    "clip_by_value": (lambda x, a: ms.ops.clip_by_value(x, -a, a), (0.1, 1 / 3)),
+    "renorm": (lambda x, a: ms.ops.renorm(x, 2, 0, a), (0.1, 1 / 3)),
+    "isclose": (lambda x, a: ms.ops.isclose(x, x * 2, a, a), (0.1, 1 / 3)),
+    "nan_to_num": (lambda x, a: ms.ops.nan_to_num(x, a, a), (0.1, 1 / 3)),
 }
 
 
@@ -161,22 +176,17 @@ def test_a_number_is_an_operand_and_gives_what_a_constant_gives(name, monkeypatc
     assert not compiled
     calls = []
     monkeypatch.setattr(op_module, "_run", lambda *call, own=op_module._run: calls.append((call, own(*call))) or calls[-1][1])
-    for number in numbers:
-        calls.clear()
-        function(x, number)
-        ((op, _, values, static, *_), out) = calls[-1]
-        places = [i for i, v in enumerate(values) if isinstance(v, float)]
-        assert places
+    function(x, numbers[-1])
+    ((op, _, values, static, *_), out) = calls[-1]
+    numbers_at = {i: v for i, v in enumerate(values) if isinstance(v, float)}
+    assert numbers_at
 
-        def constant(*values, op=op, static=static, numbers=[values[i] for i in places]):  # noqa: B006
-            values = list(values)
-            for i, number in zip(places, numbers):  # noqa: B023
-                values[i] = number
-            return op.bind(static)(*values)
+    def constant(*values):
+        return op.bind(static)(*[numbers_at.get(i, v) for i, v in enumerate(values)])
 
-        expected = programs.compile_operator(constant, values)[0](*values)
-        for a, b in zip(jax.tree.leaves(out, is_leaf=is_tensor), jax.tree.leaves(expected)):
-            np.testing.assert_array_equal(a.asnumpy(), b)
+    expected = programs.compile_operator(constant, values)[0](*values)
+    for a, b in zip(jax.tree.leaves(out, is_leaf=is_tensor), jax.tree.leaves(expected)):
+        np.testing.assert_array_equal(a.asnumpy(), b)
 
 
 def test_wrong_numbers_are_errors_of_the_operator():

@@ -62,7 +62,7 @@ class Shared:
 
     @staticmethod
     def batch_norm(x, gamma, beta, moving_mean, moving_variance):
-        return _batch_norm_train(x, gamma, beta, moving_mean, moving_variance, 0.9, 1e-5)
+        return _batch_norm_train(x, gamma, beta, moving_mean, moving_variance, 1e-5, 0.9, 1 - 0.9)
 
     @staticmethod
     def layer_norm(x, gamma, beta):

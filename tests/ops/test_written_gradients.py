@@ -27,7 +27,7 @@ CASES = {
     "one pixel": conv((2, 3, 1, 1), (4, 3, 1, 1)),
     "tiles": conv((2, 3, 4, 4), (4, 3, 2, 2), stride=2),
     "xla": conv((2, 3, 6, 6), (2, 3, 3, 3), pads=(1, 1)),
-    "batch normalization": (BATCH_NORM_TRAIN, [(4, 3, 2, 2), *[(3,)] * 4, 1e-5], (0.9,)),
+    "batch normalization": (BATCH_NORM_TRAIN, [(4, 3, 2, 2), *[(3,)] * 4, 1e-5, 0.9, 0.1], ()),
 }
 
 
@@ -56,6 +56,6 @@ def test_batch_norm_keeps_jaxs_gradient_of_the_moving_statistics():
     x, one = np.random.RandomState(0).rand(4, 2).astype("float32"), ms.Tensor(np.ones(2, "float32"))
 
     def moved(mean):
-        return apply(BATCH_NORM_TRAIN, (ms.Tensor(x), one, one, mean, one, 1e-5), (0.75,))[1].sum()
+        return apply(BATCH_NORM_TRAIN, (ms.Tensor(x), one, one, mean, one, 1e-5, 0.75, 0.25))[1].sum()
 
     np.testing.assert_allclose(ms.grad(moved)(one).asnumpy(), [0.75, 0.75])

@@ -35,8 +35,8 @@ def _masked(scores, mask):
 
 
 def _attention(
-    query, key, value, packed, w_q, w_k, w_v, bias, bias_k, bias_v, w_out, b_out, mask, padding, rng, heads, zero_attention,
-    batch_first, average, dropout,
+    query, key, value, packed, w_q, w_k, w_v, bias, bias_k, bias_v, w_out, b_out, mask, padding, rng, kept, heads, zero_attention,
+    batch_first, average,
 ):  # fmt: skip
     """All of multi-head attention.
 
@@ -45,6 +45,7 @@ def _attention(
             None for a key that is the query and a value that is the key.
         packed: the three projections as one weight, or None and `w_q`, `w_k`, `w_v`.
         mask: (length, sources) or (batch * heads, length, sources), or None. padding: (batch, sources) or None.
+        rng, kept: the data of a jax key, and the share of the attention weights that are not dropped; None to drop none.
         average: whether the weights are averaged over heads; None for no weights.
     """
     batched = query.ndim == 3
@@ -84,8 +85,9 @@ def _attention(
         scores = _masked(scores, padding[:, None, None])
     weights = jax.nn.softmax(scores, -1)
     if rng is not None:
-        keep = jax.random.bernoulli(jax.random.wrap_key_data(rng), 1 - dropout, weights.shape)
-        weights = jnp.where(keep, weights / (1 - dropout), 0)
+        keep = jax.random.bernoulli(jax.random.wrap_key_data(rng), kept, weights.shape)
+        # As XLA divides by a constant: by multiplication.
+        weights = jnp.where(keep, weights * (1 / jnp.asarray(kept, weights.dtype)), 0)
     out = jnp.einsum("bhls,bshd->blhd", weights, v).reshape(batch, length, width)
     out = _project(out, w_out, b_out)
     out = out if batch_first else out.swapaxes(0, 1)
@@ -219,13 +221,13 @@ class MultiheadAttention(Cell):
                 mask,
                 padding,
                 default_generator.next_key() if dropping else None,
+                1 - float(self.dropout) if dropping else None,
             ),
             (
                 self.num_heads,
                 bool(self.add_zero_attn),
                 bool(self.batch_first),
                 bool(average_attn_weights) if need_weights else None,
-                float(self.dropout) if dropping else 0.0,
             ),
         )
 

@@ -247,7 +247,7 @@ class Norm(Cell):
         return f"axis={self.axis}, keep_dims={self.keep_dims}"
 
 
-@operator(name="L1Regularizer")
+@operator(numbers=("scale",), name="L1Regularizer")
 def _l1(weights, scale):
     return scale * jnp.sum(jnp.abs(weights.astype(jnp.promote_types(weights.dtype, jnp.float32))))
 

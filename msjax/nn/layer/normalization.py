@@ -14,7 +14,6 @@ from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
-from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func import normalization as ops
 from msjax.ops.operations import nn_ops
 from msjax.typing import InitLike, TensorLike
@@ -87,7 +86,8 @@ class _BatchNorm(_MovingNorm):
         self._check(x)
         operands = (x, self.gamma, self.beta, self.moving_mean, self.moving_variance, float(self.eps))
         if self.use_batch_statistics if self.use_batch_statistics is not None else self.training:
-            out, mean, variance = apply(ops.BATCH_NORM_TRAIN, operands, (freeze(self.momentum),))
+            old = float(self.momentum)
+            out, mean, variance = apply(ops.BATCH_NORM_TRAIN, (*operands, old, 1 - old))
             self.moving_mean._value = mean._value
             self.moving_variance._value = variance._value
             return out
@@ -195,8 +195,9 @@ class _InstanceNorm(_MovingNorm):
 
     def construct(self, x):
         self._check(x)
-        operands = (x, self.gamma, self.beta, self.moving_mean, self.moving_variance)
-        out, mean, variance = apply(ops.INSTANCE_NORM_TRAIN, operands, (freeze(1 - self.momentum), freeze(self.eps)))
+        operands = (x, self.gamma, self.beta, self.moving_mean, self.moving_variance, float(self.eps))
+        old = 1 - float(self.momentum)
+        out, mean, variance = apply(ops.INSTANCE_NORM_TRAIN, (*operands, old, 1 - old))
         self.moving_mean._value = mean._value
         self.moving_variance._value = variance._value
         return out

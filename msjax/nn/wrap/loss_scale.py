@@ -58,7 +58,7 @@ class DynamicLossScaleUpdateCell(Cell):
 
     def construct(self, loss_scale: Parameter, overflow: Tensor) -> Tensor:
         operands = loss_scale, overflow, self.cur_iter, self.last_overflow_iter
-        scale, now, last = apply(_UPDATE, operands, (float(self.scale_factor), int(self.scale_window)))
+        scale, now, last = apply(_UPDATE, (*operands, float(self.scale_factor)), (int(self.scale_window),))
         if isinstance(loss_scale, Parameter):
             loss_scale.set_data(scale)
         self.cur_iter.set_data(now)
@@ -68,7 +68,8 @@ class DynamicLossScaleUpdateCell(Cell):
 
 def _update(scale, overflow, now, last, factor, window):
     overflow = overflow.reshape(()).astype(bool)
-    smaller = jnp.maximum(scale / factor, 1)
+    # As XLA divides by a constant: by multiplication.
+    smaller = jnp.maximum(scale * (1 / jnp.asarray(factor, scale.dtype)), 1)
     grows = now - last >= window
     scale = jnp.where(overflow, smaller, jnp.where(grows, scale * factor, scale)).astype(scale.dtype)
     return scale, now + 1, jnp.where(overflow | grows, now, last)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -65,7 +65,7 @@ def _number(value):
 def operator(
     operands: int = 1,
     *,
-    numbers: int = 0,
+    numbers: Sequence[str] = (),
     check: Callable[..., Any] | None = None,
     name: str | None = None,
     int_grad: bool = False,
@@ -77,8 +77,8 @@ def operator(
 
     Args:
         operands: how many of the kernel's first parameters are operands.
-        numbers: how many parameters after them are numbers that the kernel calculates with, but takes no decision from. Other values
-            of these need no other program: the kernel gets weakly typed scalars.
+        numbers: the names of further parameters that are numbers, or None: the kernel calculates with them, but takes no decision
+            from their values. Other values need no other program: the kernel gets weakly typed scalars.
         check: called with the values of all parameters before the kernel is; raises for wrong ones.
         name: as messages show it; by default the kernel's name.
         int_grad, differentiable, shape_error: see `msjax.autograd.op.Op`.
@@ -93,13 +93,16 @@ def operator(
         index = {n: i for i, n in enumerate(names)}
         total = len(names)
         required = sum(1 for d in defaults if d is inspect.Parameter.empty)
+        # The places of the operands, the numbers and the static values among the parameters.
+        given = [*range(operands), *map(index.__getitem__, numbers)]
+        rest = [i for i in range(total) if i not in given]
         fn = kernel if positional == total else _positional(kernel, positional, names)
+        fn = fn if given == list(range(len(given))) else _reordered(fn, [*given, *rest])
         op = Op(
             name or kernel.__name__.rstrip("_"), fn, int_grad=int_grad, differentiable=differentiable, shape_error=shape_error
         )
-        given = operands + numbers
-        default_numbers = tuple(defaults[operands:given])
-        frozen_defaults = tuple(None if d is inspect.Parameter.empty else freeze(d) for d in defaults[given:])
+        default_numbers = tuple([defaults[i] for i in given[operands:]])
+        frozen_defaults = tuple([None if defaults[i] is inspect.Parameter.empty else freeze(defaults[i]) for i in rest])
 
         def bind(args, kwargs):
             if len(args) > positional:
@@ -122,13 +125,15 @@ def operator(
             if tensors and not hasattr(values[0], "dtype"):
                 raise TypeError(f"For '{op.name}'{where()}, {names[0]!r} should be a Tensor, but got {describe(values[0])}.")
             if numbers:
-                values = [*values[:operands], *map(_number, values[operands:given]), *values[given:]]
+                values = list(values)
+                for i in given[operands:]:
+                    values[i] = _number(values[i])
             if check is not None:
                 try:
                     check(*values)
                 except Exception as error:
                     raise_op_error(error, op, values[:operands])
-            return apply(op, values[:given], tuple([freeze(v) for v in values[given:]]))
+            return apply(op, [values[i] for i in given], tuple([freeze(values[i]) for i in rest]))
 
         if required == operands:
 
@@ -174,6 +179,18 @@ def _positional(kernel, positional, names):
 
     def fn(*args):
         return kernel(*args[:positional], **dict(zip(names[positional:], args[positional:])))
+
+    fn.__name__ = kernel.__name__
+    return fn
+
+
+def _reordered(kernel, places):
+    """The kernel with its parameters in another order: argument n is that of place `places[n]`."""
+
+    order = [places.index(i) for i in range(len(places))]
+
+    def fn(*args):
+        return kernel(*[args[n] for n in order])
 
     fn.__name__ = kernel.__name__
     return fn

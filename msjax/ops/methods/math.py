@@ -276,12 +276,12 @@ def _uniform(self: Tensor, from_: float = 0.0, to: float = 1.0, generator: Gener
 
 def _cauchy(self: Tensor, median: float = 0.0, sigma: float = 1.0) -> Tensor:
     """Random numbers of a Cauchy distribution, in this Tensor's shape, as Float32."""
-    return apply(distributions.CAUCHY, (next_key(),), (self.shape, builtins.float(median), builtins.float(sigma)))
+    return apply(distributions.CAUCHY, (next_key(), builtins.float(median), builtins.float(sigma)), (self.shape,))
 
 
 def _log_normal(self: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
     """Random numbers whose logarithms are normal, in this Tensor's shape and dtype."""
-    return apply(distributions.LOG_NORMAL, (self, next_key()), (builtins.float(mean), builtins.float(std)))
+    return apply(distributions.LOG_NORMAL, (self, next_key(), builtins.float(mean), builtins.float(std)))
 
 
 METHODS = {

@@ -298,8 +298,8 @@ def BatchNorm(
     if self.data_format != "NCHW":
         raise ValueError(f"For 'BatchNorm', 'data_format' should be 'NCHW', but got {self.data_format!r}.")
     training = bool(self.is_training)
-    settings = (training, float(self.epsilon), float(self.momentum))
-    out = normalization.batch_norm_outputs(input_x, scale, bias, mean, variance, *settings)
+    old = 1 - float(self.momentum)
+    out = normalization.batch_norm_outputs(input_x, scale, bias, mean, variance, float(self.epsilon), old, 1 - old, training)
     if training:
         mean._value, variance._value = out[1]._value, out[2]._value
     return out

@@ -239,7 +239,7 @@ def Cauchy(self: PrimitiveSelf) -> Tensor:
         median (float): Default: 0.0.
         sigma (float): the scale. Default: 1.0.
     """
-    return apply(distributions.CAUCHY, (next_key(),), (shape_of(self.size, "Cauchy"), float(self.median), float(self.sigma)))
+    return apply(distributions.CAUCHY, (next_key(), float(self.median), float(self.sigma)), (shape_of(self.size, "Cauchy"),))
 
 
 @operator_class(mean=1.0, std=2.0)
@@ -249,7 +249,7 @@ def LogNormalReverse(self: PrimitiveSelf, x: TensorLike) -> Tensor:
     Args:
         mean, std (float): those of the logarithms. Default: 1.0 and 2.0.
     """
-    return apply(distributions.LOG_NORMAL, (x, next_key()), (float(self.mean), float(self.std)))
+    return apply(distributions.LOG_NORMAL, (x, next_key(), float(self.mean), float(self.std)))
 
 
 def _any_ints(key, shape, dtype):

@@ -66,7 +66,7 @@ def diagonal_scatter(input: TensorLike, src: TensorLike, offset: int = 0, dim1: 
     return jnp.moveaxis(out, (-2, -1), (dim1, dim2))
 
 
-@operator(int_grad=(0,))
+@operator(numbers=("fill_value",), int_grad=(0,))
 def fill_diagonal(input: TensorLike, fill_value: Number, wrap: bool = False) -> JaxArray:
     """`input` with one value on its main diagonal.
 

@@ -208,7 +208,7 @@ def embedding_lookup(input_params: Tensor, input_indices: Tensor, offset: int = 
     return _lookup(input_params, indices - offset if offset else indices)
 
 
-@operator(2, name="Embedding")
+@operator(2, numbers=("max_norm",), name="Embedding")
 def _embed(weight, ids, padding_idx, max_norm, norm_type, scale):
     rows = weight.at[ids].get(mode="fill")
     if max_norm is not None:

@@ -134,12 +134,13 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     return out if out.dtype is mstype.float64 else out.astype(mstype.float32)
 
 
-@operator(name="Histogram", differentiable=False)
+@operator(name="Histogram", numbers=("min", "max"), differentiable=False)
 def _histc(input, bins, min, max):
+    """`min` and `max` are None for those of the input."""
     x = input.ravel()
     kind = kind_of(input.dtype)
     values = x.astype(jnp.float32) if kind in "biu" else x
-    if min == max:
+    if min is None:
         low, high = jnp.min(values), jnp.max(values)
         low, high = jnp.where(low == high, low - 1, low), jnp.where(low == high, high + 1, high)
     else:
@@ -173,7 +174,8 @@ def histc(input: Tensor, bins: int = 100, min: Number = 0.0, max: Number = 0.0) 
     check_positive_int(bins, "bins", "histc")
     if min > max:
         raise ValueError(f"For 'histc', 'min' ({min}) should not be larger than 'max' ({max}).")
-    return _histc(checked(input, "histc"), bins, float(min), float(max))
+    ends = (None, None) if min == max else (float(min), float(max))
+    return _histc(checked(input, "histc"), bins, *ends)
 
 
 def histogram_fixed_width(x: TensorLike, range_: Tensor | Sequence[float], nbins: int, dtype: DTypeLike = mstype.int32) -> Tensor:

@@ -163,7 +163,7 @@ def affine_grid(theta: Tensor, size: tuple[int, ...], align_corners: bool = Fals
     return _affine_grid(theta, sizes[2:], align_corners)
 
 
-@operator(3, name="CropAndResize")
+@operator(3, numbers=("extrapolation",), name="CropAndResize")
 def _crop_and_resize(image, boxes, box_indices, crop_size, method, extrapolation):
     height, width = image.shape[1:3]
     places, inside = [], []
@@ -225,4 +225,4 @@ def crop_and_resize(
             raise ValueError(f"For '{who}', '{name}' should have {ndim} axes, but its shape is {value.shape}.")
     if method not in ("bilinear", "nearest", "bilinear_v2"):
         raise ValueError(f"For '{who}', 'method' should be 'bilinear', 'nearest' or 'bilinear_v2', but got {method!r}.")
-    return _crop_and_resize(image, boxes, box_indices, freeze(crop_size), method, freeze(float(extrapolation_value)))
+    return _crop_and_resize(image, boxes, box_indices, freeze(crop_size), method, float(extrapolation_value))

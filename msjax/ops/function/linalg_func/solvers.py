@@ -128,7 +128,7 @@ def lstsq(input: TensorLike, A: TensorLike) -> JaxArray:
     return jnp.matmul(jnp.linalg.pinv(x), b) if x.shape[0] < x.shape[1] else jnp.linalg.lstsq(x, b)[0]
 
 
-@operator(name="pinv")
+@operator(numbers=("atol", "rtol"), name="pinv")
 def _pinv(x, atol, rtol, hermitian):
     x = as_matrices(x)
     largest = jnp.max(jnp.linalg.svd(jax.lax.stop_gradient(x), compute_uv=False), -1)
@@ -180,7 +180,7 @@ def lu_solve(b: TensorLike, LU_data: TensorLike, LU_pivots: TensorLike) -> JaxAr
     return jax.lax.linalg.triangular_solve(lu, lower, left_side=True, lower=False)
 
 
-@operator(2, name="MatrixSolveLs")
+@operator(2, numbers=("l2",), name="MatrixSolveLs")
 def matrix_solve_ls(matrix: TensorLike, rhs: TensorLike, l2: float) -> JaxArray:
     """The X for which matrix X comes closest to rhs, with the penalty l2 * |X|**2, by the normal equations."""
     a, b = promote(matrix, rhs)

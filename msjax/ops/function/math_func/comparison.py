@@ -40,7 +40,7 @@ less_equal: BinaryOperator = comparison(
 )
 
 
-@operator(2, differentiable=False)
+@operator(2, numbers=("rtol", "atol"), differentiable=False)
 def isclose(input: TensorLike, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> JaxArray:
     """True where |input - other| <= atol + rtol * |other|; for two NaN, the value of `equal_nan`.
 
@@ -53,7 +53,7 @@ def isclose(input: TensorLike, other: TensorLike, rtol: float = 1e-05, atol: flo
     return jnp.isclose(*require_same_dtype(input, other), rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
-@operator(2, differentiable=False)
+@operator(2, numbers=("tolerance",), differentiable=False)
 def approximate_equal(x: TensorLike, y: TensorLike, tolerance: float = 1e-5) -> JaxArray:
     """True where |x - y| < tolerance, elementwise.
 

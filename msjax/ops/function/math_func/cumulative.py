@@ -222,7 +222,7 @@ def diff_ext(
     return _diff(input, prepend, append, n, dim)
 
 
-@operator(2, name="trapz")
+@operator(2, numbers=("dx",), name="trapz")
 def _trapz(y, x, dx, dim):
     y = to_float(y)
     return jnp.trapezoid(y, None if x is None else x.astype(y.dtype), dx, dim)

@@ -215,7 +215,7 @@ def logit(input: TensorLike, eps: float | None = None) -> JaxArray:
     return jnp.log(x / (1 - x))
 
 
-@operator(tensors=True)
+@operator(numbers=("nan", "posinf", "neginf"), tensors=True)
 def nan_to_num(
     input: TensorLike, nan: Number | None = None, posinf: Number | None = None, neginf: Number | None = None
 ) -> JaxArray:

@@ -174,7 +174,7 @@ def cond(A: TensorLike, p: float | str | None = None) -> JaxArray:
     return _matrix(A, p, (-2, -1), False) * _matrix(jnp.linalg.inv(A), p, (-2, -1), False)
 
 
-@operator()
+@operator(numbers=("epsilon",))
 def lp_norm(x: TensorLike, axis: int | Sequence[int], p: float, keep_dims: bool, epsilon: TensorLike) -> JaxArray:
     """The p-norm over axes, but not below epsilon.
 
@@ -240,7 +240,7 @@ def pdist(input: Tensor, p: float = 2.0) -> JaxArray:
     return p_norm(input[..., rows, :] - input[..., columns, :], p, -1, False)
 
 
-@operator()
+@operator(numbers=("maxnorm",))
 def renorm(input: Tensor, p: float, axis: int, maxnorm: float) -> JaxArray:
     """Sub-Tensors along an axis scaled down where their p-norm is above `maxnorm`.
 
@@ -264,7 +264,7 @@ def renorm(input: Tensor, p: float, axis: int, maxnorm: float) -> JaxArray:
     return input * jnp.where(size > maxnorm, maxnorm / (size + 1e-7), 1).astype(input.dtype)
 
 
-@operator()
+@operator(numbers=("epsilon",))
 def l2_normalize(x: JaxArray, axis: int, epsilon: float) -> JaxArray:
     """x / sqrt(max(sum(x**2), epsilon)) along `axis`."""
     squares = jnp.sum(jnp.square(x), axis, keepdims=True)
@@ -322,12 +322,12 @@ def clip_by_norm(x: Tensor | Sequence[Tensor], max_norm: float, norm_type: float
     return rebuild([_scaled(t, total, max_norm) for t in tensors])
 
 
-@operator(2, name="clip_by_norm")
+@operator(2, numbers=("max_norm",), name="clip_by_norm")
 def _scaled(x, total, max_norm):
     return (x * jnp.minimum(max_norm / (total + 1e-6), 1).astype(x.dtype)).astype(x.dtype)
 
 
-@operator(2, name="clip_by_global_norm")
+@operator(2, numbers=("clip_norm",), name="clip_by_global_norm")
 def _scaled_global(x, total, clip_norm):
     return x * (clip_norm / jnp.maximum(total, clip_norm)).astype(x.dtype)
 

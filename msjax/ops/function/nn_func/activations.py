@@ -191,7 +191,7 @@ def _check_alpha(input, alpha):
     check_number(alpha, "alpha")
 
 
-@operator(numbers=1, check=_check_alpha, tensors=True)
+@operator(numbers=("alpha",), check=_check_alpha, tensors=True)
 def leaky_relu(input: TensorLike, alpha: float = 0.2) -> JaxArray:
     """input where positive, alpha * input elsewhere.
 
@@ -206,7 +206,7 @@ def leaky_relu(input: TensorLike, alpha: float = 0.2) -> JaxArray:
     return jnp.where(alpha <= 1, jnp.maximum(x, scaled), jnp.minimum(x, scaled))
 
 
-@operator(numbers=1, tensors=True)
+@operator(numbers=("alpha",), tensors=True)
 def elu(input_x: TensorLike, alpha: float = 1.0) -> JaxArray:
     """input_x where positive, alpha * (exp(input_x) - 1) elsewhere.
 
@@ -219,7 +219,12 @@ def elu(input_x: TensorLike, alpha: float = 1.0) -> JaxArray:
     return jax.nn.elu(need_floats(input_x), alpha)
 
 
-@operator(tensors=True)
+def _check_celu(x, alpha):
+    if alpha == 0:
+        raise ValueError("'alpha' should not be 0.")
+
+
+@operator(numbers=("alpha",), check=_check_celu, tensors=True)
 def celu(x: TensorLike, alpha: float = 1.0) -> JaxArray:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1)); `alpha` should not be 0.
 
@@ -229,12 +234,12 @@ def celu(x: TensorLike, alpha: float = 1.0) -> JaxArray:
         >>> print(ops.celu(ms.Tensor([-2.0, 0.5, 2.0]), 2.0))
         [-1.2642411  0.5        2.       ]
     """
-    if alpha == 0:
-        raise ValueError("'alpha' should not be 0.")
-    return jax.nn.celu(need_floats(x), alpha)
+    x = need_floats(x)
+    # As XLA divides by a constant: by multiplication.
+    return jnp.maximum(x, 0) + alpha * jnp.expm1(jnp.minimum(x, 0) * (1 / jnp.asarray(alpha, x.dtype)))
 
 
-@operator(numbers=2, tensors=True)
+@operator(numbers=("min_val", "max_val"), tensors=True)
 def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> JaxArray:
     """input limited to [min_val, max_val]; the gradient is 1/2 at the limits.
 
@@ -248,7 +253,7 @@ def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0) -> 
     return jnp.minimum(jnp.maximum(x, jnp.asarray(min_val, x.dtype)), jnp.asarray(max_val, x.dtype))
 
 
-@operator(numbers=1, tensors=True)
+@operator(numbers=("lambd",), tensors=True)
 def hardshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
     """input where |input| > lambd, 0 elsewhere.
 
@@ -267,7 +272,7 @@ def _check_lambd(input, lambd):
         raise RuntimeError(f"'lambd' should not be negative, but got {lambd}.")
 
 
-@operator(numbers=1, check=_check_lambd, tensors=True)
+@operator(numbers=("lambd",), check=_check_lambd, tensors=True)
 def softshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
     """input moved towards 0 by lambd, and 0 where |input| <= lambd.
 
@@ -303,7 +308,7 @@ def _check_threshold(input, thr, value):
     check_number(thr, "thr"), check_number(value, "value")
 
 
-@operator(numbers=2, check=_check_threshold)
+@operator(numbers=("thr", "value"), check=_check_threshold)
 def threshold(input: TensorLike, thr: float, value: TensorLike) -> JaxArray:
     """input where it is larger than `thr`, `value` elsewhere.
 
@@ -344,9 +349,9 @@ def prelu(input: TensorLike, weight: TensorLike) -> JaxArray:
     return jnp.where(x > 0, x, w * x)
 
 
-def _rrelu(x, key, lower, upper):
+def _rrelu(x, key, lower, upper, equal):
     x = to_float(x)
-    if lower == upper:
+    if equal:
         slope = jnp.asarray(lower, x.dtype)
     else:
         slope = jax.random.uniform(wrap(key), x.shape, x.dtype, lower, upper)
@@ -374,4 +379,4 @@ def rrelu(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3) -> Tens
     """
     if lower > upper:
         raise ValueError(f"For 'rrelu', 'lower' should not be above 'upper', but got {lower} and {upper}.")
-    return apply(_RRELU, (input, next_key()), (float(lower), float(upper)))
+    return apply(_RRELU, (input, next_key(), float(lower), float(upper)), (lower == upper,))

@@ -86,7 +86,7 @@ def _nll(log_p, target, weight, share_of_target, share_of_each, ignore_index, re
     return total / jnp.sum(share) if reduction == "mean" else total
 
 
-@operator(3, numbers=2)
+@operator(3, numbers=("share_of_target", "share_of_each"))
 def _nll_loss(inputs, target, weight, share_of_target, share_of_each, ignore_index, reduction, smooth):
     axis = 0 if inputs.ndim == 1 else 1
     return _nll(inputs, target, weight, share_of_target, share_of_each, ignore_index, reduction, smooth, axis)
@@ -140,7 +140,7 @@ def nll_loss(
     return _nll_loss(inputs, target, weight, share_of_target, share_of_each, ignore_index, reduction, smooth)
 
 
-@operator(3, numbers=2)
+@operator(3, numbers=("share_of_target", "share_of_each"))
 def _cross_entropy(input, target, weight, share_of_target, share_of_each, ignore_index, reduction, smooth):
     axis = 0 if input.ndim == 1 else 1
     log_p = jax.nn.log_softmax(input, axis)
@@ -266,7 +266,7 @@ def binary_cross_entropy_with_logits(
 # ---- margins
 
 
-@operator(3, name="MultiMarginLoss")
+@operator(3, numbers=("margin",), name="MultiMarginLoss")
 def _multi_margin_loss(input, target, weight, p, margin, reduction):
     own = jnp.take_along_axis(input, target.astype(jnp.int32)[:, None], 1)
     losses = jnp.maximum(margin - own + input, 0) ** p

@@ -12,7 +12,7 @@ from msjax.ops.dispatch.operator import operator
 __all__ = ["lrn"]
 
 
-@operator(name="LRN")
+@operator(numbers=("bias", "alpha"), name="LRN")
 def _lrn(x, depth_radius, bias, alpha, beta):
     if x.ndim != 4:
         raise ValueError(f"the input should have 4 axes, but its shape is {x.shape}.")

@@ -73,12 +73,13 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     return _l1_loss(input, target, reduction)
 
 
-@operator(2, name="SmoothL1Loss")
-def _smooth_l1_loss(input, target, beta, reduction):
+@operator(2, numbers=("beta", "slope"), name="SmoothL1Loss")
+def _smooth_l1_loss(input, target, beta, slope, reduction):
+    """`slope` is that of the gradient near 0, 1 / beta; None without a smooth part."""
     size = magnitude(input - target)
-    if not beta:
+    if slope is None:
         return reduce_loss(size, reduction)
-    return reduce_loss(jnp.where(size < beta, 0.5 / beta * size * size, size - 0.5 * beta), reduction)
+    return reduce_loss(jnp.where(size < beta, 0.5 * slope * size * size, size - 0.5 * beta), reduction)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, beta: float = 1.0, reduction: str = "none") -> Tensor:
@@ -104,10 +105,10 @@ def smooth_l1_loss(input: Tensor, target: Tensor, beta: float = 1.0, reduction: 
     check_reduction(reduction, "smooth_l1_loss")
     if check_number(beta, "beta", "smooth_l1_loss") < 0:
         raise RuntimeError(f"For 'smooth_l1_loss', 'beta' should not be negative, but got {beta}.")
-    return _smooth_l1_loss(input, target, float(beta), reduction)
+    return _smooth_l1_loss(input, target, float(beta), 1 / float(beta) if beta else None, reduction)
 
 
-@operator(2)
+@operator(2, numbers=("delta",))
 def _huber_loss(input, target, reduction, delta):
     size = magnitude(input - target)
     return reduce_loss(jnp.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta)), reduction)
@@ -161,7 +162,7 @@ def kl_div(logits: Tensor, labels: Tensor, reduction: str = "mean") -> Tensor:
     return _kl_div(logits, labels, reduction)
 
 
-@operator(3)
+@operator(3, numbers=("eps",))
 def _gaussian_nll_loss(x, target, var, full, eps, reduction):
     var = jnp.maximum(var, eps)
     losses = 0.5 * (jnp.log(var) + jnp.square(x - target) / var)
@@ -196,7 +197,7 @@ def gaussian_nll_loss(
     return _gaussian_nll_loss(x, target, var, bool(full), eps, reduction)
 
 
-@operator(2)
+@operator(2, numbers=("eps",))
 def poisson_nll_loss(input: JaxArray, target: JaxArray, log_input: bool, full: bool, eps: float, reduction: str) -> JaxArray:
     """The negative logarithm of a Poisson distribution's probability of `target`."""
     losses = jnp.exp(input) - target * input if log_input else input - target * jnp.log(input + eps)
@@ -210,7 +211,7 @@ def poisson_nll_loss(input: JaxArray, target: JaxArray, log_input: bool, full: b
 # ---- margins
 
 
-@operator(3)
+@operator(3, numbers=("margin",))
 def _margin_ranking_loss(input1, input2, target, margin, reduction):
     losses = -target * (input1 - input2) + margin
     # The slope is 1 at 0, where that of jnp.maximum is 0.5.
@@ -230,7 +231,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     return _margin_ranking_loss(input1, input2, target, float(check_number(margin, "margin", "margin_ranking_loss")), reduction)
 
 
-@operator(2)
+@operator(2, numbers=("margin",))
 def _hinge_embedding_loss(inputs, targets, margin, reduction):
     zero = jnp.zeros((), inputs.dtype)
     near = jnp.where(targets > 0, inputs, zero)
@@ -291,7 +292,7 @@ def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float =
     return _cosine(x1, x2, dim, eps)
 
 
-@operator(3)
+@operator(3, numbers=("margin",))
 def _cosine_embedding_loss(input1, input2, target, margin, reduction):
     tiny = jnp.asarray(1e-12, input1.dtype)
     lengths = jnp.sum(jnp.square(input1), 1) + tiny, jnp.sum(jnp.square(input2), 1) + tiny
@@ -324,7 +325,7 @@ def _distance(a, b, p, eps):
     return jnp.sum(magnitude(a - b + eps) ** p, -1) ** (1.0 / p)
 
 
-@operator(3)
+@operator(3, numbers=("margin", "eps"))
 def _triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction):
     near, far = _distance(anchor, positive, p, eps), _distance(anchor, negative, p, eps)
     if swap:

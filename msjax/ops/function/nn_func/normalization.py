@@ -75,16 +75,16 @@ def _standardize(axes, eps, shared):
     return norm
 
 
-def _batch_norm_train(x, gamma, beta, mean, variance, eps, momentum):
-    """Returns (output, new moving mean, new moving variance); `momentum` is the share of the old moving values."""
+def _batch_norm_train(x, gamma, beta, mean, variance, eps, old, new):
+    """Returns (output, new moving mean, new moving variance), of which `old` is the share of the old values, `new` the batch's."""
     axes = (0, *range(2, x.ndim))
     wide = _wide(x)
     out = _standardize(axes, eps, True)(wide, _per_channel(gamma, x).astype(wide.dtype), _per_channel(beta, x).astype(wide.dtype))
     moments = _moments(jax.lax.stop_gradient(wide), axes)
-    return out.astype(x.dtype), *_moving(x, mean, variance, *moments, momentum)
+    return out.astype(x.dtype), *_moving(x, mean, variance, *moments, old, new)
 
 
-def _batch_norm_gradient(slots, x, gamma, beta, mean, variance, eps, momentum):
+def _batch_norm_gradient(slots, x, gamma, beta, mean, variance, eps, old, new):
     """The outputs of `_batch_norm_train` and their gradient (see `TracedVJP`): that of `_standardize`, quicker to trace."""
     if not set(slots) <= {0, 1, 2}:
         return None
@@ -94,7 +94,7 @@ def _batch_norm_gradient(slots, x, gamma, beta, mean, variance, eps, momentum):
     scale = _inverse_root(batch_var + eps)
     size = scale * _per_channel(gamma, x).astype(wide.dtype)
     out = (wide - batch_mean) * size + _per_channel(beta, x).astype(wide.dtype)
-    moved = _moving(x, mean, variance, batch_mean, batch_var, momentum)
+    moved = _moving(x, mean, variance, batch_mean, batch_var, old, new)
 
     def pull(x, gamma, batch_mean, scale, cts):
         wide = _wide(x)
@@ -110,11 +110,11 @@ def _batch_norm_gradient(slots, x, gamma, beta, mean, variance, eps, momentum):
 _batch_norm_train.gradient = _batch_norm_gradient  # pyright: ignore[reportFunctionMemberAccess]
 
 
-def _moving(x, mean, variance, batch_mean, batch_var, momentum):
+def _moving(x, mean, variance, batch_mean, batch_var, old, new):
     n = x.size // x.shape[1]
     unbiased = batch_var.reshape(-1) * (n / max(n - 1, 1))
-    new_mean = mean * momentum + batch_mean.reshape(-1) * (1 - momentum)
-    new_variance = variance * momentum + unbiased * (1 - momentum)
+    new_mean = mean * old + batch_mean.reshape(-1) * new
+    new_variance = variance * old + unbiased * new
     return new_mean.astype(mean.dtype), new_variance.astype(variance.dtype)
 
 
@@ -124,27 +124,28 @@ def _batch_norm_eval(x, gamma, beta, mean, variance, eps):
     return ((wide - _per_channel(mean, x)) * _per_channel(scale, x) + _per_channel(beta, x)).astype(x.dtype)
 
 
-# Operands: input, gamma, beta, moving mean, moving variance, epsilon. Static: momentum (in training).
+# Operands: input, gamma, beta, moving mean, moving variance, epsilon; in training also the shares of old and new statistics.
 BATCH_NORM_TRAIN = Op("BatchNorm", _batch_norm_train)
 BATCH_NORM_EVAL = Op("BatchNorm", _batch_norm_eval)
 
 
-@operator(5, name="BatchNorm")
+@operator(5, numbers=("eps", "old", "new"), name="BatchNorm")
 def batch_norm_outputs(
     x: TensorLike,
     gamma: TensorLike,
     beta: TensorLike,
     mean: TensorLike,
     variance: TensorLike,
+    eps: float,
+    old: float,
+    new: float,
     is_training: bool,
-    eps: TensorLike,
-    momentum: float,
 ) -> tuple[JaxArray, JaxArray, JaxArray, JaxArray, JaxArray]:
     """MindSpore's five outputs: in training, output, new mean and variance, and those of the batch; else output and zeros."""
     if not is_training:
         zeros = jnp.zeros_like(mean)
         return _batch_norm_eval(x, gamma, beta, mean, variance, eps), zeros, zeros, zeros, zeros
-    out, new_mean, new_variance = _batch_norm_train(x, gamma, beta, mean, variance, eps, 1 - momentum)
+    out, new_mean, new_variance = _batch_norm_train(x, gamma, beta, mean, variance, eps, old, new)
     batch_mean, batch_var = _moments(_wide(x), (0, *range(2, x.ndim)))
     return out, new_mean, new_variance, batch_mean.reshape(-1), batch_var.reshape(-1)
 
@@ -185,8 +186,8 @@ def batch_norm(
     check_number(momentum, "momentum", "batch_norm", low=0, high=1)
     if not training:
         return apply(BATCH_NORM_EVAL, (input_x, weight, bias, running_mean, running_var, float(eps)))
-    operands = (input_x, weight, bias, running_mean, running_var, float(eps))
-    out, mean, variance = apply(BATCH_NORM_TRAIN, operands, (freeze(1 - float(momentum)),))
+    old = 1 - float(momentum)
+    out, mean, variance = apply(BATCH_NORM_TRAIN, (input_x, weight, bias, running_mean, running_var, float(eps), old, 1 - old))
     running_mean._value, running_var._value = mean._value, variance._value
     return out
 
@@ -209,7 +210,7 @@ def _layer_norm(x, gamma, beta, eps, axis, params_axis):
 LAYER_NORM = Op("LayerNorm", _layer_norm)
 
 
-@operator(3, name="LayerNorm")
+@operator(3, numbers=("eps",), name="LayerNorm")
 def layer_norm_outputs(
     x: TensorLike, gamma: TensorLike, beta: TensorLike, axis: int, params_axis: int, eps: TensorLike
 ) -> tuple[JaxArray, JaxArray, JaxArray]:
@@ -218,7 +219,7 @@ def layer_norm_outputs(
     return _layer_norm(x, gamma, beta, eps, axis, params_axis), mean.astype(x.dtype), variance.astype(x.dtype)
 
 
-@operator(3, numbers=1, name="LayerNorm")
+@operator(3, numbers=("eps",), name="LayerNorm")
 def _layer_norm_optional(x, weight, bias, eps, n):
     shape = x.shape[x.ndim - n :]
     weight = jnp.ones(shape, x.dtype) if weight is None else weight
@@ -262,7 +263,7 @@ def layer_norm(
     return _layer_norm_optional(input, weight, bias, float(eps), len(shape))
 
 
-@operator(3, numbers=1, name="GroupNorm")
+@operator(3, numbers=("eps",), name="GroupNorm")
 def _group_norm(x, weight, bias, eps, num_groups):
     wide = _wide(x)
     n, channels = x.shape[:2]
@@ -307,12 +308,12 @@ def _instance_norm(x, gamma, beta, eps):
     return _standardize(tuple(range(2, x.ndim)), eps, False)(wide, gamma, beta).astype(x.dtype)
 
 
-def _instance_norm_train(x, gamma, beta, mean, variance, momentum, eps):
-    """Returns (output, new moving mean, new moving variance); `momentum` is the share of the old moving values."""
+def _instance_norm_train(x, gamma, beta, mean, variance, eps, old, new):
+    """As `_batch_norm_train`."""
     new_mean, new_variance = _moments(_wide(jax.lax.stop_gradient(x)), (0, *range(2, x.ndim)))
     n = x.size // x.shape[1]
-    new_mean = mean * momentum + new_mean.reshape(-1) * (1 - momentum)
-    new_variance = variance * momentum + new_variance.reshape(-1) * (n / max(n - 1, 1)) * (1 - momentum)
+    new_mean = mean * old + new_mean.reshape(-1) * new
+    new_variance = variance * old + new_variance.reshape(-1) * (n / max(n - 1, 1)) * new
     return _instance_norm(x, gamma, beta, eps), new_mean.astype(mean.dtype), new_variance.astype(variance.dtype)
 
 
@@ -326,7 +327,7 @@ def _scaled_by_rms(x, gamma, eps):
     return (wide * scale * gamma.astype(wide.dtype)).astype(x.dtype), scale
 
 
-@operator(2, numbers=1, name="RmsNorm", shape_error=ValueError)
+@operator(2, numbers=("epsilon",), name="RmsNorm", shape_error=ValueError)
 def rms_norm(x: TensorLike, gamma: TensorLike, epsilon: float = 1e-6) -> tuple[JaxArray, JaxArray]:
     """x divided by its root mean square over the last axes, times gamma.
 
@@ -348,7 +349,7 @@ def rms_norm(x: TensorLike, gamma: TensorLike, epsilon: float = 1e-6) -> tuple[J
     return _scaled_by_rms(x, gamma, epsilon)
 
 
-@operator(3, numbers=1, name="AddRmsNorm")
+@operator(3, numbers=("epsilon",), name="AddRmsNorm")
 def add_rms_norm(x1: Tensor, x2: Tensor, gamma: TensorLike, epsilon: float = 1e-6) -> tuple[JaxArray, ...]:
     """`rms_norm` of x1 + x2.
 
@@ -359,7 +360,7 @@ def add_rms_norm(x1: Tensor, x2: Tensor, gamma: TensorLike, epsilon: float = 1e-
     return (*_scaled_by_rms(x, gamma, epsilon), x)
 
 
-@operator(4, name="AddLayerNorm")
+@operator(4, numbers=("epsilon",), name="AddLayerNorm")
 def add_layer_norm(
     x1: Tensor, x2: Tensor, gamma: TensorLike, beta: TensorLike, epsilon: float = 1e-5, additional_output: bool = False
 ) -> tuple[JaxArray, JaxArray, JaxArray, JaxArray]:

@@ -214,7 +214,7 @@ def random_poisson(
     return apply(POISSON, (rate, next_key(seed)), (full, mstype.as_dtype(dtype)))
 
 
-def _cauchy(key, shape, median, sigma):
+def _cauchy(key, median, sigma, shape):
     return median + sigma * jax.random.cauchy(wrap(key), shape, jnp.float32)
 
 
