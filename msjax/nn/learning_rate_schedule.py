@@ -55,18 +55,18 @@ def _inverse(step, rate, decay, steps, stairs):
     return rate / (1 + decay * (jnp.floor(p) if stairs else p))
 
 
-def _cosine(step, low, high, steps):
+def _cosine(step, low, height, steps):
     p = jnp.minimum(_float_step(step), steps) / steps
-    return low + 0.5 * (high - low) * (1 + jnp.cos(math.pi * p))
+    return low + 0.5 * height * (1 + jnp.cos(math.pi * p))
 
 
-def _polynomial(step, rate, end, steps, power, longer):
+def _polynomial(step, height, end, steps, power, longer):
     p = _float_step(step)
     if longer:
         steps = steps * jnp.maximum(jnp.ceil(p / steps), 1)
     p = jnp.minimum(p, steps) / steps
     # Rounding must not produce the root of a negative number at the last step.
-    return (rate - end) * jnp.maximum(1 - p, 0) ** power + end
+    return height * jnp.maximum(1 - p, 0) ** power + end
 
 
 def _warm_up(step, rate, steps):
@@ -79,10 +79,11 @@ _OPS = {
 }
 
 
-def _rate(formula, step, *settings):
+def _rate(formula, step, numbers, *settings):
+    """Numbers are operands: other ones need no other program."""
     if not isinstance(step, (Tensor, int)):
         raise TypeError(f"A learning rate schedule takes the step as a Tensor or int, but got {describe(step)}.")
-    return apply(_OPS[formula.__name__], (step,), settings)
+    return apply(_OPS[formula.__name__], (step, *numbers), settings)
 
 
 class _Decay(LearningRateSchedule):
@@ -97,7 +98,8 @@ class _Decay(LearningRateSchedule):
         self.is_stair: bool = check_bool(is_stair, "is_stair", who)
 
     def construct(self, global_step):
-        return _rate(type(self)._formula, global_step, self.learning_rate, self.decay_rate, self.decay_steps, self.is_stair)
+        numbers = self.learning_rate, self.decay_rate
+        return _rate(type(self)._formula, global_step, numbers, self.decay_steps, self.is_stair)
 
 
 class ExponentialDecayLR(_Decay):
@@ -181,7 +183,7 @@ class CosineDecayLR(LearningRateSchedule):
             raise ValueError(f"For 'CosineDecayLR', 'max_lr' should be greater than 'min_lr', but got {max_lr} and {min_lr}.")
 
     def construct(self, global_step: Tensor) -> Tensor:
-        return _rate(_cosine, global_step, self.min_lr, self.max_lr, self.decay_steps)
+        return _rate(_cosine, global_step, (self.min_lr, self.max_lr - self.min_lr), self.decay_steps)
 
 
 class PolynomialDecayLR(LearningRateSchedule):
@@ -213,8 +215,8 @@ class PolynomialDecayLR(LearningRateSchedule):
         self.update_decay_steps: bool = check_bool(update_decay_steps, "update_decay_steps", "PolynomialDecayLR")
 
     def construct(self, global_step: Tensor) -> Tensor:
-        settings = self.learning_rate, self.end_learning_rate, self.decay_steps, self.power, self.update_decay_steps
-        return _rate(_polynomial, global_step, *settings)
+        numbers = self.learning_rate - self.end_learning_rate, self.end_learning_rate
+        return _rate(_polynomial, global_step, numbers, self.decay_steps, self.power, self.update_decay_steps)
 
 
 class WarmUpLR(LearningRateSchedule):
@@ -237,4 +239,4 @@ class WarmUpLR(LearningRateSchedule):
         self.warmup_steps: int = check_positive_int(warmup_steps, "warmup_steps", "WarmUpLR")
 
     def construct(self, global_step: Tensor) -> Tensor:
-        return _rate(_warm_up, global_step, self.learning_rate, self.warmup_steps)
+        return _rate(_warm_up, global_step, (self.learning_rate,), self.warmup_steps)

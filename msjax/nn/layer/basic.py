@@ -166,7 +166,7 @@ class Roll(Cell):
         return _roll(input_x, self.shift, self.axis)
 
 
-@operator(differentiable=False, name="OneHot")
+@operator(numbers=("on_value", "off_value"), differentiable=False, name="OneHot")
 def _one_hot(indices, axis, depth, on_value, off_value, dtype):
     dtype = mstype.to_jax(dtype)
     hot = jax.nn.one_hot(indices, depth, dtype=jnp.bool_, axis=axis)

@@ -28,7 +28,7 @@ def _at(start, size, pooled, samples):
     return start + (jnp.arange(pooled * samples) + 0.5) * size / (pooled * samples)
 
 
-@operator(2, name="ROIAlign", tensors=True)
+@operator(2, numbers=("spatial_scale",), name="ROIAlign", tensors=True)
 def _roi_align(
     features: JaxArray,
     rois: JaxArray,
@@ -67,7 +67,7 @@ def _roi_align(
     return jax.vmap(pool)(rois).astype(features.dtype)
 
 
-@operator(name="NMSWithMask", differentiable=False, tensors=True)
+@operator(numbers=("iou_threshold",), name="NMSWithMask", differentiable=False, tensors=True)
 def _nms_with_mask(bboxes: JaxArray, iou_threshold: float) -> tuple[JaxArray, JaxArray, JaxArray]:
     """Boxes by falling score, and which of them overlap none that is better by more than `iou_threshold`.
 

@@ -190,12 +190,13 @@ def histogram_fixed_width(x: TensorLike, range_: Tensor | Sequence[float], nbins
     low, high = range_.tolist() if isinstance(range_, Tensor) else range_
     if nbins <= 0 or low >= high:
         raise ValueError(f"A histogram needs a positive number of bins and an ascending range, but got {nbins}, ({low}, {high}).")
-    return _fixed_width(x, nbins, float(low), float(high), dtype)
+    return _fixed_width(x, nbins, float(low), float(high) - float(low), dtype)
 
 
-@operator(name="HistogramFixedWidth", differentiable=False)
-def _fixed_width(x, nbins, low, high, dtype):
-    at = jnp.floor((x.ravel().astype(jnp.float32) - low) / (high - low) * nbins)
+@operator(name="HistogramFixedWidth", numbers=("low", "width"), differentiable=False)
+def _fixed_width(x, nbins, low, width, dtype):
+    # As XLA divides by a constant: by multiplication.
+    at = jnp.floor((x.ravel().astype(jnp.float32) - low) * (1 / jnp.asarray(width, jnp.float32)) * nbins)
     at = jnp.clip(at, 0, nbins - 1).astype(jnp.int32)
     return jnp.zeros(nbins, mstype.to_jax(dtype)).at[at].add(1)
 

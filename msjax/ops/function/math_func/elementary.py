@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.function.math_func.tables import unary
@@ -195,8 +196,15 @@ def round(input: TensorLike, *, decimals: int = 0) -> JaxArray:
     return jnp.round(as_operand(input), decimals)
 
 
-@operator(tensors=True)
-def logit(input: TensorLike, eps: float | None = None) -> JaxArray:
+@operator(numbers=("low", "high"), name="logit", tensors=True)
+def _logit(input, low=None, high=None):
+    x = need_floats(input)
+    if low is not None:
+        x = jnp.where(x < low, low, jnp.where(x > high, high, x)).astype(x.dtype)
+    return jnp.log(x / (1 - x))
+
+
+def logit(input: TensorLike, eps: float | None = None) -> Tensor:
     """log(input / (1 - input)), the inverse of sigmoid.
 
     Args:
@@ -209,10 +217,7 @@ def logit(input: TensorLike, eps: float | None = None) -> JaxArray:
         >>> print(ops.logit(ms.Tensor([0.5, 0.75])))
         [0.        1.0986123]
     """
-    x = need_floats(input)
-    if eps is not None and eps >= 0:
-        x = jnp.where(x < eps, eps, jnp.where(x > 1 - eps, 1 - eps, x)).astype(x.dtype)
-    return jnp.log(x / (1 - x))
+    return _logit(input) if eps is None or eps < 0 else _logit(input, eps, 1 - eps)
 
 
 @operator(numbers=("nan", "posinf", "neginf"), tensors=True)

@@ -41,14 +41,14 @@ def reduce_min(x: TensorLike, axis: tuple[Any, ...] | int = ()) -> Tensor:
     return amin(x, axis)
 
 
-@operator(2, name="amax", int_grad=(0,))
+@operator(2, numbers=("initial",), name="amax", int_grad=(0,))
 def _amax(input, where, axis, keepdims, initial):
     if where is None and initial is None:
         return jnp.max(input, reduced_axes(axis, input), keepdims=keepdims)
     return jnp.max(input, reduced_axes(axis, input), keepdims=keepdims, initial=initial, where=where)
 
 
-@operator(2, name="amin", int_grad=(0,))
+@operator(2, numbers=("initial",), name="amin", int_grad=(0,))
 def _amin(input, where, axis, keepdims, initial):
     if where is None and initial is None:
         return jnp.min(input, reduced_axes(axis, input), keepdims=keepdims)

@@ -289,7 +289,7 @@ def softshrink(input: TensorLike, lambd: float = 0.5) -> JaxArray:
 soft_shrink = softshrink
 
 
-@operator(tensors=True)
+@operator(numbers=("beta", "threshold"), tensors=True)
 def softplus(input: TensorLike, beta: int = 1, threshold: int = 20) -> JaxArray:
     """log(1 + exp(beta * input)) / beta; input itself where beta * input > threshold.
 
@@ -301,7 +301,8 @@ def softplus(input: TensorLike, beta: int = 1, threshold: int = 20) -> JaxArray:
     """
     x = need_floats(input)
     scaled = x * beta
-    return jnp.where(scaled > threshold, x, jax.nn.softplus(scaled) / beta)
+    # As XLA divides by a constant: by multiplication.
+    return jnp.where(scaled > threshold, x, jax.nn.softplus(scaled) * (1 / jnp.asarray(beta, x.dtype)))
 
 
 def _check_threshold(input, thr, value):

@@ -268,14 +268,14 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
     return _soft_margin_loss(input, target, reduction)
 
 
-def _cosine(x1, x2, dim, eps):
+@operator(2, numbers=("least",), name="cosine_similarity")
+def _cosine(x1, x2, dim, least):
     dot = jnp.sum(x1 * x2, dim)
     square = jnp.sum(x1 * x1, dim) * jnp.sum(x2 * x2, dim)
-    return dot / jnp.sqrt(jnp.maximum(square, eps * eps))
+    return dot / jnp.sqrt(jnp.maximum(square, least))
 
 
-@operator(2)
-def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float = 1e-8) -> JaxArray:
+def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along an axis.
 
     Args:
@@ -289,7 +289,7 @@ def cosine_similarity(x1: TensorLike, x2: TensorLike, dim: int = 1, eps: float =
         >>> print(ops.cosine_similarity(ms.Tensor([[1.0, 0.0]]), ms.Tensor([[1.0, 1.0]])))
         [0.70710677]
     """
-    return _cosine(x1, x2, dim, eps)
+    return _cosine(x1, x2, dim, eps * eps)
 
 
 @operator(3, numbers=("margin",))
