@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msjax.checks import check_bool, check_int
 from msjax.dataset.checks import check_columns
+from msjax.dataset.parallel import Pools
 from msjax.dataset.run import Run, draw_seed
 from msjax.dataset.values import to_numpy, to_tensor
 
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 class Iterator:
     """The base of `DictIterator` and `TupleIterator`: it goes through the dataset epoch by epoch.
 
-    The end of an epoch is StopIteration; the next call starts the next epoch. It may be left at any time: workers end with it.
+    The end of an epoch is StopIteration; the next call starts the next epoch. It may be left at any time: workers live as long as
+    the iterator, or until its last epoch ends.
 
     Args:
         dataset (Dataset): what is read.
@@ -50,7 +52,7 @@ class Iterator:
                 raise RuntimeError(f"For '{who}', there is no column {missing[0]!r}; the columns are {self._names}.")
             self._picked = [self._names.index(name) for name in wanted]
         self._dataset, self._num_epochs = dataset, num_epochs
-        self._seed, self._epoch, self._rows = draw_seed(), 0, None
+        self._seed, self._epoch, self._rows, self._pools = draw_seed(), 0, None, Pools()
 
     def __iter__(self) -> Self:
         return self
@@ -65,16 +67,17 @@ class Iterator:
                 )
         try:
             if self._rows is None:
-                self._rows = iter(self._dataset._rows(Run.start(self._seed, self._epoch)))  # pyright: ignore[reportOptionalMemberAccess]
+                run = Run.start(self._seed, self._epoch, self._pools)
+                self._rows = iter(self._dataset._rows(run))  # pyright: ignore[reportOptionalMemberAccess]
             row = next(self._rows)
         except StopIteration:
             self._end_epoch()
             raise
-        except RuntimeError:
-            self._end_epoch()
-            raise
         except Exception as error:
             self._end_epoch()
+            self._pools.close()
+            if isinstance(error, RuntimeError):
+                raise
             raise RuntimeError(f"{type(self._dataset).__name__} could not be read: {type(error).__name__}: {error}") from error
         if self._picked is not None:
             row = [row[i] for i in self._picked]
@@ -82,14 +85,16 @@ class Iterator:
 
     def _end_epoch(self):
         self._rows, self._epoch = None, self._epoch + 1
+        if self._epoch == self._num_epochs:
+            self._pools.close()
 
     def _row(self, values):
         raise NotImplementedError
 
     def stop(self) -> None:
         """End the iterator and its workers; asking for another row then is a RuntimeError."""
-        # The generators of the pipeline, and with them their workers, end when nothing refers to them any more.
         self._rows = self._dataset = None
+        self._pools.close()
 
     release = stop
 

@@ -3,97 +3,137 @@
 from __future__ import annotations
 
 import itertools
-import multiprocessing
-import os
-import random
 import threading
-import warnings
+import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from typing import Any
-
-import numpy as np
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
 
 from msjax.dataset import config
+from msjax.dataset.worker_processes import ProcessPool
+
+if TYPE_CHECKING:
+    from msjax.dataset.run import Run
 
 THREAD_PREFIX = "msjax-dataset"
-_ITEMS_OF_PROCESS = 8
+# A row that takes less than so many seconds is mostly Python, which threads can't run at the same time.
+_CHEAP = 250e-6
+# How long a task of cheap rows should take, so that handing it over costs little beside it, and how many rows it has at most.
+_TASK, _MOST_ROWS = 4e-3, 256
+_ROWS_OF_PROCESS = 16
 
 
-def ordered_map(function: Callable[..., Any], items: Iterable[Any], workers: int, processes: bool, who: str) -> Iterator[Any]:
-    """Yields ``function(item)`` for each item, in their order; up to `prefetch_size` items are worked on ahead.
+def ordered_map(
+    work: Callable[[tuple[Any, ...], Any], Any],
+    items: Iterable[Any],
+    run: Run,
+    workers: int,
+    processes: bool,
+    who: str,
+    rows: int = 1,
+) -> Iterator[Any]:
+    """Yields ``work(run.key, item)`` for each item, in their order; some items are worked on ahead.
 
-    Closing the generator ends the workers: what they have begun is waited for, the rest is dropped.
+    Threads that would only wait for each other are not used at the same time: where a row takes little, one works ahead while
+    the caller's thread uses what is there.
 
     Args:
-        function: what to call.
+        work: what to call, the same object in each epoch: processes get it when they start.
         items: an iterator of arguments; it is read in the caller's thread.
-        workers (int): how many threads or processes; with one, `function` is called in the caller's thread.
+        run (Run): the reading that this is part of; its workers live as long as its iterator.
+        workers (int): how many threads or processes; with one, `work` is called in the caller's thread.
         processes (bool): processes instead of threads.
         who (str): the operation, for errors.
+        rows (int): how many rows an item has.
     """
     if config.get_debug_mode() or (workers <= 1 and not processes):
-        yield from map(function, items)
+        yield from map(work, itertools.repeat(run.key), items)
         return
-    # A task for a process is worth its way there and back only with several items.
-    ahead = max(config.get_prefetch_size(), 2 * workers * (_ITEMS_OF_PROCESS if processes else 1))
-    size = max(1, ahead // (2 * workers))  # several items in a task cost less than one task each
-    pool = _process_pool(function, workers) if processes else ThreadPoolExecutor(workers, thread_name_prefix=THREAD_PREFIX)
-    pending = deque()
+    pools = Pools() if run.pools is None else run.pools
+    ahead = max(config.get_prefetch_size(), 2 * workers)
+    in_task = _ROWS_OF_PROCESS if processes else ahead // (2 * workers)
+    most = 2 * workers if rows == 1 else workers + 1
+    size, at_once = max(1, in_task // rows), most
+    items, failure, pending = iter(items), None, deque()
+    pool = pools.get(work, workers, processes, who, run.key[0])
     try:
-        for chunk in _chunks(items, size):
-            pending.append(_submit(pool, chunk) if processes else pool.submit(_call, function, chunk))
-            if len(pending) * size >= ahead:
-                yield from pending.popleft().result()
-        while pending:
-            yield from pending.popleft().result()
-    except BrokenProcessPool as error:
-        raise RuntimeError(f"{who}: a process of its workers ended before its work was done.") from error
+        while True:
+            while failure is None and len(pending) < at_once:
+                chunk, failure = _next_items(items, size)
+                if not chunk:
+                    break
+                pending.append(pool.submit(run.key, chunk))
+            if not pending:
+                if failure is not None:
+                    raise failure
+                return
+            results, seconds = pending.popleft().result()
+            if not processes:
+                each = seconds / len(results)
+                cheap = each < _CHEAP * rows
+                at_once = 1 if cheap else most
+                size = max(1, min(_MOST_ROWS // rows, int(_TASK / each)) if cheap else in_task // rows)
+            if failure is None and len(pending) < at_once:
+                chunk, failure = _next_items(items, size)
+                if chunk:
+                    pending.append(pool.submit(run.key, chunk))
+            yield from results
     finally:
+        for task in pending:
+            task.cancel()
+        if run.pools is None:
+            pools.close()
+
+
+def _next_items(items, size):
+    """At most `size` items, and the error that ended them: those before it still come to their results."""
+    chunk = []
+    try:
+        chunk.extend(itertools.islice(items, size))
+    except Exception as error:
+        return chunk, error
+    return chunk, None
+
+
+class Pools:
+    """The threads and processes of an iterator's operations. They live from epoch to epoch, and end with this object."""
+
+    def __init__(self):
+        self._pools = {}
+        weakref.finalize(self, _close, self._pools)
+
+    def get(self, work: Callable[..., Any], workers: int, processes: bool, who: str, seed: int) -> Any:
+        """The workers of one operation, which start at the first call."""
+        pool = self._pools.get(work)
+        if pool is None:
+            pool = ProcessPool(work, workers, who, seed) if processes else _ThreadPool(work, workers)
+            self._pools[work] = pool
+        return pool
+
+    def close(self) -> None:
+        """End all workers: what they have begun is waited for, the rest is dropped."""
+        _close(self._pools)
+
+
+def _close(pools):
+    while pools:
+        pools.popitem()[1].close()
+
+
+class _ThreadPool:
+    def __init__(self, work, workers):
+        self._work, self._executor = work, ThreadPoolExecutor(workers, thread_name_prefix=THREAD_PREFIX)
+
+    def submit(self, key, items):
+        return self._executor.submit(_timed, self._work, key, items)
+
+    def close(self):
         # A thread can't wait for itself, as where the last reference to an iterator goes in one of its own workers.
-        pool.shutdown(wait=not threading.current_thread().name.startswith(THREAD_PREFIX), cancel_futures=True)
+        self._executor.shutdown(wait=not threading.current_thread().name.startswith(THREAD_PREFIX), cancel_futures=True)
 
 
-def _chunks(items, size):
-    items = iter(items)
-    while chunk := list(itertools.islice(items, size)):
-        yield chunk
-
-
-def _call(function, chunk):
-    return [function(item) for item in chunk]
-
-
-# ---- processes
-
-
-_WORK = {}
-
-
-def _install(function, seed):
-    _WORK["function"] = function
-    own = (seed, os.getpid())
-    random.seed(hash(own))
-    np.random.seed(np.random.SeedSequence(own).generate_state(1)[0])
-
-
-def _work(chunk):
-    return _call(_WORK["function"], chunk)
-
-
-def _process_pool(function, workers):
-    # A fork hands the function on as it is, lambdas and functions of the script included, without running the script again.
-    method = config.get_multiprocessing_start_method()
-    method = method if method in multiprocessing.get_all_start_methods() else "spawn"
-    context = multiprocessing.get_context(method)
-    return ProcessPoolExecutor(workers, context, initializer=_install, initargs=(function, config.get_seed()))
-
-
-def _submit(pool, chunk):
-    # jax and Python warn that a thread may hold a lock while the process forks; the workers run numpy and Pillow, not jax.
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*fork", category=RuntimeWarning)
-        warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
-        return pool.submit(_work, chunk)
+def _timed(work, key, items):
+    started = time.perf_counter()
+    return [work(key, item) for item in items], time.perf_counter() - started

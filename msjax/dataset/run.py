@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from msjax.dataset import config
+
+if TYPE_CHECKING:
+    from msjax.dataset.parallel import Pools
 
 
 class Run:
@@ -15,21 +18,23 @@ class Run:
 
     A run is known by a key: the seed, the epoch, and the way from the end of the pipeline to one dataset. Each dataset draws
     from a generator of this key, so that a seed gives the same rows in every run, whatever the workers do.
+
+    `pools` are the workers of the iterator that reads; None where each operation starts its own and ends them with the epoch.
     """
 
-    __slots__ = ("epoch", "key")
+    __slots__ = ("epoch", "key", "pools")
 
-    def __init__(self, key: tuple[Any, ...], epoch: int):
-        self.key, self.epoch = key, epoch
+    def __init__(self, key: tuple[Any, ...], epoch: int, pools: Pools | None = None):
+        self.key, self.epoch, self.pools = key, epoch, pools
 
     @classmethod
-    def start(cls, seed: int, epoch: int) -> Run:
+    def start(cls, seed: int, epoch: int, pools: Pools | None = None) -> Run:
         """The run of a whole pipeline."""
-        return cls((seed, epoch), epoch)
+        return cls((seed, epoch), epoch, pools)
 
     def child(self, number: int = 0) -> Run:
         """The run of an input, or of one of several passes over it."""
-        return Run((*self.key, number), self.epoch)
+        return Run((*self.key, number), self.epoch, self.pools)
 
     def rng(self) -> np.random.Generator:
         """A generator for this dataset in this run."""

@@ -13,6 +13,8 @@ from msjax.checks import check_bool, check_int
 from msjax.common.tensor import Tensor
 from msjax.dataset.checks import LARGEST, check_columns, check_options, check_pool
 from msjax.dataset.dataset import Dataset
+from msjax.dataset.operations.batch_work import BatchWork
+from msjax.dataset.operations.map import MapDataset
 from msjax.dataset.operations.shared import Layout, operation_name
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
@@ -106,25 +108,45 @@ class BatchDataset(Dataset):
         return -1 if callable(self._batch_size) else self._batch_size
 
     def _rows(self, run):
-        groups = self._groups(run)
-        if self._function is None:
-            names = self._columns()
-            return (collate(rows, names, "batch", info._batch) for rows, info in groups)
-        work = _Work(self._function, self._layout, self._inputs[0]._columns(), run.key)
-        return ordered_map(work, groups, self._workers, self._processes, "batch")
+        child, inner = self._inputs[0], run.child()
+        if self._function is not None:
+            groups = self._groups(child._rows(inner), run)
+            return ordered_map(self._work, groups, run, self._workers, self._processes, "batch")
+        names = child._columns()
+        if not isinstance(child, MapDataset) or child._callbacks:
+            return (self._finish(rows, names, info._batch) for rows, info in self._groups(child._rows(inner), run))
+        # The workers of maps right before it make whole batches.
+        groups = ((rows, info._batch) for rows, info in self._groups(child._numbered(inner), run))
+        rows = 1 if callable(self._batch_size) else self._batch_size
+        return ordered_map(self._map_work, groups, run, child._chain.workers, child._processes, "map", rows)
 
-    def _groups(self, run):
+    @cached_property
+    def _work(self):
+        return _Work(self._function, self._layout, self._inputs[0]._columns())
+
+    @cached_property
+    def _map_work(self):
+        child = self._inputs[0]
+        return BatchWork(child._chain, child._columns(), self._finish, self._stacks)
+
+    # Whether `_finish` stacks the values of a column as they are.
+    _stacks = True
+
+    def _finish(self, rows, names, number):
+        return collate(rows, names, "batch", number)
+
+    def _groups(self, rows, run):
         """The rows of each batch, and its `BatchInfo`."""
-        rows, number = [], 0
+        group, number = [], 0
         size, info = self._next_size(number, run)
-        for row in self._inputs[0]._rows(run.child()):
-            rows.append(row)
-            if len(rows) == size:
-                yield rows, info
-                rows, number = [], number + 1
+        for row in rows:
+            group.append(row)
+            if len(group) == size:
+                yield group, info
+                group, number = [], number + 1
                 size, info = self._next_size(number, run)
-        if rows and not self._drop:
-            yield rows, info
+        if group and not self._drop:
+            yield group, info
 
     def _next_size(self, number, run):
         info = BatchInfo(number, run.epoch)
@@ -140,13 +162,13 @@ class BatchDataset(Dataset):
 class _Work:
     """per_batch_map on one batch; it goes to the workers."""
 
-    def __init__(self, function: Any, layout: Any, names: Any, key: Any):
-        self.function, self.layout, self.names, self.key = function, layout, names, key
+    def __init__(self, function: Any, layout: Any, names: Any):
+        self.function, self.layout, self.names = function, layout, names
 
-    def __call__(self, group: Any) -> Any:
+    def __call__(self, key: tuple[Any, ...], group: Any) -> Any:
         rows, info = group
         columns = list(zip(*rows))
-        with row_draws((*self.key, info._batch)):
+        with row_draws((*key, info._batch)):
             try:
                 results = self.function(*([for_function(v) for v in columns[i]] for i in self.layout.inputs), info)
                 if isinstance(results, (list, np.ndarray)) and len(self.layout.outputs) == 1:

@@ -93,25 +93,29 @@ class FilterDataset(Dataset):
         names = self._inputs[0]._columns()
         return positions_of(names, self._names or names, "filter")
 
+    @cached_property
+    def _work(self):
+        return _Predicate(self._predicate, self._positions)
+
     def _columns(self):
         self._positions  # noqa: B018 - complains about columns that are not there
         return self._inputs[0]._columns()
 
     def _rows(self, run):
-        work = _Predicate(self._predicate, self._positions, run.key)
-        kept = ordered_map(work, enumerate(self._inputs[0]._rows(run.child())), self._workers, False, "filter")
+        rows = enumerate(self._inputs[0]._rows(run.child()))
+        kept = ordered_map(self._work, rows, run, self._workers, False, "filter")
         return (row for keep, row in kept if keep)
 
 
 class _Predicate:
     """Whether a row is kept, and the row; it goes to the workers."""
 
-    def __init__(self, predicate: Callable[..., bool], positions: Any, key: Any):
-        self.predicate, self.positions, self.key = predicate, positions, key
+    def __init__(self, predicate: Callable[..., bool], positions: Any):
+        self.predicate, self.positions = predicate, positions
 
-    def __call__(self, numbered: Any) -> Any:
+    def __call__(self, key: tuple[Any, ...], numbered: Any) -> Any:
         number, row = numbered
-        with row_draws((*self.key, number)):
+        with row_draws((*key, number)):
             try:
                 answer = self.predicate(*(row[i] for i in self.positions))
                 if answer is None:

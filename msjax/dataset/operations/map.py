@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -11,10 +12,11 @@ from msjax.checks import check_type
 from msjax.dataset.callback import DSCallback
 from msjax.dataset.checks import check_columns, check_options, check_pool
 from msjax.dataset.dataset import Dataset
-from msjax.dataset.operations.shared import Layout, is_transform, operation_name, row_error
+from msjax.dataset.operations.shared import Layout, is_image_transform, is_transform, operation_name, row_error
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
-from msjax.dataset.values import as_value, for_function
+from msjax.dataset.values import as_value, for_function, is_pil
+from msjax.dataset.vision.pixels import Pixels
 from msjax.errors import describe
 
 _OPTIONS = ("python_multiprocessing", "max_rowsize", "cache", "callbacks", "offload")
@@ -68,34 +70,94 @@ class MapDataset(Dataset):
         return copy
 
     def _rows(self, run):
-        work = _Work(self._operations, self._layout, run.key)
-        rows = enumerate(self._inputs[0]._rows(run.child()))
-        mapped = ordered_map(work, rows, self._workers, self._processes, "map")
+        chain = self._chain
+        mapped = ordered_map(chain, self._numbered(run), run, chain.workers, self._processes, "map")
         return _observed(mapped, self._callbacks, run) if self._callbacks else mapped
 
+    @cached_property
+    def _chain(self):
+        """The work of this map, and of those right before it whose rows the same workers can go on with."""
+        own, child = RowWork(self._operations, self._layout), self._inputs[0]
+        if self._goes_on(child):
+            return RowChain([*child._chain.works, own], max(child._chain.workers, self._workers))
+        return RowChain([own], self._workers)
 
-class _Work:
-    """The operations on one row; it goes to the workers."""
+    def _numbered(self, run):
+        """The rows that the chain gets, and their numbers; they are read in the caller's thread."""
+        child, run = self._inputs[0], run.child()
+        return child._numbered(run) if self._goes_on(child) else enumerate(child._rows(run))
 
-    def __init__(self, operations: Callable[..., Any] | Sequence[Callable[..., Any]], layout: Any, key: Any):
-        self.operations, self.layout, self.key = operations, layout, key
+    def _goes_on(self, child):
+        return (
+            isinstance(child, MapDataset)
+            and not child._callbacks
+            and (child._workers > 1, child._processes) == (self._workers > 1, self._processes)
+        )
 
-    def __call__(self, numbered: Any) -> Any:
-        number, row = numbered
+
+class RowWork:
+    """The operations of one map on one row; it goes to the workers."""
+
+    def __init__(self, operations: Sequence[Callable[..., Any]], layout: Layout):
+        self.operations, self.layout = operations, layout
+        self._calls: list[Callable[..., Any]] = [
+            operation.loosely if is_image_transform(operation) and is_image_transform(after) else operation
+            for operation, after in itertools.zip_longest(operations, operations[1:])
+        ]
+
+    def __call__(self, key: tuple[Any, ...], number: int, row: Sequence[Any], start: int = 0) -> tuple[Any, ...]:
+        """The row with the results.
+
+        Args:
+            key: that of the reading, for what the operations draw.
+            number (int): the row's, for what they draw, and for errors.
+            start (int): the operations before have been called.
+        """
+        return self._called(key, number, row, self._calls[start:], start, as_value)
+
+    def begin(self, key: tuple[Any, ...], number: int, row: Sequence[Any], stop: int) -> tuple[Any, ...]:
+        """The row after some of the operations, on their way to the next: with images that are not arrays yet."""
+        if not stop:
+            return tuple(row)
+        calls = self._calls[:stop]
+        if is_image_transform(self.operations[stop - 1]):
+            calls[-1] = self.operations[stop - 1].loosely
+        return self._called(key, number, row, calls, 0, _on_its_way)
+
+    def _called(self, key, number, row, calls, start, finish):
         values = self.layout.pick(row)
         at = -1
-        with row_draws((*self.key, number)):
+        with row_draws((*key, number)):
             try:
-                for at, operation in enumerate(self.operations):  # noqa: B007
-                    result = operation(*(values if is_transform(operation) else map(for_function, values)))
+                for at, call in enumerate(calls, start):
+                    result = call(*(values if is_transform(self.operations[at]) else map(for_function, values)))
                     values = result if type(result) is tuple else (result,)
                 at = -1
-                return self.layout.place(row, [as_value(value) for value in values])
+                return self.layout.place(row, [finish(value) for value in values])
             except Exception as error:
                 inputs = [self.layout.names[i] for i in self.layout.inputs] if self.layout.in_place else self.layout.outputs
                 what = f", columns {inputs}, "
                 what += "the result" if at < 0 else f"operation {operation_name(self.operations[at])}"
                 raise row_error("map", number, error, what) from error
+
+
+def _on_its_way(value):
+    return value if isinstance(value, Pixels) or is_pil(value) else as_value(value)
+
+
+class RowChain:
+    """Maps that are called on a row one after the other; it goes to the workers."""
+
+    def __init__(self, works: list[RowWork], workers: int):
+        self.works, self.workers = works, workers
+        # The run of each map is the child of the next one's.
+        self.ways: list[tuple[int, ...]] = [(0,) * i for i in reversed(range(len(works)))]
+
+    def __call__(self, key: tuple[Any, ...], numbered: tuple[int, Any]) -> Any:
+        number, row = numbered
+        for work, way in zip(self.works, self.ways):
+            row = work((*key, *way), number, row)
+        return row
 
 
 def _observed(rows, callbacks, run):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,11 +34,14 @@ class PaddedBatchDataset(BatchDataset):
         super().__init__(dataset, batch_size, drop_remainder, num_parallel_workers)
         self._pad_info = check_pad_info(pad_info, self._who)
 
-    def _rows(self, run):
-        names = self._columns()
-        pads = _by_column(self._pad_info, names, self._who)
-        for rows, info in self._groups(run):
-            yield padded(rows, names, pads, self._who, info.get_batch_num())
+    _stacks = False
+
+    def _finish(self, rows, names, number):
+        return padded(rows, names, self._pads, self._who, number)
+
+    @cached_property
+    def _pads(self):
+        return _by_column(self._pad_info, self._inputs[0]._columns(), self._who)
 
 
 class BucketBatchByLengthDataset(Dataset):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msjax.dataset.vision.image import ImageTransform
 from msjax.errors import callable_name
 
 
@@ -19,6 +20,11 @@ def positions_of(names: list[Any], columns: list[Any], who: str) -> list[Any]:
 def is_transform(operation: object) -> bool:
     """Whether it is a transform of msjax, or the class of one."""
     return getattr(operation, "is_transform", False)
+
+
+def is_image_transform(operation: object) -> bool:
+    """Whether it is a transform of msjax for images, and none that is called in a way of its own."""
+    return isinstance(operation, ImageTransform) and type(operation).__call__ is ImageTransform.__call__
 
 
 def operation_name(operation: object) -> str:

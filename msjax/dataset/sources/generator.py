@@ -143,7 +143,9 @@ class GeneratorDataset(MappableDataset):
 
     def _rows(self, run):
         if self._batches is not None:
-            return ordered_map(self._batch, enumerate(self._batches), self._workers, self._processes, "GeneratorDataset")
+            return ordered_map(
+                self._read_batch, enumerate(self._batches), run, self._workers, self._processes, "GeneratorDataset"
+            )
         if self._by_index:
             return super()._rows(run)
         return (self._checked(number, row) for number, row in self._numbered())
@@ -155,7 +157,7 @@ class GeneratorDataset(MappableDataset):
             raise row_error("GeneratorDataset", index, error, ", __getitem__ of the source") from error
         return self._checked(index, row)
 
-    def _batch(self, numbered):
+    def _read_batch(self, key, numbered):
         number, indices = numbered
         rows = [self._row(index) for index in indices]
         if self._collate is None:

@@ -121,7 +121,7 @@ class ImageFolderDataset(MappableDataset):
         path, label = self._files[index]
         try:
             content = np.fromfile(path, np.uint8)
-            image = decode_image(content) if self._decode else content
+            image = decode_image(content).array() if self._decode else content
         except Exception as error:
             raise row_error("ImageFolderDataset", index, error, f", file {path}") from error
         return image, np.array(label, np.int32)

@@ -79,7 +79,11 @@ class MappableDataset(Dataset):
 
     def _rows(self, run):
         indices = self._indices(run)
-        return ordered_map(self._row, map(int, indices), self._workers, self._processes, type(self).__name__)
+        return ordered_map(self._work, map(int, indices), run, self._workers, self._processes, type(self).__name__)
+
+    def _work(self, key, index):
+        """What the workers do."""
+        return self._row(index)
 
     def _subset(self, indices):
         sampler = self._sampler

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from msjax.dataset.checks import check_list
 from msjax.dataset.values import as_value
 from msjax.errors import describe
@@ -29,6 +31,11 @@ class Transform:
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items() if not name.startswith("_"))
         return f"{type(self).__name__}({settings})"
+
+
+# For the types of transforms that give the same for several rows at once: a function of the transform and of the rows' values
+# stacked, which gives the stacked results. Types are looked up as they are: what is derived may do something else.
+OF_BATCHES: dict[type[Any], Callable[[Any, np.ndarray], np.ndarray]] = {}
 
 
 def check_transforms(transforms: Sequence[Callable[..., Any]], who: str) -> list[Any]:

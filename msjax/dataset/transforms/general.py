@@ -10,7 +10,7 @@ import numpy as np
 
 from msjax.checks import check_int, check_number, is_int
 from msjax.common.dtype import Type, bool_
-from msjax.dataset.transforms.base import Transform
+from msjax.dataset.transforms.base import OF_BATCHES, Transform
 from msjax.dataset.values import as_value, is_text, numpy_dtype, pad_to, same_type
 from msjax.errors import describe
 from msjax.typing import ArrayLike, DTypeLike, Number
@@ -64,6 +64,9 @@ class TypeCast(Transform):
             return array.astype(self.data_type)
         except ValueError as error:
             raise RuntimeError(f"TypeCast: {describe(array.tolist())} can't be cast to {self.data_type}: {error}") from error
+
+
+OF_BATCHES[TypeCast] = TypeCast._apply
 
 
 class OneHot(Transform):

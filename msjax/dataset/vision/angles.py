@@ -29,6 +29,7 @@ class HorizontalFlip(ImageTransform):
     """
 
     _gives_arrays = True
+    _takes_pixels = True
 
     _horizontally = True
 

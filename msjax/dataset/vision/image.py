@@ -14,14 +14,15 @@ from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import Transform
 from msjax.dataset.values import is_pil
 from msjax.dataset.vision.enums import Border, Inter
+from msjax.dataset.vision.pixels import Pixels, tight
 from msjax.dataset.vision.resample import resize_array
 from msjax.errors import describe
 
 if TYPE_CHECKING:
     from PIL import Image
 
-# An image as an array (height, width[, channels]), or a Pillow image.
-ImageLike: TypeAlias = "np.ndarray | Image.Image"
+# An image as an array (height, width[, channels]), a Pillow image, or pixels on their way between transforms.
+ImageLike: TypeAlias = "np.ndarray | Image.Image | Pixels"
 
 
 class ImageTransform(Transform):
@@ -34,13 +35,21 @@ class ImageTransform(Transform):
     _takes = ("array", "pil")
     # Whether an array comes of a Pillow image, too, as in MindSpore where C++ does the work.
     _gives_arrays = False
+    # Whether `_apply` goes on with `Pixels`, which the transform before may leave; others get an array.
+    _takes_pixels = False
 
     def __call__(self, *images: Any) -> Any:
+        result = self.loosely(*images)
+        return tuple(map(tight, result)) if type(result) is tuple else tight(result)
+
+    def loosely(self, *images: Any) -> Any:
+        """What a call gives, for another transform of images: perhaps `Pixels`, which need not be an array yet."""
         if not images:
             raise RuntimeError(f"{type(self).__name__} should be called with an image, but got none.")
         images = [self._converted(image) for image in images]  # pyright: ignore[reportAssignmentType]
         for image in images:
-            self._check(image)
+            if type(image) is not Pixels:
+                self._check(image)
         if len(images) == 1:
             return self._apply(images[0])
         generator = row_rng().bit_generator
@@ -51,6 +60,8 @@ class ImageTransform(Transform):
         return tuple(results)
 
     def _converted(self, image):
+        if type(image) is Pixels:
+            return image if self._takes_pixels else image.array()
         if isinstance(image, Tensor):
             return image.asnumpy()
         return np.array(image) if self._gives_arrays and is_pil(image) else image
@@ -102,16 +113,18 @@ def pillow() -> Any:
 
 
 def decode_image(content: bytes | np.ndarray, to_pil: bool = False) -> Any:
-    """An RGB image from the bytes of a file: an array of height x width x 3, uint8, or a Pillow image.
+    """An RGB image from the bytes of a file: `Pixels`, or a Pillow image.
 
     Raises:
         RuntimeError: it is no image; with ``to_pil=True`` ValueError.
     """
     try:
-        image = pillow().open(io.BytesIO(bytes(content))).convert("RGB")
+        image = pillow().open(io.BytesIO(bytes(content)))
+        image.load()
+        image = image if image.mode == "RGB" else image.convert("RGB")
     except (OSError, ValueError, SyntaxError) as error:
         raise (ValueError if to_pil else RuntimeError)(f"Decode: the bytes could not be decoded: {error}") from error
-    return image if to_pil else np.array(image)
+    return image if to_pil else Pixels.of_pil(image)
 
 
 def as_pil(array: np.ndarray, who: str) -> Any:
@@ -154,11 +167,18 @@ def crop(image: ImageLike, top: int, left: int, height: int, width: int) -> Imag
     """A window of an image."""
     if is_pil(image):
         return image.crop((left, top, left + width, top + height))
+    if type(image) is Pixels:
+        return image.crop(top, left, height, width)
     return np.ascontiguousarray(image[top : top + height, left : left + width])
 
 
 def resize(image: ImageLike, height: int, width: int, interpolation: Inter, who: str) -> ImageLike:
     """An image in another size: by Pillow for its images and filters, otherwise as OpenCV does."""
+    if type(image) is Pixels:
+        resized = image.resize(height, width, interpolation)
+        if resized is not None:
+            return resized
+        image = image.array()
     if interpolation is Inter.ANTIALIAS and not is_pil(image):
         raise TypeError(f"{who}: Inter.ANTIALIAS is for PIL images, but got {describe(image)}.")
     if interpolation in (Inter.AREA, Inter.PILCUBIC) and is_pil(image):
@@ -182,6 +202,7 @@ def pad(image: ImageLike, left: int, top: int, right: int, bottom: int, fill: in
         fill (int or tuple): the value of the margin, or one for each channel, for `Border.CONSTANT`.
         mode (Border): what stands in the margin.
     """
+    image = tight(image)
     if is_pil(image):
         fromarray = pillow().fromarray
         # A palette's numbers are no colours.
@@ -200,6 +221,8 @@ def pad(image: ImageLike, left: int, top: int, right: int, bottom: int, fill: in
 
 def flip(image: ImageLike, horizontally: bool) -> ImageLike:
     """An image mirrored from left to right, or from top to bottom."""
+    if type(image) is Pixels:
+        return image.flip(horizontally)
     if is_pil(image):
         kinds = pillow().Transpose
         return image.transpose(kinds.FLIP_LEFT_RIGHT if horizontally else kinds.FLIP_TOP_BOTTOM)

@@ -62,6 +62,8 @@ class Resize(ImageTransform):
         (4, 6, 3)
     """
 
+    _takes_pixels = True
+
     def __init__(self, size: int | Sequence[int], interpolation: Inter = Inter.LINEAR):
         who = type(self).__name__
         self.size: Any = check_size(size, "size", who, square=False)
@@ -117,6 +119,8 @@ class CenterCrop(ImageTransform):
                [ 9, 10]])
     """
 
+    _takes_pixels = True
+
     def __init__(self, size: int | Sequence[int]):
         self.size: Any = check_size(size, "size", "CenterCrop")
 
@@ -151,6 +155,7 @@ class Crop(ImageTransform):
     """
 
     _gives_arrays = True
+    _takes_pixels = True
 
     def __init__(self, coordinates: Sequence[Any], size: int | Sequence[int]):
         if not isinstance(coordinates, (tuple, list)) or len(coordinates) != 2:
@@ -187,6 +192,8 @@ class RandomCrop(ImageTransform):
         >>> vision.RandomCrop((2, 3), padding=1)(np.zeros((4, 4, 3), np.uint8)).shape
         (2, 3, 3)
     """
+
+    _takes_pixels = True
 
     def __init__(
         self,
@@ -234,6 +241,8 @@ class RandomResizedCrop(ImageTransform):
         >>> vision.RandomResizedCrop(5)(np.zeros((8, 9, 3), np.uint8)).shape
         (5, 5, 3)
     """
+
+    _takes_pixels = True
 
     def __init__(
         self,
@@ -385,6 +394,7 @@ class ResizedCrop(ImageTransform):
     """
 
     _gives_arrays = True
+    _takes_pixels = True
 
     def __init__(
         self, top: int, left: int, height: int, width: int, size: int | Sequence[int], interpolation: Inter = Inter.BILINEAR

@@ -9,6 +9,7 @@ import numpy as np
 
 from msjax.checks import check_bool, check_number
 from msjax.dataset.checks import check_numbers
+from msjax.dataset.transforms.base import OF_BATCHES
 from msjax.dataset.transforms.general import TypeCast
 from msjax.dataset.values import is_pil, numpy_dtype
 from msjax.dataset.vision.image import ImageTransform, as_pil, decode_image
@@ -117,13 +118,17 @@ class Normalize(ImageTransform):
         self._mean = np.array(self.mean, np.float32)
         self._scale = (1 / np.array(self.std, np.float64)).astype(np.float32)
 
-    def _apply(self, image):
+    def _channels_of(self, image):
         channels = 1 if image.ndim == 2 else image.shape[-1 if self.is_hwc else 0]
         if len(self.mean) not in (1, channels):
             raise RuntimeError(
                 f"{type(self).__name__}: 'mean' and 'std' are for {len(self.mean)} channels, but the image has {channels}: "
                 f"{describe(image)}."
             )
+        return channels
+
+    def _apply(self, image):
+        self._channels_of(image)
         shape, mean, scale = image.shape, self._mean, self._scale
         if image.ndim == 3 and not self.is_hwc:
             mean, scale = mean[:, None, None], scale[:, None, None]
@@ -254,3 +259,77 @@ class ToType(TypeCast):
         >>> vision.ToType(np.float32)(np.array([1]))
         array([1.], dtype=float32)
     """
+
+
+# ---- several images at once
+
+# Images of so many pixels are normalized one by one, which leaves them in the cache.
+_LARGE_IMAGE = 2**13
+
+
+def _of_images(transform, images):
+    transform._check_array(images[0])
+    return transform._apply(images)
+
+
+def _channels_to_front(transform, images):
+    transform._check_array(images[0])
+    return images if images.ndim == 3 else _in_front(images)
+
+
+def _in_front(images):
+    """(images, channels, height, width) from (images, height, width, channels), contiguous."""
+    result = np.empty((len(images), images.shape[3], *images.shape[1:3]), images.dtype)
+    for channel in range(images.shape[3]):  # faster than all at once, where the last axis is short
+        result[:, channel] = images[..., channel]
+    return result
+
+
+def _normalized(transform, images):
+    if not transform.is_hwc or len(transform.mean) == 1:
+        transform._check_array(images[0])
+        transform._channels_of(images[0])
+        shape = (-1,) + (1,) * (images[0].ndim - 1)
+        result = np.subtract(images, transform._mean.reshape(shape), dtype=np.float32)
+        result *= transform._scale.reshape(shape)
+        return result
+    channels = normalize_to_channels_in_front(transform, images)
+    return channels if images.ndim == 3 else np.ascontiguousarray(channels.transpose(0, 2, 3, 1))
+
+
+def normalize_to_channels_in_front(normalize: Normalize, images: np.ndarray) -> np.ndarray:
+    """What `Normalize` and then `HWC2CHW` make of several images.
+
+    Args:
+        normalize (Normalize): the transform.
+        images (numpy.ndarray): of (images, height, width, channels) or (images, height, width).
+    """
+    normalize._check_array(images[0])
+    channels = normalize._channels_of(images[0])
+    mean, scale = (np.resize(v, channels)[:, None, None] for v in (normalize._mean, normalize._scale))
+    planes = images[:, None] if images.ndim == 3 else images.transpose(0, 3, 1, 2)
+    result = np.empty(planes.shape, np.float32)
+    large = planes.shape[2] * planes.shape[3] > _LARGE_IMAGE
+    for some in map(slice, range(len(result)), range(1, len(result) + 1)) if large else (slice(None),):
+        for at in range(channels):
+            np.subtract(planes[some, at], mean[at], result[some, at], dtype=np.float32)
+        result[some] *= scale
+    return result[:, 0] if images.ndim == 3 else result
+
+
+def _to_tensors(transform, images):
+    transform._check_array(images[0])
+    images = images[..., None] if images.ndim == 3 else images
+    result = np.divide(_in_front(images), np.float32(255), dtype=np.float32)
+    return result.astype(transform.output_type, copy=False)
+
+
+OF_BATCHES.update(
+    {
+        Rescale: _of_images,
+        Normalize: _normalized,
+        HWC2CHW: _channels_to_front,
+        ToTensor: _to_tensors,
+        ToType: TypeCast._apply,
+    }
+)
