@@ -14,7 +14,7 @@ from msjax.typing import TensorLike
 # OpenCV weighs bytes with whole numbers of this scale.
 _BITS = 11
 # How many numbers an intermediate array of bytes' interpolation holds at most, so that it stays in the cache.
-_BLOCK = 2**17
+_BLOCK = 2**18
 
 
 def resize_array(array: TensorLike, height: int, width: int, interpolation: Inter) -> np.ndarray:
