@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from typing import TYPE_CHECKING, Any, Self
 
@@ -55,13 +56,16 @@ class _Draws(threading.local):
     key = None
     rng = None
 
+    def __init__(self):
+        self.unused = []
+
 
 _DRAWS = _Draws()
 _UNSEEDED = np.random.default_rng()
 
 
 class row_draws:
-    """Within it, random transforms draw from a generator of this row, which is made when one asks for it."""
+    """Within it, random transforms draw from a generator of this row, which is there when one asks for it."""
 
     __slots__ = ("before", "key")
 
@@ -69,11 +73,34 @@ class row_draws:
         self.key: tuple[Any, ...] = key
 
     def __enter__(self) -> Self:
-        self.before: tuple[None, None] = _DRAWS.key, _DRAWS.rng
+        self.before: tuple[Any, Any] = _DRAWS.key, _DRAWS.rng
         _DRAWS.key, _DRAWS.rng = self.key, None
 
     def __exit__(self, *error: Any) -> None:
+        if _DRAWS.rng is not None:
+            _DRAWS.unused.append(_DRAWS.rng)
         _DRAWS.key, _DRAWS.rng = self.before
+
+
+@functools.lru_cache(256)
+def _philox_key(run_key):
+    return np.random.SeedSequence(run_key).generate_state(2, np.uint64)
+
+
+def _row_generator(key):
+    """A generator whose numbers the key decides. Giving one another state takes less than making one."""
+    generator = _DRAWS.unused.pop() if _DRAWS.unused else np.random.Generator(np.random.Philox(0))
+    *run_key, row = key
+    counter = np.array([0, 0, 0, row], np.uint64)
+    generator.bit_generator.state = {
+        "bit_generator": "Philox",
+        "state": {"counter": counter, "key": _philox_key(tuple(run_key))},
+        "buffer": np.zeros(4, np.uint64),
+        "buffer_pos": 4,
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
+    return generator
 
 
 def row_rng() -> np.random.Generator:
@@ -85,5 +112,5 @@ def row_rng() -> np.random.Generator:
         if _DRAWS.key is None:
             seed = config.get_seed()
             return _UNSEEDED if seed == config.DEFAULT_SEED else np.random.default_rng(seed)
-        _DRAWS.rng = np.random.default_rng(_DRAWS.key)
+        _DRAWS.rng = _row_generator(_DRAWS.key)
     return _DRAWS.rng

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import mmap
 import multiprocessing
 import os
@@ -12,6 +13,7 @@ import signal
 import time
 import traceback
 import warnings
+import weakref
 from collections import deque
 from collections.abc import Callable
 from multiprocessing import connection, reduction
@@ -21,10 +23,14 @@ from typing import Any
 import numpy as np
 
 from msjax.dataset import config
+from msjax.dataset.result_memory import allocate_with
 
 # Arrays from so many bytes on are copied by themselves, without pickle.
 _LARGE = 4096
 _ALIGNMENT = 64
+# Results of so many bytes are used where the process left them, without a copy; so many of one process at a time, as each keeps a
+# file open.
+_LENT, _MOST_LENT = 2**20, 16
 # The message that an argument follows; another one says how large new memory is.
 _TASK = "task"
 _CAN_SHARE = hasattr(os, "memfd_create")
@@ -110,6 +116,8 @@ class _Worker:
         task = _Task(self, slot)
         try:
             slot.grow(_room(parts), self._pipe, self._process.pid)
+            if slot.memory:
+                slot.memory.clear()
             self._pipe.send((slot.number, _TASK))
             _send(self._pipe, slot.memory, parts)
         except OSError as error:
@@ -123,13 +131,34 @@ class _Worker:
         try:
             if self._pipe not in connection.wait([self._pipe, self._process.sentinel]):
                 raise EOFError("nothing more came")
-            parts = _receive(self._pipe, slot.memory)
+            where = self._pipe.recv()
+            parts = self._parts(slot, where) if isinstance(where, list) else _receive(self._pipe, where)
         except (EOFError, OSError) as error:
             raise self._died() from error
-        slot.needs = max(slot.needs, _room(parts))
+        if not isinstance(where, list):
+            slot.needs = max(slot.needs, _room(parts))
+            self._free.append(slot)
         task = self._given.popleft()
-        self._free.append(slot)
         task.reply = _restore(parts) if task.wanted else (None, None, None)
+
+    def _parts(self, slot, places):
+        """The bytes of a result. Large ones stay where they are, and the slot is free when no array needs them any more."""
+        large = sum(size for _, size in places[1:])
+        if large < _LENT or slot.number >= _MOST_LENT:
+            self._free.append(slot)
+            return slot.memory.copies(places)
+        first, *lent = slot.memory.lend(places)
+        left = len(lent)
+
+        def ended():
+            nonlocal left
+            left -= 1
+            if not left:
+                self._free.append(slot)
+
+        for part in lent:
+            weakref.finalize(part, ended).atexit = False
+        return [first.copy(), *lent]
 
     def _died(self):
         self._process.join(1)
@@ -179,20 +208,46 @@ class _Memory:
 
     def __init__(self, file, size):
         self._bytes, self.size = np.frombuffer(mmap.mmap(file, size), np.uint8), size
+        self._start, self._used = self._bytes.ctypes.data, 0
         os.close(file)
 
-    def write(self, parts):
-        """Copy bytes into it, and return how many each part has."""
-        start = 0
-        for part in parts:
-            self._bytes[start : start + len(part)] = part
-            start += _aligned(len(part))
-        return [len(part) for part in parts]
+    def clear(self):
+        """Nothing in it is needed any more."""
+        self._used = 0
 
-    def read(self, sizes):
-        """Copies of what `write` wrote."""
-        ends = itertools.accumulate(map(_aligned, sizes))
-        return [self._bytes[end - _aligned(size) :][:size].copy() for size, end in zip(sizes, ends)]
+    def allocate(self, shape, dtype):
+        """An array in it, or an own one where there is no room."""
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        start = self._take(size)
+        return np.empty(shape, dtype) if start is None else self._bytes[start : start + size].view(dtype).reshape(shape)
+
+    def _take(self, size):
+        start = self._used
+        if start + _aligned(size) > self.size:
+            return None
+        self._used += _aligned(size)
+        return start
+
+    def place(self, parts):
+        """Copy bytes into it unless they are there, and return (start, size) of each; None where there is no room."""
+        places = []
+        for part in parts:
+            start = part.ctypes.data - self._start
+            if not 0 <= start < self.size:
+                start = self._take(len(part))
+                if start is None:
+                    return None
+                self._bytes[start : start + len(part)] = part
+            places.append((start, len(part)))
+        return places
+
+    def copies(self, places):
+        """The bytes of each place, in memory of their own."""
+        return [part.copy() for part in self.lend(places)]
+
+    def lend(self, places):
+        """The bytes of each place, as they are."""
+        return [self._bytes[start : start + size] for start, size in places]
 
 
 def _aligned(size):
@@ -224,18 +279,15 @@ def _restore(parts):
 
 def _send(pipe, memory, parts):
     """Tell where the parts of a value are: in the memory, or behind the message where they don't fit."""
-    if memory and memory.size >= _room(parts):
-        pipe.send(memory.write(parts))
-        return
-    pipe.send(len(parts))
-    for part in parts:
-        pipe.send_bytes(part)
+    places = memory and memory.place(parts)
+    pipe.send(places or len(parts))
+    if not places:
+        for part in parts:
+            pipe.send_bytes(part)
 
 
-def _receive(pipe, memory):
-    where = pipe.recv()
-    if isinstance(where, list):
-        return memory.read(where)
+def _receive(pipe, where):
+    """The parts that stand behind a message."""
     return [np.frombuffer(bytearray(pipe.recv_bytes()), np.uint8) for _ in range(where)]
 
 
@@ -250,13 +302,19 @@ def _serve(pipe, work, seed, who):
     memories = {}
     try:
         # A process that is killed says nothing, and others may have inherited its end of the pipe.
-        while pipe in connection.wait([pipe, parent.sentinel]):
+        while parent and pipe in connection.wait([pipe, parent.sentinel]):
             message = pipe.recv()
             if message is None:
                 return
             slot, what = message
             if what == _TASK:
-                _send(pipe, memories.get(slot), _reply(work, who, *_restore(_receive(pipe, memories.get(slot)))))
+                memory: Any = memories.get(slot)
+                where = pipe.recv()
+                argument = _restore(_receive(pipe, where) if isinstance(where, int) else memory.copies(where))
+                if memory:
+                    memory.clear()
+                    allocate_with(memory.allocate)
+                _send(pipe, memory, _reply(work, who, *argument))
             else:
                 memories[slot] = _Memory(reduction.recv_handle(pipe), what)
     except (EOFError, OSError):
