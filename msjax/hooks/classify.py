@@ -80,21 +80,34 @@ def _code_returns_none(function, owner, depth) -> bool:
 
 
 def _returns(code) -> list[Any]:
-    """For each return: True (None), False (another value), or the instructions up to the call whose result is returned."""
+    """For each value that may be returned: True (None), False (another one), or the instructions up to the call that gives it."""
     instructions = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG")]
     found = []
     for n, instruction in enumerate(instructions):
         if instruction.opname == "RETURN_CONST":
             found.append(instruction.argval is None)
         elif instruction.opname == "RETURN_VALUE":
-            before = instructions[n - 1]
-            if instruction.is_jump_target:
-                found.append(False)
-            elif before.opname == "LOAD_CONST":
-                found.append(before.argval is None)
-            else:
-                found.append(instructions[:n] if before.opname.startswith("CALL") else False)
+            ends = [n, *_jumps_with_value(instructions, n)] if instruction.is_jump_target else [n]
+            for end in ends:
+                before = instructions[end - 1].opname if end else ""
+                if before == "LOAD_CONST":
+                    found.append(instructions[end - 1].argval is None)
+                else:
+                    found.append(instructions[:end] if before.startswith("CALL") else False)
     return found
+
+
+def _jumps_with_value(instructions, n):
+    """Where the values end that jumps bring to instruction `n` (operands of `and`, `or` and `if`); 0 for other jumps."""
+    ends = []
+    for i, instruction in enumerate(instructions[:n]):
+        if "JUMP" in instruction.opname and instruction.argval == instructions[n].offset:
+            end = i
+            while instructions[end - 1].opname in ("COPY", "TO_BOOL"):
+                end -= 1
+            carries = end < i or instruction.opname.endswith("OR_POP") or instruction.opname == "JUMP_FORWARD"
+            ends.append(end if carries else 0)
+    return ends
 
 
 def _calls_for_nothing(instructions, function, owner, depth) -> bool:

@@ -90,6 +90,9 @@ OBSERVERS = [
     lambda cell, args, output: lists["a"].append(output),
     lambda cell, args, output: table.setdefault("k", []).append(output),
     lambda cell, args, output: None,
+    lambda cell, args, output: log.append(output) and None,
+    lambda cell, args, output: print(output) or log.append(output),
+    lambda cell, args, output: log.append(output) if cell else print(output),
 ]
 
 
@@ -120,6 +123,10 @@ MODIFIERS = [
     lambda cell, args, output: len(args),
     lambda cell, args, output: output if args else None,
     lambda cell, args, output: log.append(output) or output,
+    lambda cell, args, output: output and None,
+    lambda cell, args, output: len(args) and None,
+    lambda cell, args, output: args and log.append(output),
+    lambda cell, args, output: (print(output) and None) or output,
     lambda cell, args, output: table.setdefault("a", []),
     lambda cell, args, output: (log.append(output), output)[1],
     lambda cell, args, output: print(output) if cell else output,
