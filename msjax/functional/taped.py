@@ -189,10 +189,11 @@ def run_taped(
         tape.put_back(kept)
         try:
             with Installed(variables, held, True), swap(recording=False), CallbackBatch() as calls:
-                token = calls.done = done[0] if done else None
+                calls.done = done[0] if done else None
                 found = tape.run_backward(cts)
                 calls.flush()
-                if calls.done is not token:
+                if calls.done is not None:
+                    # Calls of the forward pass, too: jax.grad drops its outputs, and gradients may need none of its values.
                     if found and all(grad is None for grad in found):
                         # No gradient arrives, but jax drops calls that no result depends on.
                         found[0] = tape.zeros(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import nn
+from msjax import nn, ops
 
 
 def unrelated():
@@ -26,6 +26,26 @@ def test_a_program_whose_hook_call_nothing_depends_on_calls_it_and_harms_no_late
     ms.hooks.barrier()
     assert log == [2.0]
     unrelated()
+
+
+def test_forward_hooks_are_called_where_no_gradient_reaches_a_backward_hook():
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.act = nn.Tanh()
+
+        def construct(self, x):
+            return ops.stop_gradient(self.act(x)) + x * 2
+
+    net, log = Net(), []
+    net.act.register_forward_hook(lambda cell, args, output: log.append(args[0].tolist()))
+    net.act.register_backward_hook(lambda cell, grad_input, grad_output: log.append(grad_output))
+    apply, params, buffers = ms.functionalize(net)
+    gradient = jax.jit(jax.grad(lambda x: apply(params, buffers, x)[0].sum()))
+    for value in (1.0, 2.0):
+        gradient(np.array([value], np.float32))
+    ms.hooks.barrier()
+    assert log == [[1.0], [2.0]]
 
 
 def test_a_backward_modifier_that_raises_while_jax_traces_harms_no_later_program():
