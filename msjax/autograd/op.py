@@ -14,7 +14,7 @@ import jax
 
 from msjax.autograd.monitor import current
 from msjax.autograd.op_errors import raise_op_error
-from msjax.autograd.residuals import ResidualSpec, TracedVJP, gather, source_of
+from msjax.autograd.residuals import ResidualSpec, TracedVJP, gather, recomputed_if_cheap, source_of
 from msjax.common.arrays import CONCRETE, as_array, is_tracer
 from msjax.common.node import SEQUENCE, Node
 from msjax.common.programs import Programs, is_nested
@@ -98,7 +98,7 @@ class Op:
         fn = self.bind(static)
 
         def forward(*values):
-            pull = TracedVJP(fn, values, slots, self.int_grad)
+            pull = TracedVJP(recomputed_if_cheap(fn, values), values, slots, self.int_grad)
             leaves, treedef = jax.tree.flatten(pull.vjp)
             sources, kept = [], []
             for leaf in leaves:

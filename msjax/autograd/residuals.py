@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common.arrays import is_tracer
-from msjax.common.programs import Programs
+from msjax.common.programs import Programs, equations
 from msjax.typing import JaxArray, PyTreeDef
 
 
@@ -103,6 +103,49 @@ class TracedVJP:
         if self.by_rule:
             grads = [grads[i] for i in self.slots]
         return [g.astype(d) if wanted else None for g, d, wanted in zip(grads, self.in_dtypes, need)]
+
+
+# Where a function consists of these, what its gradient needs costs less to compute again than to keep.
+_CHEAP = frozenset(
+    "abs add and broadcast_in_dim ceil clamp convert_element_type copy custom_jvp_call div eq floor ge gt integer_pow is_finite jit le "
+    "lt max min mul ne neg not or pjit reshape round select_n sign square squeeze stop_gradient sub xor".split()
+)
+# Where it has none of these, there is nothing to compute again.
+_NEEDS_RESIDUALS = frozenset("abs clamp div integer_pow max min select_n sign square".split())
+
+
+class Recomputed:
+    """A function whose gradient keeps its operands, and computes from them again what it needs."""
+
+    def __init__(self, fn: Callable[..., Any]):
+        self.fn = fn
+
+    def __call__(self, *operands: Any) -> Any:
+        return self.fn(*operands)
+
+    def gradient(self, slots: tuple[int, ...], *operands: Any) -> tuple[Any, Callable[..., Any]]:
+        """The result and its gradient; see `TracedVJP`."""
+
+        def pull(*operands_and_ct):
+            *full, ct = operands_and_ct
+
+            def along(*inputs):
+                for i, value in zip(slots, inputs):
+                    full[i] = value
+                return self.fn(*full)
+
+            grads = dict(zip(slots, jax.vjp(along, *[full[i] for i in slots])[1](ct)))
+            return tuple(grads.get(i) for i in range(len(full)))
+
+        return self.fn(*operands), jax.tree_util.Partial(pull, *operands)
+
+
+def recomputed_if_cheap(fn: Callable[..., Any], operands: Sequence[Any]) -> Callable[..., Any]:
+    """A function, as `Recomputed` where that is better: elementwise arithmetic without transcendental functions."""
+    if getattr(fn, "gradient", None) is not None:
+        return fn
+    names = {eqn.primitive.name for eqn in equations(jax.make_jaxpr(fn)(*operands).jaxpr)}
+    return Recomputed(fn) if names <= _CHEAP and names & _NEEDS_RESIDUALS else fn
 
 
 def _shadow(value):

@@ -13,7 +13,7 @@ import math
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -54,11 +54,12 @@ _PRODUCTS = {"dot_general", "conv_general_dilated"}
 _LARGE = 1 << 15
 
 
-def _equations(jaxpr):
+def equations(jaxpr: Any) -> Iterator[Any]:
+    """The equations of a jaxpr and of those within it."""
     for eqn in jaxpr.eqns:
         yield eqn
         for inner in jax.extend.core.jaxprs_in_params(eqn.params):
-            yield from _equations(inner)
+            yield from equations(inner)
 
 
 def _moves(eqn, count):
@@ -85,7 +86,7 @@ def compile_operator(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[Cal
     if not options:
         return jitted, False
     # Tracing is not repeated when the function is called: jax keeps the trace with `fn`.
-    eqns = list(_equations(jitted.trace(*values).jaxpr.jaxpr))
+    eqns = list(equations(jitted.trace(*values).jaxpr.jaxpr))
     names = {eqn.primitive.name for eqn in eqns}
     if names & _DIFFERS:
         return jitted, False

@@ -59,3 +59,27 @@ def test_batch_norm_keeps_jaxs_gradient_of_the_moving_statistics():
         return apply(BATCH_NORM_TRAIN, (ms.Tensor(x), one, one, mean, one, 1e-5, 0.75, 0.25))[1].sum()
 
     np.testing.assert_allclose(ms.grad(moved)(one).asnumpy(), [0.75, 0.75])
+
+
+CHEAP = {
+    "relu": (ms.ops.relu, lambda x: jax.nn.relu(x)),
+    "hardswish": (ms.ops.hardswish, lambda x: x * jnp.clip(x + 3, 0, 6) / 6),
+    "clip": (lambda x: ms.ops.clip(x, -1.0, 1.0), lambda x: jnp.where(x > 1, 1.0, jnp.where(x < -1, -1.0, x))),
+    "quotient": (lambda x: (x + 5.0) / (x * x + 1.0), lambda x: (x + 5.0) / (x * x + 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_cheap_arithmetic_keeps_only_its_operands_or_results(name):
+    fn, reference = CHEAP[name]
+    x = np.array([-4.0, -2.5, -0.5, 0.25, 1.5, 3.5], "float32")
+    made = []
+
+    def run(x):
+        out = fn(x)
+        made.append(out._node.residuals)
+        return out.sum()
+
+    np.testing.assert_allclose(ms.grad(run)(ms.Tensor(x)).asnumpy(), jax.grad(lambda x: reference(x).sum())(x), rtol=1e-6)
+    assert all(kind != "kept" for kind, _ in made[0].spec.sources)
+    assert not made[0].leaves

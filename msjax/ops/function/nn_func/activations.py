@@ -38,6 +38,18 @@ def _relu_of_operand(input):
     return _relu(as_operand(input))
 
 
+def _relu_gradient(slots, input):
+    """See `TracedVJP`. Its only residual is the output, which the next operator most often keeps anyway."""
+    del slots
+    out = _relu(input)
+
+    def pull(out, ct):
+        return (jax.lax.select(out > 0, ct, jnp.zeros_like(ct)),)
+
+    return out, jax.tree_util.Partial(pull, out)
+
+
+_relu_of_operand.gradient = _relu_gradient  # pyright: ignore[reportFunctionMemberAccess]
 _RELU = Op("ReLU", _relu_of_operand, int_grad=True)
 
 
