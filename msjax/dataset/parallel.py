@@ -22,6 +22,8 @@ THREAD_PREFIX = "msjax-dataset"
 _CHEAP = 250e-6
 # How long a task of cheap rows should take, so that handing it over costs little beside it, and how many rows it has at most.
 _TASK, _MOST_ROWS = 4e-3, 256
+# The caller's thread does something else if that takes more than this share of the time that its rows took.
+_BUSY = 0.5
 _ROWS_OF_PROCESS = 16
 
 
@@ -36,8 +38,8 @@ def ordered_map(
 ) -> Iterator[Any]:
     """Yields ``work(run.key, item)`` for each item, in their order; some items are worked on ahead.
 
-    Threads that would only wait for each other are not used at the same time: where a row takes little, one works ahead while
-    the caller's thread uses what is there.
+    Threads that would only wait for each other are not used at the same time: rows that take little are made by one thread while
+    the caller's uses those before, or by the caller's where it does nothing else but ask for rows.
 
     Args:
         work: what to call, the same object in each epoch: processes get it when they start.
@@ -56,30 +58,29 @@ def ordered_map(
     in_task = _ROWS_OF_PROCESS if processes else ahead // (2 * workers)
     most = 2 * workers if rows == 1 else workers + 1
     size, at_once = max(1, in_task // rows), most
-    items, failure, pending = iter(items), None, deque()
+    chunks, pending = _Chunks(items), deque()
     pool = pools.get(work, workers, processes, who, run.key[0])
     try:
         while True:
-            while failure is None and len(pending) < at_once:
-                chunk, failure = _next_items(items, size)
-                if not chunk:
-                    break
+            while len(pending) < at_once and (chunk := chunks.take(size)):
                 pending.append(pool.submit(run.key, chunk))
-            if not pending:
-                if failure is not None:
-                    raise failure
+            if pending:
+                results, seconds = pending.popleft().result()
+            elif chunk := chunks.take(size):
+                results, seconds = _timed(work, run.key, chunk)
+            else:
+                chunks.end()
                 return
-            results, seconds = pending.popleft().result()
-            if not processes:
-                each = seconds / len(results)
-                cheap = each < _CHEAP * rows
-                at_once = 1 if cheap else most
-                size = max(1, min(_MOST_ROWS // rows, int(_TASK / each)) if cheap else in_task // rows)
-            if failure is None and len(pending) < at_once:
-                chunk, failure = _next_items(items, size)
-                if chunk:
-                    pending.append(pool.submit(run.key, chunk))
+            each = seconds / len(results)
+            cheap = not processes and each < _CHEAP * rows
+            size = max(1, min(_MOST_ROWS // rows, int(_TASK / each)) if cheap else in_task // rows)
+            at_once = min(at_once, 1) if cheap else most
+            if len(pending) < at_once and (chunk := chunks.take(size)):
+                pending.append(pool.submit(run.key, chunk))
+            started = time.perf_counter()
             yield from results
+            if cheap:
+                at_once = int(time.perf_counter() - started > _BUSY * seconds)
     finally:
         for task in pending:
             task.cancel()
@@ -87,14 +88,25 @@ def ordered_map(
             pools.close()
 
 
-def _next_items(items, size):
-    """At most `size` items, and the error that ended them: those before it still come to their results."""
-    chunk = []
-    try:
-        chunk.extend(itertools.islice(items, size))
-    except Exception as error:
-        return chunk, error
-    return chunk, None
+class _Chunks:
+    """Several items at a time; an error of their iterator comes after the items before it."""
+
+    def __init__(self, items):
+        self._items, self._error = iter(items), None
+
+    def take(self, size):
+        """At most `size` items."""
+        chunk = []
+        if self._error is None:
+            try:
+                chunk.extend(itertools.islice(self._items, size))
+            except Exception as error:
+                self._error = error
+        return chunk
+
+    def end(self):
+        if self._error is not None:
+            raise self._error
 
 
 class Pools:

@@ -177,7 +177,57 @@ def test_a_setting_gives_all_operations_workers():
     seen = set()
     ds.config._VALUES["num_parallel_workers"] = 2
     try:
-        list(numbers(40).map(lambda v: seen.add(threading.current_thread().name) or v, ["v"]))
+        list(numbers(8).map(lambda v: time.sleep(0.001) or seen.add(threading.current_thread().name) or v, ["v"]))
     finally:
         ds.config._VALUES["num_parallel_workers"] = None
     assert seen and all(name.startswith("msjax-dataset") for name in seen)
+
+
+def test_cheap_rows_are_made_ahead_only_while_the_reader_is_busy():
+    def work(v):
+        return np.array(sum(range(3000)) and threading.current_thread().name)
+
+    def names(pause):
+        data = numbers(400).map(work, ["v"], ["v"], 2).batch(2)
+        return {name.partition("_")[0] for (batch,) in data if time.sleep(pause) is None for name in batch.tolist()}
+
+    assert names(0) == {"msjax-dataset", threading.current_thread().name}
+    assert names(3e-4) == {"msjax-dataset"}
+
+
+def test_processes_live_from_epoch_to_epoch():
+    data = numbers(40).map(lambda v: os.getpid(), ["v"], num_parallel_workers=2, python_multiprocessing=True)
+    rows = data.create_tuple_iterator(num_epochs=2, output_numpy=True)
+    first, second = [{int(v) for (v,) in rows} for _ in range(2)]
+    assert first == second and len(first) == 2
+    assert workers() == ([], [])
+
+
+@pytest.mark.parametrize("size", [10, 3 * 2**18])
+def test_results_of_processes_stay_as_they_are(size):
+    """Large ones lie in memory that the process writes its next results to, once no array needs them."""
+    data = numbers(24).map(lambda v: np.full(size, v, np.int32), ["v"], num_parallel_workers=2, python_multiprocessing=True)
+    rows = data.batch(1).create_tuple_iterator(output_numpy=True)
+    assert [int(next(rows)[0][0, -1]) for _ in range(10)] == list(range(10))
+    kept = [v[0, ::size] for (v,) in rows]
+    kept[0] += 1
+    assert [int(v[0]) for v in kept] == [11, *range(11, 24)]
+
+
+def test_arguments_and_results_of_any_kind_reach_processes():
+    source = [(np.full(70_000 * i, i, np.uint8), f"name {i}", np.array(i % 2 == 0)) for i in range(1, 9)]
+    data = ds.GeneratorDataset(source, ["a", "text", "even"], shuffle=False)
+    data = data.map(
+        lambda a, text, even: (a[::2], {"text": text}, even), ["a", "text", "even"], None, 2, python_multiprocessing=True
+    )
+    for (a, text, even), (b, name, also) in zip(source, data.create_tuple_iterator(output_numpy=True)):
+        assert (a[::2] == b).all() and name == {"text": text} and even == also
+
+
+def test_a_result_that_can_not_leave_its_process_is_an_error():
+    class Key:
+        pass
+
+    data = numbers(4).map(lambda v: {Key(): v}, ["v"], num_parallel_workers=2, python_multiprocessing=True)
+    with pytest.raises(RuntimeError, match=r"^map: its result can't leave the process: .*Key"):
+        list(data)

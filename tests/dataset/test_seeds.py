@@ -1,9 +1,11 @@
 """Random numbers: the same seed gives the same rows, whatever the workers do."""
 
+import io
 import itertools
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import msjax as ms
 from msjax import dataset as ds
@@ -106,3 +108,59 @@ def test_several_images_are_changed_alike():
     config.set_data_seed(None)
     a, b = vision.RandomCrop(4)(image, image)
     assert (a == b).all()
+
+
+def photo_pipeline(*, workers=1, processes=False, batch=4, **options):
+    files = []
+    for i in range(10):
+        file = io.BytesIO()
+        Image.fromarray(np.random.default_rng(i).integers(256, size=(20 + i, 31, 3), dtype=np.uint8)).save(file, "PNG")
+        files.append((np.frombuffer(file.getvalue(), np.uint8), i))
+    data = ds.GeneratorDataset(files, ["v", "label"], shuffle=False)
+    operations = [
+        vision.Decode(), vision.Resize((24, 29)), vision.RandomCrop(16), vision.RandomHorizontalFlip(), vision.RandomVerticalFlip(),
+        vision.Normalize((123.7, 116.3, 103.5), (58.4, 57.1, 57.4)), vision.HWC2CHW(),
+    ]  # fmt: skip
+    how = {"num_parallel_workers": workers, "python_multiprocessing": processes}
+    data = data.map(operations, "v", **how).map(transforms.TypeCast(np.float32), "label", **how)
+    return data.batch(batch, **options) if batch else data
+
+
+@pytest.mark.parametrize("workers, processes", [(1, False), (2, False), (2, True)])
+def test_whole_batches_are_made_of_the_same_rows(workers, processes):
+    """Rows that go from one transform to the next as pixels, and are normalized together, equal rows that are arrays in between."""
+    ds.config.set_seed(4)
+    rows = photo_pipeline(batch=None).create_tuple_iterator(output_numpy=True)
+    images, labels = map(np.stack, zip(*rows))
+    made = photo_pipeline(workers=workers, processes=processes).create_tuple_iterator(output_numpy=True)
+    got = list(made)
+    assert [len(label) for _, label in got] == [4, 4, 2]
+    assert all(v.dtype == np.float32 and v.flags.c_contiguous and v.flags.writeable for row in got for v in row)
+    assert (np.concatenate([v for v, _ in got]) == images).all()
+    assert (np.concatenate([label for _, label in got]) == labels).all()
+
+
+def test_a_chain_of_transforms_gives_what_they_give_one_by_one():
+    image = np.random.default_rng(0).integers(256, size=(31, 40, 3), dtype=np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, "PNG")
+    operations = [
+        vision.Decode(), vision.Resize((25, 33)), vision.CenterCrop(21), vision.HorizontalFlip(), vision.Crop((1, 2), 17),
+        vision.VerticalFlip(), vision.Resize(9, vision.Inter.NEAREST), vision.Resize((12, 5)), vision.Rescale(0.5, 1.0),
+        vision.Normalize((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)), vision.HWC2CHW(), transforms.TypeCast(np.float16),
+    ]  # fmt: skip
+    value = np.frombuffer(file.getvalue(), np.uint8)
+    data = ds.NumpySlicesDataset(([value, value],), ["v"])
+    for n, operation in enumerate(operations, 1):
+        value = operation(value)
+        for (got,) in data.map(operations[:n], "v").batch(2).create_tuple_iterator(output_numpy=True):
+            assert got.dtype == value.dtype and (got == value).all() and got.shape == (2, *value.shape)
+
+
+def test_an_error_in_a_batch_names_its_row():
+    rows = [np.zeros((4, 4, 3 if i != 2 else 2), np.uint8) for i in range(4)]
+    data = ds.NumpySlicesDataset((rows,), ["v"], shuffle=False).map([vision.Normalize((1.0,) * 3, (1.0,) * 3)], "v").batch(4)
+    with pytest.raises(RuntimeError, match=r"^map: row 2, columns \['v'\], operation Normalize: .* the image has 2: "):
+        list(data)
+    with pytest.raises(RuntimeError, match=r"^batch: batch 0: column 'v' has rows of shape \(4, 4, 3\) and \(4, 4, 2\)"):
+        list(ds.NumpySlicesDataset((rows,), ["v"], shuffle=False).map([vision.Rescale(1.0, 0.0)], "v").batch(4))
