@@ -213,7 +213,7 @@ def clip(x: ArrayLike, xmin: ArrayLike | None, xmax: ArrayLike | None, dtype: DT
     return as_type(ops.clamp(tensor(x), xmin, xmax), dtype)
 
 
-@lifted(2, differentiable=False)
+@lifted(2, numbers=("rtol", "atol"), differentiable=False)
 def isclose(a: ArrayLike, b: ArrayLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> JaxArray:
     """True where |a - b| <= atol + rtol * |b|."""
     return jnp.isclose(*promote(a, b), rtol, atol, equal_nan)
@@ -235,7 +235,7 @@ def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: Number | None = Non
     return _interp(floating(x), floating(xp), floating(fp), left, right)
 
 
-@lifted(floats=True)
+@lifted(numbers=("discont",), floats=True)
 def unwrap(p: ArrayLike, discont: float = 3.141592653589793, axis: int = -1) -> JaxArray:
     """Angles without jumps of more than `discont`, by multiples of two pi."""
     return jnp.unwrap(p, discont, axis)

@@ -315,7 +315,7 @@ def gradient(f: ArrayLike, *varargs: Number, axis: Axes | None = None, edge_orde
     return list(out) if isinstance(out, tuple) else out
 
 
-@lifted(2, floats=True)
+@lifted(2, numbers=("dx",), floats=True)
 def trapz(y: ArrayLike, x: ArrayLike | None = None, dx: float = 1.0, axis: int = -1) -> JaxArray:
     """The integral along an axis, by trapezoids between points `x`, or at distances `dx`."""
     return jnp.trapezoid(y, x, dx, axis)

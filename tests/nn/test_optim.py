@@ -2,15 +2,17 @@
 
 import copy
 import json
+import math
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import msjax as ms
 import msjax.experimental.optim as eo
 from msjax import Parameter, Tensor, nn
-from msjax.nn.optim import engine, optimizer as optimizer_module
+from msjax.nn.optim import engine, optimizer as optimizer_module, settings
 
 DATA = json.loads((Path(__file__).parent.parent / "data" / "optim.json").read_text())
 CASES = {case["make"]: case for case in DATA["cases"]}
@@ -380,3 +382,54 @@ def test_accumulated_gradients():
         np.testing.assert_allclose(w.asnumpy(), [1 - 0.1 * (number // 2), 1 - 0.2 * (number // 2)], rtol=1e-6)
         np.testing.assert_allclose(b.asnumpy(), -0.3 * (number // 2), rtol=1e-6)
         assert loss.item() == 0.5
+
+
+@pytest.mark.parametrize(
+    ("make_with", "programs"),
+    [
+        (lambda ps, v: nn.Adam(ps, beta1=v, eps=v, weight_decay=v, loss_scale=1 + v), 1),
+        (lambda ps, v: nn.RMSProp(ps, decay=v, momentum=v, centered=True), 1),
+        (lambda ps, v: eo.SGD(ps, 0.1, momentum=v - 0.4, dampening=v, weight_decay=v), 2),  # none without momentum
+        (lambda ps, v: nn.Rprop(ps, etas=(v, 1 + v)), 1),
+    ],
+)
+def test_other_settings_need_no_other_program(make_with, programs, monkeypatch):
+    made = []
+
+    def results(constants):
+        def trace(self, args, own=settings._Program.trace):
+            self.constants = constants
+            own(self, args)
+            made.append(self)
+
+        monkeypatch.setattr(settings._Program, "trace", trace)
+        engine.compiled_step.cache_clear(), engine._step_of.cache_clear()
+        for value in (0.4, 0.6, 0.7):
+            w = Parameter(Tensor(np.linspace(-1, 1, 6, dtype=np.float32)), name="w")
+            optimizer = make_with([w], value)
+            for _ in range(2):
+                optimizer((Tensor(np.linspace(2, -1, 6, dtype=np.float32)),))
+            yield w.asnumpy()
+
+    found = list(results(False))
+    assert len(made) == programs
+    # XLA may round a product and a sum once or twice, whichever of them a constant is in.
+    np.testing.assert_allclose(found, list(results(True)), rtol=3e-7)
+
+
+def test_a_formula_that_takes_floats_only_is_compiled_for_them():
+    class Clipped(nn.Optimizer):
+        constants = ("limit",)
+
+        def __init__(self, params, limit):
+            super().__init__(0.5, params)
+            self.limit = limit
+
+        @staticmethod
+        def update(c, u):
+            return (u.value - u.rate * jnp.clip(u.grad, -c.limit, math.sqrt(c.limit)),)
+
+    for limit, expected in ((4.0, 0.0), (1.0, 0.5)):
+        w = Parameter(Tensor([1.0]), name="w")
+        Clipped([w], limit)((Tensor([2.0]),))
+        assert w.asnumpy() == expected

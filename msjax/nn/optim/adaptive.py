@@ -150,7 +150,7 @@ class FTRL(Optimizer):
 
     @staticmethod
     def update(c: SimpleNamespace, u: Update) -> JaxArrays:
-        return formulas.ftrl(u.value, *u.slots, u.grad, u.rate, c.l1, c.l2, c.lr_power)
+        return formulas.ftrl(u.value, *u.slots, u.grad, u.rate, c.l1, c.l2, float(c.lr_power))
 
 
 class ProximalAdagrad(Optimizer):

@@ -8,16 +8,15 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from msjax.common.arrays import filled_like
 from msjax.common.parameter import Parameter, ParameterTuple
-from msjax.common.programs import is_nested, quick_options
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRateSchedule
+from msjax.nn.optim.settings import CompiledStep
 from msjax.typing import JaxArray, JaxArrays, JaxNumber
 
 
@@ -238,16 +237,48 @@ def compiled_step(cls: type[Any], groups: tuple[GroupSpec, ...], loss_scale: flo
         groups (tuple of GroupSpec): its groups.
         loss_scale (float): the gradients are divided by it.
     """
-    settings = [
-        types.SimpleNamespace(**{name: float(v) if isinstance(v, float) else v for name, v in group.settings}) for group in groups
-    ]
+    numbers = [float(loss_scale)]
 
-    def step(values, grads, states, rates, decays, shared, count):
+    def at_place(value):
+        """The value with each float replaced by its place in `numbers`."""
+        if isinstance(value, float):
+            numbers.append(float(value))
+            return _Place(len(numbers) - 1)
+        return tuple(map(at_place, value)) if isinstance(value, tuple) else value
+
+    decays = {member.decay: at_place(float(member.decay)) for group in groups for member in group.members}
+    groups = tuple(
+        group._replace(
+            settings=at_place(group.settings),
+            members=tuple([member._replace(decay=decays[member.decay]) for member in group.members]),
+        )
+        for group in groups
+    )
+    return _step_of(cls, groups).with_settings(tuple(numbers))
+
+
+class _Place(int):
+    """The place of a float among the numbers of a step."""
+
+
+def _at_places(value, numbers):
+    if value.__class__ is _Place:
+        return numbers[value]
+    return tuple([_at_places(v, numbers) for v in value]) if value.__class__ is tuple else value
+
+
+@functools.lru_cache(maxsize=256)
+def _step_of(cls, groups):
+    """The step of an optimizer class for groups whose floats were replaced by their places."""
+
+    def step(numbers, values, grads, states, rates, decays, shared, count):
         count = None if count is None else count + 1
         number = None if count is None else count.reshape(-1)[0]
         rest = zip(values, grads, states)
         new_values, new_states, new_shared = [], [], []
-        for c, group, kept in zip(settings, groups, shared):
+        loss_scale = numbers[0]
+        for group, kept in zip(groups, shared):
+            c = types.SimpleNamespace(**{name: _at_places(v, numbers) for name, v in group.settings})
             context, changed = cls.begin(c, kept, number, rates[group.rate])
             new_shared.append({name: changed.get(name, old).astype(old.dtype) for name, old in kept.items()})
             for spec, (value, grad, slots) in zip(group.members, rest):
@@ -257,7 +288,7 @@ def compiled_step(cls: type[Any], groups: tuple[GroupSpec, ...], loss_scale: flo
                     grad = grad * (1.0 / loss_scale)
                 if getattr(c, "maximize", False):
                     grad = -grad
-                decay = spec.decay if spec.decay_cell is None else decays[spec.decay_cell].reshape(()).astype(kind)
+                decay = numbers[spec.decay] if spec.decay_cell is None else decays[spec.decay_cell].reshape(()).astype(kind)
                 if cls.decays_gradient and (spec.decay_cell is not None or decay):
                     grad = grad + decay * wide
                 if spec.centralize:
@@ -270,20 +301,7 @@ def compiled_step(cls: type[Any], groups: tuple[GroupSpec, ...], loss_scale: flo
         return new_values, new_states, new_shared, count
 
     step.__name__ = f"{cls.__name__}_step"
-    plain, options = jax.jit(step, inline=True), quick_options()
-    if not options:
-        return plain
-    quick = jax.jit(step, compiler_options=options)
-
-    def run(*args):
-        try:
-            return quick(*args)
-        except ValueError as error:
-            if not is_nested(error):
-                raise
-            return plain(*args)
-
-    return run
+    return CompiledStep(step)
 
 
 def centralize(grad: JaxArray) -> JaxArray:

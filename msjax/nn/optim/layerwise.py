@@ -200,8 +200,8 @@ class AdaFactor(Optimizer):
         if c.relative_step:
             rate = jnp.minimum(1e-6 * t if c.warmup_init else 1e-2, 1 / jnp.sqrt(t)).astype(u.value.dtype)
         if c.scale_parameter:
-            rate = rate * jnp.maximum(c.eps[1], _rms(u.value))
-        kept = 1 - t**-c.decay_rate
+            rate = rate * jnp.maximum(jnp.asarray(c.eps[1]), _rms(u.value))
+        kept = 1 - t ** -float(c.decay_rate)
         square = jnp.square(u.grad) + c.eps[0]
         if u.grad.ndim >= 2:
             rows = kept * rows + (1 - kept) * jnp.mean(square, -1)

@@ -95,7 +95,7 @@ class Optimizer(CompiledOptimizer):
         [0.5 2.5]
     """
 
-    # Attributes that the formula reads; a change of one compiles a new program.
+    # Attributes that the formula reads. A change of one compiles a new program, unless it is a float (see `CompiledStep`).
     constants: tuple = ()
     # Parameters with one of these in their names have no weight decay, unless in groups.
     spared = ("beta", "gamma")

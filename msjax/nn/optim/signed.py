@@ -69,7 +69,7 @@ def averaged(
 
 def averaging(c: SimpleNamespace, rate: JaxArray, t: JaxArray) -> tuple[JaxArray, JaxArray]:
     """(weight of the next value in the average, next size of a step) of ASGD after step t."""
-    return 1 / jnp.maximum(1, t - c.t0), rate / (1 + c.lambd * rate * t) ** c.alpha
+    return 1 / jnp.maximum(1, t - c.t0), rate / (1 + c.lambd * rate * t) ** float(c.alpha)
 
 
 class Rprop(Optimizer):
@@ -118,6 +118,7 @@ class Rprop(Optimizer):
 def signed(c: SimpleNamespace, value: JaxArray, grad: JaxArray, before: JaxArray, size: JaxArray) -> JaxArrays:
     """(new value, gradient without the elements that changed their sign, new sizes of the step) of Rprop."""
     agrees = grad * before
-    size = jnp.clip(jnp.where(agrees > 0, size * c.etas[1], jnp.where(agrees < 0, size * c.etas[0], size)), *c.step_sizes)  # pyright: ignore[reportAssignmentType]
+    least, largest = map(jnp.asarray, c.step_sizes)
+    size = jnp.clip(jnp.where(agrees > 0, size * c.etas[1], jnp.where(agrees < 0, size * c.etas[0], size)), least, largest)
     grad = jnp.where(agrees < 0, 0, grad)
     return value - jnp.sign(grad) * size, grad, size

@@ -18,7 +18,7 @@ def _fused(x, product, beta, alpha):
     return jnp.asarray(beta, product.dtype) * x + jnp.asarray(alpha, product.dtype) * product
 
 
-@operator(3, name="addmm", int_grad=True)
+@operator(3, numbers=("beta", "alpha"), name="addmm", int_grad=True)
 def addmm(input: TensorLike, mat1: TensorLike, mat2: TensorLike, *, beta: int = 1, alpha: int = 1) -> JaxArray:
     """beta * input + alpha * (mat1 @ mat2), of matrices.
 
@@ -32,7 +32,7 @@ def addmm(input: TensorLike, mat1: TensorLike, mat2: TensorLike, *, beta: int = 
     return _fused(input, jnp.matmul(*require_one_dtype(mat1, mat2)), beta, alpha)
 
 
-@operator(3, name="addmv", int_grad=True)
+@operator(3, numbers=("beta", "alpha"), name="addmv", int_grad=True)
 def addmv(input: TensorLike, mat: TensorLike, vec: TensorLike, *, beta: int = 1, alpha: int = 1) -> JaxArray:
     """beta * input + alpha * (mat @ vec), of a matrix and a vector.
 
@@ -45,7 +45,7 @@ def addmv(input: TensorLike, mat: TensorLike, vec: TensorLike, *, beta: int = 1,
     return _fused(input, jnp.matmul(*promote(mat, vec)), beta, alpha)
 
 
-@operator(3, name="addr", int_grad=True)
+@operator(3, numbers=("beta", "alpha"), name="addr", int_grad=True)
 def addr(x: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: int = 1, alpha: int = 1) -> JaxArray:
     """beta * x + alpha * outer(vec1, vec2).
 
@@ -60,7 +60,7 @@ def addr(x: TensorLike, vec1: TensorLike, vec2: TensorLike, *, beta: int = 1, al
     return _fused(x, a[:, None] * b[None, :], beta, alpha)
 
 
-@operator(3, name="addbmm", int_grad=True)
+@operator(3, numbers=("beta", "alpha"), name="addbmm", int_grad=True)
 def addbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: int = 1, alpha: int = 1) -> JaxArray:
     """beta * input + alpha * (the sum of the products of two batches of matrices).
 
@@ -74,7 +74,7 @@ def addbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, *, beta: i
     return _fused(input, jnp.einsum("bij,bjk->ik", *promote(batch1, batch2)), beta, alpha)
 
 
-@operator(3, name="baddbmm", int_grad=True)
+@operator(3, numbers=("beta", "alpha"), name="baddbmm", int_grad=True)
 def baddbmm(input: TensorLike, batch1: TensorLike, batch2: TensorLike, beta: int = 1, alpha: int = 1) -> JaxArray:
     """beta * input + alpha * (the products of two batches of matrices).
 

@@ -215,7 +215,7 @@ def tensor_div(x: TensorLike, y: TensorLike) -> JaxArray:
     return x / y if kind_of(x.dtype) in "fc" else _toward_zero(x, y)
 
 
-@operator(2, name="Sub", int_grad=True)
+@operator(2, numbers=("alpha",), name="Sub", int_grad=True)
 def _sub_scaled(input, other, alpha=1):
     x, y = promote(input, other)
     return x - jnp.asarray(alpha, y.dtype) * y

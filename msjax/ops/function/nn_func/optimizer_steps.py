@@ -130,7 +130,7 @@ def centered_rms_prop(
 
 def proximal(var: JaxArray, rate: JaxNumber, l1: JaxNumber, l2: JaxNumber, grad: JaxArray) -> JaxArray:
     moved = var - rate * grad
-    return jnp.sign(moved) * jnp.maximum(jnp.abs(moved) - rate * jnp.maximum(l1, 0), 0) / (1 + rate * l2)
+    return jnp.sign(moved) * jnp.maximum(jnp.abs(moved) - rate * jnp.maximum(jnp.asarray(l1), 0), 0) / (1 + rate * l2)
 
 
 def proximal_adagrad(
