@@ -13,7 +13,7 @@ _LATER = {
     "Comparison": "msjax.tools.comparing",
     "watch": "msjax.tools.watching",
     "Watch": "msjax.tools.watching",
-    "WatchRow": "msjax.tools.sinks",
+    "WatchRow": "msjax.tools.watching",
     "detect_anomaly": "msjax.autograd.monitor",
     "Fault": "msjax.tools.fault",
     "Statistics": "msjax.tools.fault",
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from msjax.tools.guards import guard as guard
     from msjax.tools.nan_search import find_nan as find_nan
     from msjax.tools.recording import Record as Record, record as record
-    from msjax.tools.sinks import WatchRow as WatchRow
     from msjax.tools.summarize import Summary as Summary, SummaryRow as SummaryRow, summary as summary
     from msjax.tools.watching import Watch as Watch, watch as watch
+    from msjax.tools.watching.sinks import WatchRow as WatchRow
 else:
     __all__ = [*_LATER]
     __getattr__ = lazy_names(__name__, _LATER)

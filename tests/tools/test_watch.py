@@ -11,7 +11,8 @@ from flax import linen, nnx
 import msjax as ms
 from msjax import hooks, nn, train
 from msjax.tools import watch
-from msjax.tools.watch_report import bars
+from msjax.tools.watching.report import bars
+from msjax.tools.watching.statistics import statistics
 
 
 def network():
@@ -54,6 +55,33 @@ def test_values(compiled):
         np.testing.assert_allclose(rows["parameter", name].mean, p.asnumpy().mean(), rtol=1e-5)
         np.testing.assert_allclose(rows["update", name].norm, np.linalg.norm(p.asnumpy() - before[name]), rtol=1e-5)
         np.testing.assert_allclose(rows["update", name].norm, 0.1 * rows["gradient", name].norm, rtol=1e-4)
+
+
+def test_statistics_of_arrays_of_all_sizes():
+    random = np.random.default_rng(0)
+    values = [random.normal(3, 2, shape).astype("float32") for shape in [(1,), (255,), (256,), (3, 100), (129, 129)]]
+    values += [np.full(5, 2, "float16"), np.zeros(0, "float32"), np.array([3 + 4j, 0], "complex64"), np.float32([1, np.nan, 3])]
+    table = np.asarray(jax.jit(statistics, static_argnums=1)([jnp.asarray(v) for v in values], 4))
+    for value, (mean, std, norm, zeros, low, high, *counts) in zip([*values[:6], np.abs(values[7])], table[[*range(6), 7]]):
+        value = value.astype("float64")
+        expected = [value.mean(), value.std(), np.linalg.norm(value.ravel()), (value == 0).mean(), value.min(), value.max()]
+        np.testing.assert_allclose([mean, std, norm, zeros, low, high], expected, rtol=2e-5, atol=1e-6)
+        edges = (value.min(), value.max()) if value.min() < value.max() else (value.min(), value.min() + 1)
+        np.testing.assert_array_equal(counts, np.histogram(value, 4, edges)[0])
+    assert not table[6].any() and np.isnan(table[8][:3]).all()
+
+
+def test_written_when_it_is_there():
+    net, step = network()
+    written = []
+    watched = watch(net, every=2, what="parameter", to=lambda data, step: written.append(step))
+    step = ms.jit(step)
+    for _ in range(4):
+        step(X)
+    assert {row.step for row in watched.rows} == {2, 4} and written == [2, 4]
+    step(X)
+    watched.remove()
+    assert written == [2, 4]
 
 
 @pytest.mark.parametrize("compiled", [False, True])
@@ -185,7 +213,7 @@ def test_tensorboard(tmp_path):
 
 def test_plot():
     pytest.importorskip("matplotlib")
-    from msjax.tools.sinks import LivePlot
+    from msjax.tools.watching.sinks import LivePlot
 
     net, step = network()
     plot = LivePlot()

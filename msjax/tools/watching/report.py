@@ -6,8 +6,8 @@ import html
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from msjax.tools.sinks import WatchRow
 from msjax.tools.texts import printed
+from msjax.tools.watching.sinks import WatchRow
 
 _COLUMNS = ("kind", "name", "norm", "mean", "deviation", "zeros", "from", "to", "histogram")
 _BARS = " ▁▂▃▄▅▆▇█"
@@ -15,13 +15,12 @@ _WIDTH = 15  # of a histogram, in characters
 
 
 class WatchReport:
-    """Prints as a table, also in a notebook.
+    """Prints as a table, also in a notebook."""
 
-    Attributes:
-        rows (list of WatchRow): all statistics so far.
-    """
-
-    rows: list[WatchRow]
+    @property
+    def rows(self) -> list[WatchRow]:
+        """All statistics so far."""
+        raise NotImplementedError
 
     def _latest(self):
         return [row for row in self.rows if row.step == self.rows[-1].step]

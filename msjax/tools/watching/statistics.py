@@ -1,0 +1,89 @@
+"""The statistics of `watch`, as rows of one array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from msjax.tools.watching.sinks import SCALARS, Histogram, WatchRow
+
+# Arrays of up to so many values are laid side by side, in rows of so many, and looked at together.
+_SMALL, _ROW = 16384, 256
+
+
+def statistics(values: Sequence[jax.Array], bins: int) -> jax.Array:
+    """mean, deviation, norm, share of zeros, min, max, and the counts of a histogram between the last two, of each of some arrays.
+
+    Small arrays are looked at together: if each had kernels of its own, these would take longer to start than to run.
+
+    Args:
+        values: arrays of floating-point or complex numbers; of the latter, the absolute values are looked at.
+        bins: of the histograms.
+
+    Returns:
+        Float32, shape (number of arrays, 6 + bins); zeros for an empty array.
+    """
+    small = [i for i, value in enumerate(values) if 0 < value.size <= _SMALL]
+    found: list[Any] = [jnp.zeros(len(SCALARS) + bins, jnp.float32)] * len(values)
+    for i, value in enumerate(values):
+        if value.size > _SMALL:
+            found[i] = _of_rows(_flat(value)[None], np.zeros(1, int), np.array([value.size]), bins)[0]
+    if small:
+        for i, row in zip(small, _of_rows(*_side_by_side([_flat(values[i]) for i in small]), bins)):
+            found[i] = row
+    return jnp.stack(found)
+
+
+def _flat(value):
+    return (jnp.abs(value) if jnp.issubdtype(value.dtype, jnp.complexfloating) else value).astype(jnp.float32).ravel()
+
+
+def _side_by_side(values):
+    """(rows of the values of some arrays, the number of the array that each row is a part of, how many values each row has)."""
+    parts, owner, lengths = [], [], []
+    for i, value in enumerate(values):
+        missing = -value.size % _ROW
+        parts += [value, jnp.zeros(missing, jnp.float32)]
+        lengths += [_ROW] * (value.size // _ROW) + [_ROW - missing] * bool(missing)
+        owner += [i] * (len(lengths) - len(owner))
+    return jnp.concatenate(parts).reshape(-1, _ROW), np.array(owner), np.array(lengths)
+
+
+def _of_rows(rows, owner, lengths, bins):
+    """The statistics of arrays whose values `_side_by_side` has brought together."""
+    count, size = int(owner[-1]) + 1, np.bincount(owner, lengths).astype(np.float32)
+    there = jnp.arange(rows.shape[1]) < lengths[:, None]
+
+    def per_array(of_rows):
+        return jnp.zeros((count, *of_rows.shape[1:]), jnp.float32).at[owner].add(of_rows)
+
+    def per_row(of_arrays):
+        return of_arrays[owner][:, None]
+
+    infinite = jnp.full(count, jnp.inf, jnp.float32)
+    low = infinite.at[owner].min(jnp.where(there, rows, jnp.inf).min(1))
+    high = (-infinite).at[owner].max(jnp.where(there, rows, -jnp.inf).max(1))
+    zeros = (there & (rows == 0)).sum(1, dtype=jnp.float32)
+    total, squares, zeros = per_array(jnp.stack([rows.sum(1), (rows * rows).sum(1), zeros], 1)).T
+    mean = total / size
+    deviation = jnp.sqrt(per_array((jnp.where(there, rows - per_row(mean), 0) ** 2).sum(1)) / size)
+    scale = bins / jnp.where(high > low, high - low, 1)
+    place = jnp.clip(((rows - per_row(low)) * per_row(scale)).astype(jnp.int32), 0, bins - 1) + bins * owner[:, None]
+    place = jnp.where(there & jnp.isfinite(rows), place, count * bins)  # the last is for all that isn't counted
+    counts = jnp.zeros(count * bins + 1, jnp.int32).at[place.ravel()].add(1, mode="promise_in_bounds")
+    scalars = [mean, deviation, jnp.sqrt(squares), zeros / size, low, high]
+    return jnp.concatenate([jnp.stack(scalars, 1), counts[:-1].reshape(count, bins).astype(jnp.float32)], 1)
+
+
+def rows_of(step: int, names: Sequence[tuple[str, str]], table: np.ndarray) -> list[WatchRow]:
+    """The rows of (kind, name) pairs, from an array of what `statistics` computed of each."""
+    low, high = table[:, 4], table[:, 5]
+    edges = np.linspace(low, np.where(high > low, high, low + 1), table.shape[1] - len(SCALARS) + 1, axis=-1)
+    return [
+        WatchRow(step, kind, name, *row[: len(SCALARS)].tolist(), Histogram(row[len(SCALARS) :], at))
+        for (kind, name), row, at in zip(names, table, edges)
+    ]
