@@ -162,7 +162,7 @@ def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
     if any(min(n, o) < (k - 1) * d + 1 for n, o, k, d in zip(sizes, out, kernel, dilation)):
         return _columns
     # Between few channels, the gradient of the input is faster as a product.
-    return _columns if 4 <= x_shape[1] <= 16 and x_shape[1] * taps <= 256 else None
+    return _rows if 4 <= x_shape[1] <= 16 and x_shape[1] * taps <= 256 else None
 
 
 def _tiles(x, weight, stride, padding, dilation, group):
@@ -212,6 +212,15 @@ def _shifted_sums(x, weight, stride, padding, dilation, group):
 
 
 def _columns(x, weight, stride, padding, dilation, group):
+    """The windows as columns of a matrix, and one product with the weight as it is: good where the weight is the larger array."""
+    del group
+    taps = _shifted(jnp.swapaxes(x, 0, 1), weight.shape[2:], stride, padding, dilation, 2)
+    shape = x.shape[0], *taps[0].shape[2:]
+    out = weight.reshape(weight.shape[0], -1) @ jnp.stack(taps, 1).reshape(-1, math.prod(shape))
+    return jnp.swapaxes(out.reshape(-1, *shape), 0, 1)
+
+
+def _rows(x, weight, stride, padding, dilation, group):
     """The windows as rows of a matrix, and one product."""
     del group
     kernel = weight.shape[2:]
@@ -221,7 +230,7 @@ def _columns(x, weight, stride, padding, dilation, group):
 
 
 def _grouped_columns(x, weight, stride, padding, dilation, group):
-    """As `_columns`, with a product for each group."""
+    """As `_rows`, with a product for each group."""
     outs, ins, *kernel = weight.shape
     rows = jnp.stack(_shifted(jnp.moveaxis(x, 1, -1), kernel, stride, padding, dilation, 1), -2)
     rows = rows.reshape(*rows.shape[:-1], group, ins)

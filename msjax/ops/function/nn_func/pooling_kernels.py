@@ -61,6 +61,23 @@ def _pool_with_gradient(kernel, stride, pads, dilation):
     return pool
 
 
+def _max_pool_gradient(slots, x, kernel, stride, pads, dilation):
+    """See `TracedVJP`: as above, but what is kept is the maxima's positions."""
+    del slots
+    if not on_cpu() or _disjoint(x, kernel, stride, pads, dilation):
+        return None
+    n, like = len(kernel), jax.ShapeDtypeStruct(x.shape, x.dtype)
+    out, index = _max_and_index(x, _sliding(x.shape, kernel, stride, pads, dilation), n)
+
+    def pull(index, ct):
+        return jax.linear_transpose(lambda x: pick(x, index, n), like)(ct)
+
+    return out, jax.tree_util.Partial(pull, index)
+
+
+_max_pool.gradient = _max_pool_gradient  # pyright: ignore[reportFunctionMemberAccess]
+
+
 def _axes(ndim, *per_axis):
     """(axis, its numbers) from the last axis on."""
     each = list(zip(*per_axis))
