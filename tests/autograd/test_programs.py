@@ -114,6 +114,7 @@ def test_compiler_options_are_asked_for_only_where_they_exist(monkeypatch):
         (lambda x: x.reshape(-1) + 1, True),
         (lambda x: x.reshape(2, 1, 3) + 1, False),
         (lambda x: jax.jit(lambda y: y.T)(x), True),
+        (lambda x: jnp.pad(x, 1), True),
     ],
 )
 def test_programs_that_move_elements_have_options_by_size(fn, by_size):
