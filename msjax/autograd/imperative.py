@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
@@ -264,11 +265,10 @@ def backward(
     run_backward([(node, self._oidx, start)], targets, recorded=bool(create_graph), keep=keep, deliver=_deliver)
 
 
-def _one(shape, dtype, _made={}):  # noqa: B006 - a cache: arrays are immutable, and making one costs ten times a look-up
-    key = shape, dtype
-    if key not in _made:
-        _made[key] = jax.device_put(np.ones(shape, dtype))  # jnp.ones would compile a program for each shape
-    return _made[key]
+@functools.lru_cache(maxsize=64)
+def _one(shape, dtype):
+    # Kept, since making one costs ten times a look-up. jnp.ones would compile a program for each shape.
+    return jax.device_put(np.ones(shape, dtype))
 
 
 def _leaves(inputs):

@@ -197,6 +197,14 @@ class Programs(dict):
         raise TypeError("compiled programs can't be copied")
 
 
+_MADE = Programs(lambda key: functools.partial(key[0], *key[1:]), name="array")
+
+
+def make_array(fn: Callable[..., Any], *settings: Hashable) -> Any:
+    """The array that a function of jax makes of settings only, such as `jnp.zeros`; jax itself would keep its program for good."""
+    return run(_MADE, (fn, *settings), ())
+
+
 class _FirstCall:
     """Stands for a program until it has operands to be compiled for."""
 

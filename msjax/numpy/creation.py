@@ -11,6 +11,7 @@ import numpy as np
 from msjax import ops
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
+from msjax.common.programs import make_array
 from msjax.common.tensor import Tensor, wrap
 from msjax.numpy.lifting import as_type, floating, number, tensor
 from msjax.ops.dispatch.operator import operator
@@ -77,7 +78,7 @@ def array_str(a: ArrayLike) -> str:
 
 
 def _filled(shape, value, dtype):
-    return wrap(jnp.full(ints(shape), value, mstype.to_jax(dtype)))
+    return wrap(make_array(jnp.full, ints(shape), value, mstype.to_jax(dtype)))
 
 
 def zeros(shape: Shape, dtype: DTypeLike = mstype.float32) -> Tensor:
@@ -138,7 +139,7 @@ def full_like(a: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = Non
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = mstype.float32) -> Tensor:
     """Ones on the diagonal number `k` of a matrix of shape (N, M), zeros elsewhere."""
-    return wrap(jnp.eye(N, M, k, mstype.to_jax(_type(dtype, mstype.float32))))
+    return wrap(make_array(jnp.eye, N, M, k, mstype.to_jax(_type(dtype, mstype.float32))))
 
 
 def identity(n: int, dtype: DTypeLike = mstype.float32) -> Tensor:

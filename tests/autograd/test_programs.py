@@ -15,6 +15,7 @@ from msjax.autograd.residuals import ResidualSpec
 from msjax.common import programs
 from msjax.common.programs import Programs, is_nested, quick_options, run
 from msjax.common.tensor import is_tensor
+from msjax.ops.dispatch import random_keys
 
 
 def doubled(key):
@@ -40,6 +41,21 @@ def test_programs_that_were_not_used_for_longest_are_dropped(small_cache):
     assert made == list(range(12))
     assert table[11](x)[0] == 13 and made == list(range(12))
     assert table[1](x)[0] == 3 and made[-1] == 1
+
+
+def test_programs_of_arrays_without_operands_are_dropped(small_cache):
+    for n in range(31, 41):
+        assert ms.ops.zeros(n).shape == (n,)
+        assert len(programs._MADE) + len(programs._MADE._aside) <= 9
+    assert jax.jit(lambda x: x + ms.ops.ones(2)._value)(jnp.ones(2)).tolist() == [2.0, 2.0]
+
+
+def test_sequences_of_seeds_are_dropped(monkeypatch):
+    monkeypatch.setattr(random_keys, "_SEQUENCES", type(random_keys._SEQUENCES)())
+    monkeypatch.setattr(random_keys, "_LARGEST_NUMBER_OF_SEQUENCES", 2)
+    for seed in (1, 2, 1, 3):
+        ms.ops.standard_normal((1,), seed)
+    assert list(random_keys._SEQUENCES) == [1, 3]
 
 
 def test_what_fails_is_not_kept():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 import jax
@@ -48,7 +49,9 @@ def _root(seed):
     return jax.random.key_data(jax.random.key(seed))
 
 
-_SEQUENCES = {}
+# The sequences of the seeds used last. One that was dropped starts again.
+_SEQUENCES: collections.OrderedDict[int, SeededKeys] = collections.OrderedDict()
+_LARGEST_NUMBER_OF_SEQUENCES = 10_000
 
 
 def next_key(seed: Any = None, generator: Generator | None = None) -> Any:
@@ -62,6 +65,10 @@ def next_key(seed: Any = None, generator: Generator | None = None) -> Any:
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise ValueError(f"A seed should be an int that is not negative, but got {seed!r}.")
         sequence = _SEQUENCES[seed] = SeededKeys(seed)
+        if len(_SEQUENCES) > _LARGEST_NUMBER_OF_SEQUENCES:
+            _SEQUENCES.popitem(last=False)
+    else:
+        _SEQUENCES.move_to_end(seed)
     return sequence.next_key()
 
 

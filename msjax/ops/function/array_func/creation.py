@@ -10,6 +10,7 @@ from msjax.checks import check_positive_int, is_int
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
 from msjax.common.dtype import Type
+from msjax.common.programs import make_array
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
@@ -51,7 +52,7 @@ def zeros(size: int | Sequence[int] | Tensor, dtype: Type | None = None) -> Tens
         [[0 0]
          [0 0]]
     """
-    return wrap(jnp.zeros(_size(size), _dtype(dtype)))
+    return wrap(make_array(jnp.zeros, _size(size), _dtype(dtype)))
 
 
 def ones(shape: int | Sequence[int] | Tensor, dtype: Type | None = None) -> Tensor:
@@ -67,7 +68,7 @@ def ones(shape: int | Sequence[int] | Tensor, dtype: Type | None = None) -> Tens
         >>> print(ops.ones(3))
         [1. 1. 1.]
     """
-    return wrap(jnp.ones(_size(shape), _dtype(dtype)))
+    return wrap(make_array(jnp.ones, _size(shape), _dtype(dtype)))
 
 
 @operator(name="full")
@@ -176,7 +177,7 @@ def eye(n: int, m: int | None = None, dtype: Type | None = None) -> Tensor:
          [0. 1.]]
     """
     n, m = freeze(n), freeze(m)
-    return wrap(jnp.eye(n, m, dtype=_dtype(dtype)))
+    return wrap(make_array(jnp.eye, n, m, 0, _dtype(dtype)))
 
 
 def _plain(value, what):
@@ -216,7 +217,9 @@ def arange(
         raise ValueError("For 'arange', 'step' should not be 0.")
     floats = [t for t in (a, b, c) if t.kind == "f"]
     default = (mstype.float64 if mstype.float64 in floats else floats[0]) if floats else mstype.int64
-    return wrap(jnp.arange(start, end, step, dtype=_dtype(dtype, default)))
+    if floats:
+        return wrap(jnp.arange(start, end, step, dtype=_dtype(dtype, default)))  # in one program, XLA would round once less
+    return wrap(make_array(jnp.arange, start, end, step, _dtype(dtype, default)))
 
 
 def range(start: int, end: int, step: int, maxlen: int = 1000000) -> Tensor:
