@@ -88,11 +88,16 @@ def _fast_gelu(x):
 def _hardsigmoid(x):
     if kind_of(x.dtype) != "f":
         return jnp.clip((x + 3) // 6, 0, 1)
-    return jnp.where(x <= -3, 0, jnp.where(x >= 3, 1, x / 6 + 0.5)).astype(x.dtype)
+    return _choose(x <= -3, 0, _choose(x >= 3, 1, x / 6 + 0.5))
 
 
 def _hardswish(x):
-    return x * jnp.where(x < -3, 0, jnp.where(x > 3, 6, x + 3)).astype(x.dtype) / 6
+    return x * _choose(x < -3, 0, _choose(x > 3, 6, x + 3)) / 6
+
+
+def _choose(condition, number, x):
+    """`jnp.where`, which takes three times as long to trace and lower."""
+    return jax.lax.select(condition, jax.lax.full_like(x, number), x)
 
 
 def _softsign(x):

@@ -89,22 +89,25 @@ def _batch_norm_gradient(slots, x, gamma, beta, mean, variance, eps, old, new):
     if not set(slots) <= {0, 1, 2}:
         return None
     axes = (0, *range(2, x.ndim))
-    wide = _wide(x)
-    batch_mean, batch_var = _moments(wide, axes)
+    wide, n = _wide(x), x.size // x.shape[1]
+    # Kept is the sum: the mean would be one more kernel to compile.
+    total = jnp.sum(wide, axes, keepdims=True)
+    batch_mean = total / n
+    batch_var = jnp.mean(jnp.square(wide - batch_mean), axes, keepdims=True)
     scale = _inverse_root(batch_var + eps)
     size = scale * _per_channel(gamma, x).astype(wide.dtype)
     out = (wide - batch_mean) * size + _per_channel(beta, x).astype(wide.dtype)
     moved = _moving(x, mean, variance, batch_mean, batch_var, old, new)
 
-    def pull(x, gamma, batch_mean, scale, cts):
+    def pull(x, gamma, total, scale, cts):
         wide = _wide(x)
-        ct, n = cts[0].astype(wide.dtype), x.size // x.shape[1]
-        unit, size = (wide - batch_mean) * scale, _per_channel(gamma, x).astype(wide.dtype) * scale
+        ct = cts[0].astype(wide.dtype)
+        unit, size = (wide - total / n) * scale, _per_channel(gamma, x).astype(wide.dtype) * scale
         over_1, over_x = jnp.sum(ct, axes, keepdims=True), jnp.sum(unit * ct, axes, keepdims=True)
         d_x = size * ct + size * -over_1 / n + unit * (size * -over_x / n)
         return d_x, over_x.reshape(-1), over_1.reshape(-1)
 
-    return (out.astype(x.dtype), *moved), jax.tree_util.Partial(pull, x, gamma, batch_mean, scale)
+    return (out.astype(x.dtype), *moved), jax.tree_util.Partial(pull, x, gamma, total, scale)
 
 
 _batch_norm_train.gradient = _batch_norm_gradient  # pyright: ignore[reportFunctionMemberAccess]
