@@ -127,12 +127,12 @@ class Dataset:
         return True
 
     def get_batch_size(self) -> int:
-        """The number of rows that the last `batch` puts together; 1 without one."""
-        return self._inputs[0].get_batch_size() if self._inputs else 1
+        """The number of rows that the last `batch` puts together; 1 without one. Of several datasets the last one counts."""
+        return self._inputs[-1].get_batch_size() if self._inputs else 1
 
     def get_repeat_count(self) -> int:
-        """How often the last `repeat` repeats; 1 without one, -1 without end."""
-        return self._inputs[0].get_repeat_count() if self._inputs else 1
+        """How often the last `repeat` repeats; 1 without one, -1 without end. Of several datasets the last one counts."""
+        return self._inputs[-1].get_repeat_count() if self._inputs else 1
 
     def is_shuffled(self) -> bool:
         """Whether the order of the rows is by chance: a source or an operation shuffles.

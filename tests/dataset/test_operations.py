@@ -243,3 +243,26 @@ def test_what_is_shuffled_and_sharded():
     assert data.shuffle(2).batch(2).is_shuffled() and ds.NumpySlicesDataset([1]).is_shuffled()
     assert (data + ds.NumpySlicesDataset([1], ["v"], num_shards=2, shard_id=0)).is_sharded()
     assert not ds.GeneratorDataset(lambda: iter([(1,)]), ["v"]).is_shuffled()
+
+
+def test_fractions_of_a_split_are_rounded_to_even():
+    data = ds.NumpySlicesDataset({"v": np.arange(10)}, shuffle=False)
+    for sizes, counts in (([0.25, 0.25, 0.5], [3, 2, 5]), ([0.15, 0.85], [2, 8]), ([0.45, 0.55], [4, 6])):
+        assert [len(part) for part in data.split(sizes, randomize=False)] == counts
+    with pytest.raises(RuntimeError, match="a part without any"):
+        data.split([0.05, 0.95])
+
+
+def test_a_result_of_map_may_replace_another_column():
+    data = ds.NumpySlicesDataset({"a": [1, 2], "b": [10, 20], "c": [5, 6]}, shuffle=False)
+    replaced = data.map(lambda a: a + 100, ["a"], ["b"])
+    assert replaced.get_col_names() == ["b", "c"]
+    assert [[v.tolist() for v in row] for row in replaced.create_tuple_iterator(output_numpy=True)] == [[101, 5], [102, 6]]
+    assert [row[0].tolist() for row in replaced.batch(2).create_tuple_iterator(output_numpy=True)] == [[101, 102]]
+
+
+def test_of_several_datasets_the_last_one_says_how_large_batches_are():
+    first, second = (ds.NumpySlicesDataset({name: np.arange(6)}, shuffle=False) for name in "ab")
+    assert ds.zip((first.batch(2), second.batch(3).repeat(2))).get_batch_size() == 3
+    assert ds.zip((first.repeat(4), second.repeat(2))).get_repeat_count() == 2
+    assert ds.zip((first.batch(2), second)).get_batch_size() == 1

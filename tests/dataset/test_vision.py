@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 
 import msjax as ms
 from msjax.dataset import vision
@@ -98,7 +98,7 @@ def test_arrays_and_pillow_images_agree():
     pil = Image.fromarray(IMAGE)
     for transform in (
         vision.CenterCrop((11, 6)), vision.Pad((1, 2), 9, Border.CONSTANT), vision.Pad(2, padding_mode=Border.REFLECT), vision.Invert(),
-        vision.AdjustHue(0.2), vision.Posterize(3), vision.Equalize(), vision.Rotate(90, expand=True),
+        vision.AdjustHue(0.2), vision.Posterize(3), vision.Rotate(90, expand=True),
         vision.RandomVerticalFlip(1.0), vision.AdjustGamma(0.5), vision.GaussianBlur(3),
     ):  # fmt: skip
         np.testing.assert_array_equal(transform(IMAGE), np.asarray(transform(pil)), err_msg=repr(transform))
@@ -217,3 +217,31 @@ def test_the_device_is_the_cpu():
     assert vision.Resize(2).device("CPU")(IMAGE).shape == (2, 2, 3)
     with pytest.raises(ValueError, match="For 'device', 'device_target' should be 'CPU'"):
         vision.Resize(2).device("Ascend")
+
+
+def test_equalize_counts_as_opencv_does():
+    image = (np.random.RandomState(0).rand(5, 7) ** 2 * 256).astype(np.uint8)
+    got = vision.Equalize()(image)
+    assert got.sum() == 4356 and got.reshape(-1)[:8].tolist() == [116, 162, 139, 108, 62, 155, 70, 224]
+    assert (vision.Equalize()(np.stack([image, image + 1], -1))[..., 0] == got).all()
+    assert (vision.Equalize()(image[:1, :1]) == image[:1, :1]).all()
+    assert (np.array(vision.Equalize()(Image.fromarray(image))) == np.array(ImageOps.equalize(Image.fromarray(image)))).all()
+    with pytest.raises(RuntimeError, match="should be of type uint8"):
+        vision.Equalize()(image / 255)
+
+
+@pytest.mark.parametrize("old, new", [((9, 13), (20, 7)), ((30, 30), (11, 50)), ((7, 1), (3, 4))])
+@pytest.mark.parametrize("channels", [(), (1,), (2,), (3,), (4,), (5,)])
+def test_bytes_are_resized_with_opencvs_whole_numbers(old, new, channels):
+    image = np.random.default_rng(0).choice(np.array([0, 1, 128, 254, 255], np.uint8), (*old, *channels))
+    got = vision.Resize(new)(image)
+    planes, values = image.reshape(*old, -1).astype(int), []
+    for size, there in zip(new, old):
+        at = (np.arange(size) + 0.5) * there / size - 0.5
+        near = np.floor(at)
+        weight = np.rint(np.stack([1 - (at - near), at - near]) * 2048).astype(int)
+        values.append((np.clip([near, near + 1], 0, there - 1).astype(int), weight))
+    (rows, down), (columns, across) = values
+    wide = sum(planes[:, columns[i]] * across[i][:, None] for i in range(2)) >> 4
+    want = (sum(wide[rows[i]] * down[i][:, None, None] >> 16 for i in range(2)) + 2) >> 2
+    assert got.dtype == np.uint8 and (got == want.reshape(got.shape)).all()

@@ -152,7 +152,7 @@ def _part_sizes(sizes, total):
         raise ValueError(f"For 'split', 'sizes' should hold only ints or only floats, but got {describe(sizes)}.")
     if not all(0 < size <= 1 for size in sizes) or abs(sum(sizes) - 1) > 1e-9:
         raise ValueError(f"For 'split', the fractions should be in (0, 1] and add up to 1, but got {sizes}.")
-    counts = [int(np.floor(size * total + 0.5)) for size in sizes]
+    counts = [round(size * total) for size in sizes]
     if 0 in counts:
         raise RuntimeError(f"split: the fractions {sizes} of {total} rows leave a part without any.")
     # What rounding left over goes to the first parts, one row each; what it took too many is taken from them.

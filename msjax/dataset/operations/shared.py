@@ -41,7 +41,8 @@ def row_error(who: str, row: int, error: Exception, what: str = "") -> RuntimeEr
 class Layout:
     """Where the results of a function on some columns stand in a row.
 
-    As many results as inputs take the places of the inputs; otherwise they come first, then the columns that are left.
+    As many results as inputs take the places of the inputs; otherwise they come first, then the columns that are left. `in_place`
+    says that all other columns stay where they were.
 
     Args:
         names (list): the columns of the input.
@@ -54,13 +55,20 @@ class Layout:
         self.inputs: list[Any] = positions_of(names, inputs, who)
         self.outputs, self.who = outputs, who
         rest = [i for i in range(len(names)) if i not in self.inputs]
-        self.in_place: bool = len(inputs) == len(outputs)
-        if self.in_place:
-            self.names: list[Any] = list(names)
+        # A result may take the name of another column, which is then gone.
+        replaced = [i for i in rest if names[i] in outputs] if len(inputs) == len(outputs) else []
+        self.in_place: bool = len(inputs) == len(outputs) and not replaced
+        if len(inputs) == len(outputs):
+            named = list(names)
             for position, name in zip(self.inputs, outputs):
-                self.names[position] = name
+                named[position] = name
+            order = {position: i for i, position in enumerate(self.inputs)}
+            kept = [i for i in range(len(names)) if i not in replaced]
+            self.names: list[Any] = [named[i] for i in kept]
+            self._sources = [(True, order[i]) if i in order else (False, i) for i in kept]
         else:
-            self.names, self.rest = outputs + [names[i] for i in rest], rest
+            self.names = outputs + [names[i] for i in rest]
+            self._sources = [(True, i) for i in range(len(outputs))] + [(False, i) for i in rest]
         if len(set(self.names)) != len(self.names):
             raise RuntimeError(f"{who}: there would be two columns of the same name among {self.names}.")
 
@@ -72,9 +80,4 @@ class Layout:
         """The row with the results; TypeError where their number is not that of the names."""
         if len(results) != len(self.outputs):
             raise TypeError(f"{len(results)} value(s) came for the {len(self.outputs)} output column(s) {self.outputs}")
-        if self.in_place:
-            placed = list(row)
-            for position, result in zip(self.inputs, results):
-                placed[position] = result
-            return tuple(placed)
-        return (*results, *(row[i] for i in self.rest))
+        return tuple(results[i] if new else row[i] for new, i in self._sources)

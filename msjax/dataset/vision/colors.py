@@ -303,21 +303,37 @@ class AutoContrast(ImageTransform):
 
 
 class Equalize(ImageTransform):
-    """Each channel with its values spread evenly.
+    """Each channel with its values spread evenly: arrays of uint8 as OpenCV does it, Pillow images as Pillow does.
+
+    Raises:
+        RuntimeError: an array of another type.
 
     Example:
         >>> import numpy as np
         >>> from msjax.dataset import vision
-        >>> vision.Equalize()(np.full((2, 2), 7, np.uint8))
-        array([[7, 7],
-               [7, 7]], dtype=uint8)
+        >>> vision.Equalize()(np.array([[7, 8, 9]], np.uint8))
+        array([[  0, 128, 255]], dtype=uint8)
     """
 
     def _apply(self, image: ImageLike):
-        pillow()
-        from PIL import ImageOps
+        if is_pil(image):
+            from PIL import ImageOps
 
-        return through_pil(ImageOps.equalize, image, "Equalize")
+            return ImageOps.equalize(image)
+        if image.dtype != np.uint8:
+            raise RuntimeError(f"Equalize: the image should be of type uint8, but got {describe(image)}.")
+        channels = image.reshape(*image.shape[:2], -1)
+        return np.stack([_equalized(channels[..., i]) for i in range(channels.shape[2])], -1).reshape(image.shape)
+
+
+def _equalized(channel):
+    counts = np.bincount(channel.reshape(-1), minlength=256)
+    least = int(channel.min())
+    others = channel.size - counts[least]
+    if not others:
+        return channel
+    counts[least] = 0
+    return np.rint(np.cumsum(counts) * np.float32(255 / others)).astype(np.uint8)[channel]
 
 
 class GaussianBlur(ImageTransform):
