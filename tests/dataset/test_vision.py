@@ -219,6 +219,10 @@ def test_the_device_is_the_cpu():
         vision.Resize(2).device("Ascend")
 
 
+def test_a_decoded_pillow_image_is_a_plain_one():
+    assert type(vision.Decode(to_pil=True)(encoded(np.zeros((2, 3, 3), np.uint8)))) is Image.Image
+
+
 def test_equalize_counts_as_opencv_does():
     image = (np.random.RandomState(0).rand(5, 7) ** 2 * 256).astype(np.uint8)
     got = vision.Equalize()(image)

@@ -121,7 +121,8 @@ def decode_image(content: bytes | np.ndarray, to_pil: bool = False) -> Any:
     try:
         image = pillow().open(io.BytesIO(bytes(content)))
         image.load()
-        image = image if image.mode == "RGB" else image.convert("RGB")
+        # A copy of an image that a file was opened as is a plain one.
+        image = image.convert("RGB") if to_pil or image.mode != "RGB" else image
     except (OSError, ValueError, SyntaxError) as error:
         raise (ValueError if to_pil else RuntimeError)(f"Decode: the bytes could not be decoded: {error}") from error
     return image if to_pil else Pixels.of_pil(image)
