@@ -96,6 +96,9 @@ class Monitor:
         if node is not None:
             self.made[node] = self.here(op.name, values)
 
+    def recorded(self, node: Node) -> None:
+        """Called with the node of an operator that ran on values that jax traces."""
+
     def here(self, operation: str, values: Sequence[Any]) -> Made:
         """How something comes about that is computed now."""
         shapes = tuple([(tuple(v.shape), str(v.dtype)) for v in values if hasattr(v, "shape")])

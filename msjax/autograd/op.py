@@ -272,8 +272,11 @@ def _record(op, operands, values, static, traced):
             node.out = out
         if STATE.saving is not None:
             STATE.saving.save(node, operands, values)
-    if ACTIVITY.slow_dispatch and not traced:
-        _after(op, operands, values, out, node)
+    if ACTIVITY.slow_dispatch:
+        if not traced:
+            _after(op, operands, values, out, node)
+        elif node is not None and (monitor := current()) is not None:
+            monitor.recorded(node)
     if pull.single:
         return wrap(out[0], node)
     return tuple([wrap(o, node if carries else None, i) for i, (o, carries) in enumerate(zip(out, pull.carries))])

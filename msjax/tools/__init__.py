@@ -10,7 +10,7 @@ _LATER = {
     "record": "msjax.tools.recording",
     "Record": "msjax.tools.recording",
     "compare": "msjax.tools.comparing",
-    "Comparison": "msjax.tools.comparing",
+    "Comparison": "msjax.tools.comparison",
     "watch": "msjax.tools.watching",
     "Watch": "msjax.tools.watching",
     "WatchRow": "msjax.tools.watching",
@@ -26,7 +26,8 @@ _LATER = {
 
 if TYPE_CHECKING:
     from msjax.autograd.monitor import detect_anomaly as detect_anomaly
-    from msjax.tools.comparing import Comparison as Comparison, compare as compare
+    from msjax.tools.comparing import compare as compare
+    from msjax.tools.comparison import Comparison as Comparison
     from msjax.tools.describing import hooks_of as hooks_of
     from msjax.tools.display import tree as tree
     from msjax.tools.fault import Fault as Fault, Statistics as Statistics

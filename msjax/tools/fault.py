@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.errors import check_callable, describe
+from msjax.errors import describe
 from msjax.functional.hooked import framework_of
-from msjax.typing import ArrayLike, JaxArray
+from msjax.typing import ArrayLike
 
 if TYPE_CHECKING:
     from msjax.autograd.monitor import Line
-
-
-On = str | Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -72,79 +69,6 @@ def statistics_of(value: jax.Array) -> jax.Array:
     high = jnp.where(count > 0, jnp.where(finite, value, -jnp.inf).max(), jnp.nan)
     mean = jnp.where(finite, value, 0).sum() / count
     return jnp.stack([low, high, mean, jnp.isnan(value).sum(), jnp.isinf(value).sum()]).astype(jnp.float32)
-
-
-def _greatest(value):
-    """The maximum, which is NaN if any number is. On CPUs it takes a third of the time of `isnan(value).any()`."""
-    if value.ndim > 1 and value.size > 4096:
-        # XLA splits this among threads, unlike a maximum of all axes.
-        value = value.max(tuple(range(value.ndim - 1)))
-    return value.max()
-
-
-class Check:
-    """What counts as wrong.
-
-    Args:
-        on: "nan", "inf" (which includes NaN), or a function from an array to an array of bools.
-        who: the name of the function whose argument it is.
-
-    Raises:
-        ValueError, TypeError: `on` is something else.
-    """
-
-    def __init__(self, on: On, who: str):
-        if isinstance(on, str):
-            if on not in ("nan", "inf"):
-                raise ValueError(f"For '{who}', 'on' should be 'nan', 'inf' or a function, but got {on!r}.")
-            self.what = "NaN" if on == "nan" else "value that isn't finite"
-        else:
-            check_callable(on, who)
-            self.what = f"value for which {getattr(on, '__name__', 'the predicate')} holds"
-        self.on = on
-
-    def applies(self, value: object) -> bool:
-        """Whether a value is an array that can be wrong: one of floating-point or complex numbers."""
-        return hasattr(value, "dtype") and jnp.issubdtype(value.dtype, jnp.inexact)
-
-    def traced(self, value: jax.Array) -> jax.Array:
-        """Whether an array is wrong, as a scalar inside of a program."""
-        return self.raised(self.measured(value)[None])
-
-    def measured(self, value: jax.Array) -> jax.Array:
-        """A number of an array, inside of a program, of which `raised` tells whether the array is wrong."""
-        if callable(self.on):
-            return jnp.any(self.on(value))
-        if not value.size:
-            return jnp.array(False)
-        infinite = self.on == "inf"
-        if jnp.issubdtype(value.dtype, jnp.complexfloating):
-            return ~jnp.isfinite(value).all() if infinite else jnp.isnan(value).any()
-        if value.dtype == jnp.bfloat16:
-            # On CPUs, XLA's maximum of BFloat16 numbers loses NaN: compare their bits without the sign.
-            bits = jax.lax.bitcast_convert_type(value, jnp.int16) & 0x7FFF
-            return _greatest(bits) >= 0x7F80 + (not infinite)
-        return _greatest(jnp.abs(value) if infinite else value)
-
-    def raised(self, measured: jax.Array) -> jax.Array:
-        """Whether one of the arrays is wrong of which these numbers, all of one dtype, were measured."""
-        if measured.dtype == bool:
-            return measured.any()
-        return (jnp.isnan(measured) if self.on == "nan" else ~(measured < jnp.inf)).any()
-
-    def __call__(self, values: Iterable[JaxArray]) -> bool:
-        """Whether one of several concrete arrays is wrong."""
-        return any(self._wrong(value) for value in values if self.applies(value))
-
-    def _wrong(self, value):
-        if callable(self.on):
-            return bool(jnp.any(self.on(value)))
-        # numpy sees an array on the CPU without a copy, and needs no program for its shape.
-        if next(iter(value.devices())).platform == "cpu" if isinstance(value, jax.Array) else True:
-            value, library = np.asarray(value), np
-        else:
-            library = jnp
-        return bool(library.isnan(value).any() if self.on == "nan" else not library.isfinite(value).all())
 
 
 class Fault(FloatingPointError):

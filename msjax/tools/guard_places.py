@@ -14,7 +14,8 @@ from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.hooks.delivery import run_traced_hook
 from msjax.ops.function.control.gradient import HookBackward
 from msjax.state import STATE
-from msjax.tools.fault import Check, Fault
+from msjax.tools.checking import Check
+from msjax.tools.fault import Fault
 
 
 class Place(NamedTuple):

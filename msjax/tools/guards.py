@@ -19,7 +19,8 @@ from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.functionalize import state_of
 from msjax.functional.hooked import framework_of
 from msjax.state import STATE
-from msjax.tools.fault import Check, Fault, On, not_hooked
+from msjax.tools.checking import Check, On
+from msjax.tools.fault import Fault, not_hooked
 from msjax.tools.guard_places import Guard, Place
 from msjax.tools.hook_set import HookSet
 from msjax.tools.module_guards import ModuleGuard, guarded

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from flax import nnx
 
 from msjax.functional.frameworks.registry import registry_of
-from msjax.tools.fault import Check, Fault
+from msjax.tools.checking import Check
+from msjax.tools.fault import Fault
 from msjax.tools.guard_places import Guard, Place
 from msjax.tools.hook_set import ModuleHookSet, names_in
 from msjax.tools.nan_search import models_of

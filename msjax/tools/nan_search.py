@@ -18,7 +18,8 @@ from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.functionalize import state_of
 from msjax.functional.hooked import framework_of, hooked
 from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
-from msjax.tools.fault import Check, Fault, On, not_hooked
+from msjax.tools.checking import Check, On
+from msjax.tools.fault import Fault, not_hooked
 from msjax.tools.program_search import search
 from msjax.tools.pynative_search import Search
 

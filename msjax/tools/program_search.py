@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,14 +17,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.monitor import Line
-from msjax.functional.module_hooks import register_forward_hook, register_forward_pre_hook
 from msjax.hooks.places import Edits, Tracing
 from msjax.jaxprs.control_flow import rules
 from msjax.jaxprs.interpreter import Interpreter, Program
 from msjax.jaxprs.plan import Planner, Shape
 from msjax.jaxprs.source_lines import SourceLines
-from msjax.tools.fault import Check, Fault, Statistics, statistics_of
-from msjax.tools.hook_set import names_in
+from msjax.tools.checking import Check
+from msjax.tools.fault import Fault, Statistics, statistics_of
+from msjax.tools.scopes import Scopes
 
 if TYPE_CHECKING:
     from msjax.hooks.places import Measure
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 # So many steps of a while_loop are looked at.
 _STEPS = 1024
-
-_SCOPE = re.compile(r"msjax\[(\d+)\.(\d+)\]")
 
 
 def search(
@@ -95,58 +92,6 @@ def _flag(check, ins, outs):
     # A mask of -inf, say, is a constant.
     before = [check.traced(v) for v in ins if check.applies(v)]
     return wrong & ~functools.reduce(jnp.logical_or, before) if before else wrong
-
-
-class Scopes:
-    """A context in which each call of a model's modules is named in what jax traces.
-
-    Args:
-        models: nnx modules, Cells, and what `hooks.hooked` made.
-    """
-
-    def __init__(self, models: Sequence[Any]):
-        self.models = models
-        self._numbers: dict[tuple[int, str], int] = {}
-        self._names: list[tuple[str, str]] = []
-        self._calls: list[int] = []
-        self._handles = []
-
-    def __enter__(self) -> Scopes:
-        for i, model in enumerate(self.models):
-            entered, name = [], names_in(model)
-            enter, leave = functools.partial(self._enter, i, name, entered), functools.partial(_leave, entered)
-            self._handles += [
-                register_forward_pre_hook(model, enter, "*", traced=True),
-                register_forward_hook(model, leave, "*", prepend=True, always_call=True, traced=True),
-            ]
-        return self
-
-    def __exit__(self, *_exception: Any) -> None:
-        for handle in self._handles:
-            handle.remove()
-
-    def _enter(self, model, name, entered, module, args):
-        path = name(module)
-        number = self._numbers.setdefault((model, path), len(self._names))
-        if number == len(self._names):
-            self._names.append((path, type(module).__name__))
-            self._calls.append(0)
-        self._calls[number] += 1
-        scope = jax.named_scope(f"msjax[{number}.{self._calls[number]}]")
-        scope.__enter__()
-        entered.append(scope)
-
-    def of(self, stack: str) -> tuple[str | None, str, int]:
-        """(path, class, number of the call) of the innermost module in the name stack of an operation."""
-        found = _SCOPE.findall(stack)
-        if not found:
-            return (None, "", 0)
-        number, call = map(int, found[-1])
-        return (*self._names[number], call)
-
-
-def _leave(entered, module, args, output):
-    entered.pop().__exit__(None, None, None)
 
 
 class _Place(NamedTuple):

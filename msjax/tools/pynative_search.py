@@ -11,7 +11,8 @@ from msjax.common.arrays import is_tracer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.state import STATE
-from msjax.tools.fault import Check, Fault, Statistics
+from msjax.tools.checking import Check
+from msjax.tools.fault import Fault, Statistics
 from msjax.typing import PyTree
 
 if TYPE_CHECKING:

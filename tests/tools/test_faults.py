@@ -10,7 +10,7 @@ from flax import linen, nnx
 import msjax as ms
 from msjax import hooks, nn, ops
 from msjax.tools import Fault, find_nan, guard
-from msjax.tools.fault import Check
+from msjax.tools.checking import Check
 
 # {name: (what a cell computes, pass, names of the operation)}: the first four in the forward pass, the others in the backward.
 FAULTS = {
@@ -40,6 +40,14 @@ class PlantedBprop(nn.Cell):
 
     def bprop(self, x, out, dout):
         return (ops.log(-dout * dout - 1),)
+
+
+class GoodBprop(nn.Cell):
+    def construct(self, x):
+        return x * 1
+
+    def bprop(self, x, out, dout):
+        return (dout,)
 
 
 class LeNet(nn.Cell):
@@ -211,6 +219,16 @@ def test_functionalized():
     with pytest.raises(Fault) as raised:
         guard(gradient)(params, x)
     assert (raised.value.phase, raised.value.path, raised.value.operation) == ("backward", "1", "mul")
+
+
+@pytest.mark.parametrize("fault, at, operation", [("own bprop", 1, "log"), ("root", 0, "mul")])
+def test_functionalized_with_a_bprop(fault, at, operation):
+    """Such a network runs on the tape, after an attempt off it has come to the bprop."""
+    cells = [nn.Tanh(), PlantedBprop()] if fault == "own bprop" else [Planted(FAULTS[fault][0]), GoodBprop()]
+    net = nn.SequentialCell(nn.SequentialCell(*cells), nn.Tanh())
+    apply, params, buffers = ms.functionalize(net)
+    found = find_nan(jax.value_and_grad(lambda x: apply(params, buffers, x)[0].sum()), jnp.ones(2, "float32"), show=False)
+    assert (found.phase, found.path, found.operation, found.call) == ("backward", f"0.{at}", operation, 1), found
 
 
 class Log(linen.Module):

@@ -1,0 +1,119 @@
+"""What `compare` found: pairs of arrays, and the first that differ."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from msjax.tools.texts import printed
+
+
+@dataclass(frozen=True)
+class Row:
+    """One pair of arrays. Activations with the same values in other shapes agree.
+
+    Attributes:
+        kind: "activation", "gradient", "parameter", "parameter_gradient" or "buffer".
+        a, b: the names on both sides; None where one has no counterpart.
+        shape_a, shape_b: the shapes.
+        difference: the largest difference, relative to the largest value (or, if that is small, to what rounding makes of a zero);
+            NaN where shapes differ or one side is missing.
+        same: whether they agree.
+    """
+
+    kind: str
+    a: str | None
+    b: str | None
+    shape_a: tuple[int, ...] | None
+    shape_b: tuple[int, ...] | None
+    difference: float
+    same: bool
+
+    def __str__(self) -> str:
+        if self.a is None or self.b is None:
+            return f"{self.kind} {_shown(self.a if self.b is None else self.b)} is only in {'a' if self.b is None else 'b'}"
+        names = _shown(self.a) if self.a == self.b else f"{_shown(self.a)} / {_shown(self.b)}"
+        if self.shape_a != self.shape_b:
+            return f"{self.kind} {names}: shapes {list(self.shape_a or ())} and {list(self.shape_b or ())}"
+        return f"{self.kind} {names} {list(self.shape_a or ())}: {self.difference:.3g} of the largest value"
+
+
+class Comparison:
+    """What `compare` found; prints as a table, also in a notebook, and is true if all agree.
+
+    Attributes:
+        rows (list of Row): activations in order of execution, gradients in order of the backward pass, then the others.
+        first_forward, first_backward (Row): the first activation, and the first gradient, that differs; None if none does.
+        first_state (Row): the first parameter or buffer that differs.
+    """
+
+    def __init__(self, rows: list[Row], frameworks: tuple[str, str]):
+        self.rows = rows
+        self.frameworks = frameworks
+        self.first_forward = self._first("activation")
+        self.first_backward = self._first("gradient", "parameter_gradient")
+        self.first_state = self._first("parameter", "buffer")
+
+    def _first(self, *kinds):
+        return next((row for row in self.rows if row.kind in kinds and not row.same), None)
+
+    def __bool__(self) -> bool:
+        return all(row.same for row in self.rows)
+
+    def _verdict(self):
+        firsts = [
+            ("forward", self.first_forward),
+            ("backward", self.first_backward),
+            ("parameters and buffers", self.first_state),
+        ]
+        told = [f"First difference, {name}: {row}" for name, row in firsts if row is not None]
+        return told or [f"All {len(self.rows)} arrays agree."]
+
+    def _cells(self):
+        for row in self.rows:
+            shapes = [s for s in (row.shape_a, row.shape_b) if s is not None]
+            shape = " / ".join(str(list(s)) for s in (shapes[:1] if shapes[:1] == shapes[1:] else shapes))
+            difference = "" if np.isnan(row.difference) else f"{row.difference:.2g}"
+            first = row in (self.first_forward, self.first_backward, self.first_state)
+            verdict = "same" if row.same else "FIRST DIFFERENCE" if first else "differs"
+            one = row.a == row.b
+            yield row.kind, _shown(row.a) if one else f"{_shown(row.a)} / {_shown(row.b)}", shape, difference, verdict
+
+    def __rich__(self) -> Any:
+        from rich import box
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE)
+        for name in _columns(self.frameworks):
+            table.add_column(name, no_wrap=name == "shape")
+        for cells in self._cells():
+            style = "bold red" if cells[-1] == "FIRST DIFFERENCE" else "red" if cells[-1] == "differs" else ""
+            table.add_row(*(Text(text, style) for text in cells))
+        return Group(*map(Text, self._verdict()), table)
+
+    def __str__(self) -> str:
+        return printed(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        head = "".join(f"<th style='text-align:left'>{html.escape(name)}</th>" for name in _columns(self.frameworks))
+        rows = ""
+        for cells in self._cells():
+            color = "" if cells[-1] == "same" else ";color:#c22"
+            rows += "<tr>" + "".join(f"<td style='text-align:left{color}'>{html.escape(c)}</td>" for c in cells) + "</tr>"
+        verdict = "".join(f"<p>{html.escape(line)}</p>" for line in self._verdict())
+        return f"{verdict}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _shown(name):
+    return "-" if name is None else name or "(network)"
+
+
+def _columns(frameworks):
+    return ("kind", f"{frameworks[0]} / {frameworks[1]}", "shape", "difference", "")
