@@ -10,7 +10,7 @@ from msjax.autograd.op import apply
 from msjax.autograd.residuals import TracedVJP
 from msjax.ops.function.nn_func.convolution_kernels import CONV
 from msjax.ops.function.nn_func.normalization import BATCH_NORM_TRAIN
-from msjax.ops.function.nn_func.pooling_kernels import MAX_POOL
+from msjax.ops.function.nn_func.pooling_kernels import AVG_POOL, MAX_POOL
 
 
 def conv(x, weight, stride=1, pads=(0, 0), dilation=1, group=1):
@@ -30,6 +30,7 @@ CASES = {
     "xla": conv((2, 3, 6, 6), (2, 3, 3, 3), pads=(1, 1)),
     "small image": conv((2, 3, 2, 2), (4, 3, 3, 3), pads=(1, 1)),
     "rows": conv((2, 4, 5, 5), (2, 4, 3, 3), stride=2, pads=(1, 0)),
+    "separate maxima": (MAX_POOL, [(2, 3, 6, 4)], ((3, 2), (3, 2), ((0, 0), (0, 0)), (1, 1))),
     "overlapping maxima": (MAX_POOL, [(2, 3, 7, 6)], ((3, 2), (2, 2), ((0, 1), (1, 0)), (1, 1))),
     "batch normalization": (BATCH_NORM_TRAIN, [(4, 3, 2, 2), *[(3,)] * 4, 1e-5, 0.9, 0.1], ()),
 }
@@ -88,3 +89,20 @@ def test_cheap_arithmetic_keeps_only_its_operands_or_results(name):
     np.testing.assert_allclose(ms.grad(run)(ms.Tensor(x)).asnumpy(), jax.grad(lambda x: reference(x).sum())(x), rtol=1e-6)
     assert all(kind != "kept" for kind, _ in made[0].spec.sources)
     assert not made[0].leaves
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+def test_other_platforms_get_xlas_own_convolution_and_pooling(platform, monkeypatch):
+    def step(x, weight):
+        convolved = TracedVJP(CONV.bind(((1, 1), ((0, 0), (0, 0)), (1, 1), 1)), (x, weight, None), (0, 1), False)
+        pooled = TracedVJP(MAX_POOL.bind(((2, 2), (2, 2), ((0, 0), (0, 0)), (1, 1))), convolved.out, (0,), False)
+        mean = TracedVJP(AVG_POOL.bind(((3, 3), (1, 1), *(((0, 0), (0, 0)),) * 2, None)), pooled.out, (0,), False)
+        return convolved(pooled(mean([mean.out[0]], (True,)), (True,)), (True, True))
+
+    traced = jax.jit(step).trace(np.ones((2, 1, 8, 8), np.float32), np.ones((6, 1, 3, 3), np.float32))
+    assert "select_and_scatter" not in traced.lower().as_text()
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    traced = jax.jit(lambda *v: step(*v)).trace(np.ones((2, 1, 8, 8), np.float32), np.ones((6, 1, 3, 3), np.float32))
+    text = traced.lower(lowering_platforms=(platform,)).as_text()
+    assert text.count("stablehlo.convolution") == 3 and text.count("stablehlo.select_and_scatter") == 1
+    assert text.count("stablehlo.reduce_window") == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import jax
@@ -28,8 +29,9 @@ def _max_pool(x, kernel, stride, pads, dilation):
     """x of shape (..., *spatial), pooled over as many axes as `kernel` has; `pads` has a pair for each."""
     if not on_cpu():
         lead = x.ndim - len(kernel)
+        # Not jnp's array: while jax traces, it would not see that this is a maximum, which has a gradient.
         return jax.lax.reduce_window(
-            x, jnp.asarray(_lowest(x.dtype), x.dtype), jax.lax.max, (1,) * lead + kernel, (1,) * lead + stride,
+            x, np.asarray(_lowest(x.dtype), x.dtype), jax.lax.max, (1,) * lead + kernel, (1,) * lead + stride,
             ((0, 0),) * lead + pads, window_dilation=(1,) * lead + dilation,
         )  # fmt: skip
     # One axis after the other, each as the maximum of shifted slices: XLA's reduce_window takes 2 to 9 times as long.
@@ -64,9 +66,16 @@ def _pool_with_gradient(kernel, stride, pads, dilation):
 def _max_pool_gradient(slots, x, kernel, stride, pads, dilation):
     """See `TracedVJP`: as above, but what is kept is the maxima's positions."""
     del slots
-    if not on_cpu() or _disjoint(x, kernel, stride, pads, dilation):
+    if not on_cpu():
         return None
     n, like = len(kernel), jax.ShapeDtypeStruct(x.shape, x.dtype)
+    if _disjoint(x, kernel, stride, pads, dilation):
+        out, place = _max_and_place(x, kernel)
+
+        def pull_apart(place, ct):
+            return (jnp.where(_chosen(place, kernel), _spread(ct, kernel), jnp.zeros((), ct.dtype)),)
+
+        return out, jax.tree_util.Partial(pull_apart, place)
     out, index = _max_and_index(x, _sliding(x.shape, kernel, stride, pads, dilation), n)
 
     def pull(index, ct):
@@ -95,26 +104,57 @@ def _disjoint(x, kernel, stride, pads, dilation):
     )
 
 
-def _split_windows(x, kernel):
-    """Windows that don't overlap as an axis of their own: (..., k1*k2..., out1, out2...)."""
-    lead = x.shape[: x.ndim - len(kernel)]
-    shape = list(lead)
-    for size, k in zip(x.shape[len(lead) :], kernel):
-        shape += [size // k, k]
-    n = len(lead)
-    spatial = range(len(kernel))
-    order = [*range(n), *(n + 2 * i + 1 for i in spatial), *(n + 2 * i for i in spatial)]
-    split = x.reshape(shape).transpose(order)
-    return split.reshape(*lead, -1, *split.shape[n + len(kernel) :])
+# Windows of more elements are not unrolled.
+_MAX_UNROLLED = 16
+
+
+def _tiled(x, kernel):
+    """Windows that don't overlap, (..., out1, k1, out2, k2...), and the axes within them; moves no element."""
+    first = x.ndim - len(kernel)
+    tiles = x.reshape(*x.shape[:first], *(n for size, k in zip(x.shape[first:], kernel) for n in (size // k, k)))
+    return tiles, tuple(range(first + 1, tiles.ndim, 2))
+
+
+def _max_and_place(x, kernel):
+    """The maximum of each window of those that don't overlap, and the place in the window, in C order, of the first."""
+    tiles, axes = _tiled(x, kernel)
+    if math.prod(kernel) > _MAX_UNROLLED:
+        windows = jnp.moveaxis(tiles, axes, range(-len(axes), 0))
+        windows = windows.reshape(*windows.shape[: -len(axes)], -1)
+        return jnp.max(windows, -1), jnp.argmax(windows, -1).astype(jnp.int32)
+    pieces = []
+    for at in np.ndindex(*kernel):
+        within = dict(zip(axes, at))
+        pieces.append(tiles[tuple([within.get(axis, slice(None)) for axis in range(tiles.ndim)])])
+    out = functools.reduce(jnp.maximum, pieces)
+    place = jnp.full(out.shape, len(pieces) - 1, jnp.int32)
+    for i in reversed(range(len(pieces) - 1)):
+        # Where the maximum is NaN, an element is it if it is NaN, too.
+        place = jnp.where((pieces[i] == out) | (pieces[i] != pieces[i]), i, place)
+    # XLA would compute the place again for each element of the window.
+    return out, jax.lax.optimization_barrier(place)
+
+
+def _spread(x, kernel):
+    """Each element as often as its window has elements: the reverse of pooling over windows that don't overlap."""
+    for axis, k in _axes(x.ndim, kernel):
+        x = jnp.repeat(x, k, axis)
+    return x
+
+
+def _chosen(place, kernel):
+    """For each element of windows that don't overlap, whether it is the one at `place` in its window."""
+    own, step = np.int32(0), 1
+    for axis, k in _axes(place.ndim, kernel):
+        steps_within = np.arange(place.shape[axis] * k, dtype=np.int32) % k * np.int32(step)
+        own, step = own + steps_within.reshape((-1,) + (1,) * (place.ndim - 1 - axis)), step * k
+    return _spread(place, kernel) == own
 
 
 def _disjoint_jvp(x, dx, kernel):
-    axis = x.ndim - len(kernel)
-    windows = _split_windows(x, kernel)
-    first = jnp.argmax(windows, axis=axis, keepdims=True)
-    positions = jax.lax.broadcasted_iota(first.dtype, windows.shape, axis)
-    picked = jnp.where(positions == first, _split_windows(dx, kernel), jnp.zeros((), dx.dtype))
-    return jnp.max(windows, axis=axis), jnp.sum(picked, axis=axis)
+    out, place = _max_and_place(x, kernel)
+    tiles, axes = _tiled(jnp.where(_chosen(place, kernel), dx, jnp.zeros((), dx.dtype)), kernel)
+    return out, jnp.sum(tiles, axes)
 
 
 def _sliding(shape, kernel, stride, pads, dilation):
@@ -222,7 +262,7 @@ def _sum_pool(x, kernel, stride, pads):
     x = pad_spatial(x, pads, x.ndim - len(kernel))
     if not on_cpu():
         lead = (1,) * (x.ndim - len(kernel))
-        return jax.lax.reduce_window(x, jnp.zeros((), x.dtype), jax.lax.add, lead + kernel, lead + stride, "VALID")
+        return jax.lax.reduce_window(x, np.zeros((), x.dtype), jax.lax.add, lead + kernel, lead + stride, "VALID")
     for axis, k, s in _axes(x.ndim, kernel, stride):
         if k == x.shape[axis]:  # pyright: ignore[reportOptionalMemberAccess]
             x = jnp.sum(x, axis, keepdims=True)
