@@ -84,7 +84,7 @@ _LATER |= {"run_check": "msjax.check", "synchronize": "msjax.hooks.worker"}
 _LATER |= {"_no_grad": "msjax.compat.api"}
 _LATER |= dict.fromkeys(("get_level", "get_log_config"), "msjax.log")
 _LATER |= dict.fromkeys(("COOTensor", "CSRTensor", "SparseTensor"), "msjax.sparse_tensor")
-_LATER |= dict.fromkeys(("export", "load"), "msjax.serialization.export")
+_LATER |= dict.fromkeys(("export", "load"), "msjax.serialization.stablehlo")
 _LATER |= {"data_sink": "msjax.train.data_sink", "set_recursion_limit": "msjax.compile.noop"}
 _LATER |= dict.fromkeys(("Profiler",), "msjax.profiler")
 _LATER |= {"constexpr": "msjax.ops.function.control.functions"} | dict.fromkeys(
@@ -161,7 +161,7 @@ if TYPE_CHECKING:
         safetensors_to_ckpt as safetensors_to_ckpt,
         save_checkpoint as save_checkpoint,
     )
-    from msjax.serialization.export import export as export, load as load
+    from msjax.serialization.stablehlo import export as export, load as load
     from msjax.sparse_tensor import COOTensor as COOTensor, CSRTensor as CSRTensor, SparseTensor as SparseTensor
     from msjax.train import (
         F1 as F1,

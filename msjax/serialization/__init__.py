@@ -7,8 +7,9 @@ from msjax.serialization.convert import ckpt_to_safetensors, safetensors_to_ckpt
 from msjax.serialization.load import load_checkpoint, load_checkpoint_async, load_param_into_net
 from msjax.serialization.save import async_ckpt_thread_status, save_checkpoint
 from msjax.serialization.sharded import load_sharded, save_sharded
+from msjax.serialization.stablehlo import export
 
 __all__ = [
-    "async_ckpt_thread_status", "ckpt_to_safetensors", "load_checkpoint", "load_checkpoint_async", "load_param_into_net",
+    "async_ckpt_thread_status", "ckpt_to_safetensors", "export", "load_checkpoint", "load_checkpoint_async", "load_param_into_net",
     "load_sharded", "safetensors_to_ckpt", "save_checkpoint", "save_sharded",
 ]  # fmt: skip

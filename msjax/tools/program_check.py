@@ -112,7 +112,7 @@ def _member(module: types.ModuleType, shown: str, name: str) -> Any:
     except (AttributeError, ImportError):
         full = f"{shown}.{name}"
     try:
-        return importlib.import_module(full)
+        return importlib.import_module(f"{module.__name__}.{name}")  # what Python looks for
     except ImportError:
         raise _Missing(full, _advice(full, module)) from None
 

@@ -3,6 +3,7 @@
 import pytest
 
 from msjax.cli import main
+from msjax.tools.program_check import check_program
 
 PROGRAM = """\
 import mindspore as ms
@@ -86,3 +87,12 @@ def test_wrong_paths(tmp_path, capsys, no_alias_left):
     assert main(["check", str(tmp_path / "bad.py")]) == 2
     err = capsys.readouterr().err
     assert "there is no file or folder" in err and "bad.py" in err
+
+
+def test_a_name_is_looked_up_where_python_does(tmp_path):
+    """MindSpore has a module of this name beside the function, so that an import of the module alone would find something."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from mindspore.nn.optim import Adam, thor\nfrom mindspore.train.serialization import export, load_checkpoint\n"
+    )
+    assert [(lack.line, lack.name) for lack in check_program(str(program))] == [(1, "mindspore.nn.optim.thor")]
