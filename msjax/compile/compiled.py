@@ -166,8 +166,7 @@ class Compiled:
     def forget(self, program: Program) -> None:
         """Drop a program: a variable has another shape or dtype than when it was made."""
         if program in self._used:
-            environment, key = self._used.pop(program)
-            environment.programs.pop(key, None)
+            self._take_out(program)
         self._latest = None
 
     # ---- what programs are made for
@@ -185,6 +184,7 @@ class Compiled:
         guards = Guards([self.subject(), *self.roots, *extra], self._logs)
         found = self._environments.get(guards.key)
         if found is None:
+            self._drop_stale()
             found = self._environments[guards.key] = _Environment(guards, bool(extra))
         found.guards = guards
         self._now, self._version = found, version
@@ -255,10 +255,26 @@ class Compiled:
             self._drop(next(iter(self._used)))
 
     def _drop(self, program):
-        environment, key = self._used.pop(program)
-        environment.programs.pop(key, None)
+        environment = self._take_out(program)
         if not environment.programs:
             self._environments = {k: e for k, e in self._environments.items() if e is not environment or e is self._now}
+
+    def _drop_stale(self):
+        stale = [e for e in self._environments.values() if e.guards.stale()]
+        for environment in stale:
+            for program in [*environment.programs.values()]:
+                self._take_out(program)
+        if stale:
+            self._environments = {k: e for k, e in self._environments.items() if e not in stale}
+            self._recent = {v: e for v, e in self._recent.items() if e not in stale}
+            self._latest = None
+
+    def _take_out(self, program):
+        environment, key = self._used.pop(program)
+        environment.programs.pop(key, None)
+        for way in [way for way in self.ways_back if way[0] is program]:
+            del self.ways_back[way]
+        return environment
 
     def set_aside(self) -> None:
         """Drop the programs that were not used since the last time."""

@@ -84,11 +84,14 @@ class Guards:
         mutable: all dicts, lists and sets that were found.
         cells: the cells and other modules that were found.
         refs: what `key` names by its identity, kept alive.
+        hooks: the hooks of the cells that were found.
+        tensor_hooks: (hooks of a Tensor, number of one of them).
     """
 
     def __init__(self, roots: list[Any], logs: dict[int, list] | None = None, everything: bool = False):
         self.variables, self.watched, self.seen, self.refs = [], [], [], []
         self.containers, self.mutable, self.cells = [], [], []
+        self.hooks, self.tensor_hooks = GLOBAL.table.all(), []
         self._logs = logs or {}
         self._visited, self._names, self._found = set(), set(), []
         self._key, self._spans, self._spaces = [GLOBAL.table], {}, []
@@ -117,6 +120,10 @@ class Guards:
             if not _same(container, held):
                 return False
         return True
+
+    def stale(self) -> bool:
+        """True if a hook was removed: the key never comes again."""
+        return any(hook.removed for hook in self.hooks) or any(number not in hooks for hooks, number in self.tensor_hooks)
 
     def grown(self) -> dict[int, list]:
         """{id: list} of the lists and deques that were only added to."""
@@ -147,6 +154,7 @@ class Guards:
             self._cell(value)
         elif isinstance(value, HookTable):
             self._key.append(value)
+            self.hooks += value.all()
         elif isinstance(value, (list, tuple, set, frozenset, collections.deque)):
             self._several(value, value, depth, attribute)
         elif isinstance(value, dict):
@@ -185,6 +193,7 @@ class Guards:
         if id(tensor) not in self._visited:
             self._visited.add(id(tensor))
             self.variables.append(tensor)
+            self.tensor_hooks += [(hooks.hooks, number) for number in hooks.hooks] if hooks else []
 
     def _cell(self, cell):
         self._key.append(("cell", serial(cell)))

@@ -26,7 +26,7 @@ KINDS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Hook:
     """One registered function and how to call it.
 
@@ -36,6 +36,7 @@ class Hook:
         with_kwargs: True if it also gets the keyword arguments of the call.
         always_call: a forward hook that runs even if the call fails.
         observe, traced: whether the user declared the hook an observer, or part of compiled programs; None if not declared.
+        removed: whether `remove()` was called: no program that runs the hook is used again.
     """
 
     id: int
@@ -44,6 +45,7 @@ class Hook:
     always_call: bool = False
     observe: bool | None = None
     traced: bool | None = None
+    removed: bool = False
 
     @property
     def name(self) -> str:
@@ -76,6 +78,10 @@ class HookTable:
     def in_calls(self) -> bool:
         """Whether any hook runs when the Cell is called or differentiated."""
         return bool(self.forward_pre or self.forward or self.backward_pre or self.backward or self.saved_tensors)
+
+    def all(self) -> list[Hook]:
+        """The hooks of all kinds."""
+        return [hook for kind in KINDS for hook in getattr(self, kind)]
 
     def add(self, kind: str, hook: Hook, prepend: bool = False) -> HookTable:
         hooks = getattr(self, kind)
@@ -140,6 +146,7 @@ def register(
 
 
 def _remove(owner: HookOwner, id: int):
-    table = owner._hooks
-    if any(hook.id == id for kind in KINDS for hook in getattr(table, kind)):
-        owner._set_hooks(table.without(id))
+    for hook in owner._hooks.all():
+        if hook.id == id:
+            hook.removed = True
+            owner._set_hooks(owner._hooks.without(id))

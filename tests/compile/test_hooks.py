@@ -250,6 +250,43 @@ def test_programs_keep_no_cell_alive():
     assert gone() is None
 
 
+def test_programs_of_removed_hooks_are_dropped():
+    net = nn.SequentialCell(nn.Tanh(), nn.Tanh())
+    jitted, x, hooks = ms.jit(net), f32([1, 2]), []
+    gradient = ms.grad(jitted)
+    for _ in range(4):
+
+        def observe(*args):
+            pass
+
+        hooks.append(weakref.ref(observe))
+        with net[0].register_forward_hook(observe), net[1].register_backward_hook(observe):
+            gradient(x)
+        gradient(x)
+        del observe
+    gc.collect()
+    # Those of the last hooks may stay until the next are registered.
+    assert [hook() is None for hook in hooks[:-1]] == [True] * 3
+
+
+def test_programs_of_removed_tensor_hooks_are_dropped():
+    weight = ms.Parameter(f32(2), name="weight")
+    step = ms.jit(lambda x: ms.grad(lambda x: x * weight, None, [weight])(x))
+    hooks = []
+    for factor in (1, 2, 3):
+
+        def scale(grad, factor=factor):
+            return grad * factor
+
+        hooks.append(weakref.ref(scale))
+        handle = weight.register_hook(scale)
+        assert step(f32(5))[0].tolist() == [5 * factor]
+        handle.remove()
+        del scale, handle
+    gc.collect()
+    assert [hook() is None for hook in hooks[:-1]] == [True] * 2
+
+
 def test_hooks_of_all_cells():
     net, names = Net(), []
     ms.set_context(mode=ms.GRAPH_MODE)
