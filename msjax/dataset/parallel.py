@@ -71,7 +71,7 @@ def ordered_map(
             else:
                 chunks.end()
                 return
-            each = seconds / len(results)
+            each = max(seconds / len(results), 1e-9)
             cheap = not processes and each < _CHEAP * rows
             size = max(1, min(_MOST_ROWS // rows, int(_TASK / each)) if cheap else in_task // rows)
             at_once = min(at_once, 1) if cheap else most
