@@ -17,6 +17,9 @@ from msjax.typing import JaxArray, TensorLike
 _LAYOUT = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}
 # Windows with more positions than this are not unrolled.
 _MAX_TAPS = 64
+# How many elements a window has at most for `_few_columns`, and how many all windows together.
+_FEW_ROWS = 32
+_LARGEST_COPY = 1 << 22
 
 
 def _check_dtypes(x, weight):
@@ -64,8 +67,9 @@ def _gradients(x, weight, ct, need, stride, padding, dilation, group):
     if rewrite is _tiles and plain and math.prod(weight.shape[2:]) == 1 < math.prod(x.shape[2:]):
         return _gradients_of_pixels(x, weight, ct)
     settings = stride, padding, dilation, group
-    (d_x,) = jax.linear_transpose(lambda x: convolve(x, weight, *settings), x)(ct) if need[0] else (None,)
-    (d_weight,) = jax.linear_transpose(lambda weight: convolve(x, weight, *settings), weight)(ct) if need[1] else (None,)
+    of_image, of_weight = (rewrite, _plain) if rewrite is not None and rewrite in _MIXED else (convolve, convolve)
+    (d_x,) = jax.linear_transpose(lambda x: of_image(x, weight, *settings), x)(ct) if need[0] else (None,)
+    (d_weight,) = jax.linear_transpose(lambda weight: of_weight(x, weight, *settings), weight)(ct) if need[1] else (None,)
     return d_x, d_weight
 
 
@@ -121,15 +125,9 @@ def convolve(
     """
     rewrite = _cpu_rewrite(x.shape, weight.shape, stride, padding, dilation, group) if on_cpu() else None
     if rewrite is None:
-        return jax.lax.conv_general_dilated(
-            x,
-            weight,
-            window_strides=stride,
-            padding=padding,
-            rhs_dilation=dilation,
-            dimension_numbers=_LAYOUT[x.ndim],
-            feature_group_count=group,
-        )
+        return _plain(x, weight, stride, padding, dilation, group)
+    if rewrite in _MIXED:
+        return _mixed(rewrite, stride, padding, dilation, group)(x, weight)
     if rewrite in (_tiles, _split_groups):
         return rewrite(x, weight, stride, padding, dilation, group)
 
@@ -138,6 +136,41 @@ def convolve(
         return rewrite(x, weight, stride, padding, dilation, group)
 
     return jax.checkpoint(run, prevent_cse=False)(x, weight)
+
+
+def _plain(x, weight, stride, padding, dilation, group):
+    return jax.lax.conv_general_dilated(
+        x,
+        weight,
+        window_strides=stride,
+        padding=padding,
+        rhs_dilation=dilation,
+        dimension_numbers=_LAYOUT[x.ndim],
+        feature_group_count=group,
+    )
+
+
+def _mixed(rewrite, *settings):
+    """A convolution by a product only where that is faster than XLA's: the gradient of the image, and perhaps the result."""
+
+    @jax.custom_jvp
+    def run(x, weight):
+        return _MIXED[rewrite](x, weight, *settings)
+
+    def run_jvp(primals, tangents):
+        (x, weight), (d_x, d_weight) = primals, tangents
+        along_x = None if _is_zero(d_x) else rewrite(d_x, weight, *settings)
+        along_weight = None if _is_zero(d_weight) else _plain(x, d_weight, *settings)
+        found = [a for a in (along_x, along_weight) if a is not None]
+        out = run(x, weight)
+        return out, sum(found) if found else jnp.zeros_like(out)
+
+    run.defjvp(run_jvp, symbolic_zeros=True)
+    return run
+
+
+def _is_zero(tangent):
+    return isinstance(tangent, jax.custom_derivatives.SymbolicZero)
 
 
 def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
@@ -161,8 +194,10 @@ def _cpu_rewrite(x_shape, weight_shape, stride, padding, dilation, group):
     # Images smaller than the window miss XLA's fast convolution altogether.
     if any(min(n, o) < (k - 1) * d + 1 for n, o, k, d in zip(sizes, out, kernel, dilation)):
         return _columns
-    # Between few channels, the gradient of the input is faster as a product.
-    return _rows if 4 <= x_shape[1] <= 16 and x_shape[1] * taps <= 256 else None
+    channels = x_shape[1]
+    if channels < 4 and channels * taps <= _FEW_ROWS:
+        return _few_columns if channels * taps * x_shape[0] * math.prod(out) <= _LARGEST_COPY else None
+    return _rows if 4 <= channels <= 16 and channels * taps <= 256 else None
 
 
 def _tiles(x, weight, stride, padding, dilation, group):
@@ -222,6 +257,11 @@ def _columns(x, weight, stride, padding, dilation, group):
     return jnp.swapaxes(out.reshape(-1, *shape), 0, 1)
 
 
+def _few_columns(x, weight, *settings):
+    """As `_columns`, for one to three channels, as of pictures."""
+    return _columns(x, weight, *settings)
+
+
 def _rows(x, weight, stride, padding, dilation, group):
     """The windows as rows of a matrix, and one product."""
     del group
@@ -229,6 +269,10 @@ def _rows(x, weight, stride, padding, dilation, group):
     rows = jnp.concatenate(_shifted(jnp.moveaxis(x, 1, -1), kernel, stride, padding, dilation, 1), -1)
     out = rows @ jnp.moveaxis(weight, (0, 1), (-1, -2)).reshape(-1, weight.shape[0])
     return jnp.moveaxis(out, -1, 1)
+
+
+# What computes the result where `_cpu_rewrite` chose these for the gradient of the image; that of the weight is XLA's.
+_MIXED = {_rows: _plain, _few_columns: _few_columns}
 
 
 def _grouped_columns(x, weight, stride, padding, dilation, group):
@@ -270,7 +314,10 @@ def deconvolve(
 ) -> JaxArray:
     """The gradient of a convolution of an image of `sizes` with respect to the image."""
     image = jax.ShapeDtypeStruct((x.shape[0], weight.shape[1] * group, *sizes), x.dtype)
-    (out,) = jax.linear_transpose(lambda im: convolve(im, weight, stride, padding, dilation, group), image)(x)
+    settings = stride, padding, dilation, group
+    rewrite = _cpu_rewrite(image.shape, weight.shape, *settings) if on_cpu() else None
+    of_image = rewrite if rewrite is not None and rewrite in _MIXED else convolve
+    (out,) = jax.linear_transpose(lambda im: of_image(im, weight, *settings), image)(x)
     return out
 
 
