@@ -170,6 +170,15 @@ def debug_callbacks(net):
     return lambda steps: jax.effects_barrier()
 
 
+def waited_for(case):
+    """Each step is waited for, as a guarded one is, or one whose loss is printed."""
+    net, inputs, labels = network(case)
+    step = cells.training_step(ms, net)
+    return Contender(
+        lambda: step(inputs, labels)._value.block_until_ready(), lambda: [p._value for p in net.get_parameters()], True
+    )
+
+
 class _Guarded(Contender):
     """A step in ``tools.guard``."""
 
@@ -261,6 +270,7 @@ CONTENDERS = {
     "compiled": _cells(True),
     "compiled, observers": _cells(True, observers),
     "compiled, modifiers": _cells(True, modifiers),
+    "compiled, waited for": waited_for,
     "compiled, guard": guarded,
     "compiled, watch": watched,
     "functionalized": _functional(),

@@ -45,6 +45,7 @@ ROWS = (
     Row("compiled with observers / compiled", "compiled, observers", "compiled"),
     Row("compiled with modifiers / the same by hand", "compiled, modifiers", "jax.jit, modifiers", 1.05),
     Row("compiled, every cell guarded / compiled", "compiled, guard", "compiled", 1.05),
+    Row("compiled, every cell guarded / compiled, waited for", "compiled, guard", "compiled, waited for", 1.05),
     Row("compiled, watched at each hundredth step / compiled", "compiled, watch", "compiled", 1.02),
     Row("captured statistics / the same by hand", "functionalized, statistics", "jax.jit, statistics", 1.05),
     Row("functionalized under jax.jit / jax.jit by hand", "functionalized", "jax.jit", 1.02),

@@ -166,10 +166,12 @@ class LivePlot:
         from matplotlib.figure import Figure
 
         kinds = list(self._lines)
+        names = dict.fromkeys(name for kind in kinds for name in self._lines[kind])
+        colors = {name: f"C{i}" for i, name in enumerate(names)}  # a name has the same one in all panels
         self.figure = Figure(figsize=(5 * max(len(kinds), 1), 3.4), layout="constrained")
         for axes, kind in zip(self.figure.subplots(1, max(len(kinds), 1), squeeze=False)[0], kinds):
             for name, points in self._lines[kind].items():
-                axes.plot(*zip(*points), marker=".", label=name or "(model)")
+                axes.plot(*zip(*points), marker=".", color=colors[name], label=name or "(model)")
             norms = [norm for points in self._lines[kind].values() for _, norm in points if norm > 0]
             axes.set(title=f"norm of {kind}s", xlabel="step")
             # A dead layer's 0 has its place, too.

@@ -31,15 +31,27 @@ def statistics(values: Sequence[jax.Array], bins: int) -> jax.Array:
     found: list[Any] = [jnp.zeros(len(SCALARS) + bins, jnp.float32)] * len(values)
     for i, value in enumerate(values):
         if value.size > _SMALL:
-            found[i] = _of_rows(_flat(value)[None], np.zeros(1, int), np.array([value.size]), bins)[0]
+            found[i] = _of_one(_real(value), bins)
     if small:
-        for i, row in zip(small, _of_rows(*_side_by_side([_flat(values[i]) for i in small]), bins)):
+        for i, row in zip(small, _of_rows(*_side_by_side([_real(values[i]).ravel() for i in small]), bins)):
             found[i] = row
     return jnp.stack(found)
 
 
-def _flat(value):
-    return (jnp.abs(value) if jnp.issubdtype(value.dtype, jnp.complexfloating) else value).astype(jnp.float32).ravel()
+def _real(value):
+    return (jnp.abs(value) if jnp.issubdtype(value.dtype, jnp.complexfloating) else value).astype(jnp.float32)
+
+
+def _of_one(value, bins):
+    """The statistics of one array. It keeps its shape: in a program it may lie in memory in another order than that of its axes."""
+    low, high = value.min(), value.max()
+    mean = value.mean()
+    deviation = jnp.sqrt(((value - mean) ** 2).mean())
+    place = jnp.clip(((value - low) * (bins / jnp.where(high > low, high - low, 1))).astype(jnp.int32), 0, bins - 1)
+    place = jnp.where(jnp.isfinite(value), place, bins)
+    counts = jnp.zeros(bins + 1, jnp.int32).at[place].add(1, mode="promise_in_bounds")[:-1]
+    scalars = [mean, deviation, jnp.sqrt((value * value).sum()), (value == 0).mean(dtype=jnp.float32), low, high]
+    return jnp.concatenate([jnp.stack(scalars), counts.astype(jnp.float32)])
 
 
 def _side_by_side(values):
