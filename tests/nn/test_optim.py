@@ -144,6 +144,14 @@ def test_settings_changed_later_count():
     np.testing.assert_allclose(w.asnumpy(), before)
 
 
+def test_state_that_stays_is_not_copied():
+    optimizer = nn.SGD([one()], 0.1)
+    (name,) = [name for name in optimizer._states if name != "stat"]
+    before = getattr(optimizer, name)[0]._value
+    optimizer((Tensor([1.0, 1.0]),))
+    assert getattr(optimizer, name)[0]._value is before
+
+
 def test_optimizers_alike_share_one_program():
     first, second = nn.Adam([one()], 0.1), nn.Adam([one()], 0.2)
     first((Tensor([1.0, 1.0]),))

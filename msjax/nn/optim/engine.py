@@ -195,10 +195,11 @@ class CompiledOptimizer(Cell):
             p._value = value
         for state, new in zip(states, new_states):
             for s, value in zip(state, new):
-                s._value = value
+                if value is not None:
+                    s._value = value
         for group, new in zip(shared, new_shared):
-            for name, p in group.items():
-                p._value = new[name]
+            for name, value in new.items():
+                group[name]._value = value
         if step is not None:
             step._value = now
         return True
@@ -280,7 +281,7 @@ def _step_of(cls, groups):
         for group, kept in zip(groups, shared):
             c = types.SimpleNamespace(**{name: _at_places(v, numbers) for name, v in group.settings})
             context, changed = cls.begin(c, kept, number, rates[group.rate])
-            new_shared.append({name: changed.get(name, old).astype(old.dtype) for name, old in kept.items()})
+            new_shared.append({name: changed[name].astype(old.dtype) for name, old in kept.items() if name in changed})
             for spec, (value, grad, slots) in zip(group.members, rest):
                 kind = jnp.promote_types(value.dtype, jnp.float32)
                 wide, grad = value.astype(kind), grad.astype(kind)
@@ -297,7 +298,9 @@ def _step_of(cls, groups):
                 given = Update(wide, grad, tuple(s.astype(kind) for s in slots), rate, decay, context)
                 new, *slots_now = cls.update(c, given)
                 new_values.append(new.astype(value.dtype))
-                new_states.append([n.astype(s.dtype) for n, s in zip(slots_now, slots)])
+                # What the formula leaves as it is would be copied.
+                pairs = zip(slots_now, given.slots, slots)
+                new_states.append([None if new is wide else new.astype(old.dtype) for new, wide, old in pairs])
         return new_values, new_states, new_shared, count
 
     step.__name__ = f"{cls.__name__}_step"

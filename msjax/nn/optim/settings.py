@@ -110,7 +110,7 @@ class _Program:
         cases: what the expressions were that something was decided by.
     """
 
-    def __init__(self, step, values):
+    def __init__(self, step, values, options):
         self.operands: dict[Any, int] = {}
         self.cases: dict[Any, Any] = {}
         self.values = values
@@ -123,7 +123,7 @@ class _Program:
             return step([float(v) for v in settings] if self.constants else settings, *args)
 
         traced.__name__ = step.__name__
-        self.compiled = jax.jit(traced, compiler_options=quick_options())
+        self.compiled = jax.jit(traced, compiler_options=options)
 
     def trace(self, args):
         """Find out what the formula computes of its settings; jax keeps the trace for the call."""
@@ -191,7 +191,10 @@ class CompiledStep:
         for program in self._programs:
             if program.fits(values):
                 return program
-        program = _Program(self._step, values)
+        shapes = [(array.shape, array.dtype) for array in args[0]]
+        # With the default options, XLA compiles equal updates once, but takes four times as long for one.
+        options = quick_options() if len(shapes) < 4 * len(set(shapes)) else {}
+        program = _Program(self._step, values, options)
         program.trace(args)
         self._programs = [program, *self._programs[: _PROGRAMS - 1]]
         return program
