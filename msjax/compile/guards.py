@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, type(Ellipsis), slice)
+_AS_TEXT = (float, complex, slice)
 _LIBRARIES = sys.stdlib_module_names | frozenset(
     ("jax", "jaxlib", "numpy", "flax", "optax", "msjax", "mindspore", "scipy", "torch", "matplotlib", "rich", "IPython", "pytest")
 ) - {"__main__"}  # fmt: skip
@@ -147,7 +148,8 @@ class Guards:
     def _visit(self, value, depth, attribute=None):
         kind = type(value)
         if kind in _PLAIN:
-            self._key.append((kind, value) if kind is not slice else str(value))
+            # As text, a NaN is equal to another one, and 0.0 is not to -0.0.
+            self._key.append((kind, repr(value)) if kind in _AS_TEXT else (kind, value))
         elif isinstance(value, Tensor):
             self._tensor(value)
         elif isinstance(value, nnx.Module):

@@ -55,8 +55,8 @@ def _leaf_key(leaf):
     if isinstance(leaf, (jax.Array, np.ndarray)):
         return "array", leaf.shape, leaf.dtype
     if isinstance(leaf, STATIC):
-        # A NaN is equal to nothing, not even to another NaN: its text is.
-        return type(leaf), str(leaf) if isinstance(leaf, slice) or leaf != leaf else leaf
+        # As text, a NaN is equal to another one, and 0.0 is not to -0.0.
+        return type(leaf), repr(leaf) if isinstance(leaf, (float, complex, slice)) else leaf
     return "object", id(leaf)
 
 

@@ -1026,3 +1026,20 @@ def test_a_recomputed_cell_or_one_with_a_bprop_returns_new_tensors_in_every_mode
         x = f32(1, 1)
         assert net(x).asnumpy().tolist() == ms.grad(net)(x).asnumpy().tolist() == [1, 1]
         assert x.asnumpy().tolist() == [1, 1]
+
+
+def test_a_new_nan_is_the_old_one_and_minus_zero_is_not_zero():
+    traced = []
+
+    class Signed(ms.nn.Cell):
+        def construct(self, x, by):
+            traced.append(by)
+            return ms.ops.atan2(x, by), ms.ops.atan2(x, self.by)
+
+    net = Signed()
+    run = ms.jit(lambda x, by: net(x, by))
+    for number in ("nan", "nan", "0.0", "-0.0", "0.0"):
+        net.by = float(number)
+        out = run(ms.Tensor([0.0]), float(number))
+        np.testing.assert_array_equal([o.asnumpy()[0] for o in out], np.float32([np.arctan2(0.0, net.by)] * 2))
+    assert len(traced) == 3
