@@ -310,8 +310,8 @@ class _Request:
         return value, self._arrange(found, places, leaves), aux
 
     def _arrange(self, found, places, leaves):
-        by_position = [found.gradient(place) for place in places]
-        by_weight = [found.of(leaf) for leaf in leaves]
+        by_position = list(map(found.gradient, places))
+        by_weight = list(map(found.of, leaves))
         if self.return_ids:
             by_position = [(int(p), g) for p, g in zip(self.positions, by_position)]
             by_weight = [(leaf.tensor.name, g) for leaf, g in zip(leaves, by_weight)]

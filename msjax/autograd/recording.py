@@ -80,11 +80,10 @@ class GradientScope:
             return tensor, self.mark(tensor, requested)
 
         # Requested positions first: if one object is passed at several positions, a requested one keeps the object itself.
-        marked = {}
+        places = {}
         for i in (*positions, *sorted(set(range(len(args))).difference(positions))):
-            marked[i] = _map_tensors(lambda t, r=i in positions: mark(t, r), args[i])
-        values = [marked[i][0] for i in range(len(args))]
-        return tuple(values[:n]), dict(zip(names, values[n:])), [marked[p][1] for p in positions]
+            args[i], places[i] = _map_tensors(lambda t, r=i in positions: mark(t, r), args[i])  # pyright: ignore[reportIndexIssue]
+        return tuple(args[:n]), dict(zip(names, args[n:])), [places[p] for p in positions]
 
     def weights(self, parameters: list[Parameter]) -> list[Leaf]:
         """Mark Parameters as leaves; returns one leaf for each, the same leaf for a Parameter that is listed twice."""

@@ -217,10 +217,14 @@ class CallbackBatch:
 
     def __enter__(self) -> Self:
         self.around, _CALLS.batch = _CALLS.batch, self
+        self.before = _CALLS.last
         return self
 
-    def __exit__(self, *_exception: Any) -> None:
+    def __exit__(self, *exception: Any) -> None:
         _CALLS.batch = self.around
+        if exception[0] is not None:
+            # The calls of an attempt that failed come before no other call, which would keep them in the program.
+            _CALLS.last = self.before
 
     def add(self, delivery: Delivery, values: list[JaxArray]) -> bool:
         """Take a call. False if it belongs to another trace than the batch; the calls taken so far then have their callback."""

@@ -225,3 +225,26 @@ def test_an_observer_that_removes_itself_hides_no_other_where_the_network_starts
     apply, params, buffers = ms.functionalize(net)
     jax.grad(lambda x: apply(params, buffers, x)[0])(1.0)
     assert log == ["once", "inner"]
+
+
+def test_an_attempt_that_starts_again_on_the_tape_leaves_no_call_in_the_program():
+    log = []
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.hook = ops.HookBackward(log.append)
+
+        def construct(self, x):
+            y = ms.from_jax(jax.vmap(lambda row: row * 1))(x)
+            self.hook(y)
+            return y
+
+    net = Net()
+    net.register_forward_pre_hook(lambda cell, args: log.append("forward"))
+    apply, params, buffers = ms.functionalize(net)
+    gradient = jax.jit(jax.grad(lambda x: apply(params, buffers, x)[0].sum()))
+    assert gradient.lower(jnp.ones((2, 3))).as_text().count("custom_call @xla") == 1
+    gradient(jnp.ones((2, 3)))
+    ms.hooks.barrier()
+    assert log == ["forward"]
