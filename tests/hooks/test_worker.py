@@ -152,6 +152,7 @@ SETUP = """
     import msjax as ms
     from msjax import nn
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and so what they start
     log = []
 
     def slow(cell, inputs, output):
