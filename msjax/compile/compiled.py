@@ -14,8 +14,8 @@ from msjax.common.programs import KEPT_PROGRAMS, warn_of_shapes
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
 from msjax.compile.attempt import FailedInBody, build
-from msjax.compile.guards import Guards
-from msjax.compile.program import STATIC, Program, SignatureChanged, aliases, signature
+from msjax.compile.guards import STATIC, Guards
+from msjax.compile.program import Program, SignatureChanged, aliases, signature
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import NeedsPyNative, RunRejected
 from msjax.hooks.delivery import HookNeedsValue, HostNeeded

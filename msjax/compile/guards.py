@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from msjax.nn.cell import Cell
 
 
-_PLAIN = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, type(Ellipsis), slice)
-_AS_TEXT = (float, complex, slice)
+# Values that programs are compiled for.
+STATIC = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, type(Ellipsis), slice)
 _LIBRARIES = sys.stdlib_module_names | frozenset(
     ("jax", "jaxlib", "numpy", "flax", "optax", "msjax", "mindspore", "scipy", "torch", "matplotlib", "rich", "IPython", "pytest")
 ) - {"__main__"}  # fmt: skip
@@ -147,9 +147,8 @@ class Guards:
 
     def _visit(self, value, depth, attribute=None):
         kind = type(value)
-        if kind in _PLAIN:
-            # As text, a NaN is equal to another one, and 0.0 is not to -0.0.
-            self._key.append((kind, repr(value)) if kind in _AS_TEXT else (kind, value))
+        if kind in STATIC:
+            self._key.append(static_key(value))
         elif isinstance(value, Tensor):
             self._tensor(value)
         elif isinstance(value, nnx.Module):
@@ -319,6 +318,12 @@ class Guards:
             self.watched.append((read, name))
             self.seen.append(value)
         self._visit(value, depth + 1)
+
+
+def static_key(value: Any) -> tuple[type, Any]:
+    """What a value of one of the classes `STATIC` is compared by."""
+    # As text, a NaN is equal to another one, and 0.0 is not to -0.0.
+    return type(value), repr(value) if isinstance(value, (float, complex, slice)) else value
 
 
 def _log(number):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from sys import getrefcount
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,19 +16,13 @@ import numpy as np
 
 from msjax.autograd.inplace import rebind
 from msjax.common.buffer import Buffer
-from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.progress import PROGRESS
 from msjax.common.tensor import Tensor, is_leaf, wrap
+from msjax.compile.guards import STATIC, static_key
 from msjax.compile.trace import RunRejected
 from msjax.state import LOCK
 from msjax.typing import JaxArray
-
-if TYPE_CHECKING:
-    pass
-
-
-STATIC = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, slice, type(Ellipsis))
 
 
 def signature(args: tuple, kwargs: dict[str, Any]) -> tuple:
@@ -55,8 +49,7 @@ def _leaf_key(leaf):
     if isinstance(leaf, (jax.Array, np.ndarray)):
         return "array", leaf.shape, leaf.dtype
     if isinstance(leaf, STATIC):
-        # As text, a NaN is equal to another one, and 0.0 is not to -0.0.
-        return type(leaf), repr(leaf) if isinstance(leaf, (float, complex, slice)) else leaf
+        return static_key(leaf)
     return "object", id(leaf)
 
 
