@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from msjax.autograd.recording import GradientScope, check_function, flatten_tensors, ones_like
 from msjax.checks import check_bool
-from msjax.common.bases import is_cell
+from msjax.common.bases import CellBase, is_cell
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
 from msjax.context import GRAPH_MODE, SETTINGS
@@ -324,7 +324,8 @@ class _Request:
 
 def _run(request, fn, args, kwargs):
     """`request.run`, compiled into one program if `fn` is compiled or in graph mode, otherwise operator by operator."""
-    if SETTINGS.mode == GRAPH_MODE or hasattr(fn, "compilations"):  # `jit` returned it
+    # `jit` returns functions with the attribute; a Cell is asked for nothing, since what it lacks takes it long.
+    if SETTINGS.mode == GRAPH_MODE or (not isinstance(fn, CellBase) and hasattr(fn, "compilations")):
         weights = request.weights
         key, parameters = (None, ()) if weights is None else (weights.key, weights.parameters)
         done, result = COMPILER.whole(fn, (*request.salt, key), request.run, args, kwargs, parameters)  # pyright: ignore[reportOptionalCall]

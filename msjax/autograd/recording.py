@@ -8,10 +8,9 @@ from typing import Any, Self
 import jax.numpy as jnp
 
 from msjax.autograd.backward import run_backward
-from msjax.common.arrays import filled_like
 from msjax.common.node import Leaf, place_on_tape
 from msjax.common.parameter import Parameter
-from msjax.common.tensor import Tensor, tensors_in, wrap
+from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
 from msjax.context import SETTINGS
 from msjax.errors import callable_name, describe
 from msjax.hooks.dialect import DIALECTS
@@ -198,12 +197,12 @@ def flatten_tensors(out: PyTree, fn: Callable[..., Any]) -> list[Tensor]:
 
 def ones_like(tensors: list[Tensor]) -> list[Tensor]:
     """Initial gradients of ones, one for each Tensor."""
-    return [wrap(filled_like(t._value, 1)) for t in tensors]
+    return [filled_like(t._value, 1) for t in tensors]
 
 
 def zeros_like(tensor: TensorLike) -> Tensor:
     """A zero gradient of the Tensor's shape and dtype."""
-    return wrap(filled_like(tensor._value, 0))
+    return filled_like(tensor._value, 0)
 
 
 def check_function(fn: Any, who: str) -> Any:

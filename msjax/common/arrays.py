@@ -92,13 +92,6 @@ def _made(data, dtype) -> JaxArray:
     return jnp.asarray(np.array(data, dtype), dtype)
 
 
-def filled_like(value: JaxArray, number: float) -> JaxArray:
-    """An array of the shape, dtype and device of another, full of a number; jax would compile a program for each shape."""
-    if is_tracer(value) or not isinstance(value, jax.Array) or len(value.sharding.device_set) > 1:
-        return jnp.full_like(value, number)
-    return jax.device_put(np.full(value.shape, number, value.dtype), value.sharding if value.committed else None)
-
-
 _LARGEST = 2**63 - 1
 
 

@@ -375,6 +375,13 @@ def wrap(value: TensorLike, node: Node | None = None, oidx: int = 0, _new: Calla
     return tensor
 
 
+def filled_like(value: JaxArray, number: float) -> Tensor:
+    """A Tensor of the shape, dtype and device of a jax array, full of a number; jax would compile a program for each shape."""
+    if not isinstance(value, jax.Array) or isinstance(value, jax.core.Tracer) or len(value.sharding.device_set) > 1:
+        return wrap(jnp.full_like(value, number))
+    return wrap(jax.device_put(np.full(value.shape, number, value.dtype), value.sharding if value.committed else None))
+
+
 def renewed(value: Any) -> Any:
     """Nested containers with new Tensors of the same values at the same places of the tape.
 

@@ -150,9 +150,7 @@ class AdamW(Adam):
     ):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
-    @staticmethod
-    def update(c: SimpleNamespace, u: Update) -> JaxArrays:
-        return moments.adam(c, u.value * (1 - u.rate * u.decay), u.grad, u.slots, u.rate, u.context, scales_eps=False)
+    update = staticmethod(moments.AdamW.update)
 
 
 class FusedAdamW(AdamW):

@@ -14,8 +14,8 @@ import pytest
 
 import msjax as ms
 from msjax import Tensor, ops
-from msjax.common.arrays import filled_like
 from msjax.common.initializer import One
+from msjax.common.tensor import filled_like
 from tests.core.printed import PRINTED
 from tests.x64 import needs_x64, present
 

@@ -8,26 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from msjax.dataset.sources.files import ArraysDataset, check_folder, check_usage, refuse_cache
+from msjax.dataset.sources.files import FolderDataset
 
 _PIXELS = 3 * 32 * 32
 
 
-class _Cifar(ArraysDataset):
+class _Cifar(FolderDataset):
     # For each usage the pattern of its files; the labels of a record; how many records a file holds, if that is certain.
     _files: dict[str, Any] = {}
     _label_count = 1
     _records = None
-
-    def __init__(
-        self, dataset_dir: Any, usage: Any=None, num_samples: Any=None, num_parallel_workers: Any=None, shuffle: Any=None, sampler: Any=None, num_shards: Any=None,
-        shard_id: Any=None, cache: Any=None,
-    ):  # fmt: skip
-        who = type(self).__name__
-        refuse_cache(cache, who)
-        self._folder = check_folder(dataset_dir, who)
-        self._usage = check_usage(usage, ("train", "test", "all"), who)
-        super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)
 
     def _load(self):
         usages = ("train", "test") if self._usage == "all" else (self._usage,)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from msjax.checks import check_str
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import owned
 from msjax.errors import describe
+
+if TYPE_CHECKING:
+    from msjax.dataset.samplers import Sampler
 
 
 def check_folder(folder: str, who: str) -> str:
@@ -81,3 +84,18 @@ class ArraysDataset(MappableDataset):
         if column not in self._names:
             raise RuntimeError(f"{type(self).__name__}: PKSampler asks for column {column!r}; the columns are {self._names}.")
         return np.asarray(self._arrays[self._names.index(column)])  # pyright: ignore[reportOptionalSubscript]
+
+
+class FolderDataset(ArraysDataset):
+    """A source of a folder whose files are for training or for testing."""
+
+    def __init__(
+        self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Sampler | Iterable[int] | None = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: object = None,
+    ):  # fmt: skip
+        who = type(self).__name__
+        refuse_cache(cache, who)
+        self._folder = check_folder(dataset_dir, who)
+        self._usage = check_usage(usage, ("train", "test", "all"), who)
+        super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from msjax.dataset.sources.files import ArraysDataset, check_folder, check_usage, refuse_cache
-
-if TYPE_CHECKING:
-    from msjax.dataset.samplers import Sampler
-
+from msjax.dataset.sources.files import FolderDataset
 
 _IMAGES, _LABELS = 2051, 2049
 
 
-class MnistDataset(ArraysDataset):
+class MnistDataset(FolderDataset):
     """MNIST's images of digits, from files in IDX format: ``train-images-idx3-ubyte``, ``t10k-labels-idx1-ubyte`` and so on.
 
     Columns: `image`, uint8 of shape (28, 28, 1), and `label`, a uint32 scalar.
@@ -50,17 +44,6 @@ class MnistDataset(ArraysDataset):
     """
 
     _names = ["image", "label"]
-
-    def __init__(
-        self, dataset_dir: str, usage: str | None = None, num_samples: int | None = None,
-        num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Sampler | Iterable[int] | None = None,
-        num_shards: int | None = None, shard_id: int | None = None, cache: object = None,
-    ):  # fmt: skip
-        who = type(self).__name__
-        refuse_cache(cache, who)
-        self._folder = check_folder(dataset_dir, who)
-        self._usage = check_usage(usage, ("train", "test", "all"), who)
-        super().__init__(num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)
 
     def _load(self):
         wanted = {"test": ["t10k"], "train": ["train"], "all": ["t10k", "train"]}[self._usage]

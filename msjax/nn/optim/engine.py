@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from msjax.common.arrays import filled_like
 from msjax.common.parameter import Parameter, ParameterTuple
-from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor import Tensor, filled_like, wrap
 from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRateSchedule
@@ -126,7 +125,7 @@ class CompiledOptimizer(Cell):
         prefix, start, form = self._states[name]
         made = [
             Parameter(
-                wrap(start(p._value) if callable(start) else filled_like(p._value, start)),
+                wrap(start(p._value)) if callable(start) else filled_like(p._value, start),
                 name=form.format(prefix, p.name),
                 requires_grad=self.state_requires_grad,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 from collections.abc import Sequence
 
 import jax
@@ -64,11 +65,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], axis: int
             raise ValueError(f"For 'split', the sizes should be ints of 0 or more, but got {sections}.")
         if builtins.sum(sections) != size:
             raise ValueError(f"For 'split', the sizes {sections} should add up to {size}, the size of axis {axis}.")
-        cuts, at = [], 0
-        for n in sections[:-1]:
-            at += n
-            cuts.append(at)
-        cuts = tuple(cuts)
+        cuts = tuple(itertools.accumulate(sections[:-1]))
     else:
         raise TypeError(
             f"For 'split', the sizes should be an int or a tuple of ints, but got {describe(split_size_or_sections)}."
@@ -109,11 +106,7 @@ def tensor_split(input: Tensor, indices_or_sections: int | Sequence[int], axis: 
         if where <= 0:
             raise ValueError(f"For 'tensor_split', the number of pieces should be positive, but got {where}.")
         least, larger = divmod(size, where)
-        cuts, at = [], 0
-        for i in builtins.range(where - 1):
-            at += least + (i < larger)
-            cuts.append(at)
-        where = tuple(cuts)
+        where = tuple([i * least + builtins.min(i, larger) for i in builtins.range(1, where)])
     elif not isinstance(where, tuple):
         raise TypeError(
             f"For 'tensor_split', 'indices_or_sections' should be an int or a tuple of ints, but got {describe(indices_or_sections)}."
