@@ -197,6 +197,8 @@ class ResidualSpec:
             grads = self.pull(cts, need, vjp=jax.tree.unflatten(self.treedef, args[:n]))
             return tuple(g for g in grads if g is not None)
 
+        # As those of an addition.
+        backward.may_return_operands = True  # pyright: ignore[reportFunctionMemberAccess]
         return backward
 
 

@@ -231,18 +231,45 @@ class _FirstCall:
         counted = _Counted(table.function(key), table, key)
         if table.jit is not None:
             return counted, table.jit(counted), False
+        if getattr(counted.fn, "may_return_operands", False):
+            program = _Unchanged.of(counted, values)
+            if program is not None:
+                return counted, program, False
         program, by_size = compile_operator(counted, values)
         return counted, program, by_size and not isinstance(key, _Signature)
 
     def compile(self, values: Sequence[Any]) -> None:
         """Compile the program for the shapes of operands, and keep it."""
         counted, program, by_size = self._compiled(values)
-        program.lower(*values).compile()  # pyright: ignore[reportFunctionMemberAccess]
+        if not isinstance(program, _Unchanged):
+            program.lower(*values).compile()  # pyright: ignore[reportFunctionMemberAccess]
         self._keep(counted, program, by_size)
 
     def _keep(self, counted, program, by_size):
         # Only now: what has run, or was compiled ahead, knows its first signature.
         self.table.keep(self.key, _BySignature(counted, program, self.table) if by_size else program)
+
+
+class _Unchanged:
+    """Stands for a program without equations: returns the operands themselves, where XLA would compile and run copies."""
+
+    def __init__(self, counted: _Counted, positions: list[int], values: Sequence[Any]):
+        self._other = jax.jit(counted)
+        self._positions = positions
+        self._signature = signature_of(values)
+
+    @classmethod
+    def of(cls, counted: _Counted, values: Sequence[Any]) -> _Unchanged | None:
+        """The stand-in for the function's program for operands like `values`; None if that computes something."""
+        jaxpr = jax.jit(counted).trace(*values).jaxpr.jaxpr
+        if jaxpr.eqns or any(v not in jaxpr.invars for v in jaxpr.outvars):
+            return None
+        return cls(counted, [jaxpr.invars.index(v) for v in jaxpr.outvars], values)
+
+    def __call__(self, *values: Any) -> tuple[Any, ...]:
+        if signature_of(values) != self._signature:
+            return self._other(*values)
+        return tuple([values[i] for i in self._positions])
 
 
 class _Counted:

@@ -2,6 +2,7 @@
 
 import gc
 import importlib.metadata
+import threading
 import warnings
 
 import jax
@@ -13,6 +14,7 @@ import msjax as ms
 from msjax.autograd import op as op_module
 from msjax.autograd.residuals import ResidualSpec
 from msjax.common import programs
+from msjax.common.background import Background
 from msjax.common.programs import Programs, is_nested, quick_options, run
 from msjax.common.tensor import is_tensor
 from msjax.ops.dispatch import random_keys
@@ -233,3 +235,39 @@ def test_programs_that_are_dropped_leave_nothing_for_their_gradients(small_cache
     for n in range(41, 66):
         gradient(ms.Tensor(np.ones(n, "float32")))
     assert specs() - before <= 12
+
+
+def test_the_gradients_of_an_addition_are_the_gradient_itself():
+    compiled = []
+
+    def count(name, duration, **attributes):
+        if name.endswith("backend_compile_duration"):
+            compiled.append(attributes.get("fun_name"))
+
+    x, y = ms.Tensor(np.ones((3, 7), "float32")), ms.Tensor(np.ones((3, 7), "float32"))
+    jax.monitoring.register_event_duration_secs_listener(count)
+    try:
+        d_x, d_y = ms.grad(ms.ops.add, (0, 1))(x, y)
+    finally:
+        jax.monitoring.unregister_event_duration_listener(count)
+    assert not any("backward" in str(name) for name in compiled)
+    assert d_x.asnumpy().tolist() == d_y.asnumpy().tolist() == [[1.0] * 7] * 3
+    # A gradient of another kind is cast to that of the operand, and shares nothing with it.
+    spec = ms.ops.add.op.forwards[(), (0, 1)](x._value, y._value)[1].spec
+    backward = spec.backwards[(True,), (True, True)]
+    assert [g.dtype for g in backward(jnp.ones((3, 7), "bfloat16"))] == ["float32", "float32"]
+
+
+def test_several_threads_compile_ahead():
+    background = Background()
+    both, done = threading.Barrier(2), []
+
+    def task():
+        both.wait(10)  # only two at once pass
+        done.append(threading.current_thread())
+
+    for key in "ab":
+        background.submit(key, task)
+    for thread in list(background._running):
+        thread.join()
+    assert len(set(done)) == 2 and not background._running
