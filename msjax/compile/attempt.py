@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
-import jax.numpy as jnp
 from flax import nnx
 
 from msjax.common.arrays import is_tracer
@@ -146,10 +145,8 @@ class _Attempt:
                     end(trace, changed)
             self._check_containers(leaves, args, kwargs)
             self.result = trace.keep(out)
-            self.before = {id(variable): value for variable, value in zip(self.variables, values)}
-            self.restored = None if trace.rejected is None else []
             self.writes = [
-                (variable, self._output_to(variable, variable._value))
+                (variable, trace.output(variable._value))
                 for variable, value in zip(self.variables, values)
                 if variable._value is not value
             ]
@@ -160,7 +157,6 @@ class _Attempt:
                 if i not in aliased and isinstance(leaves[i], Tensor) and leaves[i]._value is not value
             ]
             self.attributes = self._attributes()
-            self.before = {}
         # What goes out just as it came in need not pass through the program.
         came = {id(value): i for i, value in enumerate(values)}
         self.order, self.sources, outs = {}, [], []
@@ -192,17 +188,6 @@ class _Attempt:
         if treedef != self.treedef or any(a is not b for a, b in zip(leaves, now)):
             self.trace.refuse("it changes a list or dict that it is called with")
 
-    def _output_to(self, variable, value):
-        """The output that a variable gets: its new value, or, if the run is rejected, the one from before."""
-        if self.restored is not None:
-            before = self.before[id(variable)]
-            if (before.shape, before.dtype) == (value.shape, value.dtype):
-                # The new value may then be written in the place of the old one.
-                value = jnp.where(self.trace.rejected, before, value)
-            else:
-                self.restored.append(variable)
-        return self.trace.output(value)
-
     def _attributes(self):
         """Tensors that the body made attributes of cells: (cell, name, Tensor to be written to, output).
 
@@ -214,11 +199,12 @@ class _Attempt:
             for name, value in vars(cell).copy().items():
                 if not isinstance(value, Tensor) or id(value) in known or not is_tracer(value._value):
                     continue
+                output = self.trace.output(value._value)
                 if id(before.get(name)) in known:
-                    self.writes.append((before[name], self._output_to(before[name], value._value)))
+                    self.writes.append((before[name], output))
                     object.__setattr__(cell, name, before[name])
                 else:
-                    found.append((weakref.ref(cell), name, wrap(None), self.trace.output(value._value)))
+                    found.append((weakref.ref(cell), name, wrap(None), output))
                     object.__delattr__(cell, name)
         return found
 
@@ -244,7 +230,8 @@ class _Attempt:
 
     def program(self):
         order, trace = self.order, self.trace
-        written = {id(variable) for variable, _ in self.writes} - set(map(id, self.restored or ()))
+        # A run that is rejected has to leave the earlier values where they are.
+        written = set() if trace.may_be_rejected else {id(variable) for variable, _ in self.writes}
         donated = tuple(i for i, v in enumerate(self.variables) if id(v) in written and i not in self.sources)
         avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
         if trace.uses_callbacks:
@@ -282,7 +269,7 @@ class _Attempt:
             trace.mailbox if trace.uses_callbacks else None,
             trace.uses_callbacks or any(isinstance(event, Call) and not isinstance(event, OwnCall) for event in trace.events),
             trace.stops_gradients,
-            self.restored,
+            trace.may_be_rejected,
         )
 
     def _jit(self):

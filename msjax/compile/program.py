@@ -106,8 +106,7 @@ class Program:
         observes: True if it calls observers.
         stops_gradients: True if some of its results may carry no gradient, because of `ops.stop_gradient`.
         trains: True if it writes Parameters that require a gradient: a step of training.
-        restored: the variables that get their earlier value by hand if an event raises `RunRejected`; where it may, the program itself
-            writes the earlier values of the others. None if none does.
+        may_be_rejected: True if an event may raise `RunRejected`: what was written gets its earlier value then.
         first: True before the first run.
         look_after: True if it has to be looked after a run what it has changed: after the first run, and where observers may have
             changed containers that the program was compiled for.
@@ -131,7 +130,7 @@ class Program:
     mailbox: Any
     observes: bool
     stops_gradients: bool
-    restored: list[Tensor] | None
+    may_be_rejected: bool
     first: bool = field(default=True, init=False)
     look_after: bool = field(default=True, init=False)
 
@@ -145,8 +144,8 @@ class Program:
         Args:
             place: called with the new Tensors of written arguments before these are the arguments'; it puts them on the tape.
         """
-        if self.restored is not None:
-            written = [*self.restored, *[leaves[i] for i, _ in self.written_arguments]]
+        if self.may_be_rejected:
+            written = [*[tensor for tensor, _ in self.writes], *[leaves[i] for i, _ in self.written_arguments]]
             before = [(tensor, tensor._value) for tensor in written]
             try:
                 return self._run(leaves, place)

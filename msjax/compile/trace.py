@@ -53,8 +53,8 @@ class NeedsPyNative(BaseException):
 
 
 class RunRejected(Exception):
-    """Raised by an event after a run, to discard it: its variables and arguments have the values from before. The trace's `rejected`
-    has to say when."""
+    """Raised by an event after a run, to discard it: its variables and arguments get the values that they had before. The trace's
+    `may_be_rejected` has to be set."""
 
     def again(self, run: Callable[[], Any]) -> Any:
         """Repeat the run in PyNative mode.
@@ -217,8 +217,7 @@ class Trace(Tracing):
         silent: True while what happens is no part of the program's doings (a forward that is computed again).
         mailbox: where observers within loops and transformations wait for their turn.
         refused: why the program can't be compiled, once that is known.
-        rejected: whether an event will raise `RunRejected`, as a value of the program: it then leaves its variables as they are. None
-            if none does.
+        may_be_rejected: whether an event may raise `RunRejected`. Then the program writes nothing in the place of what it reads.
         at_end: functions that are called at the end of the code with the trace and a list of (Tensor, earlier value) of those that it
             writes; they may give these other values, and add events.
     """
@@ -230,7 +229,7 @@ class Trace(Tracing):
         self.variables = {id(v): v for v in variables}
         self.events = []
         self.at_end = []
-        self.rejected: Any = None
+        self.may_be_rejected: bool = False
         self.outputs = []
         self.given = []
         self._index = {}
@@ -388,7 +387,6 @@ class Trace(Tracing):
         self.outputs = []
         self.at_end = []
         self._index = {}
-        self.rejected = None
 
     def finish(self) -> None:
         """The end of the code: refuse what went wrong unnoticed.

@@ -37,9 +37,10 @@ def guard(model: Cell | nnx.Module, on: On = "nan", gradients: bool = True) -> A
     outputs of all cells are looked at, and the gradients with respect to them and to a Cell's Parameters.
 
     What msjax compiles (``ms.jit``, graph mode) has one flag more for each of these and calls nothing back. A step with a raised flag
-    leaves Parameters, buffers and optimizer state as they were, and is run again in PyNative mode to find the operation. In PyNative
-    mode, buffers get the values from before the call. So training can go on, with the next batch, say, if the exception is caught.
-    Each step is waited for, so that the exception comes from the call of the step that is wrong.
+    leaves Parameters, buffers and optimizer state as they were (their old and new values are both in memory while it runs), and is run
+    again in PyNative mode to find the operation. In PyNative mode, buffers get the values from before the call. So training can go on,
+    with the next batch, say, if the exception is caught. Each step is waited for, so that the exception comes from the call of the
+    step that is wrong.
 
     What jax compiles (``jax.jit``, ``nnx.jit``) calls the guard back with the flags: such a program belongs to the user, and has no
     other way out for them. The fault names the module, not the operation, and is raised at the next ``ms.hooks.barrier()``. In
@@ -178,7 +179,7 @@ class _CellGuard(Guard):
         # One comparison for all: a flag each would take longer than looking at a small array.
         rows = [jnp.stack([flags.found[i][1] for i in at]) for at in by_dtype.values()]
         wrong = functools.reduce(jnp.logical_or, map(self.check.raised, rows))
-        trace.rejected = wrong if trace.rejected is None else wrong | trace.rejected  # by the guard of another network
+        trace.may_be_rejected = True
         places = {i: place for i, (place, _) in enumerate(flags.found)}
         look = functools.partial(self._check_flag, places, [*by_dtype.values()])
         # Before the observers of this run, which are called when it is run again.
