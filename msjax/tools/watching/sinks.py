@@ -55,6 +55,11 @@ class WatchRow(NamedTuple):
         """The kind and the name, as dashboards show them."""
         return f"{self.kind}/{self.name or '(model)'}"
 
+    @property
+    def scalars(self) -> tuple[float, ...]:
+        """The values of `SCALARS`, in their order."""
+        return self[3:-1]
+
 
 Sink = Callable[[int, list[WatchRow]], Any]
 
@@ -95,9 +100,7 @@ class _Csv:
 
     def __call__(self, step, rows):
         with open(self.path, "a", newline="") as file:
-            csv.writer(file).writerows(
-                [step, row.kind, row.name, *(f"{getattr(row, name):.9g}" for name in SCALARS)] for row in rows
-            )
+            csv.writer(file).writerows([step, row.kind, row.name, *(f"{value:.9g}" for value in row.scalars)] for row in rows)
 
 
 class _TensorBoard:
@@ -106,8 +109,8 @@ class _TensorBoard:
 
     def __call__(self, step, rows):
         for row in rows:
-            for name in SCALARS:
-                self.writer.add_scalar(f"{row.tag}/{name}", getattr(row, name), step)
+            for name, value in zip(SCALARS, row.scalars):
+                self.writer.add_scalar(f"{row.tag}/{name}", value, step)
             counts, edges = row.histogram
             if counts.sum():
                 middle = (edges[:-1] + edges[1:]) / 2
@@ -126,11 +129,12 @@ class _Function:
         self.fn = fn
 
     def __call__(self, step, rows):
-        data = {f"{row.tag}/{name}": getattr(row, name) for row in rows for name in SCALARS}
+        tags = [row.tag for row in rows]
+        data = {f"{tag}/{name}": value for tag, row in zip(tags, rows) for name, value in zip(SCALARS, row.scalars)}
         wandb = sys.modules.get("wandb") if (getattr(self.fn, "__module__", None) or "").startswith("wandb") else None
-        for row in rows:
+        for tag, row in zip(tags, rows):
             counts, edges = row.histogram
-            data[f"{row.tag}/histogram"] = row.histogram if wandb is None else wandb.Histogram(np_histogram=(counts, edges))
+            data[f"{tag}/histogram"] = row.histogram if wandb is None else wandb.Histogram(np_histogram=(counts, edges))
         self.fn(data, step=step)
 
 

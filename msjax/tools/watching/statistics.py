@@ -94,8 +94,6 @@ def _of_rows(rows, owner, lengths, bins):
 def rows_of(step: int, names: Sequence[tuple[str, str]], table: np.ndarray) -> list[WatchRow]:
     """The rows of (kind, name) pairs, from an array of what `statistics` computed of each."""
     low, high = table[:, 4], table[:, 5]
-    edges = np.linspace(low, np.where(high > low, high, low + 1), table.shape[1] - len(SCALARS) + 1, axis=-1)
-    return [
-        WatchRow(step, kind, name, *row[: len(SCALARS)].tolist(), Histogram(row[len(SCALARS) :], at))
-        for (kind, name), row, at in zip(names, table, edges)
-    ]
+    scalars, counts = table[:, : len(SCALARS)].tolist(), table[:, len(SCALARS) :]
+    edges = np.linspace(low, np.where(high > low, high, low + 1), counts.shape[1] + 1, axis=-1)
+    return [WatchRow(step, *name, *numbers, Histogram(*pair)) for name, numbers, *pair in zip(names, scalars, counts, edges)]
