@@ -16,6 +16,9 @@ import warnings
 _ENVIRONMENT = "MSJAX_COMPILE_CACHE"
 _OFF = ("0", "off", "no", "false")
 
+# What is in the folder: 2 has programs of jax and of msjax's own `common/program_store.py`, which jax does not store as well.
+_LAYOUT = 2
+
 # The folder that `enable` told jax to use.
 _CHOSEN: dict[str, str] = {}
 
@@ -38,10 +41,10 @@ def folder(path: str = "") -> str:
         home = os.path.expanduser("~")
         default = os.path.join(home, "AppData", "Local") if sys.platform == "win32" else os.path.join(home, ".cache")
         path = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA") or default, "msjax")
-    return os.path.join(path, f"{platform.machine()}-{hashlib.sha256(_processor().encode()).hexdigest()[:12]}")
+    return os.path.join(path, f"{platform.machine()}-{hashlib.sha256(f'{_LAYOUT} {processor()}'.encode()).hexdigest()[:12]}")
 
 
-def _processor():
+def processor() -> str:
     """A text that is different for processors with other instructions."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
         for line in lines:
@@ -88,6 +91,17 @@ def _forget_earlier_choice():
     from jax.experimental.compilation_cache import compilation_cache
 
     compilation_cache.reset_cache()
+
+
+def chosen_folder() -> str:
+    """The folder that `enable` chose, while jax stores programs there; "" otherwise."""
+    if not _CHOSEN:
+        return ""
+    import jax
+
+    chosen, config = _CHOSEN["folder"], jax.config
+    on = config.jax_enable_compilation_cache and config.jax_compilation_cache_dir == chosen  # pyright: ignore[reportAttributeAccessIssue]
+    return chosen if on else ""
 
 
 def files(path: str) -> list[tuple[float, int, str]]:

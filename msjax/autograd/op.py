@@ -14,10 +14,10 @@ import jax
 
 from msjax.autograd.monitor import current
 from msjax.autograd.op_errors import raise_op_error
-from msjax.autograd.residuals import ResidualSpec, TracedVJP, gather, recomputed_if_cheap, source_of
+from msjax.autograd.residuals import VJP, ResidualSpec, TracedVJP, gather, recomputed_if_cheap, source_of
 from msjax.common.arrays import CONCRETE, as_array, is_tracer
 from msjax.common.node import SEQUENCE, Node
-from msjax.common.programs import Programs, is_nested
+from msjax.common.programs import Programs, is_nested, shape_of
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import where
 from msjax.hooks.batching import after_calls
@@ -25,6 +25,7 @@ from msjax.state import ACTIVITY, ROOT, STATE, Scope
 
 if TYPE_CHECKING:
     from msjax.common.node import Edge
+    from msjax.typing import PyTreeDef
 
 
 class Op:
@@ -95,24 +96,7 @@ class Op:
     def forward_fn(self, static_and_slots: tuple[Any, tuple[int, ...]]) -> Callable[..., Any]:
         """The function that `forwards` keeps compiled: from operand values to (outputs, Residuals)."""
         static, slots = static_and_slots
-        fn = self.bind(static)
-
-        def forward(*values):
-            pull = TracedVJP(recomputed_if_cheap(fn, values), values, slots, self.int_grad)
-            leaves, treedef = jax.tree.flatten(pull.vjp)
-            sources, kept = [], []
-            for leaf in leaves:
-                source = source_of(leaf, values, pull.out)
-                sources.append(source or ("kept", len(kept)))
-                if source is None:
-                    kept.append(leaf)
-            out = pull.out
-            # The spec outlives the trace, so it must not hold tracers.
-            pull.vjp = pull.out = None
-            return out, Residuals(ResidualSpec(pull, treedef, tuple(sources), self.jit), kept)
-
-        forward.kept = lambda result: result[1].spec  # pyright: ignore[reportFunctionMemberAccess]
-        return forward
+        return Forward(self.bind(static), slots, self.int_grad, self.jit)
 
     def derived(self, key: Hashable, make: Callable[[], Op]) -> Op:
         """An operator derived from this one, such as its gradient; cached by `key`."""
@@ -121,6 +105,50 @@ class Op:
         except KeyError:
             made = self._derived[key] = make()
             return made
+
+
+class Forward:
+    """The function of operands that returns an operator's outputs and `Residuals`, and that `Op.forwards` keeps compiled."""
+
+    __name__ = "forward"  # jax names programs after it
+
+    def __init__(self, fn: Callable[..., Any], slots: tuple[int, ...], int_grad: bool | tuple[int, ...], jit: Any):
+        self.fn = fn
+        self.slots: tuple[int, ...] = slots
+        self.int_grad: bool | tuple[int, ...] = int_grad
+        self.jit: Any = jit
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What the program depends on; see `program_store.describe`."""
+        return self.fn, self.slots, self.int_grad
+
+    def __call__(self, *values: Any) -> tuple[tuple[Any, ...], Residuals]:
+        pull = TracedVJP(recomputed_if_cheap(self.fn, values), values, self.slots, self.int_grad)
+        leaves, treedef = jax.tree.flatten(pull.vjp)
+        sources, kept = [], []
+        for leaf in leaves:
+            source = source_of(leaf, values, pull.out)
+            sources.append(source or ("kept", len(kept)))
+            if source is None:
+                kept.append(leaf)
+        # The spec outlives the trace, so it must not hold tracers.
+        spec = ResidualSpec(pull.without_values(), tuple(sources), self, tuple(map(shape_of, values)), treedef)
+        return pull.out, Residuals(spec, kept)
+
+    def kept(self, result: Any) -> ResidualSpec:
+        """What of a result the program needs as long as it lives."""
+        return result[1].spec
+
+    def summary(self, spec: ResidualSpec) -> tuple[VJP, tuple[tuple[str, int], ...]]:
+        """What is stored with a program on disk."""
+        return spec.pull, spec.sources
+
+    def restore(self, summary: tuple[VJP, tuple[tuple[str, int], ...]], values: Sequence[Any]) -> tuple[ResidualSpec, PyTreeDef]:
+        """What the program needs as long as it lives, and the structure of its results."""
+        spec = ResidualSpec(*summary, self, tuple(map(shape_of, values)))
+        kept = [0] * sum(kind == "kept" for kind, _ in spec.sources)
+        return spec, jax.tree.structure(((0,) * len(spec.pull.out_avals), Residuals(spec, kept)))
 
 
 class Residuals:
@@ -150,6 +178,11 @@ class _Bound:
         self.fn = fn
         self.static = _thawed(static)
         self.__name__ = getattr(fn, "__name__", "op")
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What the program depends on; see `program_store.describe`."""
+        return self.fn, self.static
 
     def __call__(self, *operands: Any) -> Any:
         return self.fn(*operands, *self.static)
@@ -304,7 +337,7 @@ class OpNode(Node):
         edges: list[Edge | None],
         op: Op,
         static: tuple[Any, ...],
-        pullback: TracedVJP,
+        pullback: VJP,
         residuals: Residuals | None,
     ):
         # The same as Node.__init__, inlined to save a call for each operator.

@@ -20,7 +20,55 @@ from msjax.common.programs import Programs, equations
 from msjax.typing import JaxArray, PyTreeDef
 
 
-class TracedVJP:
+class VJP:
+    """How gradients of one call's outputs become gradients of its inputs, without the function that does it.
+
+    Attributes:
+        single: True if the operator returned a bare array.
+        carries: for each output, whether a gradient can flow back from it.
+        slots: the operands that can receive a gradient.
+        in_dtypes: their dtypes.
+        out_avals, shadow: (shape, dtype) of each output, and of what is differentiated in its place: integers are, as floats.
+        by_rule: whether the operator's hand-written gradient is used, which returns one for every operand.
+    """
+
+    slots: tuple[int, ...]
+    in_dtypes: list[Any]
+    by_rule: bool
+    single: bool
+    shadow: list[tuple[Any, Any]]
+    out_avals: list[tuple[Any, Any]]
+    carries: tuple[bool, ...]
+
+    def without_values(self) -> VJP:
+        """The same without what was traced."""
+        copy = VJP()
+        copy.__dict__.update({name: self.__dict__[name] for name in VJP.__annotations__})
+        return copy
+
+    def gradients(self, cts: list[JaxArray], need: tuple[bool, ...], vjp: Callable[..., Any]) -> list[Any | None]:
+        """Gradients of the inputs for which `need` is True, None for the others.
+
+        Args:
+            cts: one gradient for each output, None where there is none.
+            need: one bool for each of `slots`.
+            vjp: the function that `jax.vjp` or the hand-written gradient returned.
+        """
+        full = []
+        for ct, (shape, dtype) in zip(cts, self.shadow):
+            if not jnp.issubdtype(dtype, jnp.inexact):
+                full.append(np.zeros(shape, jax.dtypes.float0))
+            elif ct is None:
+                full.append(jnp.zeros(shape, dtype))
+            else:
+                full.append(ct.astype(dtype))
+        grads = vjp(full[0] if self.single else tuple(full))
+        if self.by_rule:
+            grads = [grads[i] for i in self.slots]
+        return [g.astype(d) if wanted else None for g, d, wanted in zip(grads, self.in_dtypes, need)]
+
+
+class TracedVJP(VJP):
     """The vjp of one traced call: maps gradients of its outputs to gradients of its inputs.
 
     Args:
@@ -33,9 +81,7 @@ class TracedVJP:
 
     Attributes:
         out: what `fn` returned, always as a tuple.
-        single: True if `fn` returned a bare array.
-        carries: for each output, whether a gradient can flow back from it.
-        slots: those of the given `slots` that can receive a gradient.
+        vjp: maps the gradients of that; see `VJP.gradients`.
     """
 
     def __init__(self, fn: Callable[..., Any], values: Sequence[Any], slots: tuple[int, ...], int_grad: bool | tuple[int, ...]):
@@ -47,7 +93,7 @@ class TracedVJP:
             for i, d, is_int in zip(slots, dtypes, as_ints)
             if jnp.issubdtype(d, jnp.inexact) or (is_int and (int_grad is True or (int_grad and i in int_grad)))
         ]
-        self.slots: tuple[int, ...] = tuple(i for i, _ in keep)
+        self.slots = tuple(i for i, _ in keep)
         self.in_dtypes = [d for _, d in keep]
         shadowed = any(jnp.issubdtype(d, jnp.integer) for d in self.in_dtypes)
 
@@ -61,48 +107,31 @@ class TracedVJP:
 
         rule = None if shadowed else getattr(fn, "gradient", None)
         found = None if rule is None or not self.slots else rule(self.slots, *values)
-        self.by_rule: bool = found is not None
+        self.by_rule = found is not None
         if found is None:
             inputs = [_shadow(values[i]) if jnp.issubdtype(d, jnp.integer) else values[i] for i, d in keep]
             found = jax.vjp(along, *inputs)
         out, self.vjp = found
         # jax may keep `along` with the vjp, and the operands' tracers would keep the trace of a program that was dropped.
         held.clear()
-        self.single: bool = not isinstance(out, (tuple, list))
+        self.single = not isinstance(out, (tuple, list))
         shadow_out = (out,) if self.single else tuple(out)
-        self.shadow: list[tuple[Any, Any]] = [(o.shape, o.dtype) for o in shadow_out]
+        self.shadow = [(o.shape, o.dtype) for o in shadow_out]
         if shadowed:
             out = fn(*values)
             self.out = (out,) if self.single else tuple(out)
         else:
             self.out = shadow_out
-        self.out_avals: list[tuple[Any, Any]] = [(o.shape, o.dtype) for o in self.out]
-        self.carries: tuple[bool, ...] = tuple(bool(self.slots) and jnp.issubdtype(d, jnp.inexact) for _, d in self.shadow)
+        self.out_avals = [(o.shape, o.dtype) for o in self.out]
+        self.carries = tuple(bool(self.slots) and jnp.issubdtype(d, jnp.inexact) for _, d in self.shadow)
 
     def keeps_values(self) -> bool:
         """Whether the gradients depend on values of the forward pass: those of linear operators don't."""
         return any(map(is_tracer, jax.tree.leaves(self.vjp)))
 
-    def __call__(self, cts: list[JaxArray], need: tuple[bool, ...], vjp: Callable[..., Any] | None = None) -> list[Any | None]:
-        """Gradients of the inputs for which `need` is True, None for the others.
-
-        Args:
-            cts: one gradient for each output, None where there is none.
-            need: one bool for each of `slots`.
-            vjp: called instead of the traced vjp function: the same function with other residuals.
-        """
-        full = []
-        for ct, (shape, dtype) in zip(cts, self.shadow):
-            if not jnp.issubdtype(dtype, jnp.inexact):
-                full.append(np.zeros(shape, jax.dtypes.float0))
-            elif ct is None:
-                full.append(jnp.zeros(shape, dtype))
-            else:
-                full.append(ct.astype(dtype))
-        grads = (self.vjp if vjp is None else vjp)(full[0] if self.single else tuple(full))
-        if self.by_rule:
-            grads = [grads[i] for i in self.slots]
-        return [g.astype(d) if wanted else None for g, d, wanted in zip(grads, self.in_dtypes, need)]
+    def __call__(self, cts: list[JaxArray], need: tuple[bool, ...]) -> list[Any | None]:
+        """Gradients of the inputs; see `gradients`."""
+        return self.gradients(cts, need, self.vjp)
 
 
 # Where a function consists of these, what its gradient needs costs less to compute again than to keep.
@@ -155,8 +184,15 @@ def _shadow(value):
 class ResidualSpec:
     """Describes the residuals of a compiled forward; there is one for each signature.
 
+    Args:
+        pull: the vjp, without its residuals.
+        sources: see below.
+        forward: the function that was traced (`op.Forward`).
+        shapes: of its operands.
+        treedef: the structure of the vjp function whose leaves are the residuals; None if the compiled forward comes from
+            disk: then it is found when it is needed.
+
     Attributes:
-        pull: the traced vjp, without its residuals.
         sources: where each residual comes from: ("in", operand), ("out", output) or ("kept", number). Inputs and
             outputs are not returned a second time: XLA would copy them.
         backwards: the compiled backward for each pair of (for each output, whether it has a gradient; for each of `slots`,
@@ -165,16 +201,41 @@ class ResidualSpec:
         token: stands for it in the structure of a program's results.
     """
 
-    __slots__ = ("pull", "treedef", "sources", "backwards", "needs_values", "fresh", "token", "__weakref__")
+    __slots__ = ("pull", "sources", "forward", "shapes", "backwards", "needs_values", "fresh", "token", "_treedef", "__weakref__")
 
-    def __init__(self, pull: TracedVJP, treedef: PyTreeDef, sources: tuple[tuple[str, int], ...], jit: Callable[..., Any] | None):
+    def __init__(
+        self,
+        pull: VJP,
+        sources: tuple[tuple[str, int], ...],
+        forward: Any,
+        shapes: tuple[Any, ...],
+        treedef: PyTreeDef | None = None,
+    ):
         self.pull = pull
-        self.treedef = treedef
         self.sources: tuple[tuple[str, int], ...] = sources
+        self.forward = forward
+        self.shapes: tuple[Any, ...] = shapes
+        self._treedef = treedef
         self.needs_values: bool = any(kind != "kept" for kind, _ in sources)
-        self.backwards = Programs(self.backward_fn, jit)
+        self.backwards = Programs(self.backward_fn, forward.jit)
         self.fresh = True
         self.token = SpecToken(self)
+
+    @property
+    def treedef(self) -> PyTreeDef:
+        """The structure of the vjp function whose leaves are the residuals."""
+        if self._treedef is None:
+            found = []
+            jax.eval_shape(lambda *values: found.append(self.forward(*values)[1].spec), *self.shapes)
+            if found[0].sources != self.sources:
+                raise RuntimeError(f"The gradient of {self.forward.fn} is traced otherwise than when its program was stored.")
+            self._treedef = found[0].treedef
+        return self._treedef
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What backwards depend on; see `program_store.describe`."""
+        return self.forward, [None if s is None else (s.shape, s.dtype, s.weak_type) for s in self.shapes]
 
     def compile_ahead(self, kept: Sequence[Any], values: Sequence[Any], out: Sequence[JaxArray]) -> None:
         """Compile the backward in the background while the forward pass goes on, as it will most probably be needed.
@@ -188,18 +249,31 @@ class ResidualSpec:
 
     def backward_fn(self, given_and_need: tuple[tuple[bool, ...], tuple[bool, ...]]) -> Callable[..., Any]:
         """The function of arrays that `backwards` keeps compiled."""
-        given, need = given_and_need
-        n = len(self.sources)
+        return Backward(self, *given_and_need)
 
-        def backward(*args):
-            rest = iter(args[n:])
-            cts = [next(rest) if there else None for there in given]
-            grads = self.pull(cts, need, vjp=jax.tree.unflatten(self.treedef, args[:n]))
-            return tuple(g for g in grads if g is not None)
 
-        # As those of an addition.
-        backward.may_return_operands = True  # pyright: ignore[reportFunctionMemberAccess]
-        return backward
+class Backward:
+    """The function of residuals and gradients that a `ResidualSpec` keeps compiled."""
+
+    __name__ = "backward"  # jax names programs after it
+    may_return_operands = True  # as that of an addition
+
+    def __init__(self, spec: ResidualSpec, given: tuple[bool, ...], need: tuple[bool, ...]):
+        self.spec = spec
+        self.given: tuple[bool, ...] = given
+        self.need: tuple[bool, ...] = need
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What the program depends on; see `program_store.describe`."""
+        return self.spec.identity, self.given, self.need
+
+    def __call__(self, *args: Any) -> Any:
+        n = len(self.spec.sources)
+        rest = iter(args[n:])
+        cts = [next(rest) if there else None for there in self.given]
+        grads = self.spec.pull.gradients(cts, self.need, jax.tree.unflatten(self.spec.treedef, args[:n]))
+        return tuple(g for g in grads if g is not None)
 
 
 class SpecToken:

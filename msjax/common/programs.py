@@ -20,6 +20,7 @@ import jax
 import jax.extend.core
 
 from msjax.common.background import BACKGROUND, has_idle_core
+from msjax.common.program_store import NUMBERS, STORE, OtherCall
 from msjax.common.progress import PROGRESS
 from msjax.context import SETTINGS
 from msjax.errors import where
@@ -113,7 +114,10 @@ def run(programs: Programs, key: Any, values: Sequence[Any]) -> Any:
         return programs.function(key)(*values)
 
 
-def _shape(value):
+def shape_of(value: Any) -> Any:
+    """What stands for an operand, other than None, when a function is traced or compiled ahead."""
+    if value is None:
+        return None
     aval = jax.typeof(value)
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
 
@@ -153,14 +157,23 @@ class Programs(dict):
         function: from a key to the function of arrays that is compiled.
         jit: compiles it; None for `compile_operator`.
         name: as messages show it.
+        identity: of the one function whose programs this table holds by signature, if they are stored (see `program_store`).
     """
 
-    __slots__ = ("function", "jit", "name", "_aside", "__weakref__")
+    __slots__ = ("function", "jit", "name", "identity", "_aside", "__weakref__")
 
-    def __init__(self, function: Callable[[Any], Callable[..., Any]], jit: Callable[..., Any] | None = None, name: str = ""):
+    def __init__(
+        self,
+        function: Callable[[Any], Callable[..., Any]],
+        jit: Callable[..., Any] | None = None,
+        name: str = "",
+        *,
+        identity: str | None = None,
+    ):
         self.function = function
         self.jit = jit
         self.name: str = name
+        self.identity: str | None = identity
         self._aside = None
 
     def __missing__(self, key: Any) -> Callable[..., Any]:
@@ -185,7 +198,7 @@ class Programs(dict):
     def compile_ahead(self, key: Any, values: Sequence[Any]) -> None:
         """Compile the program of a key in the background, for operands like `values`."""
         if self.jit is None and has_idle_core() and self.kept(key) is None:
-            shapes = [_shape(value) for value in values]
+            shapes = [v if v.__class__ in NUMBERS else shape_of(v) for v in values]
             BACKGROUND.submit((id(self), key), lambda: _FirstCall(self, key).compile(shapes))
 
     def set_aside(self) -> None:
@@ -218,17 +231,50 @@ class _FirstCall:
         table, key = self.table, self.key
         BACKGROUND.take((id(table), key))
         program = table.kept(key)
+        if program is None and (program := self._by_signature()) is not None:
+            table.keep(key, program)
         if program is not None:
             return program(*values)
-        with PROGRESS.of(table.name or "gradient"):
-            counted, program, by_size = self._compiled(values)
+        fn = table.function(key)
+        stored, program, executable = self._from_disk(fn, values)
+        if program is not None:
             out = program(*values)
+            if executable is None or executable.asked:
+                self._keep_loaded(program if executable is None else executable.dispatch or program)
+                return out
+            STORE.unusable = True
+        with PROGRESS.of(table.name or "gradient"):
+            counted, program, by_size = self._compiled(fn, values)
+            with STORE.compiling(stored, program, values):
+                out = program(*values)
         self._keep(counted, program, by_size)
         return out
 
-    def _compiled(self, values):
+    def _from_disk(self, fn, values):
+        """(key on disk, program, its executable), each of them or None."""
+        stored = STORE.key(self.table.identity, values, quick_options())
+        loaded = None if stored is None else STORE.load(stored, values, fn)
+        if loaded is None:
+            return stored, None, None
+        program, executable = loaded
+        if executable is None:
+            program = _Unchanged(_Counted(fn, self.table, self.key), program, values)
+        return stored, program, executable
+
+    def _by_signature(self):
+        """The programs of a function that are on disk, or will be, each of them found by its signature."""
         table, key = self.table, self.key
-        counted = _Counted(table.function(key), table, key)
+        if table.jit is not None or isinstance(key, _Signature) or not STORE.folder():
+            return None
+        fn = table.function(key)
+        identity = STORE.identity(fn)
+        if identity is None:
+            return None
+        return _BySignature(fn, table, key, identity)
+
+    def _compiled(self, fn, values):
+        table, key = self.table, self.key
+        counted = _Counted(fn, table, key)
         if table.jit is not None:
             return counted, table.jit(counted), False
         if getattr(counted.fn, "may_return_operands", False):
@@ -240,14 +286,32 @@ class _FirstCall:
 
     def compile(self, values: Sequence[Any]) -> None:
         """Compile the program for the shapes of operands, and keep it."""
-        counted, program, by_size = self._compiled(values)
-        if not isinstance(program, _Unchanged):
-            program.lower(*values).compile()  # pyright: ignore[reportFunctionMemberAccess]
+        table = self.table
+        by_signature = self._by_signature()
+        if by_signature is not None:
+            by_signature.compile(values)
+            table.keep(self.key, by_signature)
+            return
+        fn = table.function(self.key)
+        stored, program, _ = self._from_disk(fn, values)
+        if program is not None:
+            self._keep_loaded(program)
+            return
+        counted, program, by_size = self._compiled(fn, values)
+        with STORE.compiling(stored, program, values):
+            if not isinstance(program, _Unchanged):
+                program.lower(*values).compile()  # pyright: ignore[reportFunctionMemberAccess]
         self._keep(counted, program, by_size)
 
     def _keep(self, counted, program, by_size):
         # Only now: what has run, or was compiled ahead, knows its first signature.
-        self.table.keep(self.key, _BySignature(counted, program, self.table) if by_size else program)
+        if by_size:
+            program = _BySignature(counted.fn, self.table, self.key, programs=dict.fromkeys(counted.seen, program))
+        self.table.keep(self.key, program)
+
+    def _keep_loaded(self, program):
+        self.table.keep(self.key, program)
+        KEPT_PROGRAMS.add()
 
 
 class _Unchanged:
@@ -255,7 +319,7 @@ class _Unchanged:
 
     def __init__(self, counted: _Counted, positions: list[int], values: Sequence[Any]):
         self._other = jax.jit(counted)
-        self._positions = positions
+        self.positions: list[int] = positions
         self._signature = signature_of(values)
 
     @classmethod
@@ -269,7 +333,7 @@ class _Unchanged:
     def __call__(self, *values: Any) -> tuple[Any, ...]:
         if signature_of(values) != self._signature:
             return self._other(*values)
-        return tuple([values[i] for i in self._positions])
+        return tuple([values[i] for i in self.positions])
 
 
 class _Counted:
@@ -281,6 +345,8 @@ class _Counted:
         self.key = key
         self.seen = set()
         self.kept = []
+        # The only signature of a program that is stored.
+        self.only = None if table.identity is None else key
         # jax names programs after it.
         self.__name__ = getattr(fn, "__name__", "op")
 
@@ -290,6 +356,8 @@ class _Counted:
 
     def __call__(self, *values: Any) -> Any:
         signature = signature_of(values)
+        if self.only is not None and signature != self.only:
+            raise OtherCall("a program that is stored was compiled for another signature")
         if signature not in self.seen:
             self.seen.add(signature)
             if len(self.seen) > 1:
@@ -301,7 +369,7 @@ class _Counted:
                 _count_shapes(table, self.key)
                 program = table.kept(self.key)
                 if len(self.seen) >= max(2, min(_SIGNATURES, SETTINGS.program_cache_size // 16)) and program is not None:
-                    table.keep(self.key, _BySignature(self, program, table))
+                    table.keep(self.key, _BySignature(self.fn, table, self.key, programs=dict.fromkeys(self.seen, program)))
         result = self.fn(*values)
         # What the program needs later, and what jax would otherwise have to keep.
         kept = getattr(self.fn, "kept", None)
@@ -311,22 +379,88 @@ class _Counted:
 
 
 class _BySignature:
-    """A function that was compiled for many signatures: finds the program of a call by its signature."""
+    """A function with a program for each signature: finds the program of a call by its signature.
 
-    def __init__(self, counted: _Counted, program: Callable[..., Any], table: Programs):
-        # Not `counted` itself: jax keeps what it compiled for it as long as it lives.
-        fn = counted.fn
-        self._programs = Programs(lambda signature: fn, table.jit)
-        for signature in counted.seen:
+    Args:
+        fn: the function. Not a `_Counted`: jax keeps what it compiled for that as long as it lives.
+        table, key: where this object stands.
+        identity: of the function, if its programs are stored.
+        programs: those that there are already.
+    """
+
+    def __init__(self, fn: Any, table: Programs, key: Any, identity: str | None = None, programs: dict[Any, Any] | None = None):
+        self._fn = fn
+        self._table = weakref.ref(table)
+        self._key = key
+        self._programs = Programs(self._function, table.jit, identity=identity)
+        for signature, program in (programs or {}).items():
             self._programs.keep(signature, program)
+        # For calls that a stored program refuses: while jax traces, under other settings, on other devices.
+        self._otherwise = Programs(self._function, table.jit) if identity is not None else self._programs
+        # Most functions are called for one signature only, and a stored program checks it faster than it is found.
+        self._single = None
+        self._has_several = identity is None
+        KEPT_PROGRAMS.register(self)
+
+    def _function(self, _):
+        return self._fn
 
     def __call__(self, *values: Any) -> Any:
-        return self._programs[signature_of(values)](*values)
+        single = self._single
+        if single is not None:
+            try:
+                return single(*values)
+            except TypeError:
+                self._single = None
+        signature = signature_of(values)
+        programs = self._programs
+        program = programs[signature]
+        if program.__class__ is _FirstCall and programs.identity is not None:
+            _count_shapes(self._table(), self._key)
+        try:
+            out = program(*values)
+        except TypeError as error:
+            if self._otherwise is programs or not (
+                isinstance(error, OtherCall) or any(isinstance(v, jax.core.Tracer) for v in values)
+            ):
+                raise
+            return self._otherwise[signature](*values)
+        if not self._has_several:
+            if len(programs) > 1:
+                self._has_several = True
+            else:
+                self._single = programs.kept(signature)
+        return out
+
+    def compile(self, values: Sequence[Any]) -> None:
+        """Compile a program ahead."""
+        _FirstCall(self._programs, signature_of(values)).compile(values)
+
+    def set_aside(self) -> None:
+        """Look the program up next time, so that `KEPT_PROGRAMS` sees that it is used."""
+        self._single = None
 
 
 def signature_of(values: Sequence[Any]) -> Hashable:
     """What jax compiles a function for: shapes, dtypes and weak types of its operands."""
-    return _Signature([None if v is None else _signature(jax.typeof(v)) for v in jax.tree.leaves(values, is_leaf=_is_none)])
+    try:
+        return _Signature([
+            None if v is None else _of_number(v.__class__) if v.__class__ in NUMBERS else (v.shape, v.dtype, v.weak_type)
+            for v in values
+        ])  # fmt: skip
+    except AttributeError:
+        return _Signature([None if v is None else _signature(jax.typeof(v)) for v in jax.tree.leaves(values, is_leaf=_is_none)])
+
+
+def _of_number(cls):
+    kind = cls, jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
+    found = _NUMBERS.get(kind)
+    if found is None:
+        found = _NUMBERS[kind] = _signature(jax.typeof(cls(0)))
+    return found
+
+
+_NUMBERS = {}
 
 
 class _Signature(tuple):
@@ -348,7 +482,7 @@ _COUNTS = weakref.WeakKeyDictionary()
 
 def _count_shapes(table, key):
     """Count an operator's compilation for new shapes in the running network; many of them lead to one warning for each network."""
-    if not STATE.cells or not table.name:
+    if table is None or not STATE.cells or not table.name:
         return
     counts = _COUNTS.setdefault(STATE.cells[0], collections.Counter())
     counts[table.name, key] += 1
