@@ -7,32 +7,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-import difflib
-import importlib
 import os
 import types
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from msjax.lazy import is_placeholder
+from msjax.tools.mindspore_names import MissingName, member, module_of
 
 _PACKAGE = "mindspore"
-
-# What to do without names of these modules, by the longest prefix.
-_ADVICE = {
-    "mindspore": "Leave it out, or use what the page 'Run your MindSpore program' names in its place.",
-    "mindspore.nn": "Write the layer as a Cell of the layers that are there.",
-    "mindspore.ops": "Write it with other operators, or lift a function of jax arrays with ms.from_jax.",
-    "mindspore.mint": "Write it with other operators, or lift a function of jax arrays with ms.from_jax.",
-    "mindspore.numpy": "Use ms.ops, or lift the function of jax.numpy with ms.from_jax.",
-    "mindspore.scipy": "Lift the function of jax.scipy with ms.from_jax.",
-    "mindspore.dataset": "Write it as a function for GeneratorDataset or map.",
-    "mindspore.rewrite": "Write the changed network as a Cell; hooks change what a cell computes without rewriting it.",
-    "mindspore.parallel": "Functionalize the network and give its parameters jax shardings.",
-    "mindspore.train": "Write it as a Callback.",
-    "mindspore.nn.probability": "Use jax.scipy.stats or a package of distributions, lifted with ms.from_jax.",
-    "mindspore._c_expression": "It is a part of MindSpore's C++ code; use the public name.",
-}
 _IMPORT_ERRORS = {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}
 _OTHER = object()  # what a name of the program stands for
 
@@ -95,36 +78,6 @@ def _files(paths) -> Iterator[str]:
             yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(".py"))
 
 
-class _Missing(Exception):
-    """A name is missing; its full name and what to do."""
-
-
-def _module(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise _Missing(name, _advice(name)) from None
-
-
-def _member(module: types.ModuleType, shown: str, name: str) -> Any:
-    try:
-        return getattr(module, name)
-    except (AttributeError, ImportError):
-        full = f"{shown}.{name}"
-    try:
-        return importlib.import_module(f"{module.__name__}.{name}")  # what Python looks for
-    except ImportError:
-        raise _Missing(full, _advice(full, module)) from None
-
-
-def _advice(name, module=None):
-    near = difflib.get_close_matches(name.rpartition(".")[2], dir(module) if module else (), 1, 0.8)
-    prefix = name
-    while prefix not in _ADVICE:
-        prefix = prefix.rpartition(".")[0]
-    return (f"msjax has {near[0]}. " if near else "") + _ADVICE[prefix]
-
-
 class _Reader(ast.NodeVisitor):
     """Follows imports of mindspore, and attributes of what they bind, through the scopes of a file."""
 
@@ -147,12 +100,12 @@ class _Reader(ast.NodeVisitor):
                 self._bind(alias.asname or alias.name.partition(".")[0], _OTHER)
                 continue
             try:
-                module = _module(alias.name)
-            except _Missing as missing:
+                module = module_of(alias.name)
+            except MissingName as missing:
                 self._report(node, missing)
                 module = None
             if alias.asname is None:
-                self._bind(_PACKAGE, (_module(_PACKAGE), _PACKAGE))
+                self._bind(_PACKAGE, (module_of(_PACKAGE), _PACKAGE))
             else:
                 self._bind(alias.asname, _OTHER if module is None else (module, alias.name))
 
@@ -163,8 +116,8 @@ class _Reader(ast.NodeVisitor):
                 self._bind(alias.asname or alias.name, _OTHER)
             return
         try:
-            module = _module(shown)
-        except _Missing as missing:
+            module = module_of(shown)
+        except MissingName as missing:
             self._report(node, missing)
             for alias in node.names:
                 self._bind(alias.asname or alias.name, _OTHER)
@@ -175,8 +128,8 @@ class _Reader(ast.NodeVisitor):
                     self._bind(name, (getattr(module, name, None), f"{shown}.{name}"))
                 continue
             try:
-                value = _member(module, shown, alias.name), f"{shown}.{alias.name}"
-            except _Missing as missing:
+                value = member(module, shown, alias.name), f"{shown}.{alias.name}"
+            except MissingName as missing:
                 self._report(node, missing)
                 value = _OTHER
             self._bind(alias.asname or alias.name, value)
@@ -214,8 +167,8 @@ class _Reader(ast.NodeVisitor):
             self._used(node, holder)
             return None
         try:
-            found = _member(holder[0], holder[1], node.attr), f"{holder[1]}.{node.attr}"
-        except _Missing as missing:
+            found = member(holder[0], holder[1], node.attr), f"{holder[1]}.{node.attr}"
+        except MissingName as missing:
             self._report(node, missing)
             return None
         self._used(node, found)
@@ -224,7 +177,7 @@ class _Reader(ast.NodeVisitor):
     def _used(self, node, found):
         """Report a placeholder that is used, not only imported."""
         if found is not None and is_placeholder(found[0]):
-            self._report(node, _Missing(found[1], found[0].__doc__.partition(": ")[2]))
+            self._report(node, MissingName(found[1], found[0].__doc__.partition(": ")[2]))
 
     # ---- scopes
 
