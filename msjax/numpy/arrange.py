@@ -174,9 +174,12 @@ def ix_(*args: ArrayLike) -> tuple[Tensor, ...]:
 # ---- padding
 
 
-@operator(int_grad=True)
-def _pad(arr, pad_width, mode, options):
-    return jnp.pad(arr, pad_width, mode, **dict(options))
+@operator(2, int_grad=(0,))
+def _pad(arr, constant, pad_width, mode, options):
+    options = dict(options)
+    if constant is not None:
+        options["constant_values"] = constant
+    return jnp.pad(arr, pad_width, mode, **options)
 
 
 def pad(
@@ -200,17 +203,26 @@ def pad(
         constant_values, end_values (number or tuple): of "constant" and "linear_ramp". Default: 0.
         reflect_type (str): "even" or "odd", for "reflect" and "symmetric". Default: "even".
     """
-    own = {
-        "constant": {"constant_values": constant_values},
-        "linear_ramp": {"end_values": end_values},
-        "reflect": {"reflect_type": reflect_type},
-        "symmetric": {"reflect_type": reflect_type},
-    }
+    constant = None
     if callable(mode):
         options = kwargs
+    elif mode == "constant":
+        options, constant = {}, constant_values
+    elif mode in ("maximum", "mean", "minimum"):
+        options = {"stat_length": stat_length}
+    elif mode == "linear_ramp":
+        options = {"end_values": end_values}
     else:
-        options = {"stat_length": stat_length} if mode in ("maximum", "mean", "minimum") else own.get(mode, {})
-    return _pad(tensor(arr), freeze(pad_width), mode, tuple((k, freeze(v)) for k, v in options.items()))
+        options = {"reflect_type": reflect_type} if mode in ("reflect", "symmetric") else {}
+    options = tuple((k, freeze(v)) for k, v in options.items())
+    return _pad(tensor(arr), _numbers(constant), freeze(pad_width), mode, options)
+
+
+def _numbers(values):
+    """Nested numbers as an array, one as a Python number."""
+    if isinstance(values, (tuple, list)):
+        return np.asarray(freeze(values))
+    return values.tolist() if hasattr(values, "tolist") else values
 
 
 # ---- functions along axes

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 import jax.numpy as jnp
 
 from msjax import ops
+from msjax.autograd.op import Op, apply
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import as_type, floating, lifted, tensor
-from msjax.ops.dispatch.operator import operator
+from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of, to_float
 from msjax.typing import ArrayLike, Axes, DTypeLike, JaxArray, Number
 
@@ -30,12 +31,12 @@ def _axes(axis):
 # ---- extremes
 
 
-@operator(2, name="amax", int_grad=(0,))
+@operator(2, numbers=("initial",), name="amax", int_grad=(0,))
 def _max(a, where, axis, keepdims, initial):
     return jnp.max(a, axis, keepdims=keepdims, initial=initial, where=where)
 
 
-@operator(2, name="amin", int_grad=(0,))
+@operator(2, numbers=("initial",), name="amin", int_grad=(0,))
 def _min(a, where, axis, keepdims, initial):
     return jnp.min(a, axis, keepdims=keepdims, initial=initial, where=where)
 
@@ -291,9 +292,19 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     return jnp.ediff1d(ary, to_end, to_begin)
 
 
-@operator()
-def _gradient(f, spacing, axis):
-    return jnp.gradient(f, *spacing, axis=axis)
+def _gradient(f, *spacing_and_axis):
+    *spacing, axis = spacing_and_axis
+    unit = jnp.gradient(f, axis=axis)
+    if not spacing:
+        return unit
+    # XLA divides by a constant so, and the result is to be the same.
+    inverse = [1 / jnp.asarray(distance, f.dtype) for distance in spacing]
+    if not isinstance(unit, list):
+        return unit * inverse[0]
+    return [along * (inverse[0] if len(inverse) == 1 else inverse[i]) for i, along in enumerate(unit)]
+
+
+_GRADIENT = Op("gradient", _gradient)
 
 
 def gradient(f: ArrayLike, *varargs: Number, axis: Axes | None = None, edge_order: int = 1) -> Any:
@@ -310,8 +321,8 @@ def gradient(f: ArrayLike, *varargs: Number, axis: Axes | None = None, edge_orde
     """
     if edge_order != 1:
         raise ValueError(f"For 'gradient', 'edge_order' should be 1, but got {edge_order}.")
-    spacing = tuple(v.item() if isinstance(v, Tensor) else v for v in varargs)
-    out = _gradient(floating(f), spacing, axis)
+    spacing = [v.item() if isinstance(v, Tensor) else v for v in varargs]
+    out = apply(_GRADIENT, [floating(f), *spacing], (freeze(axis),))
     return list(out) if isinstance(out, tuple) else out
 
 

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 import msjax as ms
+import msjax.numpy as mnp
 from msjax.autograd import op as op_module
 from msjax.autograd.residuals import ResidualSpec
 from msjax.common import programs
 from msjax.common.background import Background
 from msjax.common.programs import Programs, is_nested, quick_options, run
 from msjax.common.tensor import is_tensor
+from msjax.nn.layer.embedding import _clip_rows, _renorm
 from msjax.ops.dispatch import random_keys
 
 
@@ -185,6 +187,11 @@ NUMBERS = {
     "renorm": (lambda x, a: ms.ops.renorm(x, 2, 0, a), (0.1, 1 / 3)),
     "isclose": (lambda x, a: ms.ops.isclose(x, x * 2, a, a), (0.1, 1 / 3)),
     "nan_to_num": (lambda x, a: ms.ops.nan_to_num(x, a, a), (0.1, 1 / 3)),
+    "numpy amax": (lambda x, a: mnp.amax(x, 1, initial=a), (0.1, 1 / 3)),
+    "numpy pad": (lambda x, a: mnp.pad(x, 1, constant_values=a), (0.1, 1 / 3)),
+    "numpy gradient": (lambda x, a: mnp.gradient(x, a, axis=1), (0.1, 1 / 3, 0.7)),
+    "lookup": (lambda x, a: _clip_rows(x, a, a**2), (0.1, 1 / 3)),
+    "renorm of a table": (lambda x, a: x * _renorm(x, LABELS, a, 2.0), (0.1, 1 / 3)),
 }
 
 

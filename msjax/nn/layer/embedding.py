@@ -212,7 +212,7 @@ class EmbeddingExt(Cell):
         )
 
 
-@operator(2, name="EmbeddingRenorm", differentiable=False)
+@operator(2, numbers=("limit",), name="EmbeddingRenorm", differentiable=False)
 def _renorm(table, ids, limit, p):
     """The table, with the rows that are looked up scaled down to the norm limit where they exceed it."""
     norms = jnp.linalg.norm(table, p, axis=-1, keepdims=True)
@@ -232,12 +232,12 @@ def _lookup_ext(table, ids, padding, by_frequency):
     return rows
 
 
-@operator(1, name="ClipByNorm")
-def _clip_rows(rows, limit):
+@operator(1, numbers=("limit", "square"), name="ClipByNorm")
+def _clip_rows(rows, limit, square):
     """The rows, scaled down to the norm limit where they exceed it."""
     squares = jnp.sum(jnp.square(rows), -1, keepdims=True)
     # The square root is taken only above the limit: its gradient at 0 is NaN.
-    return rows * (limit / jnp.sqrt(jnp.maximum(squares, limit**2)))
+    return rows * (limit / jnp.sqrt(jnp.maximum(squares, square)))
 
 
 class EmbeddingLookup(Cell):
@@ -307,7 +307,7 @@ class EmbeddingLookup(Cell):
     def construct(self, indices: Tensor) -> Tensor:
         _check_ids(indices, type(self).__name__)
         rows = _lookup_or_zero(self.embedding_table, indices)
-        return rows if self.max_norm is None else _clip_rows(rows, self.max_norm)
+        return rows if self.max_norm is None else _clip_rows(rows, self.max_norm, self.max_norm**2)
 
 
 @operator(3, name="MultiFieldEmbeddingLookup")

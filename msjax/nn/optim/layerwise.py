@@ -122,7 +122,7 @@ class LARS(Optimizer):
         parameter = self.parameters[i]
         decay = self._decay(self._decays[i]) if self.decay_flags[i] else Tensor(0.0)
         rate = self._lr(self._rates[i]) if self.use_clip else None
-        return apply(_LARS, (parameter, grad, decay, rate), (self.reciprocal_scale, self.epsilon, self.coefficient))
+        return apply(_LARS, (parameter, grad, decay, rate, self.reciprocal_scale, self.epsilon, self.coefficient))
 
     def get_lr(self) -> Parameter:
         """The wrapped optimizer's."""
