@@ -17,7 +17,8 @@ from msjax.autograd.op_errors import raise_op_error
 from msjax.autograd.residuals import VJP, ResidualSpec, TracedVJP, gather, recomputed_if_cheap, source_of
 from msjax.common.arrays import CONCRETE, as_array, is_tracer
 from msjax.common.node import SEQUENCE, Node
-from msjax.common.programs import Programs, is_nested, shape_of
+from msjax.common.operator_compiler import is_nested
+from msjax.common.programs import Programs, shape_of
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.errors import where
 from msjax.hooks.batching import after_calls

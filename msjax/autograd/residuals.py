@@ -16,7 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.common.arrays import is_tracer
-from msjax.common.programs import Programs, equations
+from msjax.common.operator_compiler import equations
+from msjax.common.programs import Programs
 from msjax.typing import JaxArray, PyTreeDef
 
 

@@ -18,6 +18,7 @@ import pickle
 import platform
 import sys
 import threading
+import time
 import types
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,7 @@ import jax
 import jax.api_util
 import jax.extend.core
 import jax.extend.linear_util
+import ml_dtypes
 import numpy as np
 
 from msjax import disk_cache
@@ -34,6 +36,9 @@ from msjax import disk_cache
 NUMBERS = frozenset((bool, int, float))
 # Modules whose functions are what they are for a version (jax, numpy) or for the files of the package (msjax).
 _KNOWN = ("msjax", "jax", "jaxlib", "numpy", "ml_dtypes")
+_IMPORTED = time.time_ns()
+# Settings of jax under which calls are checked or traced one by one.
+_CHECKS = ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_check_tracer_leaks")
 # Settings of jax that don't change what is traced or compiled.
 _WITHOUT_EFFECT = ("cache", "log", "traceback", "dump")
 
@@ -56,7 +61,7 @@ def describe(value: Any) -> Any:
     if value is None or value is Ellipsis or cls in (bool, int, str, bytes):
         return cls.__name__, repr(value)
     if isinstance(value, float):
-        return "float", float.hex(value)  # distinguishes -0.0 and finds NaN again
+        return _name(cls), float.hex(value)  # distinguishes -0.0 and finds NaN again
     if cls in (tuple, list):
         return cls.__name__, *[describe(v) for v in value]
     if cls is dict:
@@ -111,16 +116,22 @@ def _constant(value):
 
 @functools.cache
 def _stamp():
-    """What all programs of a process depend on."""
+    """A text of what all programs of a process depend on; None if that is not known."""
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sources = []
-    for folder, folders, names in os.walk(root):
-        folders.sort()
-        for name in sorted(names):
-            if name.endswith(".py"):
-                status = os.stat(os.path.join(folder, name))
-                sources.append((os.path.relpath(folder, root), name, status.st_size, status.st_mtime_ns))
-    versions = [importlib.metadata.version(name) for name in ("jax", "jaxlib", "numpy", "ml_dtypes")]
+    try:
+        for folder, folders, names in os.walk(root):
+            folders.sort()
+            for name in sorted(names):
+                if name.endswith(".py"):
+                    status = os.stat(os.path.join(folder, name))
+                    sources.append((os.path.relpath(folder, root), name, status.st_size, status.st_mtime_ns))
+    except OSError:
+        return None
+    # A file that was written later is not what this process has imported.
+    if not sources or max(source[-1] for source in sources) > _IMPORTED:
+        return None
+    versions = [importlib.metadata.version("jaxlib"), *[module.__version__ for module in (jax, np, ml_dtypes)]]
     # XLA divides work by the number of processors.
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     flags = sorted(item for item in os.environ.items() if item[0].startswith(("XLA", "NPROC")))
@@ -149,11 +160,15 @@ class _Context:
                 usual = []
                 # A new thread has the settings of the whole process.
                 thread = threading.Thread(target=lambda: usual.extend([self._here(), jax.config.values]))
-                thread.start()
+                try:
+                    thread.start()
+                except RuntimeError:  # the process is about to exit
+                    return None
                 thread.join()
-                named = sorted((k, repr(v)) for k, v in values.items() if not any(part in k for part in _WITHOUT_EFFECT))
-                known = values == usual[1] and "0x" not in repr(named) and values["jax_default_device"] in (None, _device())
-                self._values, self._usual, self._text = values, usual[0], repr(named) if known else None
+                text = repr(sorted((k, repr(v)) for k, v in values.items() if not any(part in k for part in _WITHOUT_EFFECT)))
+                known = values == usual[1] and values.get("jax_default_device") in (None, _device()) and "0x" not in text
+                known = known and not any(values.get(name) for name in _CHECKS)
+                self._values, self._usual, self._text = values, usual[0], text if known else None
             return self._text if self._here() is self._usual else None
 
 
@@ -249,7 +264,7 @@ class ProgramStore:
         """(path, context, signature) of the program of a function for operands; None if it is not stored."""
         folder = self.folder() if identity is not None else ""
         context = _context().text() if folder and all(map(_fits, values)) else None
-        if context is None:
+        if context is None or _stamp() is None:
             return None
         signature = _signatures(values)
         named = [s.__name__ if isinstance(s, type) else (s[0], describe(s[1]), s[2]) for s in signature]

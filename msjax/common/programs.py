@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import collections
 import functools
-import importlib.metadata
-import math
-import os
 import warnings
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import jax
-import jax.extend.core
 
 from msjax.common.background import BACKGROUND, has_idle_core
+from msjax.common.operator_compiler import compile_operator, is_nested, quick_options
 from msjax.common.program_store import NUMBERS, STORE, OtherCall
 from msjax.common.progress import PROGRESS
 from msjax.context import SETTINGS
@@ -29,79 +26,6 @@ from msjax.state import STATE
 # A function that was compiled for so many signatures finds its programs by the signature from then on, so that each of them can
 # be dropped alone.
 _SIGNATURES = 64
-
-
-@functools.cache
-def quick_options() -> dict[str, Any]:
-    """The compiler options for small programs: results to the last bit and speed are the default's, the time is a third of it.
-
-    Empty where XLA does not compile for a CPU, or lacks the options.
-    """
-    if jax.default_backend() != "cpu" or not importlib.metadata.version("jaxlib").startswith("0.10."):
-        return {}
-    options = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
-    if not jax.config.values.get("jax_disable_most_optimizations"):
-        options["xla_backend_optimization_level"] = 1
-    given = os.environ.get("XLA_FLAGS", "")
-    return {name: value for name, value in options.items() if name not in given}
-
-
-# XLA's fusion emitters, which take most of the time of a compilation, run the first twice to four times as fast as its older
-# code, and the others, of which sliding windows are made, up to 1.8 times: from so many elements on it makes a difference.
-_MOVES = {
-    **dict.fromkeys(["transpose", "reshape", "scatter", "scatter-add", "scatter_add", "gather"], 1 << 15),
-    **dict.fromkeys(["pad", "slice", "dynamic_slice"], 1 << 19),
-}
-# Or to other last bits.
-_DIFFERS = {"cbrt"}
-_PRODUCTS = {"dot_general", "conv_general_dilated"}
-
-
-def equations(jaxpr: Any) -> Iterator[Any]:
-    """The equations of a jaxpr and of those within it."""
-    for eqn in jaxpr.eqns:
-        yield eqn
-        for inner in jax.extend.core.jaxprs_in_params(eqn.params):
-            yield from equations(inner)
-
-
-def _moves(eqn, count):
-    if eqn.primitive.name == "reshape":
-        # Alone, it moves nothing.
-        before, after = ([n for n in v.aval.shape if n != 1] for v in (eqn.invars[0], eqn.outvars[0]))
-        return count > 1 and before != after
-    return eqn.primitive.name in _MOVES
-
-
-def compile_operator(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[Callable[..., Any], bool]:
-    """`jax.jit` of a function, compiled with the options that suit it.
-
-    Args:
-        fn: of arrays.
-        values: operands of its first call.
-
-    Returns:
-        (the compiled function, whether operands of another size may need other options). It may not be called where jax traces;
-        see `is_nested`.
-    """
-    jitted = jax.jit(fn)
-    options = quick_options()
-    if not options:
-        return jitted, False
-    # Tracing is not repeated when the function is called: jax keeps the trace with `fn`.
-    eqns = list(equations(jitted.trace(*values).jaxpr.jaxpr))
-    names = {eqn.primitive.name for eqn in eqns}
-    if names & _DIFFERS:
-        return jitted, False
-    moves = [] if names & _PRODUCTS else [eqn for eqn in eqns if _moves(eqn, len(eqns))]
-    if any(max(math.prod(v.aval.shape) for v in (*e.invars, *e.outvars)) >= _MOVES[e.primitive.name] for e in moves):
-        return jitted, True
-    return jax.jit(fn, compiler_options=options), bool(moves)
-
-
-def is_nested(error: Exception) -> bool:
-    """Whether jax refused to call a function of `compile_operator` within a transformation, where options can't be applied."""
-    return isinstance(error, ValueError) and "can only be passed to top-level" in str(error)
 
 
 def run(programs: Programs, key: Any, values: Sequence[Any]) -> Any:

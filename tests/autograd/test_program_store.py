@@ -35,6 +35,8 @@ def store(tmp_path, monkeypatch):
     monkeypatch.setattr(disk_cache, "chosen_folder", lambda: str(tmp_path / "msjax"))
     monkeypatch.setattr(programs, "STORE", ProgramStore())
     monkeypatch.setattr(programs, "has_idle_core", lambda: False)
+    # So that nobody's editing of the package during the tests matters.
+    monkeypatch.setattr(program_store, "_stamp", lambda: "a version")
     yield programs.STORE
     programs.STORE._pending.clear()
     assert not programs.STORE.unusable
@@ -282,3 +284,25 @@ def test_programs_that_jax_found_on_disk_or_that_call_libraries_are_not_stored(s
     apply(fresh(SUB), (x, 2.0))
     assert len(store._pending) == 1
     assert jax.config.values["jax_persistent_cache_min_compile_time_secs"] == 0.0
+
+
+def test_nothing_is_stored_for_a_package_that_changed_after_it_was_imported(monkeypatch):
+    assert program_store._stamp.__wrapped__() == program_store._stamp.__wrapped__()
+    monkeypatch.setattr(program_store, "_IMPORTED", 0)
+    assert program_store._stamp.__wrapped__() is None
+
+
+def test_settings_that_check_every_call_compile_anew(store, compiled):
+    x = jnp.ones(3)
+    apply(fresh(TANH), (x,))
+    store.flush()
+    jax.config.update("jax_debug_nans", True)
+    try:
+        assert store.key("f", (x,), {}) is None
+        compiled.clear()
+        op = fresh(ops.log.op)
+        with pytest.raises(FloatingPointError):
+            apply(op, (-x,))
+        assert apply(fresh(TANH), (x,)).shape == (3,) and len(compiled) == 2
+    finally:
+        jax.config.update("jax_debug_nans", False)

@@ -16,7 +16,8 @@ from msjax.autograd import op as op_module
 from msjax.autograd.residuals import ResidualSpec
 from msjax.common import programs
 from msjax.common.background import Background
-from msjax.common.programs import Programs, is_nested, quick_options, run
+from msjax.common.operator_compiler import is_nested, quick_options
+from msjax.common.programs import Programs, run
 from msjax.common.tensor import is_tensor
 from msjax.nn.layer.embedding import _clip_rows, _renorm
 from msjax.ops.dispatch import random_keys

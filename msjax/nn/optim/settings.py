@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.common.arrays import is_tracer
-from msjax.common.programs import is_nested, quick_options
+from msjax.common.operator_compiler import is_nested, quick_options
 from msjax.typing import JaxArray, PyTree
 
 # How many programs of one step are kept: one for each combination of what its formula decides by its settings.

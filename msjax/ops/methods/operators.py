@@ -12,7 +12,7 @@ import numpy as np
 from msjax.autograd.op import apply
 from msjax.autograd.op_errors import raise_op_error
 from msjax.common.arrays import CONCRETE
-from msjax.common.programs import is_nested
+from msjax.common.operator_compiler import is_nested
 from msjax.common.tensor import Tensor
 from msjax.errors import describe
 from msjax.ops.function.linalg_func import linear
