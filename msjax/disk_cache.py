@@ -1,6 +1,7 @@
 """Compiled programs on disk, so that a script that is started again does not compile them again.
 
-jax stores them. This module chooses the folder, keeps it from growing, and says what is in it.
+jax stores them, and `common/program_store.py` those of operators. This module chooses the folder, keeps it from growing, and
+says what is in it.
 """
 
 from __future__ import annotations

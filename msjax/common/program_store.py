@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 import types
+import weakref
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -214,16 +215,24 @@ class _Guarded:
         self.signature = signature
         self.context = context
         self.kept = kept
-        self.dispatch = None
         self.asked = False
+        self._fast_path = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.executable, name)
 
     def create_cpp_call(self, params: Any) -> Any:
         """jax's fast path, which comes to `call` for what is new to it, as `params` refer to this object."""
-        self.dispatch = self.executable.create_cpp_call(params) if params.executable is self else None
-        return self.dispatch
+        if params.executable is not self:
+            return None
+        fast_path = self.executable.create_cpp_call(params)
+        # Weakly, since it refers to this object, and Python can't collect such a cycle.
+        self._fast_path = None if fast_path is None else weakref.ref(fast_path)
+        return fast_path
+
+    def fast_path(self) -> Any:
+        """What a `jax.stages.Compiled` that has been called leads to, or None."""
+        return None if self._fast_path is None else self._fast_path()
 
     def call(self, *operands: Any) -> Any:
         """The outputs for operands without None."""

@@ -155,16 +155,18 @@ class _FirstCall:
         table, key = self.table, self.key
         BACKGROUND.take((id(table), key))
         program = table.kept(key)
-        if program is None and (program := self._by_signature()) is not None:
-            table.keep(key, program)
         if program is not None:
             return program(*values)
         fn = table.function(key)
+        by_signature = self._by_signature(fn)
+        if by_signature is not None:
+            table.keep(key, by_signature)
+            return by_signature(*values)
         stored, program, executable = self._from_disk(fn, values)
         if program is not None:
             out = program(*values)
             if executable is None or executable.asked:
-                self._keep_loaded(program if executable is None else executable.dispatch or program)
+                self._keep_loaded(program if executable is None else executable.fast_path() or program)
                 return out
             STORE.unusable = True
         with PROGRESS.of(table.name or "gradient"):
@@ -185,16 +187,13 @@ class _FirstCall:
             program = _Unchanged(_Counted(fn, self.table, self.key), program, values)
         return stored, program, executable
 
-    def _by_signature(self):
+    def _by_signature(self, fn):
         """The programs of a function that are on disk, or will be, each of them found by its signature."""
         table, key = self.table, self.key
         if table.jit is not None or isinstance(key, _Signature) or not STORE.folder():
             return None
-        fn = table.function(key)
         identity = STORE.identity(fn)
-        if identity is None:
-            return None
-        return _BySignature(fn, table, key, identity)
+        return None if identity is None else _BySignature(fn, table, key, identity)
 
     def _compiled(self, fn, values):
         table, key = self.table, self.key
@@ -211,12 +210,12 @@ class _FirstCall:
     def compile(self, values: Sequence[Any]) -> None:
         """Compile the program for the shapes of operands, and keep it."""
         table = self.table
-        by_signature = self._by_signature()
+        fn = table.function(self.key)
+        by_signature = self._by_signature(fn)
         if by_signature is not None:
             by_signature.compile(values)
             table.keep(self.key, by_signature)
             return
-        fn = table.function(self.key)
         stored, program, _ = self._from_disk(fn, values)
         if program is not None:
             self._keep_loaded(program)

@@ -1,5 +1,8 @@
 """Programs of operators on disk: found again by what they were compiled from, refused where anything else is asked."""
 
+import gc
+import weakref
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -152,6 +155,19 @@ def test_a_program_refuses_other_operands_and_settings(store, compiled):
         assert apply(op, (x, 1.0)).tolist() == [2.0, 3.0]
     count = len(compiled)
     assert apply(op, (x, 1.0)).tolist() == [2.0, 3.0] and len(compiled) == count
+
+
+def test_programs_that_are_dropped_are_freed(store, monkeypatch):
+    x = ms.Tensor([1.0])
+    ms.grad(lambda x: apply(fresh(TANH), (x,)))(x)
+    store.flush()
+    loaded, original = [], store.load
+    monkeypatch.setattr(store, "load", lambda *args: loaded.append(original(*args)) or loaded[-1])
+    ms.grad(lambda x: apply(fresh(TANH), (x,)))(x)
+    assert len(loaded) == 2
+    loaded = [weakref.ref(executable) for _, executable in loaded]
+    gc.collect()
+    assert [executable() for executable in loaded] == [None, None]
 
 
 def test_every_signature_of_an_operator_is_stored(store, compiled):
