@@ -193,7 +193,7 @@ _HOOKED_WITHIN: weakref.WeakSet[Any] = weakref.WeakSet()
 def _run(call, variables, values):
     """The values of the result and the state; on the tape where gradients pass hooks."""
     called = (), ()
-    if not _hooks_gradients(call.net, variables):
+    if not _needs_tape(call.net, variables):
         try:
             with Installed(variables, values, False), CallbackBatch() as calls:
                 outputs, state = call([wrap(a) for a in call.arrays])
@@ -204,11 +204,14 @@ def _run(call, variables, values):
     return run_taped(variables, values, call.arrays, call, called)
 
 
-def _hooks_gradients(net, variables):
+def _needs_tape(net, variables):
     if net in _HOOKED_WITHIN or any(isinstance(v, Parameter) and v._hooks for v in variables):
         return True
-    tables = (hooks_of(cell) for _, cell in net.cells_and_names())
-    return any(table.backward or table.backward_pre for table in tables)
+    for _, cell in net.cells_and_names():
+        table = hooks_of(cell)
+        if table.backward or table.backward_pre or getattr(cell, "bprop", None) is not None:
+            return True
+    return False
 
 
 def _is_array(leaf):

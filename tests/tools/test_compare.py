@@ -84,6 +84,24 @@ def test_modes_and_files(tmp_path):
     assert repr(Record.read(path)) == "<record of 4 calls and 19 arrays, msjax>"
 
 
+def test_wrong_gradient_of_a_bprop():
+    class Scaled(nn.Cell):
+        scale = 1.0
+
+        def construct(self, x):
+            return x * 1
+
+        def bprop(self, x, out, dout):
+            return (dout * self.scale,)
+
+    net, x = nn.SequentialCell(nn.Tanh(), Scaled()), np.float32([1, 2])
+    right = record(net, x)
+    net[1].scale = 1.01
+    found = compare(right, record(net, x, mode="functional"))
+    assert found.first_forward is None and len(found.rows) == 6, found
+    assert str(found.first_backward).startswith("gradient 0 "), found
+
+
 def test_calls_of_one_cell():
     relu = nn.Tanh()
     found = record(nn.SequentialCell(relu, relu), np.float32([0.5]))

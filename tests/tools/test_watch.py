@@ -12,7 +12,7 @@ import msjax as ms
 from msjax import hooks, nn, train
 from msjax.tools import watch
 from msjax.tools.watching.report import bars
-from msjax.tools.watching.statistics import statistics
+from msjax.tools.watching.statistics import rows_of, statistics
 
 
 def network():
@@ -69,6 +69,14 @@ def test_statistics_of_arrays_of_all_sizes():
         edges = (value.min(), value.max()) if value.min() < value.max() else (value.min(), value.min() + 1)
         np.testing.assert_array_equal(counts, np.histogram(value, 4, edges)[0])
     assert not table[6].any() and np.isnan(table[8][:3]).all()
+
+
+def test_rows_of_infinite_values():
+    """They have no edges of a histogram, and numpy warns of nothing."""
+    table = np.float32([[np.nan, np.nan, np.inf, 0, -np.inf, 2, 0, 0], [1.5, 0.5, 1.6, 0, 1, 2, 3, 3]])
+    one, other = rows_of(7, [("activation", "a"), ("gradient", "b")], table)
+    assert (one.step, one.kind, one.name, one.scalars[2:]) == (7, "activation", "a", (np.inf, 0, -np.inf, 2))
+    assert other.histogram.counts.tolist() == [3, 3] and other.histogram.edges.tolist() == [1, 1.5, 2]
 
 
 def test_written_when_it_is_there():

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.monitor import current
+from msjax.common.arrays import is_tracer
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, is_tensor, renewed, wrap
 from msjax.errors import cell_path, describe
@@ -25,7 +26,7 @@ def call_with_bprop(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if base is None:
         return (
             _call_under_jax_transform(cell, args, kwargs, tensors)
-            if under_jax_transform(tensors)
+            if under_jax_transform(tensors) or _in_functional_program(tensors)
             else renewed(cell.construct(*args, **kwargs))
         )
     with swap(recording=False):
@@ -59,6 +60,11 @@ def call_with_bprop(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         recorded = tensor.dtype.kind in "fiuc"
         outputs.append(wrap(tensor._value, node if recorded else None, i))
     return _unflatten(treedef, leaves, at, outputs)
+
+
+def _in_functional_program(tensors):
+    # The forward of a functionalized network, off the tape: who looks into it, as `capture` does, differentiates it.
+    return STATE.functional and any(is_tracer(t._value) for t in tensors)
 
 
 def _call_under_jax_transform(cell, args, kwargs, tensors):

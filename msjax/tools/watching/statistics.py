@@ -95,5 +95,6 @@ def rows_of(step: int, names: Sequence[tuple[str, str]], table: np.ndarray) -> l
     """The rows of (kind, name) pairs, from an array of what `statistics` computed of each."""
     low, high = table[:, 4], table[:, 5]
     scalars, counts = table[:, : len(SCALARS)].tolist(), table[:, len(SCALARS) :]
-    edges = np.linspace(low, np.where(high > low, high, low + 1), counts.shape[1] + 1, axis=-1)
+    with np.errstate(invalid="ignore"):  # infinite values have no edges
+        edges = np.linspace(low, np.where(high > low, high, low + 1), counts.shape[1] + 1, axis=-1)
     return [WatchRow(step, *name, *numbers, Histogram(*pair)) for name, numbers, *pair in zip(names, scalars, counts, edges)]
