@@ -322,3 +322,16 @@ def test_settings_that_check_every_call_compile_anew(store, compiled):
         assert apply(fresh(TANH), (x,)).shape == (3,) and len(compiled) == 2
     finally:
         jax.config.update("jax_debug_nans", False)
+
+
+def test_programs_compiled_ahead_are_stored_and_found(store, compiled, monkeypatch):
+    monkeypatch.setattr(programs, "has_idle_core", lambda: True)
+    monkeypatch.setattr(programs.BACKGROUND, "submit", lambda key, task: task())
+    x = ms.Tensor([0.5, 1.5])
+    for count in (2, 0):
+        compiled.clear()
+        op = fresh(TANH)
+        gradients = [ms.grad(lambda x, op=op: apply(op, (x,)))(x).tolist() for _ in range(2)]
+        assert len(compiled) == count and gradients[0] == gradients[1]
+        assert np.allclose(gradients[0], 1 - np.tanh([0.5, 1.5]) ** 2)
+        store.flush()
