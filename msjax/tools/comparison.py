@@ -88,10 +88,13 @@ class Comparison:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=box.SIMPLE)
-        for name in _columns(self.frameworks):
-            table.add_column(name, no_wrap=name == "shape")
-        for cells in self._cells():
+        table, rows = Table(box=box.SIMPLE), list(self._cells())
+        # In a narrow terminal, long names are folded, not cut.
+        least = min(24, max((len(cells[1]) for cells in rows), default=0))
+        for i, name in enumerate(_columns(self.frameworks)):
+            folded: Any = {"overflow": "fold", "min_width": least} if i == 1 else {}
+            table.add_column(name, no_wrap=name == "shape", **folded)
+        for cells in rows:
             style = "bold red" if cells[-1] == "FIRST DIFFERENCE" else "red" if cells[-1] == "differs" else ""
             table.add_row(*(Text(text, style) for text in cells))
         return Group(*map(Text, self._verdict()), table)

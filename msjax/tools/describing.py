@@ -38,7 +38,7 @@ def hooks_of(cell: Any) -> dict[str, Any]:
     found = _names(table)
     for name, value in vars(cell).items():
         own = getattr(value, "_hooks", None) if isinstance(value, Parameter) else None
-        if own is not None:
+        if own is not None and own.hooks:
             found[f"gradient of {name}"] = [function_name(hook) for hook in own.hooks.values()]
     return found
 

@@ -13,6 +13,8 @@ from flax import linen, nnx
 import msjax as ms
 from msjax import hooks, nn
 from msjax.tools import Record, compare, record
+from msjax.tools.comparison import Comparison, Row
+from msjax.tools.texts import printed
 from tests.tools.nets_for_records import LeNet, Transformer
 
 pytest.importorskip("safetensors")
@@ -176,6 +178,12 @@ def test_reports():
     assert "<table>" in found._repr_html_()
     assert [row.b for row in found.rows if row.a is None and row.kind == "activation"] == ["2"]
     assert "First difference, backward: gradient 2 is only in b" in text
+
+
+def test_names_in_a_narrow_terminal():
+    row = Row("parameter_gradient", "a" * 20, "b" * 20, (2,), (2,), 0.0, True)
+    text = printed(Comparison([row], ("torch", "msjax")), width=60)
+    assert "a" * 20 in text and "b" * 20 in text, text
 
 
 def test_errors(tmp_path):

@@ -10,7 +10,8 @@ from flax import linen, nnx
 
 import msjax as ms
 from msjax import hooks, nn, train
-from msjax.tools import watch
+from msjax.tools import hooks_of, watch
+from msjax.tools.texts import printed
 from msjax.tools.watching.report import bars
 from msjax.tools.watching.statistics import rows_of, statistics
 
@@ -243,6 +244,8 @@ def test_report():
     kinds = [line.split()[:2] for line in lines[3:]]
     assert kinds == [["activation", "0"], ["parameter", "0.weight"], ["parameter", "0.bias"]]
     assert watched._repr_html_().count("<tr>") == 4
+    assert printed(watched, width=80).splitlines()[1].split() == ["kind", "name", "norm", "mean", "zeros", "histogram"]
+    assert hooks_of(watched.model[0]) == {}  # nothing is left of the hooks of its Parameters
     assert bars(np.array([0.0, 1.0, 100.0, 50.0])) == " ▁█▄"
 
 

@@ -10,6 +10,8 @@ from msjax.tools.texts import printed
 from msjax.tools.watching.sinks import WatchRow
 
 _COLUMNS = ("kind", "name", "norm", "mean", "deviation", "zeros", "from", "to", "histogram")
+_OF_WIDE_TABLES = ("deviation", "from", "to")
+_WIDE = 110  # characters
 _BARS = " ▁▂▃▄▅▆▇█"
 _WIDTH = 15  # of a histogram, in characters
 
@@ -34,17 +36,20 @@ class WatchReport:
             name = row.name or "(network)"
             yield row.kind, name, *numbers, f"{row.zeros:.0%}", f"{row.min:.3g}", f"{row.max:.3g}", bars(row.histogram.counts)
 
-    def __rich__(self) -> Any:
+    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         from rich import box
         from rich.table import Table
         from rich.text import Text
 
         table = Table(box=box.SIMPLE, title=self._title(), title_justify="left")
-        for name in _COLUMNS:
-            table.add_column(name, justify="left" if name in ("kind", "name", "histogram") else "right", no_wrap=name != "name")
+        shown = [name for name in _COLUMNS if options.max_width >= _WIDE or name not in _OF_WIDE_TABLES]
+        for name in shown:
+            justify = "left" if name in ("kind", "name", "histogram") else "right"
+            table.add_column(name, justify=justify, no_wrap=name != "name", overflow="fold")
         for cells in self._cells():
-            table.add_row(*map(Text, cells))
-        return table
+            by_name = dict(zip(_COLUMNS, cells))
+            table.add_row(*(Text(by_name[name]) for name in shown))
+        yield table
 
     def __str__(self) -> str:
         return printed(self)
