@@ -155,22 +155,32 @@ class _Context:
         """None while jax traces, or where a `with` statement has changed settings for this thread."""
         if not jax.extend.core.get_opaque_trace_state() == self._no_trace:
             return None
-        values = jax.config.values
+        values = _settings()
         with self._lock:
             if values != self._values:
                 usual = []
                 # A new thread has the settings of the whole process.
-                thread = threading.Thread(target=lambda: usual.extend([self._here(), jax.config.values]))
+                thread = threading.Thread(target=lambda: usual.extend([self._here(), _settings()]))
                 try:
                     thread.start()
                 except RuntimeError:  # the process is about to exit
                     return None
                 thread.join()
-                text = repr(sorted((k, repr(v)) for k, v in values.items() if not any(part in k for part in _WITHOUT_EFFECT)))
+                text = repr(sorted((name, repr(value)) for name, value in values.items()))
                 known = values == usual[1] and values.get("jax_default_device") in (None, _device()) and "0x" not in text
                 known = known and not any(values.get(name) for name in _CHECKS)
                 self._values, self._usual, self._text = values, usual[0], text if known else None
             return self._text if self._here() is self._usual else None
+
+
+def _settings():
+    # `_Compilations` changes one of those that are left out, in any thread.
+    return {name: value for name, value in jax.config.values.items() if _matters(name)}
+
+
+@functools.cache
+def _matters(name):
+    return not any(part in name for part in _WITHOUT_EFFECT)
 
 
 def _wrapped(fn):

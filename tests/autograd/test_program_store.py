@@ -263,6 +263,7 @@ def test_keys_differ_where_programs_do(store, monkeypatch):
     keys.append(store.key("f", (x,), {}))
     jax.config.update("jax_default_matmul_precision", None)
     assert len({path for path, _, _ in keys}) == len(keys)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 5.0)  # as when another thread compiles
     assert store.key("f", (x,), {}) == keys[0]
     assert store.key(None, (x,), {}) is None
     for values in ((np.ones(2),), (jax.device_put(x, jax.devices()[0]),), (jax.random.key(0),)):
