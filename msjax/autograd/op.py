@@ -14,7 +14,7 @@ import jax
 
 from msjax.autograd.monitor import current
 from msjax.autograd.op_errors import raise_op_error
-from msjax.autograd.residuals import VJP, ResidualSpec, TracedVJP, gather, recomputed_if_cheap, source_of
+from msjax.autograd.residuals import VJP, ResidualSpec, TracedVJP, recomputed_if_cheap, source_of
 from msjax.common.arrays import CONCRETE, as_array, is_tracer
 from msjax.common.node import SEQUENCE, Node
 from msjax.common.operator_compiler import is_nested
@@ -161,6 +161,11 @@ class Residuals:
         self.spec = spec
         self.leaves: Any = leaves
 
+    def collected(self, values: Sequence[Any], out: Sequence[Any]) -> list[Any]:
+        """All residuals in the backward's order: those that are kept, and those among the operands and results of the call."""
+        of = {"kept": self.leaves, "in": values, "out": out}
+        return [of[kind][i] for kind, i in self.spec.sources]
+
     def emptied(self) -> Residuals:
         """The same without values."""
         return Residuals(self.spec, ())
@@ -289,7 +294,7 @@ def _record(op, operands, values, static, traced):
         out, residuals = op.forwards[static, slots](*values)
         pull = residuals.spec.pull
         if residuals.spec.fresh:
-            residuals.spec.compile_ahead(residuals.leaves, values, out)
+            residuals.spec.compile_ahead(residuals.collected(values, out), out)
     node = None
     if True in pull.carries:
         if pull.slots != slots:
@@ -394,8 +399,7 @@ class OpNode(Node):
     def _residuals(self, spec):
         if self.saved is not None:
             return self.saved.residuals(self)
-        kept = self.residuals.leaves
-        return gather(spec, kept, self.values, self.out) if spec.needs_values else kept
+        return self.residuals.collected(self.values, self.out) if spec.needs_values else self.residuals.leaves
 
     def _inputs(self):
         """The operands at the time of the call; those on the tape as Tensors."""

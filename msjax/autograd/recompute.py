@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
-from msjax.autograd.residuals import gather
 from msjax.common.arrays import is_tracer
 from msjax.common.bases import is_cell
 from msjax.common.node import FunctionNode, RootLeaf, next_seq, place_on_tape
@@ -145,7 +144,7 @@ class _Region:
                     f"For 'recompute', {callable_name(self.block)} did something else in its second run: it recorded "
                     f"operator {node.op.name!r} where the first run had {expected}."
                 )
-            self.store.append((gather(residuals.spec, residuals.leaves, node.values, node.out), values))  # pyright: ignore[reportOptionalMemberAccess]
+            self.store.append((residuals.collected(node.values, node.out), values))  # pyright: ignore[reportOptionalMemberAccess]
         node.values = node.out = None
         node.residuals = residuals.emptied()
 

@@ -238,15 +238,16 @@ class ResidualSpec:
         """What backwards depend on; see `program_store.describe`."""
         return self.forward, [None if s is None else (s.shape, s.dtype, s.weak_type) for s in self.shapes]
 
-    def compile_ahead(self, kept: Sequence[Any], values: Sequence[Any], out: Sequence[JaxArray]) -> None:
+    def compile_ahead(self, residuals: Sequence[Any], out: Sequence[JaxArray]) -> None:
         """Compile the backward in the background while the forward pass goes on, as it will most probably be needed.
 
         That is for a gradient of the first output only, as of BatchNorm, and of every operand that has one.
         """
         self.fresh: bool = False
-        if self.pull.carries[:1] == (True,) and not any(is_tracer(v) for v in values):
+        operands = [*residuals, out[0]]
+        if self.pull.carries[:1] == (True,) and not any(map(is_tracer, operands)):
             key = (True, *[False] * (len(out) - 1)), (True,) * len(self.pull.slots)
-            self.backwards.compile_ahead(key, [*gather(self, kept, values, out), out[0]])
+            self.backwards.compile_ahead(key, operands)
 
     def backward_fn(self, given_and_need: tuple[tuple[bool, ...], tuple[bool, ...]]) -> Callable[..., Any]:
         """The function of arrays that `backwards` keeps compiled."""
@@ -293,9 +294,3 @@ def source_of(leaf: Any, values: Sequence[Any], outputs: Sequence[Any]) -> tuple
             if leaf is value:
                 return kind, i
     return None
-
-
-def gather(spec: ResidualSpec, kept: Sequence[Any], values: Sequence[Any], out: tuple[JaxArray, ...]) -> list[Any]:
-    """All residuals in order, collected from the kept ones, the operands and the results."""
-    of = {"kept": kept, "in": values, "out": out}
-    return [of[kind][i] for kind, i in spec.sources]

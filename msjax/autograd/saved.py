@@ -12,7 +12,6 @@ from typing import Any, Self
 import numpy as np
 
 from msjax.autograd.op import OpNode
-from msjax.autograd.residuals import gather
 from msjax.common.tensor import Tensor, wrap
 from msjax.errors import callable_name, check_callable, describe
 from msjax.state import ROOT, swap
@@ -71,7 +70,7 @@ class saved_tensors_hooks:
             )
         if not residuals.spec.sources:
             return
-        kept = gather(residuals.spec, residuals.leaves, node.values, node.out)
+        kept = residuals.collected(node.values, node.out)
         # In nested gradient functions the backward pass is recorded too, and needs the operands for that.
         node.saved = _Packed(self, kept, values if node.needs_operands and node.base is not ROOT else None)
         node.values = node.out = None
