@@ -149,7 +149,7 @@ class Forward:
         """What the program needs as long as it lives, and the structure of its results."""
         spec = ResidualSpec(*summary, self, tuple(map(shape_of, values)))
         kept = [0] * sum(kind == "kept" for kind, _ in spec.sources)
-        return spec, jax.tree.structure(((0,) * len(spec.pull.out_avals), Residuals(spec, kept)))
+        return spec, jax.tree.structure(((0,) * len(spec.pull.carries), Residuals(spec, kept)))
 
 
 class Residuals:

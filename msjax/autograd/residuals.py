@@ -29,7 +29,7 @@ class VJP:
         carries: for each output, whether a gradient can flow back from it.
         slots: the operands that can receive a gradient.
         in_dtypes: their dtypes.
-        out_avals, shadow: (shape, dtype) of each output, and of what is differentiated in its place: integers are, as floats.
+        shadow: for each output, (shape, dtype) of what is differentiated in its place: integers are, as floats.
         by_rule: whether the operator's hand-written gradient is used, which returns one for every operand.
     """
 
@@ -38,7 +38,6 @@ class VJP:
     by_rule: bool
     single: bool
     shadow: list[tuple[Any, Any]]
-    out_avals: list[tuple[Any, Any]]
     carries: tuple[bool, ...]
 
     def without_values(self) -> VJP:
@@ -123,7 +122,6 @@ class TracedVJP(VJP):
             self.out = (out,) if self.single else tuple(out)
         else:
             self.out = shadow_out
-        self.out_avals = [(o.shape, o.dtype) for o in self.out]
         self.carries = tuple(bool(self.slots) and jnp.issubdtype(d, jnp.inexact) for _, d in self.shadow)
 
     def keeps_values(self) -> bool:
