@@ -18,20 +18,7 @@ from msjax import common as common, context as context, nn as nn, ops as ops
 from msjax.autograd.grad import grad as grad, value_and_grad as value_and_grad
 from msjax.autograd.return_ids import get_grad as get_grad
 from msjax.autograd.vjp import jvp as jvp, vjp as vjp
-from msjax.common import dtype as dtype
-from msjax.common.dtype import *
-from msjax.common.initializer import Initializer as Initializer, initializer as initializer
-from msjax.common.parameter import Parameter as Parameter, ParameterTuple as ParameterTuple
-from msjax.common.random import (
-    Generator as Generator,
-    default_generator as default_generator,
-    get_seed as get_seed,
-    manual_seed as manual_seed,
-    set_seed as set_seed,
-)
-from msjax.common.tensor import Tensor as Tensor, from_numpy as from_numpy, is_tensor as is_tensor, tensor as tensor
-from msjax.compile.jit import jit as jit, ms_function as ms_function
-from msjax.context import (
+from msjax.base.context import (
     COMPATIBLE as COMPATIBLE,
     GRAPH_MODE as GRAPH_MODE,
     LAX as LAX,
@@ -46,7 +33,20 @@ from msjax.context import (
     set_context as set_context,
     set_device as set_device,
 )
-from msjax.lazy import lazy_function, placeholder_or_error
+from msjax.base.lazy import lazy_function, placeholder_or_error
+from msjax.common import dtype as dtype
+from msjax.common.dtype import *
+from msjax.common.initializer import Initializer as Initializer, initializer as initializer
+from msjax.common.parameter import Parameter as Parameter, ParameterTuple as ParameterTuple
+from msjax.common.random import (
+    Generator as Generator,
+    default_generator as default_generator,
+    get_seed as get_seed,
+    manual_seed as manual_seed,
+    set_seed as set_seed,
+)
+from msjax.common.tensor import Tensor as Tensor, from_numpy as from_numpy, is_tensor as is_tensor, tensor as tensor
+from msjax.compile.jit import jit as jit, ms_function as ms_function
 from msjax.ops.function.control.from_jax import from_jax as from_jax
 from msjax.version import __version__
 

@@ -15,7 +15,7 @@ import types
 from functools import partial
 from typing import Any
 
-from msjax.lazy import missing_name_error
+from msjax.base.lazy import missing_name_error
 
 _NAME = "mindspore"
 # The version of MindSpore that msjax follows; under the alias, programs read it as that of the package.

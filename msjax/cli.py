@@ -7,7 +7,7 @@ import os
 import runpy
 import sys
 
-from msjax.context import DIALECTS, GRAPH_MODE, PYNATIVE_MODE
+from msjax.base.context import DIALECTS, GRAPH_MODE, PYNATIVE_MODE
 from msjax.version import __version__
 
 _MODES = {"pynative": PYNATIVE_MODE, "graph": GRAPH_MODE}
@@ -77,7 +77,7 @@ def _add_cache_option(command):
 
 def _keep_programs(options):
     """Store compiled programs on disk, unless the command line or the environment says otherwise."""
-    from msjax import context, disk_cache
+    from msjax.base import context, disk_cache
     from msjax.processes.joining import place_in_environment
 
     # Programs in which processes communicate are compiled by all of them together.
@@ -148,8 +148,8 @@ def _join():
 
 
 def _run_script(options):
-    from msjax import context
     from msjax.alias import install_as_mindspore
+    from msjax.base import context
 
     script = options.script
     try:
@@ -237,7 +237,7 @@ def _info(options) -> int:
     import numpy
 
     import msjax
-    from msjax import disk_cache
+    from msjax.base import disk_cache
 
     folder = disk_cache.folder()
     stored = disk_cache.files(folder)

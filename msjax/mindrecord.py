@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.lazy import NO_MINDRECORD, class_placeholders
+from msjax.base.lazy import NO_MINDRECORD, class_placeholders
 
 if not TYPE_CHECKING:
     __getattr__ = class_placeholders(__name__, NO_MINDRECORD)

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import jax
 
-from msjax.context import set_context
+from msjax.base.context import set_context
 from msjax.hooks.worker import synchronize as synchronize
 
 __all__ = [

@@ -7,10 +7,10 @@ from typing import Any, Self
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.checks import check_type
+from msjax.base.checks import check_type
+from msjax.base.errors import describe
 from msjax.common.dtype import Type, int32
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 
 __all__ = ["COOTensor", "CSRTensor", "SparseTensor"]

@@ -40,8 +40,8 @@ hypothesis.settings.load_profile("ci")
 def clean_state():
     """Every test starts in PyNative mode, with the default dialect and seeds set, and leaves no scope open."""
     import msjax as ms
-    from msjax.context import SETTINGS
-    from msjax.state import ROOT, STATE
+    from msjax.base.context import SETTINGS
+    from msjax.base.state import ROOT, STATE
 
     np.random.seed(0)
     ms.set_seed(0)

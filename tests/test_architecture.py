@@ -155,7 +155,7 @@ def test_private_parts_of_jax_are_left_alone():
 def test_private_slots_of_flax_are_used_in_one_file():
     wrong = []
     for module in MODULES:
-        lines = MODULES[module].read_text().splitlines() if module != "msjax.flax_slots" else []
+        lines = MODULES[module].read_text().splitlines() if module != "msjax.base.flax_slots" else []
         wrong += [_shown(module, i) for i, line in enumerate(lines, 1) if FLAX_SLOTS.search(line)]
     assert not wrong, wrong
 

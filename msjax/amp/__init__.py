@@ -11,7 +11,7 @@ from msjax.amp.precision import (
     get_white_list,
 )
 from msjax.amp.scalers import DynamicLossScaler, LossScaler, StaticLossScaler
-from msjax.lazy import module_placeholders
+from msjax.base.lazy import module_placeholders
 from msjax.nn.wrap.loss_scale import all_finite
 
 __all__ = [

@@ -7,12 +7,12 @@ from typing import Any
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
-from msjax.checks import is_number
+from msjax.base.checks import is_number
+from msjax.base.errors import describe
+from msjax.base.typing import PyTree
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
-from msjax.typing import PyTree
 
 
 def _scaled(factor, value):

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 
 from msjax.autograd.monitor import current
 from msjax.autograd.op import Op, apply
+from msjax.base.context import SETTINGS
+from msjax.base.state import ACTIVITY, STATE, swap
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common.node import RootLeaf
 from msjax.common.programs import run
 from msjax.common.tensor import Tensor, wrap
-from msjax.context import SETTINGS
 from msjax.hooks.dialect import DIALECTS
 from msjax.hooks.worker import barrier
-from msjax.state import ACTIVITY, STATE, swap
-from msjax.typing import JaxArray, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.node import Node

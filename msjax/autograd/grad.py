@@ -8,14 +8,14 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 import jax.numpy as jnp
 
 from msjax.autograd.recording import GradientScope, check_function, flatten_tensors, ones_like
-from msjax.checks import check_bool
+from msjax.base.checks import check_bool
+from msjax.base.context import GRAPH_MODE, SETTINGS
+from msjax.base.errors import describe
+from msjax.base.state import COMPILER
+from msjax.base.typing import TensorLike
 from msjax.common.bases import CellBase, is_cell
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
-from msjax.context import GRAPH_MODE, SETTINGS
-from msjax.errors import describe
-from msjax.state import COMPILER
-from msjax.typing import TensorLike
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -14,14 +14,14 @@ import numpy as np
 
 from msjax.autograd.backward import add_arrays, add_gradients, run_backward
 from msjax.autograd.tensor_api import register_hook_list
-from msjax.checks import check_bool
+from msjax.base.checks import check_bool
+from msjax.base.errors import check_hook, describe
+from msjax.base.state import ROOT, STATE
 from msjax.common.arrays import is_tracer
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import check_hook, describe
 from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.tensor_hooks import HookList
-from msjax.state import ROOT, STATE
 
 # ---- what requires a gradient
 

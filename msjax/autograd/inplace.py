@@ -8,10 +8,10 @@ stay right whatever is written later, and Tensors need no version counter.
 from __future__ import annotations
 
 from msjax.autograd.imperative import retain_grad
+from msjax.base.state import ROOT, STATE
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.state import ROOT, STATE
 
 
 def rebind(tensor: Tensor, new: Tensor) -> None:

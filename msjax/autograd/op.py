@@ -15,18 +15,18 @@ import jax
 from msjax.autograd.monitor import current
 from msjax.autograd.op_errors import raise_op_error
 from msjax.autograd.residuals import VJP, ResidualSpec, TracedVJP, recomputed_if_cheap, source_of
+from msjax.base.errors import where
+from msjax.base.state import ACTIVITY, ROOT, STATE, Scope
 from msjax.common.arrays import CONCRETE, as_array, is_tracer
 from msjax.common.node import SEQUENCE, Node
 from msjax.common.operator_compiler import is_nested
 from msjax.common.programs import Programs, shape_of
 from msjax.common.tensor import Tensor, is_tensor, wrap
-from msjax.errors import where
 from msjax.hooks.batching import after_calls
-from msjax.state import ACTIVITY, ROOT, STATE, Scope
 
 if TYPE_CHECKING:
+    from msjax.base.typing import PyTreeDef
     from msjax.common.node import Edge
-    from msjax.typing import PyTreeDef
 
 
 class Op:

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from msjax.base.errors import describe, where
 from msjax.common.arrays import TracedValueError
 from msjax.common.tensor import Tensor
-from msjax.errors import describe, where
 
 if TYPE_CHECKING:
     from msjax.autograd.op import Op
@@ -56,7 +56,7 @@ def _raised_here(error) -> bool:
     traceback = error.__traceback__
     while traceback.tb_next is not None:
         traceback = traceback.tb_next
-    return traceback.tb_frame.f_globals.get("__name__", "").startswith(("msjax.ops", "msjax.checks"))
+    return traceback.tb_frame.f_globals.get("__name__", "").startswith(("msjax.ops", "msjax.base.checks"))
 
 
 def _first_lines(error) -> str:

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from msjax.base.errors import callable_name, describe
+from msjax.base.state import STATE, swap
 from msjax.common.arrays import is_tracer
 from msjax.common.bases import is_cell
 from msjax.common.node import FunctionNode, RootLeaf, next_seq, place_on_tape
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_tensor, renewed, tensors_in, wrap
-from msjax.errors import callable_name, describe
-from msjax.state import STATE, swap
 
 if TYPE_CHECKING:
     from msjax.nn.cell.base import Cell

@@ -8,14 +8,14 @@ from typing import Any, Self
 import jax.numpy as jnp
 
 from msjax.autograd.backward import run_backward
+from msjax.base.context import SETTINGS
+from msjax.base.errors import callable_name, describe
+from msjax.base.state import STATE, Scope
+from msjax.base.typing import PyTree, TensorLike
 from msjax.common.node import Leaf, place_on_tape
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
-from msjax.context import SETTINGS
-from msjax.errors import callable_name, describe
 from msjax.hooks.dialect import DIALECTS
-from msjax.state import STATE, Scope
-from msjax.typing import PyTree, TensorLike
 
 
 class GradientScope:

@@ -15,10 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.base.typing import JaxArray, PyTreeDef
 from msjax.common.arrays import is_tracer
 from msjax.common.operator_compiler import equations
 from msjax.common.programs import Programs
-from msjax.typing import JaxArray, PyTreeDef
 
 
 class VJP:

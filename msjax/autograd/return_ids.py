@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msjax.base.errors import describe
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 
 
 def get_grad(gradients: Sequence[Any], identifier: int | Parameter) -> Tensor:

@@ -12,10 +12,10 @@ from typing import Any, Self
 import numpy as np
 
 from msjax.autograd.op import OpNode
+from msjax.base.errors import callable_name, check_callable, describe
+from msjax.base.state import ROOT, swap
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import callable_name, check_callable, describe
-from msjax.state import ROOT, swap
-from msjax.typing import JaxArray
 
 __all__ = ["saved_tensors_hooks"]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from msjax.base.errors import check_hook, where
+from msjax.base.typing import TensorHook
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.errors import check_hook, where
 from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.nodes import through_custom_vjp, under_jax_transform
 from msjax.hooks.tensor_hooks import HookList
-from msjax.typing import TensorHook
 
 
 def register_hook(self: Tensor, hook: TensorHook) -> RemovableHandle:

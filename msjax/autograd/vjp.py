@@ -9,11 +9,11 @@ import jax
 
 from msjax.autograd.grad import Weights
 from msjax.autograd.recording import GradientScope, check_function, flatten_tensors
+from msjax.base.errors import describe
+from msjax.base.state import swap
 from msjax.common.node import place_on_tape
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
-from msjax.errors import describe
-from msjax.state import swap
 
 
 def vjp(

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from msjax.base.lazy import module_placeholders
 from msjax.boost.grad_accumulation import GradientAccumulation
-from msjax.lazy import module_placeholders
 
 __all__ = ["GradientAccumulation"]
 if not TYPE_CHECKING:

@@ -9,7 +9,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.random import Generator
 from msjax.common.tensor import Tensor
 from msjax.hooks.handle import RemovableHandle
-from msjax.typing import Axes, DTypeLike, Number, Shape, TensorHook, TensorLike
+from msjax.base.typing import Axes, DTypeLike, Number, Shape, TensorHook, TensorLike
 
 # Methods of these names hide the classes in the body below.
 _bool: TypeAlias = bool

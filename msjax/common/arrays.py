@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.base.state import STATE
+from msjax.base.typing import DTypeLike, JaxArray, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import Type
-from msjax.state import STATE
-from msjax.typing import DTypeLike, JaxArray, TensorLike
 
 # Classes known not to be tracers: looking a class up here takes a third of the time of isinstance, and every operator asks.
 CONCRETE = set()

@@ -11,7 +11,7 @@ import jax
 import ml_dtypes
 import numpy as np
 
-from msjax.typing import DTypeLike, TensorLike
+from msjax.base.typing import DTypeLike, TensorLike
 
 __all__ = [
     "Type",

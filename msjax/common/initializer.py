@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msjax.base.typing import DTypeLike, InitLike
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.initializers import (
@@ -26,7 +27,6 @@ from msjax.common.initializers import (
     initial_array,
 )
 from msjax.common.tensor import Tensor, wrap
-from msjax.typing import DTypeLike, InitLike
 
 __all__ = [
     "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse",

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.checks import check_one_of, is_int, is_number
+from msjax.base.checks import check_one_of, is_int, is_number
+from msjax.base.errors import describe
+from msjax.base.typing import InitLike, JaxArray, TensorLike
 from msjax.common.arrays import as_array
 from msjax.common.seeds import normal, numpy_generator, truncated_normal, uniform
-from msjax.errors import describe
-from msjax.typing import InitLike, JaxArray, TensorLike
 
 if TYPE_CHECKING:
     from msjax.common.dtype import Type

@@ -13,11 +13,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from msjax.base.state import ROOT, STATE
 from msjax.common.tensor import Tensor, wrap
-from msjax.state import ROOT, STATE
 
 if TYPE_CHECKING:
-    from msjax.state import Scope
+    from msjax.base.state import Scope
 
 
 SEQUENCE = itertools.count(1)

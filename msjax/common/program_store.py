@@ -32,7 +32,7 @@ import jax.extend.linear_util
 import ml_dtypes
 import numpy as np
 
-from msjax import disk_cache
+from msjax.base import disk_cache
 
 NUMBERS = frozenset((bool, int, float))
 # Modules whose functions are what they are for a version (jax, numpy) or for the files of the package (msjax).

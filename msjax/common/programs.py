@@ -15,13 +15,13 @@ from typing import Any
 
 import jax
 
+from msjax.base.context import SETTINGS
+from msjax.base.errors import where
+from msjax.base.state import STATE
 from msjax.common.background import BACKGROUND, has_idle_core
 from msjax.common.operator_compiler import compile_operator, is_nested, quick_options
 from msjax.common.program_store import NUMBERS, STORE, OtherCall
 from msjax.common.progress import PROGRESS
-from msjax.context import SETTINGS
-from msjax.errors import where
-from msjax.state import STATE
 
 # A function that was compiled for so many signatures finds its programs by the signature from then on, so that each of them can
 # be dropped alone.

@@ -14,12 +14,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.base.state import STATE
+from msjax.base.typing import ArrayLike, JaxArray, Shape, TensorLike
 from msjax.common import _format, dtype as mstype
 from msjax.common.arrays import CONCRETE, as_array, concrete, is_tracer, known_value
 from msjax.common.dtype import Type
 from msjax.common.initializers import initial_array
-from msjax.state import STATE
-from msjax.typing import ArrayLike, JaxArray, Shape, TensorLike
 
 if TYPE_CHECKING:
     # The methods that other packages attach; written by tests/typing/tensor_methods.py.

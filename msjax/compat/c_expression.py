@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from msjax.base.lazy import placeholder
 from msjax.common import dtype as typing
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.lazy import placeholder
 
 TensorPy = Tensor
 ParamInfo = Parameter

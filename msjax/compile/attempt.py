@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 from flax import nnx
 
+from msjax.base.state import LOCK
+from msjax.base.typing import PyTreeDef
 from msjax.common.arrays import is_tracer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf, wrap
@@ -20,8 +22,6 @@ from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import Call, NeedsPyNative, OwnCall, Trace
 from msjax.hooks.delivery import HookNeedsValue
 from msjax.processes.groups import PROCESSES
-from msjax.state import LOCK
-from msjax.typing import PyTreeDef
 
 if TYPE_CHECKING:
     from msjax.compile.compiled import Compiled

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 
 from msjax.autograd.imperative import BackwardError
+from msjax.base.state import VERSION
 from msjax.common.arrays import TracedValueError
 from msjax.common.programs import KEPT_PROGRAMS, warn_of_shapes
 from msjax.common.random import default_generator
@@ -19,7 +20,6 @@ from msjax.compile.program import Program, SignatureChanged, aliases, signature
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import NeedsPyNative, RunRejected
 from msjax.hooks.delivery import HookNeedsValue, HostNeeded
-from msjax.state import VERSION
 
 # So many programs are kept for one function: those used last.
 KEPT = 256
@@ -27,7 +27,7 @@ KEPT = 256
 # So many compilations for other shapes, and nothing else, lead to a warning.
 _MANY_SHAPES = 64
 
-# For so many versions (see `msjax.state.Version`) a function remembers its environment.
+# For so many versions (see `msjax.base.state.Version`) a function remembers its environment.
 _RECENT = 4
 
 # After so many programs in a row that changed what they were compiled for, the function runs in PyNative mode.

@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.recording import GradientScope
+from msjax.base.state import LOCK, ROOT, STATE, Tracing, swap
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, tensors_in, wrap
 from msjax.compile.compiled import KEPT, Compiled
 from msjax.compile.program import SignatureChanged, is_argument
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import Capture, RunRejected
-from msjax.state import LOCK, ROOT, STATE, Tracing, swap
 
 
 def run(compiled: Compiled, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from flax import nnx
 
+from msjax.base.state import COMPILER, ROOT, STATE
 from msjax.compile.cache import compiled_for
 from msjax.compile.compiled import Compiled
 from msjax.compile.compiled_node import run
 from msjax.compile.jit import inlined
 from msjax.hooks.worker import WORKER
-from msjax.state import COMPILER, ROOT, STATE
 
 if TYPE_CHECKING:
     from msjax.nn.cell import Cell

@@ -19,13 +19,13 @@ import jax
 import numpy as np
 from flax import nnx
 
+from msjax.base.flax_slots import is_module_state
+from msjax.base.state import VERSION
 from msjax.common.bases import CellBase
 from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.flax_slots import is_module_state
 from msjax.hooks.table import GLOBAL, HookTable
-from msjax.state import VERSION
 
 if TYPE_CHECKING:
     from msjax.nn.cell import Cell

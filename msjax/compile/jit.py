@@ -11,14 +11,14 @@ from typing import Any, ParamSpec, TypeVar, overload
 from flax import nnx
 
 from msjax.autograd.monitor import current
+from msjax.base.errors import describe
+from msjax.base.state import ACTIVITY
+from msjax.base.typing import CompiledFunction
 from msjax.common.tensor import being_traced
 from msjax.compile.cache import compiled_for
 from msjax.compile.compiled import Compiled
 from msjax.compile.compiled_node import run
-from msjax.errors import describe
 from msjax.hooks.worker import WORKER
-from msjax.state import ACTIVITY
-from msjax.typing import CompiledFunction
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 
 _LEVELS = {
     "jit_level": ("", "O0", "O1", "O2"),

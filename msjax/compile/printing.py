@@ -13,8 +13,8 @@ import sys
 from types import FrameType
 from typing import Any
 
+from msjax.base.state import STATE
 from msjax.hooks.classify import UNKNOWN, called
-from msjax.state import STATE
 
 TEXT_IS_USED = "it uses the text of a Tensor for something else than printing it at once"
 

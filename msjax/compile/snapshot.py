@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from msjax.base.state import programs_changed
 from msjax.common.bases import CellBase
 from msjax.compile.guards import Guards, cell_contents
-from msjax.state import programs_changed
 
 # Hooks of a cell may come and go in other threads meanwhile.
 _OTHERS_MAY_SET = frozenset(("_hooks", "_special"))

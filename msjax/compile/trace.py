@@ -20,6 +20,8 @@ import jax
 import jax.extend.core
 from flax import nnx
 
+from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
+from msjax.base.typing import TensorLike
 from msjax.common.arrays import is_tracer
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
@@ -28,8 +30,6 @@ from msjax.compile.debugger import RefuseDebuggers
 from msjax.compile.printing import TEXT_IS_USED, Placeholder, goes_to_print
 from msjax.hooks.batching import mark_program
 from msjax.hooks.returns import check_observer_result
-from msjax.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
-from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
     from msjax.nn.cell import Cell

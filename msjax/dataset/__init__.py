@@ -7,6 +7,7 @@ Nothing here needs more than numpy, except for what decodes, resizes or recolour
 import sys
 from typing import TYPE_CHECKING
 
+from msjax.base.lazy import NO_MINDRECORD, placeholder_or_error as _placeholder_or_error
 from msjax.dataset import config as config, operations as operations, text as text, transforms as transforms, vision as vision
 from msjax.dataset.callback import DSCallback as DSCallback
 from msjax.dataset.dataset import Dataset as Dataset
@@ -36,7 +37,6 @@ from msjax.dataset.sources.mnist import (
 )
 from msjax.dataset.sources.numpy_slices import NumpySlicesDataset as NumpySlicesDataset
 from msjax.dataset.sources.text_files import CSVDataset as CSVDataset, TextFileDataset as TextFileDataset
-from msjax.lazy import NO_MINDRECORD, placeholder_or_error as _placeholder_or_error
 
 _NO_SOURCE = "it doesn't read such files. A GeneratorDataset takes any Python object that does."
 _NO_OTHER = "the page on data pipelines lists what there is."

@@ -1,4 +1,4 @@
-"""Checks of arguments that data pipelines share; the simple ones are in `msjax.checks`."""
+"""Checks of arguments that data pipelines share; the simple ones are in `msjax.base.checks`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int, check_type, is_int, is_number
+from msjax.base.checks import check_bool, check_int, check_type, is_int, is_number
+from msjax.base.errors import describe
+from msjax.base.typing import TensorLike
 from msjax.dataset import config
-from msjax.errors import describe
-from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
     from enum import Enum

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 
-from msjax.checks import check_bool, check_int, check_str
+from msjax.base.checks import check_bool, check_int, check_str
 from msjax.common.random import data_seed, set_data_seed
 from msjax.dataset.enums import ErrorSamplesMode
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool
+from msjax.base.checks import check_bool
 from msjax.dataset.iterators import DictIterator, TupleIterator
 from msjax.dataset.run import Run, draw_seed
 from msjax.dataset.values import shape_and_type

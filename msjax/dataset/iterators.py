@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from msjax.checks import check_bool, check_int
+from msjax.base.checks import check_bool, check_int
 from msjax.dataset.checks import check_columns
 from msjax.dataset.parallel import Pools
 from msjax.dataset.run import Run, draw_seed

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int, is_int, is_number
+from msjax.base.checks import check_bool, check_int, is_int, is_number
+from msjax.base.errors import describe
+from msjax.base.typing import TensorLike
 from msjax.dataset.checks import check_list
 from msjax.dataset.run import Run
-from msjax.errors import describe
-from msjax.typing import TensorLike
 
 __all__ = [
     "BuiltinSampler", "DistributedSampler", "IterSampler", "PKSampler", "RandomSampler", "Sampler", "SequentialSampler",

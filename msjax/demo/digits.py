@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.typing import TensorLike
+from msjax.base.typing import TensorLike
 
 _TEST = 360
 

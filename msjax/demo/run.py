@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax import context, nn, ops
+from msjax import nn, ops
+from msjax.base import context
 from msjax.common.random import set_seed
 from msjax.common.tensor import Tensor
 from msjax.demo import picture

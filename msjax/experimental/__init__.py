@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from msjax.base.lazy import module_placeholders
 from msjax.experimental import optim as optim
-from msjax.lazy import module_placeholders
 
 if not TYPE_CHECKING:
     __getattr__ = module_placeholders(__name__)

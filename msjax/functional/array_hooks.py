@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from msjax.base.state import STATE
 from msjax.common.tensor import Tensor, wrap
 from msjax.hooks.protocol import call_with_hooks
-from msjax.state import STATE
 
 # The attribute of a module that has hooks; it names the module by its `path` and `hook_path`.
 SITE = "msjax_hooks"

@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
+from msjax.base.errors import check_callable, describe
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in
-from msjax.errors import check_callable, describe
 from msjax.functional.functionalize import pure_apply
 from msjax.functional.hooked import as_function
 from msjax.functional.nnx_outputs import module_and_method, paths, pure_call

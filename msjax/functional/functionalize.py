@@ -9,12 +9,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.base.errors import describe
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_leaf, wrap
-from msjax.errors import describe
 from msjax.functional.taped import Installed, NeedsTape, run_taped
 from msjax.hooks.batching import CallbackBatch
 from msjax.hooks.protocol import hooks_of

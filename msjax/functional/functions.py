@@ -13,17 +13,17 @@ import jax.extend.core
 import jax.numpy as jnp
 from flax import nnx
 
+from msjax.base.errors import check_callable, check_hook, describe
+from msjax.base.typing import TensorLike
 from msjax.common.arrays import is_tracer
 from msjax.common.bases import is_cell
 from msjax.common.tensor import wrap
-from msjax.errors import check_callable, check_hook, describe
 from msjax.functional.hooked import framework_of
 from msjax.hooks.delivery import observes, run_traced_hook
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.nodes import through_custom_vjp
 from msjax.hooks.protocol import BackwardHooks, run_checked
 from msjax.hooks.table import Hook, HookTable
-from msjax.typing import TensorLike
 
 
 def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced: bool | None = None) -> Callable[..., Any]:

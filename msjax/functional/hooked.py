@@ -8,8 +8,8 @@ from typing import Any
 
 from flax import nnx
 
+from msjax.base.errors import describe
 from msjax.common.bases import is_cell
-from msjax.errors import describe
 from msjax.functional.frameworks.registry import registry_of
 
 # {a framework: its classes of models}; one that isn't imported has no models.

@@ -10,7 +10,7 @@ import jax
 import jax.extend.core as jex
 from flax import nnx
 
-from msjax.errors import check_callable
+from msjax.base.errors import check_callable
 from msjax.functional.static_leaves import is_equinox, join, on_split, split
 from msjax.jaxprs.observers import with_observed
 

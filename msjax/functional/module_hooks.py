@@ -14,9 +14,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from msjax.base.errors import check_hook
+from msjax.base.flax_slots import delete_static, set_static, without_attribute
 from msjax.common.bases import is_cell
-from msjax.errors import check_hook
-from msjax.flax_slots import delete_static, set_static, without_attribute
 from msjax.functional.array_hooks import SITE, OnArrays, call_with_array_hooks
 from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.module_paths import Where, paths, selected, selected_methods, subclasses

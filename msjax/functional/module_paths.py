@@ -13,9 +13,9 @@ from typing import Any
 import jax
 from flax import nnx
 
+from msjax.base.errors import describe
+from msjax.base.flax_slots import is_module_state
 from msjax.common.bases import is_cell
-from msjax.errors import describe
-from msjax.flax_slots import is_module_state
 
 Where = str | type | Iterable[Any] | Callable[[str, Any], bool]
 

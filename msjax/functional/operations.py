@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from msjax.base.errors import check_callable
 from msjax.common.bases import is_cell
-from msjax.errors import check_callable
 from msjax.functional.functionalize import functionalize
 from msjax.functional.hooked import as_function
 from msjax.functional.nnx_outputs import module_and_method, pure_call

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from msjax.typing import PyTree
+from msjax.base.typing import PyTree
 
 
 class Split:

@@ -18,11 +18,11 @@ import jax.numpy as jnp
 from msjax.autograd.backward import run_backward
 from msjax.autograd.op import OpNode
 from msjax.autograd.recording import GradientScope
+from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 from msjax.common.arrays import is_tracer, known_value
 from msjax.common.node import FunctionNode, Node
 from msjax.common.tensor import Tensor, wrap
 from msjax.hooks.batching import CallbackBatch, observe_traced
-from msjax.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 
 # The observers, told apart by `_code`, that an attempt has called: outside of loops of jax's, and within.
 Called = tuple[Sequence[Any], Sequence[Any]]

@@ -6,9 +6,9 @@ and `site` are for plain functions of jax arrays.
 
 from typing import TYPE_CHECKING
 
+from msjax.base.lazy import lazy_names
 from msjax.hooks.handle import RemovableHandle as RemovableHandle
 from msjax.hooks.places import site as site
-from msjax.lazy import lazy_names
 
 _LATER = {
     "barrier": "msjax.hooks.worker",

@@ -14,13 +14,13 @@ import jax.extend.core
 import jax.numpy as jnp
 from jax.interpreters import batching
 
+from msjax.base.state import STATE
+from msjax.base.typing import JaxArray, PyTree, PyTreeDef
 from msjax.common.arrays import is_tracer
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.hooks import primitive
 from msjax.hooks.primitive import hook_p
 from msjax.hooks.returns import check_observer_result
-from msjax.state import STATE
-from msjax.typing import JaxArray, PyTree, PyTreeDef
 
 if TYPE_CHECKING:
     from msjax.hooks.returns import HookLabel

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from msjax.base.state import ACTIVITY, STATE
+from msjax.base.typing import PyTree
 from msjax.common.arrays import TracedValueError, is_tracer, known_value
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.hooks.batching import calls_are_outputs, observe_traced
@@ -21,8 +23,6 @@ from msjax.hooks.classify import only_observes
 from msjax.hooks.host import call_on_host
 from msjax.hooks.returns import HookLabel, check_observer_result
 from msjax.hooks.worker import barrier
-from msjax.state import ACTIVITY, STATE
-from msjax.typing import PyTree
 
 if TYPE_CHECKING:
     from msjax.common.bases import CellBase

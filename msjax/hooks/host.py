@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, batching, mlir
 
+from msjax.base.state import ACTIVITY, Tracing, swap
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.hooks.emit import CallbackSite
-from msjax.state import ACTIVITY, Tracing, swap
 
 if TYPE_CHECKING:
     from msjax.hooks.returns import HookLabel

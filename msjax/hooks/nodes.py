@@ -8,11 +8,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.base.state import STATE, swap
 from msjax.common.arrays import CONCRETE, is_tracer
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, wrap
 from msjax.hooks.batching import no_batch
-from msjax.state import STATE, swap
 
 
 def hook_gradients(tensors: Sequence[Tensor], function: Callable[..., Any], label: str) -> list[Tensor]:

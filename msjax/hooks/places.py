@@ -17,8 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, batching, mlir
 
-from msjax.errors import describe
-from msjax.typing import JaxArray, PyTree
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, PyTree
 
 # Part of the key of every cache of jax: a function inside of another jax.jit is traced again when it is captured for the
 # first time. Made when msjax is imported, since jax forgets all that it has traced so far when a context is added.

@@ -15,12 +15,13 @@ from typing import Any
 
 import jax
 
+from msjax.base.context import SETTINGS
+from msjax.base.errors import where
+from msjax.base.state import ACTIVITY, STATE
 from msjax.common.arrays import CONCRETE
 from msjax.common.node import FunctionNode, place_on_tape, through_node
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, being_traced, is_tensor
-from msjax.context import SETTINGS
-from msjax.errors import where
 from msjax.hooks.batching import tie_calls_to
 from msjax.hooks.delivery import run_traced_hook
 from msjax.hooks.dialect import DIALECTS
@@ -28,7 +29,6 @@ from msjax.hooks.nodes import outputs_of, through_custom_vjp, under_jax_transfor
 from msjax.hooks.returns import forward_pre_result, gradients_result
 from msjax.hooks.table import CALL_KINDS, EMPTY, GLOBAL, HookTable
 from msjax.hooks.worker import barrier
-from msjax.state import ACTIVITY, STATE
 
 
 def hooks_of(owner: Any) -> HookTable:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msjax.base.errors import callable_name, cell_path, describe
 from msjax.common.tensor import Tensor
-from msjax.errors import callable_name, cell_path, describe
 
 if TYPE_CHECKING:
     from msjax.common.bases import CellBase

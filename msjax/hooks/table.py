@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from msjax.errors import callable_name, check_hook
+from msjax.base.errors import callable_name, check_hook
+from msjax.base.state import programs_changed
 from msjax.hooks.handle import RemovableHandle, new_hook_id
-from msjax.state import programs_changed
 
 CALL_KINDS = ("forward_pre", "forward", "backward_pre", "backward")
 KINDS = (

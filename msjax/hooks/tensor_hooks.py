@@ -8,11 +8,11 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from msjax.base.errors import callable_name, describe
+from msjax.base.state import STATE, programs_changed
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import callable_name, describe
 from msjax.hooks.handle import RemovableHandle, new_hook_id
 from msjax.hooks.protocol import run_checked
-from msjax.state import STATE, programs_changed
 
 
 class HookList:

@@ -23,8 +23,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.context import SETTINGS
-from msjax.state import STATE
+from msjax.base.context import SETTINGS
+from msjax.base.state import STATE
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -16,9 +16,9 @@ from jax import lax
 from jax.experimental.layout import Format
 from jax.sharding import PartitionSpec, Sharding
 
+from msjax.base.typing import JaxArray
 from msjax.jaxprs import custom_rules
 from msjax.jaxprs.plan import close
-from msjax.typing import JaxArray
 
 if TYPE_CHECKING:
     from msjax.jaxprs.interpreter import Interpreter

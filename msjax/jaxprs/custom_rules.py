@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
+from msjax.base.typing import JaxArray
 from msjax.jaxprs.plan import Shape
-from msjax.typing import JaxArray
 
 if TYPE_CHECKING:
     from msjax.jaxprs.interpreter import Interpreter

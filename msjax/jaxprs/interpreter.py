@@ -11,9 +11,9 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 from jax.extend import source_info_util
 
+from msjax.base.typing import JaxArray, PyTree
 from msjax.hooks.places import Tracing, edited, is_array, is_tracing, place_p, tap_p
 from msjax.jaxprs.plan import Counter, Here, Plain, Planner, plain
-from msjax.typing import JaxArray, PyTree
 
 if TYPE_CHECKING:
     from msjax.hooks.places import Edits

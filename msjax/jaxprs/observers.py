@@ -10,6 +10,7 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
+from msjax.base.typing import JaxArray
 from msjax.hooks import worker
 from msjax.hooks.batching import CallsAsOutputs, Delivery
 from msjax.hooks.places import Edits, Measure
@@ -17,7 +18,6 @@ from msjax.hooks.primitive import hook_p
 from msjax.jaxprs.control_flow import Once, Rule, devices, inline, one_body, rules
 from msjax.jaxprs.interpreter import Interpreter, Program
 from msjax.jaxprs.plan import Block, Found, Here, Inside, Plain, Planner, Shape, close
-from msjax.typing import JaxArray
 
 
 class Arrived(Delivery):

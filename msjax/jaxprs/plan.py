@@ -12,10 +12,10 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.errors import describe
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray
 from msjax.hooks.places import Measure, index_p, place_p
 from msjax.jaxprs.source_lines import SourceLines
-from msjax.typing import JaxArray
 
 if TYPE_CHECKING:
     from msjax.hooks.places import Edits

@@ -5,7 +5,7 @@ What ops has with the same arguments is the same function.
 
 from typing import TYPE_CHECKING
 
-from msjax.lazy import module_placeholders
+from msjax.base.lazy import module_placeholders
 from msjax.mint import distributed as distributed, linalg as linalg, nn as nn, optim as optim, special as special
 from msjax.mint.arrange import *
 from msjax.mint.creation import *

@@ -8,11 +8,11 @@ from typing import Any
 import jax.numpy as jnp
 
 from msjax import ops
+from msjax.base.typing import Axes, TensorLike
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.arrange import shape_of
 from msjax.ops.function.array_func.scattering import index_combine, scatter_along
-from msjax.typing import Axes, TensorLike
 
 __all__ = [
     "cat", "chunk", "clone", "concat", "diag", "diff", "flatten", "gather", "index_add",

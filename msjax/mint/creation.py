@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from msjax import ops
+from msjax.base.typing import Number, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.random import Generator
@@ -14,7 +15,6 @@ from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import number
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.arrange import shape_of
-from msjax.typing import Number, TensorLike
 
 __all__ = [
     "bernoulli", "empty", "empty_like", "linspace", "multinomial", "normal", "ones",

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from msjax import communication
-from msjax.checks import check_one_of, check_type
+from msjax.base.checks import check_one_of, check_type
+from msjax.base.errors import describe
+from msjax.base.lazy import class_placeholders
 from msjax.common.tensor import Tensor
 from msjax.communication import comm_func
 from msjax.communication.comm_func import CommHandle
-from msjax.errors import describe
-from msjax.lazy import class_placeholders
 from msjax.ops.function import collectives
 from msjax.processes.groups import PROCESSES, WORLD_NAMES
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msjax import ops
+from msjax.base.lazy import module_placeholders
+from msjax.base.typing import Axes, DTypeLike, TensorLike
 from msjax.common.tensor import Tensor
-from msjax.lazy import module_placeholders
-from msjax.typing import Axes, DTypeLike, TensorLike
 
 __all__ = ["inv", "matrix_norm", "norm", "qr", "vector_norm"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from msjax.base.lazy import module_placeholders
+from msjax.base.typing import JaxArrays, ParametersLike
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.experimental.optim import moments, optimizer as groups
-from msjax.lazy import module_placeholders
 from msjax.nn.optim.engine import Update
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArrays, ParametersLike
 
 __all__ = ["Adam", "AdamW", "FusedAdamW", "Optimizer", "SGD"]
 

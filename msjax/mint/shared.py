@@ -7,11 +7,11 @@ from collections.abc import Callable
 import jax
 
 from msjax import ops
+from msjax.base.typing import Number, TensorLike, UnaryOperator
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func.arithmetic import sub_method
 from msjax.ops.function.math_func.tables import renamed
-from msjax.typing import Number, TensorLike, UnaryOperator
 
 __all__ = [
     "add", "addcdiv", "addcmul", "addr", "allclose", "baddbmm", "bitwise_not", "bmm", "cdist", "clip", "constexpr", "equal",

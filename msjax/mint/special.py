@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msjax import ops
+from msjax.base.lazy import module_placeholders
+from msjax.base.typing import DTypeLike, TensorLike, UnaryOperator
 from msjax.common.tensor import Tensor
-from msjax.lazy import module_placeholders
-from msjax.typing import DTypeLike, TensorLike, UnaryOperator
 
 __all__ = ["erfc", "exp2", "expm1", "log1p", "log_softmax", "round", "sinc"]
 

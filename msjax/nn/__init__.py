@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.lazy import module_getattr
+from msjax.base.lazy import module_getattr
 from msjax.nn.cell.base import Cell as Cell
 
 if TYPE_CHECKING:

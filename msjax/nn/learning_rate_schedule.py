@@ -8,9 +8,9 @@ from typing import Any
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
-from msjax.checks import check_bool, check_float, check_positive_int
+from msjax.base.checks import check_bool, check_float, check_positive_int
+from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 
 __all__ = [

@@ -10,12 +10,12 @@ import numpy as np
 
 from msjax import ops
 from msjax.autograd.op import Op, apply
-from msjax.checks import check_one_of
+from msjax.base.checks import check_one_of
+from msjax.base.typing import ArrayLike, Axes, JaxArray, Number, Shape
 from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import lifted, tensor, tensors
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.casting import ints
-from msjax.typing import ArrayLike, Axes, JaxArray, Number, Shape
 
 __all__ = [
     "apply_along_axis", "apply_over_axes", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to",

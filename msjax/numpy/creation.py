@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax import ops
+from msjax.base.typing import ArrayLike, DTypeLike, Shape
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.programs import make_array
@@ -16,7 +17,6 @@ from msjax.common.tensor import Tensor, wrap
 from msjax.numpy.lifting import as_type, floating, number, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
-from msjax.typing import ArrayLike, DTypeLike, Shape
 
 __all__ = [
     "arange", "array", "array_str", "asarray", "asfarray", "bartlett", "blackman", "copy", "empty", "empty_like", "eye",

@@ -8,13 +8,13 @@ from typing import Protocol
 import jax.numpy as jnp
 
 from msjax import ops
+from msjax.base.typing import ArrayLike, BinaryOperator, DTypeLike, JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import as_type, floating, lifted, tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.math_func.tables import renamed
-from msjax.typing import ArrayLike, BinaryOperator, DTypeLike, JaxArray, Number
 
 __all__ = [
     "abs", "absolute", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "bitwise_and",

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax import ops
+from msjax.base.typing import ArrayLike
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.tensor import Tensor, wrap
 from msjax.numpy.lifting import floating, tensor
 from msjax.ops.dispatch.operator import operator
-from msjax.typing import ArrayLike
 
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msjax import ops
+from msjax.base.typing import ArrayLike
 from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import tensor, tensors
 from msjax.ops.dispatch.operator import freeze
-from msjax.typing import ArrayLike
 
 __all__ = [
     "append", "array_split", "column_stack", "concatenate", "dsplit", "dstack", "hsplit", "hstack", "split", "stack",

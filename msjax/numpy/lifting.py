@@ -8,13 +8,13 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from msjax.base.typing import ArrayLike, BinaryOperator, DTypeLike, KernelDecorator
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote
 from msjax.ops.function.array_func.casting import cast
 from msjax.ops.function.math_func.tables import renamed
-from msjax.typing import ArrayLike, BinaryOperator, DTypeLike, KernelDecorator
 
 
 def tensor(value: ArrayLike) -> Tensor:

@@ -9,13 +9,13 @@ from typing import Any
 import jax.numpy as jnp
 
 from msjax import ops
-from msjax.checks import check_one_of
+from msjax.base.checks import check_one_of
+from msjax.base.typing import ArrayLike, BinaryOperator, DTypeLike, JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import as_type, lifted, lifted_pair, tensor, tensors
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote
-from msjax.typing import ArrayLike, BinaryOperator, DTypeLike, JaxArray
 
 __all__ = [
     "convolve", "correlate", "cross", "diag", "diagflat", "diagonal", "dot", "inner", "kron", "matmul", "multi_dot", "outer",

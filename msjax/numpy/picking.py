@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax import ops
-from msjax.checks import check_one_of
+from msjax.base.checks import check_one_of
+from msjax.base.typing import ArrayLike, JaxArray, Number, Shape
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.tensor import Tensor, wrap
@@ -18,7 +19,6 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
 from msjax.ops.function.array_func.gathering import take_along_axis as _take_along_axis
 from msjax.ops.function.array_func.searching import unravel_index as _unravel
-from msjax.typing import ArrayLike, JaxArray, Number, Shape
 
 __all__ = [
     "argwhere", "array_equal", "array_equiv", "choose", "digitize", "diag_indices", "in1d", "intersect1d", "isin",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
+from msjax.base.typing import ArrayLike, BinaryOperator, JaxArray
 from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import floating, lifted, lifted_pair
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote
-from msjax.typing import ArrayLike, BinaryOperator, JaxArray
 
 __all__ = ["polyadd", "polyder", "polyint", "polymul", "polysub", "polyval"]
 

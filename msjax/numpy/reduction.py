@@ -10,12 +10,12 @@ import jax.numpy as jnp
 
 from msjax import ops
 from msjax.autograd.op import Op, apply
+from msjax.base.typing import ArrayLike, Axes, DTypeLike, JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.numpy.lifting import as_type, floating, lifted, tensor
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of, to_float
-from msjax.typing import ArrayLike, Axes, DTypeLike, JaxArray, Number
 
 __all__ = [
     "amax", "amin", "argmax", "argmin", "average", "corrcoef", "count_nonzero", "cov", "cumprod", "cumsum", "diff", "ediff1d",

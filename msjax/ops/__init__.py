@@ -9,7 +9,7 @@ from msjax.autograd.grad import (
 )
 from msjax.autograd.return_ids import get_grad as get_grad
 from msjax.autograd.vjp import jvp as jvp, vjp as vjp
-from msjax.lazy import module_getattr
+from msjax.base.lazy import module_getattr
 from msjax.ops.function.array_func import *
 from msjax.ops.function.control.from_jax import from_jax as from_jax
 from msjax.ops.function.control.functions import *

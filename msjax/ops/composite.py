@@ -1,5 +1,5 @@
 """The operators under MindSpore's older name ``ops.composite``."""
 
-from msjax.lazy import passing_on
+from msjax.base.lazy import passing_on
 
 __getattr__, __dir__ = passing_on(__name__, "msjax.ops")

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from msjax.checks import check_str
-from msjax.errors import describe
+from msjax.base.checks import check_str
+from msjax.base.errors import describe
+from msjax.base.state import STATE, programs_changed
 from msjax.processes import progress
 from msjax.processes.joining import ALONE, Place, join, place_in_environment
-from msjax.state import STATE, programs_changed
 
 # XLA's own errors begin with their kind, such as UNAVAILABLE.
 _OF_XLA = re.compile("[A-Z_]+: ")

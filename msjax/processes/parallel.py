@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.checks import check_type
+from msjax.base.checks import check_type
 
 
 class ParallelMode:

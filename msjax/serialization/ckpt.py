@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from msjax.base.typing import TensorLike
 from msjax.common import dtype as mstype
 from msjax.serialization import wire
 from msjax.serialization.files import CorruptCheckpoint
-from msjax.typing import TensorLike
 
 SLICE_BYTES = 512 * 1024 * 1024
 _CRC_MARK = b"crc_num"

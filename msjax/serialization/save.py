@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_one_of, check_str, check_type
+from msjax.base.checks import check_bool, check_one_of, check_str, check_type
+from msjax.base.errors import describe
 from msjax.common.arrays import concrete
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.serialization.files import writing
 from msjax.serialization.formats import find, no_encryption

@@ -11,8 +11,8 @@ from typing import Any
 
 import jax
 
+from msjax.base.errors import describe
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import describe
 from msjax.functional.functionalize import functionalize
 
 __all__ = ["export", "load"]

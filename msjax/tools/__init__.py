@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.lazy import lazy_names
+from msjax.base.lazy import lazy_names
 
 _LATER = {
     "find_nan": "msjax.tools.nan_search",

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.errors import check_callable
-from msjax.typing import JaxArray
+from msjax.base.errors import check_callable
+from msjax.base.typing import JaxArray
 
 On = str | Callable[[Any], Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.errors import describe
+from msjax.base.errors import describe
 from msjax.tools.comparison import Comparison, Row
 from msjax.tools.recording import Record, record
 

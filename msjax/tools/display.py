@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import treescope
 from treescope import rendering_parts as parts
 
+from msjax.base.errors import describe
 from msjax.common.bases import is_cell
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.tools.describing import hooks_in_words, hooks_of, site_in_words
 from msjax.tools.modules import takes_hooks
 

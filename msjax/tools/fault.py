@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.errors import describe
+from msjax.base.errors import describe
+from msjax.base.typing import ArrayLike
 from msjax.functional.hooked import framework_of
-from msjax.typing import ArrayLike
 
 if TYPE_CHECKING:
     from msjax.autograd.monitor import Line

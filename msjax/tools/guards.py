@@ -12,13 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from msjax.base.state import STATE
 from msjax.common.bases import is_cell
 from msjax.common.tensor import tensors_in
 from msjax.compile.trace import OwnCall, RunRejected
 from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.functionalize import state_of
 from msjax.functional.hooked import framework_of
-from msjax.state import STATE
 from msjax.tools.checking import Check, On
 from msjax.tools.fault import Fault, not_hooked
 from msjax.tools.guard_places import Guard, Place

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from msjax.base.state import VERSION, programs_changed
 from msjax.functional.array_hooks import OnArrays
 from msjax.functional.module_hooks import path, put_hook
 from msjax.functional.module_paths import Where, paths
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.table import Hook
 from msjax.hooks.tensor_hooks import HookList
-from msjax.state import VERSION, programs_changed
 
 
 class HookSet:
@@ -21,7 +21,7 @@ class HookSet:
     def __init__(self):
         self._of_cells: dict[int, _CellHooks] = {}
         self._of_parameters = []
-        # The versions (see `msjax.state.Version`) without and with the hooks.
+        # The versions (see `msjax.base.state.Version`) without and with the hooks.
         self._off_at = self._on_at = -1
 
     def add(self, cell: Any, kind: str, fn: Callable[..., Any]) -> None:

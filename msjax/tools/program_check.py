@@ -12,7 +12,7 @@ import types
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from msjax.lazy import is_placeholder
+from msjax.base.lazy import is_placeholder
 from msjax.tools.mindspore_names import MissingName, member, module_of
 
 _PACKAGE = "mindspore"

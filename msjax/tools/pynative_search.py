@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from msjax.autograd.monitor import Made, Monitor, set_monitor
 from msjax.autograd.op import Op
+from msjax.base.state import STATE
+from msjax.base.typing import PyTree
 from msjax.common.arrays import is_tracer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.state import STATE
 from msjax.tools.checking import Check
 from msjax.tools.fault import Fault, Statistics
-from msjax.typing import PyTree
 
 if TYPE_CHECKING:
     from msjax.common.node import Node

@@ -12,11 +12,11 @@ import numpy as np
 from flax import nnx
 
 from msjax.autograd.grad import value_and_grad
+from msjax.base.context import GRAPH_MODE, PYNATIVE_MODE, SETTINGS
+from msjax.base.errors import describe
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
-from msjax.context import GRAPH_MODE, PYNATIVE_MODE, SETTINGS
-from msjax.errors import describe
 from msjax.functional.capture import capture
 from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.functionalize import RANDOM, functionalize

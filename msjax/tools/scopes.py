@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from msjax.autograd.monitor import Monitor, set_monitor
+from msjax.base.typing import PyTree
 from msjax.functional.module_hooks import register_forward_hook, register_forward_pre_hook
 from msjax.tools.hook_set import names_in
-from msjax.typing import PyTree
 
 if TYPE_CHECKING:
     from msjax.autograd.op import Op

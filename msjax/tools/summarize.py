@@ -8,10 +8,10 @@ from typing import Any
 
 import jax
 
+from msjax.base.errors import describe
 from msjax.common.arrays import TracedValueError
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_leaf, tensors_in
-from msjax.errors import describe
 from msjax.functional.functionalize import functionalize
 from msjax.tools.describing import hooks_in_words
 from msjax.tools.modules import described, takes_hooks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from msjax.checks import check_positive_int
+from msjax.base.checks import check_positive_int
 from msjax.compile.jit import jit
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from msjax.amp import build_train_network
-from msjax.checks import check_int
+from msjax.base.checks import check_int
+from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.metrics.errors import Loss
 from msjax.nn.metrics.names import get_metrics

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from msjax.checks import check_str
+from msjax.base.checks import check_str
 from msjax.common.tensor import Tensor
 from msjax.train.callback.callback import Callback, RunContext
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import disk_cache, nn, ops
+from msjax import nn, ops
 from msjax.autograd import residuals
 from msjax.autograd.op import Op, apply
+from msjax.base import disk_cache
 from msjax.common import program_store, programs
 from msjax.common.program_store import ProgramStore, Undescribable, describe
 from msjax.common.programs import Programs

@@ -10,9 +10,10 @@ import jax
 import pytest
 
 import msjax as ms
-from msjax import Tensor, disk_cache, nn
-from msjax.context import SETTINGS, force_mode
-from msjax.state import STATE
+from msjax import Tensor, nn
+from msjax.base import disk_cache
+from msjax.base.context import SETTINGS, force_mode
+from msjax.base.state import STATE
 
 
 @pytest.fixture(autouse=True)

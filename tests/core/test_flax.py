@@ -11,7 +11,8 @@ import pytest
 from flax import nnx
 
 import msjax as ms
-from msjax import Parameter, ParameterTuple, Tensor, flax_slots, nn
+from msjax import Parameter, ParameterTuple, Tensor, nn
+from msjax.base import flax_slots
 from msjax.common.buffer import Buffer
 
 # The versions of flax for which msjax/flax_slots.py was checked. If test_private_slots fails with another one, look at

@@ -27,7 +27,7 @@ _IMPORTS = {
     "msjax.common.tensor": ("Tensor",),
     "msjax.nn.cell.base": ("Cell",),
     "msjax.ops.primitive": ("Primitive",),
-    "msjax.typing": ("ArrayLike", "Axes", "DTypeLike", "Number", "Shape as _Shape", "TensorLike"),
+    "msjax.base.typing": ("ArrayLike", "Axes", "DTypeLike", "Number", "Shape as _Shape", "TensorLike"),
 }
 _EMPTY = inspect.Parameter.empty
 # Types that docstrings name, and those of defaults.

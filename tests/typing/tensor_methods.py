@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import msjax
-from msjax import typing
+from msjax.base import typing
 from msjax.common.tensor import Tensor
 
 STUB = Path(msjax.__file__).parent / "common" / "_tensor_methods.pyi"
@@ -26,7 +26,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.random import Generator
 from msjax.common.tensor import Tensor
 from msjax.hooks.handle import RemovableHandle
-from msjax.typing import {names}
+from msjax.base.typing import {names}
 
 # Methods of these names hide the classes in the body below.
 _bool: TypeAlias = bool
@@ -36,7 +36,7 @@ _int: TypeAlias = int
 class TensorMethods(TensorBase):
 '''
 
-# Names of msjax.typing that the head has from elsewhere, or that no annotation is to contain.
+# Names of msjax.base.typing that the head has from elsewhere, or that no annotation is to contain.
 _IMPORTED = ("Any", "Callable", "Iterable", "Iterator", "JaxArray", "Mapping", "Sequence")
 _OPERATORS = "add sub mul truediv floordiv mod pow matmul and or xor".split()
 _COMPARISONS = "eq ne lt le gt ge".split()

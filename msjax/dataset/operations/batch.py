@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int
+from msjax.base.checks import check_bool, check_int
+from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
 from msjax.dataset.checks import LARGEST, check_columns, check_options, check_pool
 from msjax.dataset.dataset import Dataset
@@ -19,7 +20,6 @@ from msjax.dataset.operations.shared import Layout, operation_name
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
 from msjax.dataset.values import as_value, for_function, is_text, same_type
-from msjax.errors import describe
 
 _OPTIONS = ("per_batch_map", "input_columns", "output_columns", "python_multiprocessing", "max_rowsize")
 

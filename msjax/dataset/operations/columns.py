@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from msjax.base.errors import describe
 from msjax.dataset.checks import check_columns, check_workers
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.shared import operation_name, positions_of, row_error
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
 from msjax.dataset.values import as_value
-from msjax.errors import describe
 
 
 class _OneToOne(Dataset):

@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.checks import check_type
+from msjax.base.checks import check_type
+from msjax.base.errors import describe
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.shared import operation_name, row_error
 from msjax.dataset.run import Run, draw_seed
 from msjax.dataset.samplers import DistributedSampler
 from msjax.dataset.values import same_type, shape_and_type, to_numpy
-from msjax.errors import describe
 
 
 class ZipDataset(Dataset):

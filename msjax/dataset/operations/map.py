@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from msjax.checks import check_type
+from msjax.base.checks import check_type
+from msjax.base.errors import describe
 from msjax.dataset.callback import DSCallback
 from msjax.dataset.checks import check_columns, check_options, check_pool
 from msjax.dataset.dataset import Dataset
@@ -17,7 +18,6 @@ from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
 from msjax.dataset.values import as_value, for_function, is_pil
 from msjax.dataset.vision.pixels import Pixels
-from msjax.errors import describe
 
 _OPTIONS = ("python_multiprocessing", "max_rowsize", "cache", "callbacks", "offload")
 

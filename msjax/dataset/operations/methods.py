@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.checks import check_bool
+from msjax.base.checks import check_bool
+from msjax.base.errors import describe
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.batch import BatchDataset
 from msjax.dataset.operations.columns import FilterDataset, ProjectDataset, RenameDataset
@@ -14,7 +15,6 @@ from msjax.dataset.operations.map import MapDataset
 from msjax.dataset.operations.order import RepeatDataset, ShuffleDataset, SkipDataset, TakeDataset, split as split_dataset
 from msjax.dataset.operations.padding import BucketBatchByLengthDataset, PaddedBatchDataset
 from msjax.dataset.run import draw_seed
-from msjax.errors import describe
 
 
 def zip(datasets: tuple[Dataset, ...]) -> ZipDataset:

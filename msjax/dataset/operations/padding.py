@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int, check_type, is_int
+from msjax.base.checks import check_bool, check_int, check_type, is_int
+from msjax.base.errors import describe
 from msjax.dataset.checks import check_columns, check_list
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.batch import BatchDataset, collate
 from msjax.dataset.operations.shared import operation_name, positions_of, row_error
 from msjax.dataset.values import pad_to
-from msjax.errors import describe
 
 
 class PaddedBatchDataset(BatchDataset):

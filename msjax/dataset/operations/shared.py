@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msjax.base.errors import callable_name
 from msjax.dataset.vision.image import ImageTransform
-from msjax.errors import callable_name
 
 
 def positions_of(names: list[Any], columns: list[Any], who: str) -> list[Any]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.checks import check_str
+from msjax.base.checks import check_str
+from msjax.base.errors import describe
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import owned
-from msjax.errors import describe
 
 if TYPE_CHECKING:
     from msjax.dataset.samplers import Sampler

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int
+from msjax.base.checks import check_bool, check_int
+from msjax.base.errors import describe
 from msjax.dataset.checks import check_columns, check_list, check_pool
 from msjax.dataset.operations.batch import collate
 from msjax.dataset.operations.shared import operation_name, row_error
 from msjax.dataset.parallel import ordered_map
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import as_value, numpy_dtype, owned, same_type
-from msjax.errors import describe
 
 if TYPE_CHECKING:
     from msjax.dataset.samplers import Sampler

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.checks import check_bool, is_int
+from msjax.base.checks import check_bool, is_int
+from msjax.base.errors import describe
 from msjax.dataset.operations.shared import row_error
 from msjax.dataset.sources.files import check_folder, refuse_cache
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.vision.image import decode_image
-from msjax.errors import describe
 
 if TYPE_CHECKING:
     from msjax.dataset.samplers import Sampler

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
 from msjax.dataset.checks import check_columns
 from msjax.dataset.sources.mappable import MappableDataset
 from msjax.dataset.values import as_value, owned
-from msjax.errors import describe
 
 if TYPE_CHECKING:
     from msjax.dataset.samplers import Sampler

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_int, check_str, is_int
+from msjax.base.checks import check_int, check_str, is_int
+from msjax.base.errors import describe
 from msjax.dataset.checks import check_list, check_workers
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.enums import Shuffle
@@ -18,7 +19,6 @@ from msjax.dataset.operations.order import buffered_shuffle
 from msjax.dataset.sources.files import refuse_cache
 from msjax.dataset.sources.mappable import check_shards
 from msjax.dataset.values import leading_int
-from msjax.errors import describe
 
 # Rows that a global shuffle draws from.
 _BUFFER = 10000

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from msjax.base.lazy import class_placeholders as _class_placeholders
 from msjax.dataset.text.normalizers import (
     AddToken as AddToken,
     CaseFold as CaseFold,
@@ -27,7 +28,6 @@ from msjax.dataset.text.tokenizers import (
     WordpieceTokenizer as WordpieceTokenizer,
 )
 from msjax.dataset.text.vocab import Lookup as Lookup, Vocab as Vocab
-from msjax.lazy import class_placeholders as _class_placeholders
 
 if not TYPE_CHECKING:
     __getattr__ = _class_placeholders(__name__, "a function of numpy arrays can be given to map in its place.")

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from msjax.base.errors import describe
 from msjax.dataset.transforms.base import Transform
 from msjax.dataset.values import as_value
-from msjax.errors import describe
 
 
 class TextTransform(Transform):

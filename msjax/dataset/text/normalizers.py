@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int, check_str, check_type, is_int
+from msjax.base.checks import check_bool, check_int, check_str, check_type, is_int
+from msjax.base.errors import describe
+from msjax.base.typing import ArrayLike
 from msjax.dataset.checks import check_list
 from msjax.dataset.text.base import TextTransform
 from msjax.dataset.transforms.base import Transform
-from msjax.errors import describe
-from msjax.typing import ArrayLike
 
 
 class NormalizeForm(enum.IntEnum):

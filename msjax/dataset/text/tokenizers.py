@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int, check_str, check_type
+from msjax.base.checks import check_bool, check_int, check_str, check_type
+from msjax.base.errors import describe
 from msjax.dataset.text.base import TextTransform, Tokenizer
 from msjax.dataset.text.normalizers import NormalizeForm, strip_accents
 from msjax.dataset.text.vocab import Vocab
 from msjax.dataset.values import leading_int, numpy_dtype
-from msjax.errors import describe
 
 
 class WhitespaceTokenizer(Tokenizer):

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int, check_str, check_type, is_int
+from msjax.base.checks import check_bool, check_int, check_str, check_type, is_int
+from msjax.base.errors import describe
+from msjax.base.typing import DTypeLike
 from msjax.common.dtype import int32
 from msjax.dataset.checks import check_columns, check_list
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.text.base import TextTransform
 from msjax.dataset.values import numpy_dtype
-from msjax.errors import describe
-from msjax.typing import DTypeLike
 
 
 class Vocab:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from msjax.base.lazy import class_placeholders as _class_placeholders
 from msjax.dataset.transforms.general import (
     Concatenate as Concatenate,
     Duplicate as Duplicate,
@@ -20,7 +21,6 @@ from msjax.dataset.transforms.groups import (
     RandomChoice as RandomChoice,
     RandomOrder as RandomOrder,
 )
-from msjax.lazy import class_placeholders as _class_placeholders
 
 if not TYPE_CHECKING:
     __getattr__ = _class_placeholders(__name__, "a function of numpy arrays can be given to map in its place.")

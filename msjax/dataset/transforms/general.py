@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_int, check_number, is_int
+from msjax.base.checks import check_int, check_number, is_int
+from msjax.base.errors import describe
+from msjax.base.typing import ArrayLike, DTypeLike, Number
 from msjax.common.dtype import Type, bool_
 from msjax.dataset.transforms.base import OF_BATCHES, Transform
 from msjax.dataset.values import as_value, is_text, numpy_dtype, pad_to, same_type
-from msjax.errors import describe
-from msjax.typing import ArrayLike, DTypeLike, Number
 
 
 class Relational(enum.IntEnum):

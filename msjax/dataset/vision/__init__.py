@@ -5,6 +5,7 @@ What decodes images or changes their colours and angles needs Pillow (``pip inst
 
 from typing import TYPE_CHECKING
 
+from msjax.base.lazy import class_placeholders as _class_placeholders
 from msjax.dataset.vision.angles import (
     Affine as Affine,
     HorizontalFlip as HorizontalFlip,
@@ -81,7 +82,6 @@ from msjax.dataset.vision.values import (
     ToTensor as ToTensor,
     ToType as ToType,
 )
-from msjax.lazy import class_placeholders as _class_placeholders
 
 if not TYPE_CHECKING:
     __getattr__ = _class_placeholders(__name__, "a function of a numpy array can be given to map in its place.")

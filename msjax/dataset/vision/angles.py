@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from msjax.checks import check_bool, check_number, is_number
+from msjax.base.checks import check_bool, check_number, is_number
+from msjax.base.errors import describe
 from msjax.dataset.checks import check_enum, check_numbers, check_range
 from msjax.dataset.run import row_rng
 from msjax.dataset.vision.enums import Inter
 from msjax.dataset.vision.image import ImageTransform, flip, pillow, resampling, size_of, through_pil
 from msjax.dataset.vision.sizes import check_fill
-from msjax.errors import describe
 
 if TYPE_CHECKING:
     from msjax.dataset.vision.image import ImageLike

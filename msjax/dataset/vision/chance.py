@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.checks import check_number, is_number
+from msjax.base.checks import check_number, is_number
 from msjax.dataset.checks import check_range
 from msjax.dataset.run import row_rng
 from msjax.dataset.vision.colors import AutoContrast, Equalize, Invert, Posterize, Solarize, adjust, shift_hue

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int
+from msjax.base.checks import check_bool, check_int
+from msjax.base.errors import describe
 from msjax.dataset.checks import check_enum
 from msjax.dataset.vision.enums import ConvertMode
 from msjax.dataset.vision.image import ImageTransform
-from msjax.errors import describe
 
 
 class Grayscale(ImageTransform):

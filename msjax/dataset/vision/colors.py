@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.checks import check_int, check_number, is_number
+from msjax.base.checks import check_int, check_number, is_number
+from msjax.base.errors import describe
 from msjax.dataset.checks import check_numbers
 from msjax.dataset.values import is_pil
 from msjax.dataset.vision.image import ImageTransform, pillow, through_pil
-from msjax.errors import describe
 
 if TYPE_CHECKING:
     from msjax.dataset.vision.image import ImageLike

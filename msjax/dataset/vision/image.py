@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
-from msjax.checks import check_str
+from msjax.base.checks import check_str
+from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
 from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import Transform
@@ -16,7 +17,6 @@ from msjax.dataset.values import is_pil
 from msjax.dataset.vision.enums import Border, Inter
 from msjax.dataset.vision.pixels import Pixels, tight
 from msjax.dataset.vision.resample import resize_array
-from msjax.errors import describe
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int, check_number, is_number
+from msjax.base.checks import check_bool, check_int, check_number, is_number
+from msjax.base.errors import describe
 from msjax.dataset.checks import check_enum, check_numbers, check_range
 from msjax.dataset.run import row_rng
 from msjax.dataset.transforms.base import Transform
 from msjax.dataset.vision.enums import ImageBatchFormat
 from msjax.dataset.vision.image import ImageTransform, size_of
 from msjax.dataset.vision.sizes import random_window
-from msjax.errors import describe
 
 
 class RandomErasing(ImageTransform):

@@ -8,8 +8,8 @@ import threading
 
 import numpy as np
 
+from msjax.base.typing import TensorLike
 from msjax.dataset.vision.enums import Inter
-from msjax.typing import TensorLike
 
 # OpenCV weighs bytes with whole numbers of this scale.
 _BITS = 11

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int, is_int
+from msjax.base.checks import check_bool, check_int, is_int
+from msjax.base.errors import describe
+from msjax.base.typing import TensorLike
 from msjax.dataset.checks import check_enum, check_range, check_size
 from msjax.dataset.run import row_rng
 from msjax.dataset.values import is_pil
 from msjax.dataset.vision.enums import Border, Inter
 from msjax.dataset.vision.image import ImageTransform, crop, decode_image, pad, resize, size_of
-from msjax.errors import describe
-from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
     from msjax.dataset.vision.image import ImageLike

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_number
+from msjax.base.checks import check_bool, check_number
+from msjax.base.errors import describe
+from msjax.base.typing import DTypeLike
 from msjax.dataset.checks import check_numbers
 from msjax.dataset.result_memory import empty
 from msjax.dataset.transforms.base import OF_BATCHES
 from msjax.dataset.transforms.general import TypeCast
 from msjax.dataset.values import is_pil, numpy_dtype
 from msjax.dataset.vision.image import ImageTransform, as_pil, decode_image
-from msjax.errors import describe
-from msjax.typing import DTypeLike
 
 
 class Decode(ImageTransform):

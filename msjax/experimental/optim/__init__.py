@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
+from msjax.base.lazy import module_placeholders
 from msjax.experimental.optim import lr_scheduler
 from msjax.experimental.optim.adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
 from msjax.experimental.optim.moments import Adam, Adamax, AdamW, NAdam, RAdam
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.experimental.optim.sgd import SGD
-from msjax.lazy import module_placeholders
 
 __all__ = [
     "ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD",

@@ -7,13 +7,13 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.checks import check_number
+from msjax.base.checks import check_number
+from msjax.base.typing import JaxArray, JaxArrays, ParametersLike
 from msjax.common.tensor import Tensor
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.nn.optim.engine import Update
 from msjax.nn.optim.signed import averaged, averaging, signed
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArray, JaxArrays, ParametersLike
 
 
 class Adadelta(Optimizer):

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_number
+from msjax.base.checks import check_number
+from msjax.base.errors import describe
+from msjax.base.typing import ParametersLike
 from msjax.common import dtype as mstype
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import describe
 from msjax.nn.optim.engine import CompiledOptimizer, GroupSpec, StepInputs, UpdateSpec, compiled_step
 from msjax.ops.dispatch.operator import freeze
-from msjax.typing import ParametersLike
 
 
 class Optimizer(CompiledOptimizer):

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import jax.numpy as jnp
 
+from msjax.base.typing import JaxArrays, ParametersLike
 from msjax.common.tensor import Tensor
 from msjax.experimental.optim.optimizer import Optimizer
 from msjax.nn.optim.engine import Update
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArrays, ParametersLike
 
 
 class SGD(Optimizer):

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.lazy import module_placeholders
+from msjax.base.lazy import module_placeholders
 from msjax.mint.nn import functional as functional
 from msjax.mint.nn.layers import *
 from msjax.mint.nn.weighted import *

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from msjax import ops
-from msjax.checks import check_one_of
+from msjax.base.checks import check_one_of
+from msjax.base.lazy import module_placeholders
+from msjax.base.typing import Axes, DTypeLike, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
-from msjax.lazy import module_placeholders
 from msjax.mint.arrange import flatten
 from msjax.mint.reduction import norm
 from msjax.mint.special import log_softmax
 from msjax.ops.function.nn_func.pads import pad as _pad
 from msjax.ops.methods.inplace import inplace
-from msjax.typing import Axes, DTypeLike, TensorLike
 
 # isort: off
 # The same functions as in ops.

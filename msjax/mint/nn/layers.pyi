@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
-from msjax.typing import Axes, DTypeLike, TensorLike
+from msjax.base.typing import Axes, DTypeLike, TensorLike
 
 class ReLU(Cell):
     inplace: bool

@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from msjax import ops
-from msjax.checks import check_one_of, check_positive_int
+from msjax.base.checks import check_one_of, check_positive_int
+from msjax.base.typing import TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import HeUniform, Uniform, initializer
@@ -17,7 +18,6 @@ from msjax.nn.cell.base import Cell
 from msjax.nn.layer.dense import Linear
 from msjax.nn.layer.embedding import EmbeddingExt
 from msjax.ops.function.nn_func.pads import pad as _pad
-from msjax.typing import TensorLike
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose2d", "Embedding", "GroupNorm",

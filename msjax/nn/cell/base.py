@@ -13,10 +13,11 @@ from flax import nnx
 from msjax.autograd.precision import computing_in
 from msjax.autograd.recompute import call_recomputed
 from msjax.autograd.saved import saved_tensors_hooks
+from msjax.base.context import GRAPH_MODE, SETTINGS
+from msjax.base.errors import cell_path
+from msjax.base.flax_slots import MODULE_STATE, blank_like
+from msjax.base.state import COMPILER, STATE, programs_changed
 from msjax.common.bases import CellBase
-from msjax.context import GRAPH_MODE, SETTINGS
-from msjax.errors import cell_path
-from msjax.flax_slots import MODULE_STATE, blank_like
 from msjax.hooks import table as hook_table
 from msjax.hooks.protocol import call_with_hooks, hooks_of
 from msjax.nn.cell.custom_bprop import call_with_bprop
@@ -26,7 +27,6 @@ from msjax.nn.cell.settings import CellSettings
 from msjax.nn.cell.state_dict import CellState
 from msjax.nn.cell.torch_names import TorchNames
 from msjax.nn.cell.tree import CellTree, CellType, CompiledCacheSlot
-from msjax.state import COMPILER, STATE, programs_changed
 
 
 class Cell(

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.monitor import current
+from msjax.base.errors import cell_path, describe
+from msjax.base.state import ACTIVITY, STATE, swap
 from msjax.common.arrays import is_tracer
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, is_tensor, renewed, wrap
-from msjax.errors import cell_path, describe
 from msjax.hooks.nodes import under_jax_transform
-from msjax.state import ACTIVITY, STATE, swap
 
 if TYPE_CHECKING:
     from msjax.nn.cell import Cell

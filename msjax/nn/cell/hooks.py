@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msjax.hooks import table as hook_table
-from msjax.hooks.handle import RemovableHandle
-from msjax.typing import (
+from msjax.base.typing import (
     BackwardHook,
     BackwardPreHook,
     ForwardHook,
@@ -15,6 +13,8 @@ from msjax.typing import (
     ForwardPreHook,
     ForwardPreHookWithKwargs,
 )
+from msjax.hooks import table as hook_table
+from msjax.hooks.handle import RemovableHandle
 
 
 class CellHooks:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from flax import nnx
 
+from msjax.base.context import GRAPH_MODE, SETTINGS
+from msjax.base.errors import describe
+from msjax.base.state import programs_changed
 from msjax.common.bases import CellBase
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
-from msjax.context import GRAPH_MODE, SETTINGS
-from msjax.errors import describe
-from msjax.state import programs_changed
 
 if TYPE_CHECKING:
     from msjax.nn.cell.base import Cell

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from msjax.base.errors import describe
+from msjax.base.state import programs_changed
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
-from msjax.state import programs_changed
 
 if TYPE_CHECKING:
     from msjax.compile.noop import JitConfig

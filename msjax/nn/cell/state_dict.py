@@ -6,8 +6,8 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.hooks import table as hook_table
 from msjax.hooks.handle import RemovableHandle
 

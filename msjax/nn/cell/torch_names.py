@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import jax.numpy as jnp
 
-from msjax.checks import check_bool
+from msjax.base.checks import check_bool
+from msjax.base.typing import BackwardHook, BackwardPreHook
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
 from msjax.hooks.handle import RemovableHandle
-from msjax.typing import BackwardHook, BackwardPreHook
 
 if TYPE_CHECKING:
     from msjax.nn.cell.base import Cell

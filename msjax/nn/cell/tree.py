@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from flax import nnx
 
+from msjax.base.state import VERSION, programs_changed
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
-from msjax.state import VERSION, programs_changed
 
 if TYPE_CHECKING:
     from msjax.common.bases import CellBase

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.checks import check_positive_int
+from msjax.base.checks import check_positive_int
+from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func import pooling as ops, unpooling
-from msjax.typing import TensorLike
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
-from msjax.checks import check_positive_int
+from msjax.base.checks import check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import XavierNormal, XavierUniform, initializer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msjax.checks import check_type
+from msjax.base.checks import check_type
 from msjax.common.initializers import HeUniform
 from msjax.common.tensor import Tensor
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msjax.checks import check_bool
+from msjax.base.checks import check_bool
+from msjax.base.typing import InitLike
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import LeakyReLU, get_activation
 from msjax.nn.layer.conv import Conv2d
 from msjax.nn.layer.dense import Dense
 from msjax.nn.layer.normalization import BatchNorm1d, BatchNorm2d
-from msjax.typing import InitLike
 
 __all__ = ["Conv2dBnAct", "DenseBnAct"]
 

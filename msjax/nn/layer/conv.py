@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 
 from msjax.autograd.op import apply
-from msjax.checks import check_bool, check_positive_int, check_str
+from msjax.base.checks import check_bool, check_positive_int, check_str
+from msjax.base.errors import describe
+from msjax.base.typing import InitLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func.convolution import conv_pads, transposed_layout
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_1D, CONV_TRANSPOSE, CONV_TRANSPOSE_1D
 from msjax.ops.function.nn_func.sliding import n_ints, out_sizes
 from msjax.ops.operations import nn_ops
-from msjax.typing import InitLike
 
 __all__ = ["Conv1d", "Conv1dTranspose", "Conv2d", "Conv2dTranspose", "Conv3d", "Conv3dTranspose"]
 

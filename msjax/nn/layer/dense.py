@@ -10,19 +10,19 @@ import jax.numpy as jnp
 
 from msjax import ops
 from msjax.autograd.op import apply
-from msjax.checks import check_bool, check_positive_int
+from msjax.base.checks import check_bool, check_positive_int
+from msjax.base.errors import describe
+from msjax.base.typing import InitLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import HeUniform, Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
 from msjax.nn.layer.checks import check_init_shape, check_tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.linalg_func import layers
-from msjax.typing import InitLike
 
 __all__ = ["BiDense", "Dense", "Linear"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from msjax import ops
 from msjax.autograd.inplace import rebind
-from msjax.checks import check_float, check_type
+from msjax.base.checks import check_float, check_type
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor

@@ -9,18 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax import ops
-from msjax.checks import check_bool, check_one_of, check_positive_int, check_type
+from msjax.base.checks import check_bool, check_one_of, check_positive_int, check_type
+from msjax.base.errors import describe
+from msjax.base.typing import InitLike
 from msjax.common import dtype as mstype
 from msjax.common.arrays import is_tracer
 from msjax.common.dtype import Type
 from msjax.common.initializer import Normal, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.dispatch.operator import operator
-from msjax.typing import InitLike
 
 __all__ = ["Embedding", "EmbeddingExt", "EmbeddingLookup", "MultiFieldEmbeddingLookup"]
 

@@ -8,9 +8,10 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.checks import check_float, check_number, check_positive_int
+from msjax.base.checks import check_float, check_number, check_positive_int
+from msjax.base.errors import describe
+from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import joining
@@ -18,7 +19,6 @@ from msjax.ops.function.image_func import pixels, resizing
 from msjax.ops.function.image_func.patches import extract_image_patches
 from msjax.ops.function.math_func import arithmetic, elementary, elementwise, reduction
 from msjax.ops.function.nn_func import convolution, pooling
-from msjax.typing import TensorLike
 
 __all__ = [
     "CentralCrop", "ChannelShuffle", "ImageGradients", "MSSSIM", "PSNR", "PixelShuffle", "PixelUnshuffle", "SSIM", "Unfold",

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.checks import check_bool, check_type
+from msjax.base.checks import check_bool, check_type
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.checks import check_number, check_one_of, is_int
+from msjax.base.checks import check_number, check_one_of, is_int
+from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func.pads import pad_constant, pad_mirrored, widths_from_last
 

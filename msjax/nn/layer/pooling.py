@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.checks import check_bool, check_int
+from msjax.base.checks import check_bool, check_int
+from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func import pooling as ops
 from msjax.ops.function.nn_func.sliding import n_ints, same_pads
 from msjax.ops.operations import nn_ops
-from msjax.typing import TensorLike
 
 __all__ = [
     "AvgPool1d", "AvgPool1dExt", "AvgPool2d", "AvgPool2dExt", "AvgPool3d", "AvgPool3dExt", "LPPool1d", "LPPool2d",

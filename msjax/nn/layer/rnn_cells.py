@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
-from msjax.checks import check_bool, check_one_of, check_positive_int
+from msjax.base.checks import check_bool, check_one_of, check_positive_int
+from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import Uniform, initializer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 

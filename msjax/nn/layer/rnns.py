@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from msjax import ops
-from msjax.checks import check_bool, check_float, check_one_of, check_positive_int
+from msjax.base.checks import check_bool, check_float, check_one_of, check_positive_int
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.initializer import Uniform, initializer

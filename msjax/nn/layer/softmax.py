@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msjax.base.errors import describe
+from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.ops.function.nn_func import softmaxes
-from msjax.typing import TensorLike
 
 __all__ = ["LogSoftmax", "LogSoftmaxExt", "Softmax", "Softmax2d", "Softmin"]
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.lazy import gather
+from msjax.base.lazy import gather
 
 if TYPE_CHECKING:
     from msjax.nn.loss.classification import *

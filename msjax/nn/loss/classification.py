@@ -8,9 +8,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.checks import check_bool, check_float, check_one_of, check_type
+from msjax.base.checks import check_bool, check_float, check_one_of, check_type
+from msjax.base.errors import describe
+from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.activation import get_activation
 from msjax.nn.layer.softmax import LogSoftmax, Softmax
@@ -19,7 +20,6 @@ from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.math_func import arithmetic, reduction
 from msjax.ops.function.nn_func import classification, ctc, losses as ops
 from msjax.ops.function.nn_func.loss_reduction import reduce_loss
-from msjax.typing import TensorLike
 
 __all__ = [
     "BCELoss", "BCEWithLogitsLoss", "CTCLoss", "CrossEntropyLoss", "DiceLoss", "FocalLoss", "MultiClassDiceLoss",

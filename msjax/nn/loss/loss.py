@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.checks import check_float, check_one_of
+from msjax.base.checks import check_float, check_one_of
+from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.checks import check_tensor
 from msjax.ops.function.math_func import arithmetic, elementary, reduction
 from msjax.ops.function.nn_func import losses as ops
-from msjax.typing import TensorLike
 
 __all__ = [
     "GaussianNLLLoss", "HuberLoss", "KLDivLoss", "L1Loss", "L1LossExt", "LossBase", "MAELoss", "MSELoss", "PoissonNLLLoss",

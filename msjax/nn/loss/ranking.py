@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msjax.checks import check_bool, check_float, check_number, check_type
+from msjax.base.checks import check_bool, check_float, check_number, check_type
+from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
 from msjax.nn.loss.loss import LossBase
 from msjax.ops.function.math_func import elementary, elementwise, reduction
 from msjax.ops.function.nn_func import activations, losses as ops
-from msjax.typing import TensorLike
 
 __all__ = ["CosineEmbeddingLoss", "HingeEmbeddingLoss", "MarginRankingLoss", "TripletMarginLoss", "TripletMarginWithDistanceLoss"]
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_bool, check_int
-from msjax.errors import describe
+from msjax.base.checks import check_bool, check_int
+from msjax.base.errors import describe
+from msjax.base.typing import ArrayLike
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
-from msjax.typing import ArrayLike
 
 __all__ = ["ROC", "auc"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 
 
 class Metric:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from msjax.checks import check_float, check_int
+from msjax.base.checks import check_float, check_int
+from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.nn.metrics.metric import Metric, rearrange_inputs
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from msjax.checks import check_bool
+from msjax.base.checks import check_bool
+from msjax.base.typing import JaxArray, JaxArrays, LearningRate, ParametersLike
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.nn.optim.engine import Update
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArray, JaxArrays, LearningRate, ParametersLike
 
 __all__ = ["AdaMax", "Adam", "AdamOffload", "AdamWeightDecay", "LazyAdam"]
 

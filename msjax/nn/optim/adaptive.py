@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from msjax.checks import check_bool, check_float
+from msjax.base.checks import check_bool, check_float
+from msjax.base.typing import JaxArrays, LearningRate, ParametersLike
 from msjax.nn.cell.base import Cell
 from msjax.nn.optim.engine import Update
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArrays, LearningRate, ParametersLike
 
 __all__ = ["Adadelta", "Adagrad", "FTRL", "ProximalAdagrad", "RMSProp"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msjax.base.errors import describe
 from msjax.common.parameter import Parameter
-from msjax.errors import describe
 
 _KEYS = ("params", "lr", "weight_decay", "order_params", "grad_centralization")
 

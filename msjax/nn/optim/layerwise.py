@@ -10,16 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op, apply
-from msjax.checks import check_bool, check_float, check_number, check_type
+from msjax.base.checks import check_bool, check_float, check_number, check_type
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, JaxArrays, LearningRate, ParametersLike
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.optim.engine import Update
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas
-from msjax.typing import JaxArray, JaxArrays, LearningRate, ParametersLike
 
 __all__ = ["AdaFactor", "LARS", "Lamb"]
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.checks import check_bool, check_float, check_number, check_one_of, is_number
+from msjax.base.checks import check_bool, check_float, check_number, check_one_of, is_number
+from msjax.base.errors import describe
+from msjax.base.typing import TensorLike
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.container import CellList
 from msjax.nn.learning_rate_schedule import LearningRateSchedule
@@ -20,7 +21,6 @@ from msjax.nn.optim import rates as rate_kinds
 from msjax.nn.optim.engine import CompiledOptimizer, GroupSpec, StepInputs, UpdateSpec, centralize, compiled_step
 from msjax.nn.optim.groups import members
 from msjax.ops.dispatch.operator import freeze
-from msjax.typing import TensorLike
 
 
 def map_tuples(fn: Callable[..., Any], *sequences: Any) -> Any:

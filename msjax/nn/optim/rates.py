@@ -8,13 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op, apply
+from msjax.base.errors import describe
+from msjax.base.typing import LearningRate
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.learning_rate_schedule import LearningRateSchedule
-from msjax.typing import LearningRate
 
 
 class RateTable(LearningRateSchedule):

@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.base.typing import JaxArray, PyTree
 from msjax.common.arrays import is_tracer
 from msjax.common.operator_compiler import is_nested, quick_options
-from msjax.typing import JaxArray, PyTree
 
 # How many programs of one step are kept: one for each combination of what its formula decides by its settings.
 _PROGRAMS = 8

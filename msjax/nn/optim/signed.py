@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import jax.numpy as jnp
 
-from msjax.checks import check_float, check_type
+from msjax.base.checks import check_float, check_type
+from msjax.base.typing import JaxArray, JaxArrays, LearningRate, ParametersLike
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.nn.optim.engine import Update
 from msjax.nn.optim.optimizer import Optimizer
-from msjax.typing import JaxArray, JaxArrays, LearningRate, ParametersLike
 
 __all__ = ["ASGD", "Rprop"]
 

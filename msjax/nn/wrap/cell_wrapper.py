@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.autograd.grad import GradOperation, value_and_grad
-from msjax.checks import check_bool, check_type
+from msjax.base.checks import check_bool, check_type
+from msjax.base.errors import describe
+from msjax.base.typing import Number
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 from msjax.nn.optim.optimizer import map_tuples
 from msjax.nn.wrap import loss_scale
 from msjax.nn.wrap.grad_reducer import DistributedGradReducer, reducer_for
-from msjax.typing import Number
 
 __all__ = [
     "ForwardValueAndGrad", "ParameterUpdate", "TrainOneStepCell", "TrainOneStepWithLossScaleCell", "WithEvalCell",

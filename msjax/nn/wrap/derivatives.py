@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.autograd import vjp as products
+from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.nn.cell.base import Cell
 
 __all__ = ["Jvp", "Vjp"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from msjax.checks import check_bool, check_positive_int
+from msjax.base.checks import check_bool, check_positive_int
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.basic import Identity

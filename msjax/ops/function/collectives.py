@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op, apply
-from msjax.checks import check_one_of
+from msjax.base.checks import check_one_of
+from msjax.base.errors import describe, where
 from msjax.common.tensor import Tensor
-from msjax.errors import describe, where
 from msjax.processes.groups import PROCESSES, WORLD_NAMES, Group
 
 WORLD = WORLD_NAMES[0]

@@ -8,10 +8,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func import (
     arrange,
@@ -25,7 +26,6 @@ from msjax.ops.function.image_func import pixels
 from msjax.ops.methods.inplace import METHODS as INPLACE
 from msjax.ops.methods.picking import METHODS as PICKING
 from msjax.ops.primitive import method_of, same_named
-from msjax.typing import JaxArray, TensorLike
 
 # ---- Python's protocols
 

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.inplace import rebind
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.array_func import arrange, casting, diagonals, gathering, indexing, scattering, selecting
-from msjax.typing import JaxArray, TensorLike
 
 
 def inplace(function: Callable[..., Any]) -> Any:

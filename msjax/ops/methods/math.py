@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from msjax.autograd.op import apply
+from msjax.base.typing import Number, TensorLike
 from msjax.common.dtype import Type
 from msjax.common.random import Generator
 from msjax.common.tensor import Tensor
@@ -39,7 +40,6 @@ from msjax.ops.function.nn_func import activations, softmaxes
 from msjax.ops.function.random_func import choices, distributions
 from msjax.ops.methods.inplace import inplace
 from msjax.ops.primitive import method_of, same_named
-from msjax.typing import Number, TensorLike
 
 
 def _axis(kwargs: dict[str, Any], axis: Any) -> Any:

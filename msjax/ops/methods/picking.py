@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from msjax.base.typing import TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.ops.function.array_func import (
@@ -22,7 +23,6 @@ from msjax.ops.function.array_func import (
     sorting,
 )
 from msjax.ops.primitive import same_named
-from msjax.typing import TensorLike
 
 
 def _gather(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:

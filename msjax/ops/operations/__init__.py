@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
-from msjax.lazy import module_placeholders
+from msjax.base.lazy import module_placeholders
 from msjax.ops.function.control.gradient import HookBackward as HookBackward, InsertGradientOf as InsertGradientOf
 from msjax.ops.operations.array_ops import *
 from msjax.ops.operations.color_ops import *

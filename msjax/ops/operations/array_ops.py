@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from msjax.base.typing import Number, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
@@ -13,7 +14,6 @@ from msjax.ops.function.array_func import arrange, casting, diagonals, joining, 
 from msjax.ops.function.image_func import pixels
 from msjax.ops.function.nn_func import pads
 from msjax.ops.primitive import REQUIRED, Primitive, class_form, name_classes, operator_class, unused
-from msjax.typing import Number, TensorLike
 
 if TYPE_CHECKING:
     from msjax.ops.primitive import PrimitiveSelf

@@ -5,7 +5,7 @@ from typing import Any
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.ops.primitive import Primitive
-from msjax.typing import Number, Shape as _Shape, TensorLike
+from msjax.base.typing import Number, Shape as _Shape, TensorLike
 
 class Reshape(Primitive):
     def __init__(self) -> None: ...

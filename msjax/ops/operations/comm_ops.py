@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
+from msjax.base.typing import TensorLike
 from msjax.common.dtype import to_jax
 from msjax.common.tensor import Tensor, wrap
 from msjax.ops.function import collectives
 from msjax.ops.function.collectives import WORLD
 from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class
 from msjax.processes.groups import PROCESSES
-from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
     from msjax.ops.primitive import PrimitiveSelf

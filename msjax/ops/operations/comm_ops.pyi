@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from msjax.common.tensor import Tensor
 from msjax.ops.primitive import Primitive
-from msjax.typing import DTypeLike, TensorLike
+from msjax.base.typing import DTypeLike, TensorLike
 
 class AllReduce(Primitive):
     op: str

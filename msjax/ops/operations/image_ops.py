@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msjax.autograd.op import apply
+from msjax.base.typing import Axes, Shape, TensorLike
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.image_func import boxes, grids, pixels, resizing
 from msjax.ops.function.image_func.patches import extract_image_patches
 from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class
-from msjax.typing import Axes, Shape, TensorLike
 
 if TYPE_CHECKING:
     from msjax.ops.primitive import PrimitiveSelf

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from msjax.common.tensor import Tensor
 from msjax.ops.primitive import Primitive
-from msjax.typing import Axes, Shape as _Shape, TensorLike
+from msjax.base.typing import Axes, Shape as _Shape, TensorLike
 
 class ResizeBilinearV2(Primitive):
     align_corners: bool

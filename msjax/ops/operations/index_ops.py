@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msjax.base.typing import TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import assigning, gathering, indexing, scattering, searching, segments, selecting, sorting
 from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class, unused
-from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
     from msjax.ops.primitive import PrimitiveSelf

@@ -6,7 +6,7 @@ from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.ops.primitive import Primitive
-from msjax.typing import DTypeLike, Number, TensorLike
+from msjax.base.typing import DTypeLike, Number, TensorLike
 
 class Select(Primitive):
     def __init__(self) -> None: ...

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msjax.base.errors import describe
+from msjax.base.typing import Shape, TensorLike
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import creation, ordering
 from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
 from msjax.ops.function.math_func import complexes, fourier, norms
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class, unused
-from msjax.typing import Shape, TensorLike
 
 if TYPE_CHECKING:
     from msjax.ops.primitive import PrimitiveSelf

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msjax.base.errors import describe
+from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.function.math_func.arithmetic import true_divide
 from msjax.ops.function.math_func.reduction import sum as reduce_sum
 from msjax.ops.function.nn_func import classification, ctc, losses
 from msjax.ops.primitive import class_form, name_classes, operator_class
-from msjax.typing import TensorLike
 
 if TYPE_CHECKING:
     from msjax.ops.primitive import PrimitiveSelf

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 
+from msjax.base.typing import DTypeLike, JaxArray, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
@@ -24,7 +25,6 @@ from msjax.ops.function.math_func import (
 )
 from msjax.ops.function.nn_func import activations, gated, softmaxes
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class
-from msjax.typing import DTypeLike, JaxArray, TensorLike
 
 if TYPE_CHECKING:
     from msjax.ops.primitive import PrimitiveSelf

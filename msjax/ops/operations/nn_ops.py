@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from msjax.autograd.op import apply
+from msjax.base.errors import describe
+from msjax.base.typing import Shape, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func import convolution, local_response, normalization, pooling, unpooling
 from msjax.ops.function.nn_func.convolution import conv_pads
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_TRANSPOSE
 from msjax.ops.function.nn_func.sliding import n_ints, same_pads
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class
-from msjax.typing import Shape, TensorLike
 
 if TYPE_CHECKING:
     from msjax.ops.primitive import PrimitiveSelf

@@ -2,7 +2,7 @@
 
 from msjax.common.tensor import Tensor
 from msjax.ops.primitive import Primitive
-from msjax.typing import Axes, DTypeLike, Shape as _Shape, TensorLike
+from msjax.base.typing import Axes, DTypeLike, Shape as _Shape, TensorLike
 
 class Conv2D(Primitive):
     out_channel: int

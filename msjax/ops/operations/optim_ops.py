@@ -7,8 +7,9 @@ import inspect
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
+from msjax.base.errors import describe
+from msjax.base.typing import TensorLike
 from msjax.common.parameter import Parameter
-from msjax.errors import describe
 from msjax.ops.function.nn_func.optimizer_steps import (
     ada_max,
     adadelta,
@@ -23,7 +24,6 @@ from msjax.ops.function.nn_func.optimizer_steps import (
     sgd,
 )
 from msjax.ops.primitive import REQUIRED, name_classes, operator_class
-from msjax.typing import TensorLike
 
 
 def _momentum(var, accum, lr, grad, momentum, nesterov, scale):

@@ -2,7 +2,7 @@
 
 from msjax.common.tensor import Tensor
 from msjax.ops.primitive import Primitive
-from msjax.typing import TensorLike
+from msjax.base.typing import TensorLike
 
 class ApplyMomentum(Primitive):
     use_nesterov: bool

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
+from msjax.base.typing import JaxArray, Shape, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
@@ -17,7 +18,6 @@ from msjax.ops.function.array_func import casting
 from msjax.ops.function.nn_func import dropouts
 from msjax.ops.function.random_func import choices, distributions, sampling
 from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class
-from msjax.typing import JaxArray, Shape, TensorLike
 
 if TYPE_CHECKING:
     from msjax.ops.primitive import PrimitiveSelf

@@ -3,7 +3,7 @@
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.ops.primitive import Primitive
-from msjax.typing import Axes, DTypeLike, Shape as _Shape, TensorLike
+from msjax.base.typing import Axes, DTypeLike, Shape as _Shape, TensorLike
 
 class StandardNormal(Primitive):
     seed: int

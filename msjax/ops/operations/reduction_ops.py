@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msjax.checks import check_bool
+from msjax.base.checks import check_bool
+from msjax.base.typing import Axes, JaxArray, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze, operator
@@ -12,7 +13,6 @@ from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.array_func import casting
 from msjax.ops.function.math_func import cumulative, extremes, norms, reduction, statistics
 from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class
-from msjax.typing import Axes, JaxArray, TensorLike
 
 if TYPE_CHECKING:
     from msjax.ops.primitive import PrimitiveSelf

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from msjax.common.tensor import Tensor
 from msjax.ops.primitive import Primitive
-from msjax.typing import Axes, DTypeLike, TensorLike
+from msjax.base.typing import Axes, DTypeLike, TensorLike
 
 class ReduceMean(Primitive):
     keep_dims: bool

@@ -5,9 +5,9 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from msjax.base.typing import JaxArray
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.primitive import REQUIRED, class_form, name_classes
-from msjax.typing import JaxArray
 
 
 def _bilinear(image, y, x):

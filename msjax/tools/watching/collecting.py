@@ -11,11 +11,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.base.state import STATE
 from msjax.common.arrays import is_tracer
 from msjax.common.tensor import Tensor, wrap
 from msjax.compile.trace import OwnCall, Trace
 from msjax.hooks.delivery import run_traced_hook
-from msjax.state import STATE
 from msjax.tools.watching.statistics import statistics
 
 Names = Sequence[tuple[str, str]]

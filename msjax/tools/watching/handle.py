@@ -11,11 +11,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.checks import check_int
+from msjax.base.checks import check_int
+from msjax.base.state import STATE
 from msjax.common.bases import is_cell
 from msjax.functional.module_paths import Where
 from msjax.hooks.worker import barrier
-from msjax.state import STATE
 from msjax.tools.watching.collecting import Collector, Names
 from msjax.tools.watching.places import CellPlaces, ModulePlaces
 from msjax.tools.watching.report import WatchReport

@@ -9,10 +9,10 @@ from typing import Any
 import jax
 from flax import nnx
 
+from msjax.base.state import STATE
 from msjax.common.tensor import tensors_in
 from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.module_paths import Where, paths, selected
-from msjax.state import STATE
 from msjax.tools.fault import not_hooked
 from msjax.tools.hook_set import HookSet, ModuleHookSet, names_in
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from msjax.errors import describe
+from msjax.base.errors import describe
 from msjax.train.summary import tensorboardx
 
 _OTHERWISE = "A .csv file or a function as 'to' needs nothing."

@@ -4,8 +4,8 @@ from typing import Any, assert_type
 
 import msjax as ms
 from msjax import nn
+from msjax.base.typing import BackwardHook, BackwardPreHook, ForwardHook, ForwardPreHook, TensorHook
 from msjax.hooks import RemovableHandle
-from msjax.typing import BackwardHook, BackwardPreHook, ForwardHook, ForwardPreHook, TensorHook
 
 x = ms.Tensor(1.0)
 net = nn.ReLU()

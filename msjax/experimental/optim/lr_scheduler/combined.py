@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from typing import Any
 
-from msjax.checks import check_one_of
+from msjax.base.checks import check_one_of
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.experimental.optim.lr_scheduler.scheduler import as_float, check_optimizer, per_group, rates_of, set_rates

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.checks import check_int
+from msjax.base.checks import check_int
+from msjax.base.errors import describe
+from msjax.base.typing import TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.experimental.optim.optimizer import Optimizer
-from msjax.typing import TensorLike
 
 __all__ = ["LRScheduler"]
 

@@ -10,12 +10,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.checks import check_axis, check_int
+from msjax.base.checks import check_axis, check_int
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
-from msjax.typing import JaxArray, TensorLike
 
 __all__ = [
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "expand", "expand_as", "expand_dims", "flatten", "ravel",

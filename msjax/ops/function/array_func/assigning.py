@@ -7,13 +7,13 @@ from typing import Protocol
 import jax.numpy as jnp
 
 from msjax.autograd.inplace import rebind
+from msjax.base.errors import describe
+from msjax.base.typing import TensorLike
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_integers
 from msjax.ops.function.array_func.scattering import index_combine, scatter_rows
-from msjax.typing import TensorLike
 
 __all__ = [
     "assign", "assign_add", "assign_sub", "scatter_add", "scatter_div", "scatter_max", "scatter_min", "scatter_mul",

@@ -8,13 +8,13 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from msjax.base.errors import describe
+from msjax.base.typing import DTypeLike, Number, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.arrays import known_value
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, is_tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
-from msjax.typing import DTypeLike, Number, TensorLike
 
 __all__ = [
     "array_to_scalar", "cast", "deepcopy", "depend", "dtype", "dyn_shape", "identity", "is_complex", "is_floating_point",

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 
-from msjax.checks import check_positive_int, is_int
+from msjax.base.checks import check_positive_int, is_int
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, Number, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
 from msjax.common.dtype import Type
 from msjax.common.programs import make_array
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import as_operand
-from msjax.typing import JaxArray, Number, TensorLike
 
 __all__ = [
     "arange", "eps", "eye", "fill", "fills", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "range",

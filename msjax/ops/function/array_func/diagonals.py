@@ -5,13 +5,13 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.base.typing import JaxArray, Number, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
-from msjax.typing import JaxArray, Number, TensorLike
 
 __all__ = [
     "diag", "diag_embed", "diagflat", "diagonal", "diagonal_scatter", "fill_diagonal", "matrix_band_part", "matrix_diag",

@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.base.context import SETTINGS
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common.arrays import known_value
 from msjax.common.tensor import Tensor
-from msjax.context import SETTINGS
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import axis_of, require_tensors
-from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["embedding", "gather", "gather_d", "gather_elements", "gather_nd", "index_select", "take"]
 

@@ -15,10 +15,10 @@ import numpy as np
 
 from msjax.autograd.inplace import rebind
 from msjax.autograd.op import Op, apply
+from msjax.base.errors import describe
+from msjax.base.typing import TensorLike
 from msjax.common.arrays import known_value
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
-from msjax.typing import TensorLike
 
 __all__ = []
 

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op, apply
+from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
 
 __all__ = [

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 
-from msjax.checks import check_axis
+from msjax.base.checks import check_axis
+from msjax.base.typing import JaxArray, Shape, TensorLike
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.array_func.casting import ints
-from msjax.typing import JaxArray, Shape, TensorLike
 
 __all__ = [
     "flip", "fliplr", "flipud", "moveaxis", "movedim", "permute", "reverse", "reverse_sequence", "roll", "rot90", "swapaxes",

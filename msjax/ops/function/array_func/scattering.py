@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.base.typing import JaxArray, Number, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
@@ -15,7 +16,6 @@ from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.dispatch.tensors import require_integers
 from msjax.ops.function.array_func.casting import ints
-from msjax.typing import JaxArray, Number, TensorLike
 
 __all__ = [
     "index_add", "index_fill", "inplace_add", "inplace_index_add", "inplace_sub", "inplace_update", "scatter", "scatter_nd",

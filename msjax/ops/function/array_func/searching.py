@@ -8,17 +8,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.checks import check_int, check_positive_int
+from msjax.base.checks import check_int, check_positive_int
+from msjax.base.errors import describe
+from msjax.base.typing import DTypeLike, JaxArray, Number, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.function.array_func.casting import ints
 from msjax.ops.function.array_func.sorting import checked, known_array
-from msjax.typing import DTypeLike, JaxArray, Number, TensorLike
 
 __all__ = ["bincount", "bucketize", "coalesce", "histc", "searchsorted"]
 

@@ -8,15 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op, apply
-from msjax.checks import check_int
+from msjax.base.checks import check_int
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, Number, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import is_number, promote
 from msjax.ops.dispatch.tensors import require_integers, require_tensors
-from msjax.typing import JaxArray, Number, TensorLike
 
 __all__ = [
     "argwhere", "masked_fill", "masked_scatter", "masked_select", "nonzero", "one_hot", "select", "sequence_mask", "where",

@@ -8,15 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.checks import check_bool, check_int
+from msjax.base.checks import check_bool, check_int
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
-from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["argsort", "intopk", "msort", "sort", "top_k", "topk", "unique", "unique_consecutive", "unique_with_pad"]
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import jax
 
-from msjax.checks import check_positive_int, is_int
+from msjax.base.checks import check_positive_int, is_int
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import axis_of
-from msjax.typing import JaxArray, TensorLike
 
 __all__ = [
     "chunk", "dsplit", "hsplit", "narrow", "select_scatter", "slice", "slice_scatter", "split", "strided_slice", "tensor_slice",

@@ -8,16 +8,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.base.errors import check_hook, describe, where
+from msjax.base.state import STATE
+from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import check_hook, describe, where
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.nodes import hook_gradients
 from msjax.hooks.protocol import run_checked, run_hook
 from msjax.hooks.returns import gradients_result
 from msjax.hooks.table import Hook
 from msjax.ops.primitive import Primitive
-from msjax.state import STATE
-from msjax.typing import TensorLike
 
 
 def stop_gradient(value: TensorLike) -> Tensor:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.autograd.recording import check_function
+from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 
 __all__ = ["HyperMap", "Map", "MultitypeFuncGraph"]
 

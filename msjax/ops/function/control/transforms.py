@@ -11,12 +11,12 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.autograd.recording import check_function
+from msjax.base.errors import callable_name, describe
+from msjax.base.state import swap
+from msjax.base.typing import JaxArray
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, wrap
-from msjax.errors import callable_name, describe
 from msjax.ops.function.array_func.joining import stack
-from msjax.state import swap
-from msjax.typing import JaxArray
 
 __all__ = ["jacfwd", "jacrev", "vmap"]
 

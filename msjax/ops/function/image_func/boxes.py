@@ -7,9 +7,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze, operator
-from msjax.typing import JaxArray
 
 __all__ = ["bounding_box_decode", "bounding_box_encode", "check_valid", "iou"]
 

@@ -7,12 +7,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.checks import check_bool, check_type
+from msjax.base.checks import check_bool, check_type
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
-from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["affine_grid", "crop_and_resize", "grid_sample"]
 

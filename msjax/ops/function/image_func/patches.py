@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.nn_func.sliding import out_sizes, pad_spatial, same_pads, steps
-from msjax.typing import JaxArray, TensorLike
 
 
 @operator(name="ExtractImagePatches", int_grad=True)

@@ -10,12 +10,12 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
-from msjax.checks import check_positive_int
+from msjax.base.checks import check_positive_int
+from msjax.base.errors import describe
+from msjax.base.typing import Axes, PadWidths, TensorLike
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.nn_func.sliding import n_ints, out_sizes, pad_spatial, steps
-from msjax.typing import Axes, PadWidths, TensorLike
 
 __all__ = [
     "batch_to_space_nd", "channel_shuffle", "col2im", "fold", "pixel_shuffle", "pixel_unshuffle", "space_to_batch_nd", "unfold",

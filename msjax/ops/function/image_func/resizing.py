@@ -8,14 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import apply
-from msjax.checks import check_bool, is_number
+from msjax.base.checks import check_bool, is_number
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.nn_func.pooling import adaptive_avg_pool1d
 from msjax.ops.function.nn_func.pooling_kernels import ADAPTIVE_AVG_POOL
-from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["interpolate", "upsample"]
 

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 
+from msjax.base.typing import DTypeLike, JaxArray, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, to_float
-from msjax.typing import DTypeLike, JaxArray, TensorLike
 
 __all__ = [
     "adjoint", "cholesky", "det", "eig", "eigvals", "geqrf", "log_matrix_determinant", "logdet", "lu_unpack",

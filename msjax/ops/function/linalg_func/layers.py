@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, promote
 from msjax.ops.function.linalg_func.linear import require_one_dtype
-from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["addbmm", "addmm", "addmv", "addr", "baddbmm", "baddbmm_ext", "bidense", "dense"]
 

@@ -8,11 +8,11 @@ from typing import Any
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import is_number, promote
-from msjax.typing import JaxArray, TensorLike
 
 __all__ = [
     "batch_dot", "bmm", "cross", "dot", "einsum", "einsum_ext", "ger", "inner", "kron", "matmul", "mm", "mv", "outer",

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
 
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
 from msjax.ops.function.linalg_func.decompositions import as_matrices, permutation_of, square_matrices, transposed
-from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["cholesky_inverse", "cholesky_solve", "inverse", "lstsq", "lu_solve", "matrix_solve", "pinv"]
 

@@ -9,9 +9,10 @@ import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, Number, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
     as_operand,
@@ -20,7 +21,6 @@ from msjax.ops.dispatch.promotion import (
     to_float,
 )
 from msjax.ops.function.math_func.tables import binary, renamed
-from msjax.typing import JaxArray, Number, TensorLike
 
 __all__ = [
     "accumulate_n", "add", "addcdiv", "addcmul", "addn", "div", "divide", "float_power", "float_power_ext", "floor_div",

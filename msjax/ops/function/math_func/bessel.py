@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import jax.scipy.special as jsp
 import numpy as np
 
+from msjax.base.typing import UnaryOperator, UnaryOperatorOfX
 from msjax.ops.dispatch.promotion import to_float
 from msjax.ops.function.math_func.tables import unary
-from msjax.typing import UnaryOperator, UnaryOperatorOfX
 
 __all__ = [
     "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "bessel_j0", "bessel_j1", "bessel_k0", "bessel_k0e", "bessel_k1",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
+from msjax.base.typing import BinaryOperator, JaxArray, TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
     need_floats,
@@ -11,7 +12,6 @@ from msjax.ops.dispatch.promotion import (
     require_same_dtype,
 )
 from msjax.ops.function.math_func.tables import comparison
-from msjax.typing import BinaryOperator, JaxArray, TensorLike
 
 __all__ = [
     "eq", "equal", "ge", "greater", "greater_equal", "gt", "isclose", "approximate_equal", "le", "less", "less_equal", "lt", "ne",

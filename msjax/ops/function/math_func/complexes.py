@@ -5,10 +5,10 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from msjax.base.typing import JaxArray, TensorLike, UnaryOperator
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import kind_of, promote, to_float
 from msjax.ops.function.math_func.tables import unary
-from msjax.typing import JaxArray, TensorLike, UnaryOperator
 
 __all__ = ["angle", "conj", "imag", "polar", "real", "view_as_real"]
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from msjax.checks import check_axis
+from msjax.base.checks import check_axis
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
-from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "diff", "diff_ext", "logcumsumexp", "trapz"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from msjax.base.typing import JaxArray, Number, TensorLike, UnaryOperator, UnaryOperatorOfX
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.function.math_func.tables import unary
-from msjax.typing import JaxArray, Number, TensorLike, UnaryOperator, UnaryOperatorOfX
 
 __all__ = [
     "abs", "absolute", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan",

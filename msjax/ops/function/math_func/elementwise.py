@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from msjax.base.typing import BinaryOperator, JaxArray, Number, TensorLike
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
@@ -15,7 +16,6 @@ from msjax.ops.dispatch.promotion import (
     to_float,
 )
 from msjax.ops.function.math_func.tables import binary
-from msjax.typing import BinaryOperator, JaxArray, Number, TensorLike
 
 __all__ = [
     "atan2", "arctan2", "clamp", "clip", "clip_by_value", "copysign", "fmax", "fmin", "heaviside", "hypot", "ldexp", "lerp",

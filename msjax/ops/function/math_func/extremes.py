@@ -7,12 +7,12 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.checks import check_int
+from msjax.base.checks import check_int
+from msjax.base.typing import JaxArray, Number, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.math_func.reduction import reduced_axes
-from msjax.typing import JaxArray, Number, TensorLike
 
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min", "reduce_max", "reduce_min"]
 

@@ -7,12 +7,12 @@ from typing import Protocol
 
 import jax.numpy as jnp
 
+from msjax.base.errors import describe
+from msjax.base.typing import Axes, DTypeLike, JaxArray, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor, wrap
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
-from msjax.typing import Axes, DTypeLike, JaxArray, TensorLike
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft",

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
+from msjax.base.typing import Number
 from msjax.common import dtype as mstype
 from msjax.common.random import Generator
 from msjax.common.tensor import Tensor
@@ -14,7 +15,6 @@ from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.math_func import elementary, elementwise, special
 from msjax.ops.function.nn_func.activations import sigmoid
 from msjax.ops.methods.inplace import inplace
-from msjax.typing import Number
 
 __all__ = ["bernoulli_", "clamp_", "erfinv_", "exponential_", "inplace_sigmoid", "normal_", "random_", "tanh_", "uniform_"]
 

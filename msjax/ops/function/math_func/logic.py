@@ -5,10 +5,10 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from msjax.base.typing import BinaryOperator, UnaryOperator, UnaryOperatorOfX
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import is_number, kind_of, number_kind
 from msjax.ops.function.math_func.tables import binary, bools, named, unary
-from msjax.typing import BinaryOperator, UnaryOperator, UnaryOperatorOfX
 
 __all__ = [
     "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "gcd", "invert",

@@ -9,14 +9,14 @@ from typing import Any, overload
 import jax
 import jax.numpy as jnp
 
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, promote, to_float
 from msjax.ops.function.math_func.elementary import magnitude
-from msjax.typing import JaxArray, TensorLike
 
 __all__ = [
     "cdist", "clip_by_global_norm", "clip_by_norm", "cond", "dist", "matrix_norm", "norm", "pdist", "renorm",

@@ -8,13 +8,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.checks import check_axis
+from msjax.base.checks import check_axis
+from msjax.base.typing import Axes, JaxArray, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
-from msjax.typing import Axes, JaxArray, TensorLike
 
 __all__ = [
     "all", "any", "count_nonzero", "logsumexp", "mean", "nanmean", "nansum", "prod", "reduce_mean", "reduce_sum", "std",

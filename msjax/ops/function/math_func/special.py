@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.special as jsp
 
+from msjax.base.typing import BinaryOperator, JaxArray, TensorLike, UnaryOperator
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, is_number, need_floats, promote, require_same_dtype, to_float
 from msjax.ops.function.math_func.tables import binary, unary
-from msjax.typing import BinaryOperator, JaxArray, TensorLike, UnaryOperator
 
 __all__ = [
     "digamma", "erf", "erfc", "erfinv", "igamma", "igammac", "lgamma", "mvlgamma", "polygamma", "xdivy", "xlogy", "zeta",

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 
-from msjax.checks import check_int
+from msjax.base.checks import check_int
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, to_float
-from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["cov", "median", "nanmedian", "nanquantile", "quantile"]
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar, overload
 
 import jax.numpy as jnp
 
+from msjax.base.typing import BinaryOperator, JaxArray, TensorLike, UnaryOperator, UnaryOperatorOfX
 from msjax.common.dtype import Type
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
@@ -21,7 +22,6 @@ from msjax.ops.dispatch.promotion import (
     require_same_dtype,
     to_float,
 )
-from msjax.typing import BinaryOperator, JaxArray, TensorLike, UnaryOperator, UnaryOperatorOfX
 
 _R = TypeVar("_R")
 

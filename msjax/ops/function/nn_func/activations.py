@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
-from msjax.checks import check_number
+from msjax.base.checks import check_number
+from msjax.base.typing import JaxArray, TensorLike, UnaryOperator, UnaryOperatorOfX
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.array_func.indexing import rebind
 from msjax.ops.function.math_func.tables import unary
-from msjax.typing import JaxArray, TensorLike, UnaryOperator, UnaryOperatorOfX
 
 __all__ = [
     "celu", "elu", "fast_gelu", "gelu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "logsigmoid", "mish",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from msjax.checks import check_int, check_number
+from msjax.base.checks import check_int, check_number
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.nn_func.loss_reduction import check_reduction, reduce_loss
-from msjax.typing import JaxArray, TensorLike
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "multi_margin_loss", "multilabel_margin_loss",

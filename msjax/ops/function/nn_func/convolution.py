@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from msjax.autograd.op import apply
-from msjax.checks import check_int, check_type
+from msjax.base.checks import check_int, check_type
+from msjax.base.errors import describe
+from msjax.base.typing import PadWidths, TensorLike
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_TRANSPOSE
 from msjax.ops.function.nn_func.sliding import n_ints, same_pads
-from msjax.typing import PadWidths, TensorLike
 
 __all__ = ["bias_add", "conv1d", "conv2d", "conv3d", "conv3d_transpose", "conv_transpose2d"]
 

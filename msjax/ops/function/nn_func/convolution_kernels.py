@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.function.nn_func.sliding import on_cpu, out_sizes, pad_spatial, steps
-from msjax.typing import JaxArray, TensorLike
 
 _LAYOUT = {3: ("NCH", "OIH", "NCH"), 4: ("NCHW", "OIHW", "NCHW"), 5: ("NCDHW", "OIDHW", "NCDHW")}
 # Windows with more positions than this are not unrolled.

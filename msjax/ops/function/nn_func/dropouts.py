@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.typing import JaxArray
 
 __all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d"]
 

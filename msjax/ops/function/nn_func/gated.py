@@ -5,10 +5,10 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from msjax.checks import check_int
+from msjax.base.checks import check_int
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import to_float
-from msjax.typing import JaxArray, TensorLike
 
 __all__ = ["glu", "swiglu"]
 

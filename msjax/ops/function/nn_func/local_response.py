@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from msjax.checks import check_int, check_number
+from msjax.base.checks import check_int, check_number
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 

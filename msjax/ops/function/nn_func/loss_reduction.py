@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from msjax.errors import describe
-from msjax.typing import JaxArray, TensorLike
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, TensorLike
 
 
 def check_reduction(reduction: str, who: str) -> None:

@@ -7,13 +7,13 @@ import math
 import jax
 import jax.numpy as jnp
 
-from msjax.checks import check_number, check_type
+from msjax.base.checks import check_number, check_type
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.math_func.elementary import magnitude
 from msjax.ops.function.nn_func.loss_reduction import check_reduction, reduce_loss
-from msjax.typing import JaxArray, TensorLike
 
 __all__ = [
     "cosine_embedding_loss", "cosine_similarity", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from msjax.typing import JaxArray, JaxNumber
+from msjax.base.typing import JaxArray, JaxNumber
 
 
 def sgd(

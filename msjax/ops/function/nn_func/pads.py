@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 
-from msjax.checks import is_int
+from msjax.base.checks import is_int
+from msjax.base.errors import describe
+from msjax.base.typing import JaxArray, Number, PadWidths, Shape, TensorLike
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.array_func.casting import ints
-from msjax.typing import JaxArray, Number, PadWidths, Shape, TensorLike
 
 __all__ = ["mirror_pad", "pad", "padding"]
 

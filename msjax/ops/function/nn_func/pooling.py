@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from msjax.autograd.op import apply
-from msjax.checks import check_int, check_number, check_type
+from msjax.base.checks import check_int, check_number, check_type
+from msjax.base.errors import describe
+from msjax.base.typing import PadWidths, TensorLike
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func.pooling_kernels import (
     ADAPTIVE_AVG_POOL,
@@ -18,7 +19,6 @@ from msjax.ops.function.nn_func.pooling_kernels import (
     MAX_POOL_WITH_INDEX,
 )
 from msjax.ops.function.nn_func.sliding import ceil_pads, n_ints, out_sizes
-from msjax.typing import PadWidths, TensorLike
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool2d_ext", "adaptive_avg_pool3d", "adaptive_max_pool1d",

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common import dtype as mstype
 from msjax.ops.function.nn_func.sliding import on_cpu, out_sizes, pad_spatial, steps
-from msjax.typing import JaxArray, TensorLike
 
 # ---- the largest
 

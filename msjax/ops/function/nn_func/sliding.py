@@ -7,9 +7,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from msjax.checks import check_ints
+from msjax.base.checks import check_ints
+from msjax.base.typing import JaxArray, PadWidths, TensorLike
 from msjax.ops.dispatch.operator import freeze
-from msjax.typing import JaxArray, PadWidths, TensorLike
 
 
 def on_cpu() -> bool:

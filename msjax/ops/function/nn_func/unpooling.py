@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import jax
 
 from msjax.autograd.op import apply
+from msjax.base.errors import describe
+from msjax.base.typing import TensorLike
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
-from msjax.errors import describe
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func.pooling import check_tensor
 from msjax.ops.function.nn_func.pooling_kernels import (
@@ -17,7 +18,6 @@ from msjax.ops.function.nn_func.pooling_kernels import (
     MAX_UNPOOL,
 )
 from msjax.ops.function.nn_func.sliding import n_ints
-from msjax.typing import TensorLike
 
 __all__ = ["fractional_max_pool2d", "fractional_max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d"]
 

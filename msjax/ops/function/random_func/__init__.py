@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.lazy import gather as _gather
+from msjax.base.lazy import gather as _gather
 
 if TYPE_CHECKING:
     from msjax.ops.function.random_func.choices import *

@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
-from msjax.checks import check_positive_int
+from msjax.base.checks import check_positive_int
+from msjax.base.typing import TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.random import Generator
@@ -14,7 +15,6 @@ from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.typing import TensorLike
 
 __all__ = [
     "bernoulli", "bernoulli_ext", "choice_with_mask", "log_uniform_candidate_sampler", "multinomial",

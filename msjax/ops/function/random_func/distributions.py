@@ -6,13 +6,13 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
+from msjax.base.typing import Number
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.random_func.sampling import shape_of
-from msjax.typing import Number
 
 __all__ = ["gamma", "laplace", "normal", "poisson", "random_gamma", "random_poisson", "standard_laplace", "uniform"]
 

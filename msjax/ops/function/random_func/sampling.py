@@ -7,13 +7,13 @@ from typing import Any
 import jax
 
 from msjax.autograd.op import Op, apply
-from msjax.checks import is_int
+from msjax.base.checks import is_int
+from msjax.base.typing import DTypeLike, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key, wrap
-from msjax.typing import DTypeLike, TensorLike
 
 __all__ = ["rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "standard_normal"]
 

@@ -5,7 +5,7 @@ and types for a type checker.
 
 Example:
     >>> import msjax as ms
-    >>> from msjax.typing import ForwardHook
+    >>> from msjax.base.typing import ForwardHook
     >>> def report(cell: ms.nn.Cell, args: tuple, output: ms.Tensor) -> None:
     ...     print(output.shape)
     >>> hook: ForwardHook = report

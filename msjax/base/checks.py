@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypedDict, Unpack
 
-from msjax.errors import describe
+from msjax.base.errors import describe
 
 
 def is_int(value: object) -> bool:

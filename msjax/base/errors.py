@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msjax.state import STATE
+from msjax.base.state import STATE
 
 
 def cell_path(cells: Sequence[Any] | None = None) -> str:

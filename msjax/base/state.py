@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-from msjax.typing import TensorLike
+from msjax.base.typing import TensorLike
 
 
 class Scope:
@@ -72,7 +72,7 @@ class swap:
     """A context manager that sets fields of STATE, and restores their values at the end.
 
     Example:
-        >>> from msjax.state import STATE, swap
+        >>> from msjax.base.state import STATE, swap
         >>> with swap(recording=False):
         ...     STATE.recording
         False
