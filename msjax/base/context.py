@@ -11,13 +11,13 @@ from typing import Any
 
 from msjax.base import disk_cache
 from msjax.base.checks import check_bool, check_positive_int, check_str
-from msjax.base.state import ACTIVITY, programs_changed
-from msjax.processes.parallel import (
+from msjax.base.parallel_context import (
     ParallelMode as ParallelMode,
     get_auto_parallel_context as get_auto_parallel_context,
     reset_auto_parallel_context as reset_auto_parallel_context,
     set_auto_parallel_context as set_auto_parallel_context,
 )
+from msjax.base.state import ACTIVITY, programs_changed
 
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
