@@ -49,7 +49,7 @@ def clean_state():
     ms.set_context(pynative_synchronize=False)
     yield
     ms.reset_auto_parallel_context()
-    assert STATE.scope is ROOT and STATE.recording and not STATE.cells
+    assert STATE.scope is ROOT and STATE.recording and not STATE.owners
     SETTINGS.mode, SETTINGS.hook_dialect = ms.PYNATIVE_MODE, "tutorial"
     ms.set_context(pynative_synchronize=False)
 

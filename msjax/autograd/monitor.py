@@ -102,7 +102,10 @@ class Monitor:
     def here(self, operation: str, values: Sequence[Any]) -> Made:
         """How something comes about that is computed now."""
         shapes = tuple([(tuple(v.shape), str(v.dtype)) for v in values if hasattr(v, "shape")])
-        return Made(operation, cell_path(), tuple(STATE.cells), user_lines(), shapes)
+        return Made(operation, cell_path(), tuple(STATE.owners), user_lines(), shapes)
+
+    def entered(self, owner: Any) -> None:
+        """Called when the call of an owner of hooks begins."""
 
     def pull(self, node: Node, cts: Sequence[Any], need: Sequence[bool], recorded: bool) -> Sequence[Any]:
         """Run one node of a backward pass; returns the gradients for its edges."""

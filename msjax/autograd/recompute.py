@@ -93,7 +93,7 @@ class _Region:
         self.leaves = [_Snapshot(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         self.given = args, kwargs
         self.scope = STATE.scope
-        self.cells = tuple(STATE.cells)
+        self.cells = tuple(STATE.owners)
         self.outside = {}  # id: _Snapshot of each Tensor from outside the block that a recorded operator read
         self.signature = []  # (operator, static values, slots) of each recorded operator that keeps values
         self.store = None  # after the second run: the residuals of each of those, until they are used
@@ -173,7 +173,7 @@ class _Region:
         try:
             for snapshot in self.outside.values():
                 snapshot.put_back()
-            with swap(scope=self.scope, recording=True, saving=self, cells=list(self.cells)), self.context:
+            with swap(scope=self.scope, recording=True, saving=self, owners=list(self.cells)), self.context:
                 self.block(*args, **kwargs)
             if len(self.store) != len(self.signature):
                 raise RuntimeError(

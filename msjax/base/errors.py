@@ -12,7 +12,7 @@ from msjax.base.state import STATE
 
 def cell_path(cells: Sequence[Any] | None = None) -> str:
     """The innermost running cell as ``Net.block.fc1 (Dense)``; the empty string outside of cells."""
-    stack = STATE.cells if cells is None else cells
+    stack = STATE.owners if cells is None else cells
     if not stack:
         return ""
     if hasattr(stack[-1], "hook_path"):  # a module of another framework, which knows its path

@@ -44,7 +44,8 @@ class State(threading.local):
     Attributes:
         scope: the scope of the innermost running gradient function; ROOT outside of all.
         recording: False under ``ms.no_grad()`` and while hooks run in a backward pass.
-        cells: the cells that are being called, outermost first.
+        owners: the owners of hooks that are being called, outermost first: cells, and modules of other frameworks by their hook
+            sites. See `msjax.base.calls`.
         saving: packs the residuals of recorded operators (msjax.autograd.saved), or None to keep them unpacked.
         cast: converts the operands of operators while a cell set with `to_float` runs (msjax.autograd.precision), or None.
         trace: the `Tracing` in progress in this thread, or None.
@@ -56,7 +57,7 @@ class State(threading.local):
     def __init__(self):
         self.scope = ROOT
         self.recording = True
-        self.cells = []
+        self.owners = []
         self.saving = None
         self.cast = None
         self.trace = None
@@ -127,6 +128,9 @@ class Tracing:
     def calls_now(self, fn: Callable[..., Any]) -> bool:
         """Whether the observer `fn`, with concrete arguments, is called at once; False if an earlier attempt called it."""
         return True
+
+    def entered(self, owner: Any) -> None:
+        """Called when the call of an owner of hooks begins."""
 
     def guard(self) -> Any:
         """Called at the beginning of a call with hooks that run even if it fails: an object whose method `pending` is told which

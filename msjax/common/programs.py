@@ -405,9 +405,9 @@ _COUNTS = weakref.WeakKeyDictionary()
 
 def _count_shapes(table, key):
     """Count an operator's compilation for new shapes in the running network; many of them lead to one warning for each network."""
-    if table is None or not STATE.cells or not table.name:
+    if table is None or not STATE.owners or not table.name:
         return
-    counts = _COUNTS.setdefault(STATE.cells[0], collections.Counter())
+    counts = _COUNTS.setdefault(STATE.owners[0], collections.Counter())
     counts[table.name, key] += 1
     if counts[table.name, key] == _SIGNATURES and not counts[None]:
         counts[None] += 1

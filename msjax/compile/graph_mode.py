@@ -33,7 +33,7 @@ def call_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tupl
 
 def _within(args, kwargs) -> bool:
     """True where a call is part of something else, so that it is no program of its own."""
-    if STATE.cells or STATE.scope is not ROOT or inlined(args, kwargs):
+    if STATE.owners or STATE.scope is not ROOT or inlined(args, kwargs):
         return True
     if WORKER.failures.first is not None:
         WORKER.raise_pending()

@@ -23,6 +23,7 @@ from flax import nnx
 from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 from msjax.base.typing import TensorLike
 from msjax.common.arrays import is_tracer
+from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf
@@ -253,7 +254,7 @@ class Trace(Tracing):
     def __enter__(self) -> Self:
         LOCK.acquire()
         ACTIVITY.add(traces=1)
-        self._swap = swap(scope=Scope(None), recording=True, trace=self, cells=_SeenCells(self, STATE.cells))
+        self._swap = swap(scope=Scope(None), recording=True, trace=self)
         self._swap.__enter__()
         self._stdout = sys.stdout
         self.world = jax.extend.core.get_opaque_trace_state()
@@ -289,6 +290,10 @@ class Trace(Tracing):
         for operand in operands:
             if isinstance(operand, Tensor) and id(operand) not in self.variables and not is_tracer(operand._value):
                 self.missing[id(operand)] = operand, operand._value
+
+    def entered(self, owner: Any) -> None:
+        if is_cell(owner):
+            self.see_cell(owner)
 
     def see_cell(self, cell: Cell) -> None:
         """A cell that is called: all its Tensors are the program's variables."""
@@ -401,18 +406,6 @@ class Trace(Tracing):
 
 def _nothing():
     """Marks a place among the calls in a mailbox."""
-
-
-class _SeenCells(list):
-    """The cells whose call is under way; each tells the trace of itself."""
-
-    def __init__(self, trace: Trace, cells: Sequence[Cell]):
-        super().__init__(cells)
-        self.trace = trace
-
-    def append(self, cell):
-        self.trace.see_cell(cell)
-        list.append(self, cell)
 
 
 class Capture:

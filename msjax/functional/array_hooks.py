@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from msjax.base.state import STATE
+from msjax.base.calls import calling
 from msjax.common.tensor import Tensor, wrap
 from msjax.hooks.protocol import call_with_hooks
 
@@ -42,11 +42,10 @@ def call_with_array_hooks(
         return _to_tensors(function(*_to_arrays(args), **_to_arrays(kwargs)))
 
     owner = _Subject(subject, during)
-    STATE.cells.append(site)
     try:
-        return _to_arrays(call_with_hooks(on_tensors, _to_tensors(args), _to_tensors(kwargs), owner, lambda _: table()))
+        with calling(site):
+            return _to_arrays(call_with_hooks(on_tensors, _to_tensors(args), _to_tensors(kwargs), owner, lambda _: table()))
     finally:
-        STATE.cells.pop()
         owner.during = None
 
 

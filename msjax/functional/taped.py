@@ -67,6 +67,10 @@ class FunctionalRun(Tracing):
         if self.outer is not None:
             self.outer.see(operands)
 
+    def entered(self, owner: Any) -> None:
+        if self.outer is not None:
+            self.outer.entered(owner)
+
     def needs_node(self) -> None:
         if not self.on_tape:
             raise NeedsTape((self.met, self.met_in_loops))

@@ -173,7 +173,7 @@ class BackwardHooks:
     def __init__(self, subject: Any, table_of: Callable[..., Any]):
         self.subject: Any = subject
         self.table_of = table_of
-        self.cells = tuple(STATE.cells)
+        self.cells = tuple(STATE.owners)
         self.inputs = self.grad_output = self.flags = None
         self.n_inputs = self.n_outputs = 0
 

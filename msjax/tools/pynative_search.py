@@ -39,15 +39,22 @@ class Search(Monitor):
         self._names = {} if model is None else {id(cell): name for name, cell in model.cells_and_names()}
         self._model = model
         self._pulling = None
+        # How often each owner of hooks was called since the outermost call began, and which call is under way at each depth.
+        self._counts: dict[int, int] = {}
+        self._numbers: dict[int, int] = {}
 
     def __enter__(self) -> Search:
         self._before = set_monitor(self)
-        self._cells, STATE.cells = STATE.cells, CountedCells(STATE.cells)
         return self
 
     def __exit__(self, *_exception: Any) -> None:
-        STATE.cells = self._cells
         set_monitor(self._before)
+
+    def entered(self, owner: Any) -> None:
+        depth = len(STATE.owners)
+        if depth == 1:
+            self._counts = {}
+        self._numbers[depth] = self._counts[id(owner)] = self._counts.get(id(owner), 0) + 1
 
     def ran(self, op: Op, operands: Sequence[Any], values: Sequence[Any], out: PyTree, node: Node | None) -> None:
         super().ran(op, operands, values, out, node)
@@ -77,7 +84,7 @@ class Search(Monitor):
             self._keep(made, "backward", given, grads, note)
 
     def here(self, operation: str, values: Sequence[Any]) -> Made:
-        return super().here(operation, values)._replace(call=getattr(STATE.cells, "current", 0))
+        return super().here(operation, values)._replace(call=self._numbers.get(len(STATE.owners), 0))
 
     def place(self, cells: Sequence[Cell]) -> tuple[str | None, str]:
         """(path in the model, class) of the innermost of some cells."""
@@ -108,34 +115,6 @@ class Search(Monitor):
 
     def _wrong(self, values):
         return self.check([value for value in values if not is_tracer(value)])
-
-
-class CountedCells(list):
-    """The cells whose call is under way; counts how often each was called since the outermost call began.
-
-    Attributes:
-        current: which call of the innermost cell is under way.
-    """
-
-    def __init__(self, cells: Sequence[Cell]):
-        super().__init__(cells)
-        self._counts = {}
-        self._calls = [0] * len(cells)
-
-    @property
-    def current(self) -> int:
-        return self._calls[-1] if self._calls else 0
-
-    def append(self, cell: Cell) -> None:
-        if not self:
-            self._counts = {}
-        count = self._counts[id(cell)] = self._counts.get(id(cell), 0) + 1
-        self._calls.append(count)
-        list.append(self, cell)
-
-    def pop(self, *args: Any) -> Any:
-        self._calls.pop(*args)
-        return list.pop(self, *args)
 
 
 def _path_from(cells):

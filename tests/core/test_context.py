@@ -138,7 +138,7 @@ def test_threads_differentiate_independently():
 
         try:
             found[name] = ms.grad(f)(Tensor([1.0, 2.0])).tolist()
-            assert not STATE.cells
+            assert not STATE.owners
         except BaseException as error:
             errors.append(error)
             meet.abort()

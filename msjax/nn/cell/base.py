@@ -13,10 +13,11 @@ from flax import nnx
 from msjax.autograd.precision import computing_in
 from msjax.autograd.recompute import call_recomputed
 from msjax.autograd.saved import saved_tensors_hooks
+from msjax.base.calls import entered
 from msjax.base.context import GRAPH_MODE, SETTINGS
 from msjax.base.errors import cell_path
 from msjax.base.flax_slots import MODULE_STATE, blank_like
-from msjax.base.state import COMPILER, STATE, programs_changed
+from msjax.base.state import ACTIVITY, COMPILER, STATE, programs_changed
 from msjax.common.bases import CellBase
 from msjax.hooks import table as hook_table
 from msjax.hooks.protocol import call_with_hooks, hooks_of
@@ -110,21 +111,25 @@ class Cell(
                 return result
         if self._special:
             return self.call_uncompiled(args, kwargs)
-        cells = STATE.cells
-        cells.append(self)
+        owners = STATE.owners
+        owners.append(self)  # as `calling` does; written out, since every cell comes here
         try:
+            if ACTIVITY.slow_dispatch:
+                entered(self)
             return self.construct(*args, **kwargs)
         except Exception as error:
-            _name_cell(error, cells)
+            _name_cell(error, owners)
             raise
         finally:
-            cells.pop()
+            owners.pop()
 
     def call_uncompiled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the cell with its hooks, its `to_float` type, its `bprop` and its recomputation."""
-        cells = STATE.cells
-        cells.append(self)
+        owners = STATE.owners
+        owners.append(self)
         try:
+            if ACTIVITY.slow_dispatch:
+                entered(self)
             function = self.construct if self.bprop is None else self._call_bprop
             if self._recompute or self._hooks.saved_tensors:
                 function = partial(self._call_saving, function)
@@ -133,10 +138,10 @@ class Cell(
             with computing_in(self._to_float):
                 return call_with_hooks(function, args, kwargs, self, hooks_of)
         except Exception as error:
-            _name_cell(error, cells)
+            _name_cell(error, owners)
             raise
         finally:
-            cells.pop()
+            owners.pop()
 
     def _call_bprop(self, *args, **kwargs):
         return call_with_bprop(self, args, kwargs)
@@ -236,11 +241,11 @@ def _global_hooks_changed(table):
 hook_table.GLOBAL.changed = _global_hooks_changed
 
 
-def _name_cell(error, cells):
+def _name_cell(error, owners):
     """Add a note with the cell's path to an exception, in the innermost cell that it leaves."""
     if not getattr(error, "_msjax_named", False):
         try:
             error._msjax_named = True
         except AttributeError:
             return
-        error.add_note(f"in cell {cell_path(cells)}")
+        error.add_note(f"in cell {cell_path(owners)}")

@@ -33,7 +33,7 @@ def call_with_bprop(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         out = cell.construct(*args, **kwargs)
     leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
     at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
-    cells = tuple(STATE.cells)
+    cells = tuple(STATE.owners)
     plain = [wrap(leaves[i]._value) for i in at]
     saved = tuple(wrap(a._value, a._node, a._oidx) if isinstance(a, Tensor) else a for a in args)
     for i in at:
@@ -75,7 +75,7 @@ def _call_under_jax_transform(cell, args, kwargs, tensors):
     leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
     at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
     results = [jax.lax.stop_gradient(leaves[i]._value) for i in at]
-    cells, n = tuple(STATE.cells), len(values)
+    cells, n = tuple(STATE.owners), len(values)
 
     @jax.custom_vjp
     def tie(*both):
