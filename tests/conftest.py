@@ -1,6 +1,6 @@
 """Settings of all tests: 64-bit types as MindSpore has them, eight CPU devices, fixed seeds, a clean program state.
 
-`.ci/run` runs tests/core and some of compile and functional once more with jax's own settings, 64-bit types off and LLVM's optimizations on.
+`.ci/run` runs those of tensors, cells, hooks and compilation once more with jax's own settings, 64-bit types off and LLVM's optimizations on.
 """
 
 import gc

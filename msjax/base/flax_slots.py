@@ -1,7 +1,7 @@
 """The one file that touches slots of flax nnx that are not public.
 
 flax's own accessors cost 5 to 11 microseconds a read; the raw slot costs 0.1. Checked with flax
-0.12.8 and 0.12.12 (tests/core/test_flax.py names them).
+0.12.8 and 0.12.12 (tests/nn/cell/test_flax.py names them).
 """
 
 from __future__ import annotations

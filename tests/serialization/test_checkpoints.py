@@ -21,7 +21,7 @@ from msjax.serialization import ckpt, load_sharded, save_sharded, wire
 from msjax.serialization.files import CorruptCheckpoint
 from msjax.serialization.formats import FORMATS
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parent.parent / "data"
 DTYPES = [ms.bool_, ms.int8, ms.int16, ms.int32, ms.int64, ms.uint8, ms.uint16, ms.uint32, ms.uint64, ms.float16, ms.float32]
 DTYPES += [ms.float64, ms.bfloat16, ms.complex64, ms.complex128]
 

@@ -16,7 +16,7 @@ import msjax as ms
 from msjax import Tensor, ops
 from msjax.common.initializer import One
 from msjax.common.tensor import filled_like
-from tests.core.printed import PRINTED
+from tests.common.tensor_texts import PRINTED
 from tests.x64 import needs_x64, present
 
 # ---- creation
