@@ -14,10 +14,10 @@ import numpy as np
 
 from msjax.autograd.backward import add_arrays, add_gradients, run_backward
 from msjax.autograd.tensor_api import register_hook_list
+from msjax.base.arrays import is_tracer
 from msjax.base.checks import check_bool
 from msjax.base.errors import check_hook, describe
 from msjax.base.state import ROOT, STATE
-from msjax.common.arrays import is_tracer
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, wrap
 from msjax.hooks.handle import RemovableHandle

@@ -18,10 +18,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.base.arrays import is_tracer
 from msjax.base.errors import cell_path
 from msjax.base.state import ACTIVITY, STATE
 from msjax.base.typing import PyTree
-from msjax.common.arrays import is_tracer
 
 if TYPE_CHECKING:
     from msjax.autograd.op import Op

@@ -15,9 +15,10 @@ import jax
 from msjax.autograd.monitor import current
 from msjax.autograd.op_errors import raise_op_error
 from msjax.autograd.residuals import VJP, ResidualSpec, TracedVJP, recomputed_if_cheap, source_of
+from msjax.base.arrays import CONCRETE, is_tracer
 from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, ROOT, STATE, Scope
-from msjax.common.arrays import CONCRETE, as_array, is_tracer
+from msjax.common.arrays import as_array
 from msjax.common.node import SEQUENCE, Node
 from msjax.common.operator_compiler import is_nested
 from msjax.common.programs import Programs, shape_of

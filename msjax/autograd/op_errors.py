@@ -6,8 +6,8 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from msjax.base.arrays import TracedValueError
 from msjax.base.errors import describe, where
-from msjax.common.arrays import TracedValueError
 from msjax.common.tensor import Tensor
 
 if TYPE_CHECKING:

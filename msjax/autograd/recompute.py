@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 
+from msjax.base.arrays import is_tracer
 from msjax.base.errors import callable_name, describe
 from msjax.base.state import STATE, swap
-from msjax.common.arrays import is_tracer
 from msjax.common.bases import is_cell
 from msjax.common.node import FunctionNode, RootLeaf, next_seq, place_on_tape
 from msjax.common.random import default_generator

@@ -15,8 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.base.arrays import is_tracer
 from msjax.base.typing import JaxArray, PyTreeDef
-from msjax.common.arrays import is_tracer
 from msjax.common.operator_compiler import equations
 from msjax.common.programs import Programs
 

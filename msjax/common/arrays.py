@@ -8,36 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.base.arrays import TracedValueError, known_value
 from msjax.base.state import STATE
 from msjax.base.typing import DTypeLike, JaxArray, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import Type
-
-# Classes known not to be tracers: looking a class up here takes a third of the time of isinstance, and every operator asks.
-CONCRETE = set()
-
-
-def is_tracer(value: object) -> bool:
-    """Whether `value` is a JAX tracer."""
-    if value.__class__ in CONCRETE:
-        return False
-    if isinstance(value, jax.core.Tracer):
-        return True
-    CONCRETE.add(value.__class__)
-    return False
-
-
-def known_value(value: TensorLike) -> TensorLike | None:
-    """The concrete array behind a value, also behind a tracer of jax.grad or jax.jvp; None if there is none yet."""
-    if not is_tracer(value):
-        return value
-    value = jax.lax.stop_gradient(value)
-    return None if isinstance(value, jax.core.Tracer) else value
-
-
-class TracedValueError(TypeError):
-    """Code asked for the value of a Tensor while the program was being compiled."""
 
 
 def concrete(tensor: TensorBase, what: str) -> TensorLike:

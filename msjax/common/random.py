@@ -7,11 +7,11 @@ from typing import Self
 import jax
 import numpy as np
 
+from msjax.base.arrays import is_tracer
 from msjax.base.checks import check_int
 from msjax.base.errors import describe
 from msjax.base.state import LOCK
 from msjax.base.typing import JaxArray
-from msjax.common.arrays import is_tracer
 from msjax.common.buffer import Buffer
 from msjax.common.programs import Programs, run
 from msjax.common.seeds import random_seed, seed_numpy_generator

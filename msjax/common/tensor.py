@@ -14,10 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.base.arrays import CONCRETE, is_tracer, known_value
 from msjax.base.state import STATE
 from msjax.base.typing import ArrayLike, JaxArray, Shape, TensorLike
 from msjax.common import _format, dtype as mstype
-from msjax.common.arrays import CONCRETE, as_array, concrete, is_tracer, known_value
+from msjax.common.arrays import as_array, concrete
 from msjax.common.dtype import Type
 from msjax.common.initializers import initial_array
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import jax
 from flax import nnx
 
+from msjax.base.arrays import is_tracer
 from msjax.base.state import LOCK
 from msjax.base.typing import PyTreeDef
-from msjax.common.arrays import is_tracer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.compile.epilogue import build_epilogue

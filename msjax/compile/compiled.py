@@ -9,8 +9,8 @@ from typing import Any
 import jax
 
 from msjax.autograd.imperative import BackwardError
+from msjax.base.arrays import TracedValueError
 from msjax.base.state import VERSION
-from msjax.common.arrays import TracedValueError
 from msjax.common.programs import KEPT_PROGRAMS, warn_of_shapes
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor

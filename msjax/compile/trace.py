@@ -20,9 +20,9 @@ import jax
 import jax.extend.core
 from flax import nnx
 
+from msjax.base.arrays import is_tracer
 from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 from msjax.base.typing import TensorLike
-from msjax.common.arrays import is_tracer
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter

@@ -13,9 +13,9 @@ import jax.extend.core
 import jax.numpy as jnp
 from flax import nnx
 
+from msjax.base.arrays import is_tracer
 from msjax.base.errors import check_callable, check_hook, describe
 from msjax.base.typing import TensorLike
-from msjax.common.arrays import is_tracer
 from msjax.common.bases import is_cell
 from msjax.common.tensor import wrap
 from msjax.functional.hooked import framework_of

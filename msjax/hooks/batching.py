@@ -14,9 +14,9 @@ import jax.extend.core
 import jax.numpy as jnp
 from jax.interpreters import batching
 
+from msjax.base.arrays import is_tracer
 from msjax.base.state import STATE
 from msjax.base.typing import JaxArray, PyTree, PyTreeDef
-from msjax.common.arrays import is_tracer
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.hooks import primitive
 from msjax.hooks.primitive import hook_p

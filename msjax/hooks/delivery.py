@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
+from msjax.base.arrays import TracedValueError, is_tracer, known_value
 from msjax.base.state import ACTIVITY, STATE
 from msjax.base.typing import PyTree
-from msjax.common.arrays import TracedValueError, is_tracer, known_value
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.hooks.batching import calls_are_outputs, observe_traced
 from msjax.hooks.classify import only_observes

@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.base.arrays import CONCRETE, is_tracer
 from msjax.base.state import STATE, swap
-from msjax.common.arrays import CONCRETE, is_tracer
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, wrap
 from msjax.hooks.batching import no_batch

@@ -15,10 +15,10 @@ from typing import Any
 
 import jax
 
+from msjax.base.arrays import CONCRETE
 from msjax.base.context import SETTINGS
 from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, STATE
-from msjax.common.arrays import CONCRETE
 from msjax.common.node import FunctionNode, place_on_tape, through_node
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, being_traced, is_tensor

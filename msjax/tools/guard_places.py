@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from msjax.base.arrays import is_tracer
 from msjax.base.state import STATE
-from msjax.common.arrays import is_tracer
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.hooks.delivery import run_traced_hook
 from msjax.ops.function.control.gradient import HookBackward

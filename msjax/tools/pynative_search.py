@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from msjax.autograd.monitor import Made, Monitor, set_monitor
 from msjax.autograd.op import Op
+from msjax.base.arrays import is_tracer
 from msjax.base.state import STATE
 from msjax.base.typing import PyTree
-from msjax.common.arrays import is_tracer
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.tools.checking import Check

@@ -8,8 +8,8 @@ from typing import Any
 
 import jax
 
+from msjax.base.arrays import TracedValueError
 from msjax.base.errors import describe
-from msjax.common.arrays import TracedValueError
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_leaf, tensors_in
 from msjax.functional.functionalize import functionalize

@@ -10,7 +10,7 @@ import weakref
 import equinox
 import jax
 
-from msjax.common.arrays import is_tracer
+from msjax.base.arrays import is_tracer
 from msjax.functional.array_hooks import SITE
 from msjax.functional.frameworks.registry import Registry, Site, key_name, named_leaves
 from msjax.functional.module_paths import call_name, selected_calls

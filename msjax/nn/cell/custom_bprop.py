@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.monitor import current
+from msjax.base.arrays import is_tracer
 from msjax.base.errors import cell_path, describe
 from msjax.base.state import ACTIVITY, STATE, swap
-from msjax.common.arrays import is_tracer
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, is_tensor, renewed, wrap
 from msjax.hooks.nodes import under_jax_transform

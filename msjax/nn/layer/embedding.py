@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax import ops
+from msjax.base.arrays import is_tracer
 from msjax.base.checks import check_bool, check_one_of, check_positive_int, check_type
 from msjax.base.errors import describe
 from msjax.base.typing import InitLike
 from msjax.common import dtype as mstype
-from msjax.common.arrays import is_tracer
 from msjax.common.dtype import Type
 from msjax.common.initializer import Normal, initializer
 from msjax.common.parameter import Parameter

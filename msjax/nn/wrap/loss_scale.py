@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
+from msjax.base.arrays import known_value
 from msjax.base.errors import describe
 from msjax.common import dtype as mstype
-from msjax.common.arrays import known_value
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell

@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.base.arrays import is_tracer
 from msjax.base.typing import TensorLike
-from msjax.common.arrays import is_tracer
 from msjax.common.programs import Programs, run
 from msjax.common.random import Generator, default_generator
 from msjax.common.seeds import numpy_generator

@@ -11,10 +11,10 @@ import numpy as np
 
 from msjax.autograd.op import apply
 from msjax.autograd.op_errors import raise_op_error
+from msjax.base.arrays import CONCRETE
 from msjax.base.errors import describe
 from msjax.base.state import ACTIVITY
 from msjax.base.typing import TensorLike
-from msjax.common.arrays import CONCRETE
 from msjax.common.operator_compiler import is_nested
 from msjax.common.tensor import Tensor
 from msjax.ops.function.linalg_func import linear

@@ -11,8 +11,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from msjax.base.arrays import is_tracer
 from msjax.base.state import STATE
-from msjax.common.arrays import is_tracer
 from msjax.common.tensor import Tensor, wrap
 from msjax.compile.trace import OwnCall, Trace
 from msjax.hooks.delivery import run_traced_hook

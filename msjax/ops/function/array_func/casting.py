@@ -8,10 +8,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from msjax.base.arrays import known_value
 from msjax.base.errors import describe
 from msjax.base.typing import DTypeLike, Number, TensorLike
 from msjax.common import dtype as mstype
-from msjax.common.arrays import known_value
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, is_tensor
 from msjax.ops.dispatch.operator import freeze, operator

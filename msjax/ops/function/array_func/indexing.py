@@ -15,9 +15,9 @@ import numpy as np
 
 from msjax.autograd.inplace import rebind
 from msjax.autograd.op import Op, apply
+from msjax.base.arrays import known_value
 from msjax.base.errors import describe
 from msjax.base.typing import TensorLike
-from msjax.common.arrays import known_value
 from msjax.common.tensor import Tensor
 
 __all__ = []

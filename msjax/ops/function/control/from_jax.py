@@ -9,9 +9,9 @@ from typing import Any
 import jax
 
 from msjax.autograd.op import Op, apply
+from msjax.base.arrays import is_tracer
 from msjax.base.errors import callable_name, check_callable
 from msjax.base.state import ACTIVITY, STATE
-from msjax.common.arrays import is_tracer
 from msjax.common.tensor import is_tensor
 from msjax.hooks.batching import after_calls
 from msjax.hooks.worker import barrier

@@ -13,8 +13,9 @@ import numpy as np
 
 from msjax.autograd.op import Op, apply
 from msjax.autograd.recording import check_function
+from msjax.base.arrays import known_value
 from msjax.base.errors import describe
-from msjax.common.arrays import as_array, known_value
+from msjax.common.arrays import as_array
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.ops.function.control.transforms import Lifted
