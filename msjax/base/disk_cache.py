@@ -63,6 +63,8 @@ def enable(path: str = "", limit: int = 1 << 30) -> None:
     """
     import jax
 
+    from msjax.base import jax_slots
+
     present = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
     jax.config.update("jax_enable_compilation_cache", True)
     if path or present in (None, _CHOSEN.get("folder")):
@@ -74,7 +76,7 @@ def enable(path: str = "", limit: int = 1 << 30) -> None:
     # The programs of operators are many and small; jax's defaults would not store them.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
-    _forget_earlier_choice()
+    jax_slots.forget_cache_folder()
     # A damaged file, or one that another process is writing: the program is compiled, and that is all.
     warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
 
@@ -83,15 +85,10 @@ def disable() -> None:
     """Have jax store nothing."""
     import jax
 
+    from msjax.base import jax_slots
+
     jax.config.update("jax_enable_compilation_cache", False)
-    _forget_earlier_choice()
-
-
-def _forget_earlier_choice():
-    """jax reads these settings only before it first compiles."""
-    from jax.experimental.compilation_cache import compilation_cache
-
-    compilation_cache.reset_cache()
+    jax_slots.forget_cache_folder()
 
 
 def chosen_folder() -> str:

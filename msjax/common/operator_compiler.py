@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
-import jax.extend.core
+
+from msjax.base import jax_slots
 
 
 @functools.cache
@@ -22,7 +23,7 @@ def quick_options() -> dict[str, Any]:
     if jax.default_backend() != "cpu" or not importlib.metadata.version("jaxlib").startswith("0.10."):
         return {}
     options = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
-    if not jax.config.values.get("jax_disable_most_optimizations"):
+    if not jax_slots.settings().get("jax_disable_most_optimizations"):
         options["xla_backend_optimization_level"] = 1
     given = os.environ.get("XLA_FLAGS", "")
     return {name: value for name, value in options.items() if name not in given}
@@ -43,7 +44,7 @@ def equations(jaxpr: Any) -> Iterator[Any]:
     """The equations of a jaxpr and of those within it."""
     for eqn in jaxpr.eqns:
         yield eqn
-        for inner in jax.extend.core.jaxprs_in_params(eqn.params):
+        for inner in jax_slots.inner_jaxprs(eqn.params):
             yield from equations(inner)
 
 

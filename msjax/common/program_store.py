@@ -20,19 +20,15 @@ import sys
 import threading
 import time
 import types
-import weakref
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
-import jax.api_util
-import jax.extend.core
-import jax.extend.linear_util
 import ml_dtypes
 import numpy as np
 
-from msjax.base import disk_cache
+from msjax.base import disk_cache, jax_slots
 
 NUMBERS = frozenset((bool, int, float))
 # Modules whose functions are what they are for a version (jax, numpy) or for the files of the package (msjax).
@@ -146,21 +142,17 @@ class _Context:
     def __init__(self):
         self._values = self._text = self._usual = None
         self._lock = threading.Lock()
-        # jax keeps one object for each combination of settings that tracing depends on, those of `with` statements included.
-        self._here = functools.partial(jax.extend.linear_util.cache(lambda _: object()), _wrapped(lambda: None))
-        with jax.core.eval_context():
-            self._no_trace = jax.extend.core.get_opaque_trace_state()
 
     def text(self) -> str | None:
         """None while jax traces, or where a `with` statement has changed settings for this thread."""
-        if not jax.extend.core.get_opaque_trace_state() == self._no_trace:
+        if jax_slots.trace_state() != jax_slots.NO_TRACE:
             return None
         values = _settings()
         with self._lock:
             if values != self._values:
                 usual = []
                 # A new thread has the settings of the whole process.
-                thread = threading.Thread(target=lambda: usual.extend([self._here(), _settings()]))
+                thread = threading.Thread(target=lambda: usual.extend([jax_slots.settings_token(), _settings()]))
                 try:
                     thread.start()
                 except RuntimeError:  # the process is about to exit
@@ -170,21 +162,17 @@ class _Context:
                 known = values == usual[1] and values.get("jax_default_device") in (None, _device()) and "0x" not in text
                 known = known and not any(values.get(name) for name in _CHECKS)
                 self._values, self._usual, self._text = values, usual[0], text if known else None
-            return self._text if self._here() is self._usual else None
+            return self._text if jax_slots.settings_token() is self._usual else None
 
 
 def _settings():
     # `_Compilations` changes one of those that are left out, in any thread.
-    return {name: value for name, value in jax.config.values.items() if _matters(name)}
+    return {name: value for name, value in jax_slots.settings().items() if _matters(name)}
 
 
 @functools.cache
 def _matters(name):
     return not any(part in name for part in _WITHOUT_EFFECT)
-
-
-def _wrapped(fn):
-    return jax.extend.linear_util.wrap_init(fn, debug_info=jax.api_util.debug_info("msjax", fn, (), {}))
 
 
 @functools.cache
@@ -213,43 +201,17 @@ def _fits(value):
     )
 
 
-class _Guarded:
-    """Stands for an executable within a `jax.stages.Compiled`, and refuses calls that it was not compiled for.
+class _Check:
+    """The check of calls of a program from disk; keeps what the program needs."""
 
-    jax calls an executable by `call` whenever its own fast path doesn't know the combination of operands and settings, and
-    checks less there than it does before it compiles: not weak types, nor settings.
-    """
-
-    def __init__(self, executable: Any, signature: Any, context: str, kept: Any):
-        self.executable = executable
+    def __init__(self, signature: Any, context: str, kept: Any):
         self.signature = signature
         self.context = context
         self.kept = kept
-        self.asked = False
-        self._fast_path = None
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.executable, name)
-
-    def create_cpp_call(self, params: Any) -> Any:
-        """jax's fast path, which comes to `call` for what is new to it, as `params` refer to this object."""
-        if params.executable is not self:
-            return None
-        fast_path = self.executable.create_cpp_call(params)
-        # Weakly, since it refers to this object, and Python can't collect such a cycle.
-        self._fast_path = None if fast_path is None else weakref.ref(fast_path)
-        return fast_path
-
-    def fast_path(self) -> Any:
-        """What a `jax.stages.Compiled` that has been called leads to, or None."""
-        return None if self._fast_path is None else self._fast_path()
-
-    def call(self, *operands: Any) -> Any:
-        """The outputs for operands without None."""
-        self.asked = True
+    def __call__(self, *operands: Any) -> None:
         if not all(map(_fits, operands)) or _signatures(operands) != self.signature or _context().text() != self.context:
             raise OtherCall("a program from disk was compiled for another call")
-        return self.executable.call(*operands)
 
 
 def _signatures(values):
@@ -291,13 +253,13 @@ class ProgramStore:
         text = repr((_stamp(), context, sorted(options.items()), identity, places, named))
         return os.path.join(folder, f"msjax-{hashlib.sha256(text.encode()).hexdigest()}"), context, signature
 
-    def load(self, key: tuple[str, str, Any], values: Sequence[Any], fn: Any) -> tuple[Any, _Guarded | None] | None:
+    def load(
+        self, key: tuple[str, str, Any], values: Sequence[Any], fn: Any
+    ) -> tuple[Any, jax_slots.CheckedExecutable | None] | None:
         """The program of a key, and the executable in it; None if it isn't there, or is damaged.
 
         Of a program that only returns operands, their positions, and None.
         """
-        from jax.experimental import serialize_executable
-
         path, context, signature = key
         try:
             with open(path, "rb") as file:
@@ -306,9 +268,7 @@ class ProgramStore:
                 return summary, None
             kept, out_tree = fn.restore(summary, values) if hasattr(fn, "restore") else (None, summary)
             in_tree = jax.tree.structure((tuple(values), {}))
-            loaded = serialize_executable.deserialize_and_load(payload, in_tree, out_tree, execution_devices=[_device()])
-            executable: Any = _Guarded(loaded._executable, signature, context, kept)
-            return jax.stages.Compiled(executable, [], loaded.args_info, out_tree, no_kwargs=True), executable
+            return jax_slots.deserialized(payload, in_tree, out_tree, _device(), _Check(signature, context, kept))
         except FileNotFoundError:
             return None
         except Exception:  # whatever is wrong with the file, the program is compiled, and the file written again
@@ -353,14 +313,12 @@ class ProgramStore:
 
 
 def _write(path, compiled, fn, kept):
-    from jax.experimental import serialize_executable
-
     if os.path.exists(path):
         return
     if isinstance(compiled, list):
         content = compiled, None
     else:
-        payload, _, out_tree = serialize_executable.serialize(compiled)
+        payload, out_tree = jax_slots.serialized(compiled)
         content = fn.summary(kept) if hasattr(fn, "summary") else out_tree, payload
     data = zlib.compress(pickle.dumps(content), 1)
     os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -380,9 +338,9 @@ class _Compilations(threading.local):
 
     def note(self, event: str, **_: Any) -> None:
         """A listener of `jax.monitoring`."""
-        if event == "/jax/compilation_cache/compile_requests_use_cache":
+        if event == jax_slots.CACHE_REQUEST:
             self.requests += 1
-        elif event == "/jax/compilation_cache/cache_hits":
+        elif event == jax_slots.CACHE_HIT:
             self.hits += 1
 
     @contextlib.contextmanager
@@ -394,7 +352,7 @@ class _Compilations(threading.local):
             if cls._before is None:
                 jax.monitoring.register_event_listener(self.note)
             if not cls._depth:
-                cls._before = jax.config.values[name]
+                cls._before = jax_slots.settings()[name]
                 jax.config.update(name, float("inf"))
             cls._depth += 1
         try:

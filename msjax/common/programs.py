@@ -165,7 +165,7 @@ class _FirstCall:
         stored, program, executable = self._from_disk(fn, values)
         if program is not None:
             out = program(*values)
-            if executable is None or executable.asked:
+            if executable is None or executable.checked:
                 self._keep_loaded(program if executable is None else executable.fast_path() or program)
                 return out
             STORE.unusable = True

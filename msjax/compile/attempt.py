@@ -8,9 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
+import jax.extend.core
 from flax import nnx
 
 from msjax.base.arrays import is_tracer
+from msjax.base import jax_slots
 from msjax.base.state import LOCK
 from msjax.base.typing import PyTreeDef
 from msjax.common.parameter import Parameter
@@ -122,7 +124,7 @@ class _Attempt:
     def _pure(self, *values):
         n = len(self.variables)
         trace = self.trace
-        self.jax_trace = weakref.ref(values[0]._trace)
+        self.jax_trace = weakref.ref(jax_slots.trace_of(values[0]))
         with trace:
             for variable, value in zip(self.variables, values):
                 variable._value = value

@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any, Self
 
 import jax
-import jax.extend.core
 from flax import nnx
 
 from msjax.base.arrays import is_tracer
+from msjax.base import jax_slots
 from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 from msjax.base.typing import TensorLike
 from msjax.common.bases import is_cell
@@ -257,7 +257,7 @@ class Trace(Tracing):
         self._swap = swap(scope=Scope(None), recording=True, trace=self)
         self._swap.__enter__()
         self._stdout = sys.stdout
-        self.world = jax.extend.core.get_opaque_trace_state()
+        self.world = jax_slots.trace_state()
         self._capture = sys.stdout = Capture(self, sys.stdout)
         self._debuggers = RefuseDebuggers(self.refuse).__enter__()
         return self
@@ -272,7 +272,7 @@ class Trace(Tracing):
 
     def here(self) -> bool:
         """True where values are this program's, not those of a loop or a transformation within it."""
-        return jax.extend.core.get_opaque_trace_state() == self.world
+        return jax_slots.trace_state() == self.world
 
     def refuse(self, why: str) -> None:
         """Give up: the program can't be compiled.

@@ -7,15 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.extend.core as jex
 from flax import nnx
 
+from msjax.base import jax_slots
 from msjax.base.errors import check_callable
 from msjax.functional.static_leaves import is_equinox, join, on_split, split
 from msjax.jaxprs.observers import with_observed
-
-# Of jax outside of all transformations.
-_NO_TRACE = jex.get_opaque_trace_state()
 
 
 def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -72,7 +69,7 @@ class _Jitted:
         kind = self._kind(args, kwargs)
         if kind == "equinox":
             args, kwargs = split((args, kwargs))
-        if jex.get_opaque_trace_state() != _NO_TRACE:
+        if jax_slots.trace_state() != jax_slots.NO_TRACE:
             # The program around this one hands out the values.
             out = self._jitted(kind, False)(*args, **kwargs)
         else:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import jax
-import jax.extend.core
 import jax.numpy as jnp
 
 from msjax.autograd.backward import run_backward
 from msjax.autograd.op import OpNode
 from msjax.autograd.recording import GradientScope
 from msjax.base.arrays import is_tracer, known_value
+from msjax.base import jax_slots
 from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 from msjax.common.node import FunctionNode, Node
 from msjax.common.tensor import Tensor, wrap
@@ -56,12 +56,12 @@ class FunctionalRun(Tracing):
         self.met_in_loops: list[Any] = []
         self.outer = STATE.trace
         self.silent = self.outer is not None and self.outer.silent
-        self.world = jax.extend.core.get_opaque_trace_state()
+        self.world = jax_slots.trace_state()
         # Not under jax.jit: loops run at once, and what jax traces otherwise has its values.
         self.eager = known_value(jnp.zeros(())) is not None
 
     def here(self) -> bool:
-        return jax.extend.core.get_opaque_trace_state() == self.world
+        return jax_slots.trace_state() == self.world
 
     def see(self, operands: Sequence[Any]) -> None:
         if self.outer is not None:

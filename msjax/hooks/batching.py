@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import jax
-import jax.extend.core
 import jax.numpy as jnp
 from jax.interpreters import batching
 
 from msjax.base.arrays import is_tracer
+from msjax.base import jax_slots
 from msjax.base.state import STATE
 from msjax.base.typing import JaxArray, PyTree, PyTreeDef
 from msjax.common.tensor import Tensor, is_leaf, wrap
@@ -187,7 +187,7 @@ def _bind(values, calls, done, kept=False):
     """
     before = [] if done is None else [done]
     last = None if _CALLS.last is None else _CALLS.last()
-    if last is not None and last is not done and any(getattr(v, "_trace", None) is last._trace for v in values):
+    if last is not None and last is not done and any(jax_slots.trace_of(v) is jax_slots.trace_of(last) for v in values):
         before.append(last)
     made = hook_p.bind(*values, *before, calls=calls, kept=kept)
     _CALLS.last = weakref.ref(made) if is_tracer(made) else None
@@ -202,9 +202,8 @@ class CallbackBatch:
     """
 
     def __init__(self):
-        self.world = jax.extend.core.get_opaque_trace_state()
-        with jax.extend.core.take_current_trace() as trace:
-            self.trace = trace
+        self.world = jax_slots.trace_state()
+        self.trace = jax_slots.current_trace()
         self.done: JaxArray | None = None
         self.kept: JaxArray | None = None  # keeps the latest result that nothing depends on, so that calls come after it
         self._clear()
@@ -228,7 +227,7 @@ class CallbackBatch:
 
     def add(self, delivery: Delivery, values: list[JaxArray]) -> bool:
         """Take a call. False if it belongs to another trace than the batch; the calls taken so far then have their callback."""
-        if jax.extend.core.get_opaque_trace_state() != self.world:
+        if jax_slots.trace_state() != self.world:
             self.flush()
             return False
         self.calls.append(HookCall(delivery, tuple(map(self._number, values))))
@@ -248,7 +247,7 @@ class CallbackBatch:
         """Put the callback of the calls that were taken into the program."""
         if not self.calls:
             return
-        with jax.extend.core.set_current_trace(self.trace):
+        with jax_slots.within_trace(self.trace):
             self.done = _bind(self.values, tuple(self.calls), self.done)
         self._clear()
 
@@ -264,7 +263,7 @@ def after_calls(value: PyTree) -> PyTree:
     For what a loop or transformation of jax works on, so that the calls within it come after those before it.
     """
     batch = _CALLS.batch
-    if batch is None or jax.extend.core.get_opaque_trace_state() != batch.world:
+    if batch is None or jax_slots.trace_state() != batch.world:
         return value
     return batch.add_dependency(value)
 
@@ -305,7 +304,7 @@ class CallsAsOutputs:
 
 # Part of the key of every cache of jax: a function with a jit of its own is traced apart for such programs. Made when msjax is
 # imported, since jax forgets all that it has traced so far when a context is added.
-_OUTPUTS = jax.make_user_context(None)
+_OUTPUTS = jax_slots.user_context(None)
 
 
 def calls_are_outputs() -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 from jax.interpreters import mlir
+
+from msjax.base import jax_slots
 
 
 class CallbackSite:
@@ -22,16 +23,15 @@ class CallbackSite:
     """
 
     def __init__(self, ctx: mlir.LoweringRuleContext):
-        self.ctx, self.here = _for_platform(ctx)
-        self.platform: str = ctx.module_context.platforms[0]
-        axes = ctx.module_context.axis_context
-        self._manual = getattr(axes, "manual_axes", None) is not None
-        if self._manual and set(axes.manual_axes) != set(axes.mesh.axis_names):
+        self.ctx, self.here = jax_slots.lowering_here(ctx)
+        self.platform: str = jax_slots.platform_of(ctx)
+        axes = jax_slots.manual_axes(ctx)
+        if axes is not None and set(axes[0]) != set(axes[1]):
             raise NotImplementedError(
-                f"Hooks under jax.shard_map need all axes of the mesh to be manual: {tuple(axes.mesh.axis_names)}, "
-                f"but only {tuple(axes.manual_axes)} are."
+                f"Hooks under jax.shard_map need all axes of the mesh to be manual: {axes[1]}, but only {axes[0]} are."
             )
-        self.sharded: bool = self._manual or getattr(axes, "num_devices", 1) > 1
+        self._manual = axes is not None
+        self.sharded: bool = self._manual or jax_slots.device_count(ctx) > 1
 
     def emit(
         self,
@@ -62,20 +62,8 @@ class CallbackSite:
                 return jax.pure_callback(lambda *v: list(on_host(*map(np.asarray, v))), shapes, *values)
 
             return [r for rs in mlir.lower_fun(through_jax, multiple_results=True)(ctx, *operands) for r in _flat(rs)]
-        results, _, _ = mlir.emit_python_callback(
-            ctx.replace(avals_in=avals),
-            on_host,
-            None,
-            list(operands),
-            avals,
-            ctx.avals_out,
-            has_side_effect=has_side_effect,
-            returns_token=False,
-        )
-        if self.sharded and results:
-            name, text = self._sharding()
-            results[0].owner.attributes[name] = mlir.ir.Attribute.parse(text)
-        return results
+        sharding = self._sharding() if self.sharded else None
+        return jax_slots.emit_callback(ctx, on_host, operands, avals, has_side_effect=has_side_effect, sharding=sharding)
 
     def _sharding(self):
         """(attribute, its text) that say where the callback runs."""
@@ -90,25 +78,3 @@ class CallbackSite:
 
 def _flat(results):
     return results if isinstance(results, (list, tuple)) else [results]
-
-
-def _for_platform(ctx):
-    """(context, whether this machine has the platform)."""
-    module = ctx.module_context
-    try:
-        module.get_backend()
-    except (ValueError, RuntimeError):
-        module = copy.copy(module)
-        module.backend = _AbsentBackend(module.platforms[0])
-        return ctx.replace(module_context=module), False
-    return ctx, True
-
-
-class _AbsentBackend:
-    """Takes the place of the client of a platform that is not there: enough to lower for it, not to run."""
-
-    def __init__(self, platform: str):
-        self.platform = platform
-
-    def make_python_callback_from_host_send_and_recv(self, callback, *_):
-        return callback

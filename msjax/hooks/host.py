@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, batching, mlir
 
+from msjax.base import jax_slots
 from msjax.base.state import ACTIVITY, Tracing, swap
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.hooks.emit import CallbackSite
@@ -71,7 +72,7 @@ def _lower_host(ctx, *operands, on_host, shapes, what):
 
 
 def _one_after_another(values, axes, **params):
-    batched = [batching.bdim_at_front(v, a, v.shape[a]) for v, a in zip(values, axes) if a is not None]
+    batched = [jnp.moveaxis(v, a, 0) for v, a in zip(values, axes) if a is not None]
 
     def one(lane):
         lanes = iter(lane)
@@ -107,16 +108,15 @@ _groups = itertools.count(1 << 32)  # jax counts its own groups from 0
 
 
 def _lower_alike(ctx, given, value):
-    if jax.config.jax_use_shardy_partitioner and getattr(ctx.module_context.axis_context, "num_devices", 1) > 1:
-        group = mlir.ir.IntegerAttr.get(mlir.ir.IntegerType.get_signless(64), next(_groups))
-        for member in (given, value):
-            mlir.ir.Operation.create("sdy.sharding_group", operands=[member], attributes={"group_id": group})
+    if jax.config.jax_use_shardy_partitioner and jax_slots.device_count(ctx) > 1:
+        jax_slots.emit_sharding_group((given, value), next(_groups))
     return [value]
 
 
 def _batch_alike(values, axes):
     size = next(v.shape[a] for v, a in zip(values, axes) if a is not None)
-    return _alike_p.bind(*[batching.bdim_at_front(v, a, size) for v, a in zip(values, axes)]), 0
+    front = [jnp.broadcast_to(v, (size, *v.shape)) if a is None else jnp.moveaxis(v, a, 0) for v, a in zip(values, axes)]
+    return _alike_p.bind(*front), 0
 
 
 mlir.register_lowering(_alike_p, _lower_alike, cacheable=False)

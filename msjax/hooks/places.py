@@ -17,15 +17,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, batching, mlir
 
+from msjax.base import jax_slots
 from msjax.base.errors import describe
 from msjax.base.typing import JaxArray, PyTree
 
 # Part of the key of every cache of jax: a function inside of another jax.jit is traced again when it is captured for the
 # first time. Made when msjax is imported, since jax forgets all that it has traced so far when a context is added.
-TRACED_FOR = jax.make_user_context(None)
+TRACED_FOR = jax_slots.user_context(None)
 # The same for the hooks of models of other frameworks, which jax doesn't see: it traces again when hooks come, and finds its
 # earlier programs when they go.
-HOOKED_WITH = jax.make_user_context(None)
+HOOKED_WITH = jax_slots.user_context(None)
 
 
 class _Local(threading.local):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.interpreters import ad, mlir
 
+from msjax.base import jax_slots
 from msjax.hooks.emit import CallbackSite
 from msjax.hooks.worker import IN_HOOK, WORKER
 
@@ -33,13 +33,7 @@ def _now(*values, calls, kept):
 
 @hook_p.def_effectful_abstract_eval
 def _abstract(*avals, calls, kept):
-    return jax.core.ShapedArray((), np.dtype(bool)), _debug_effects() if kept else jax.extend.core.no_effects
-
-
-@functools.cache
-def _debug_effects():
-    """The effects of jax.debug.callback, which keep jax from dropping it where no result depends on it."""
-    return frozenset(jax.make_jaxpr(lambda: jax.debug.callback(lambda: None))().effects)
+    return jax.core.ShapedArray((), np.dtype(bool)), jax_slots.debug_effects() if kept else jax_slots.NO_EFFECTS
 
 
 def _jvp(primals, tangents, **params):
@@ -57,8 +51,8 @@ def _lower(ctx, *operands, calls, kept):
     site = CallbackSite(ctx)
     # There, a callback is several operations.
     merges = site.platform != "tpu"
-    module, avals, results = site.ctx.module_context, ctx.avals_in, []
-    earlier = _take_over(module, operands, avals) if merges else None
+    notes, avals, results = jax_slots.lowering_notes(site.ctx), ctx.avals_in, []
+    earlier = _take_over(notes, operands, avals) if merges else None
     if earlier is not None:
         operands, avals, calls = earlier.with_calls(operands, avals, calls)
         results = earlier.results
@@ -80,14 +74,14 @@ def _lower(ctx, *operands, calls, kept):
         site.ctx.replace(avals_in=ctx.avals_out), call
     )
     if merges:
-        latest, block = module.cached_primitive_lowerings.get(_EMITTED), _block()
+        latest, block = notes.get(_EMITTED), jax_slots.current_block()
         alone = latest is None or (latest.alone and latest.block == block)
         emitted = _Emitted(call, [done[0], *results], list(operands), list(avals), calls, block, alone)
-        module.cached_primitive_lowerings[_EMITTED] = emitted
+        notes[_EMITTED] = emitted
     return done
 
 
-# The key of the latest callback in the module's context, which lives as long as the lowering.
+# The key of the latest callback among the notes of a lowering.
 _EMITTED = "msjax hook callback"
 
 
@@ -124,33 +118,26 @@ class _Emitted(NamedTuple):
         return operands_, avals_, (*self.calls, *[call.renumbered(numbers) for call in calls])
 
 
-def _take_over(module, operands, avals):
+def _take_over(notes, operands, avals):
     """The module's latest callback, removed from it, if a callback with these operands can make its calls as well.
 
     That is so if nothing but Tensors depends on it: then only callbacks could come between the two, and this one comes next.
     """
-    emitted = module.cached_primitive_lowerings.get(_EMITTED)
-    if emitted is None or not emitted.alone or emitted.block != _block():
+    emitted = notes.get(_EMITTED)
+    if emitted is None or not emitted.alone or emitted.block != jax_slots.current_block():
         return None
     if not any(o == emitted.results[0] for o in operands):
         return None
     if sum(a.size * a.dtype.itemsize for a in (*emitted.avals, *avals)) > LARGE:
         return None
-    if any(use.owner.operation.name not in _TIES for use in emitted.results[0].uses):
+    if any(name not in _TIES for name in jax_slots.users_of(emitted.results[0])):
         return None
-    operation = emitted.call.owner.operation
-    with mlir.ir.InsertionPoint(operation):
-        emitted.call.replace_all_uses_with(mlir.ir_constant(_DONE))
-    operation.erase()
+    jax_slots.replace_by_constant(emitted.call, _DONE)
     return emitted
 
 
 # The operations by which a Tensor depends on a callback: see msjax.hooks.batching.
 _TIES = ("stablehlo.broadcast_in_dim", "stablehlo.select")
-
-
-def _block():
-    return mlir.ir.InsertionPoint.current.block
 
 
 mlir.register_lowering(hook_p, _lower, cacheable=False)

@@ -23,6 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.base import jax_slots
 from msjax.base.context import SETTINGS
 from msjax.base.state import STATE
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 # True while hooks run. It is part of the key of jax.jit's caches, so that a program with hooks that a hook itself runs is
 # compiled separately from the same program run by other code: its callback must never wait for room in the queue.
-IN_HOOK = jax.make_user_context(default_value=False)
+IN_HOOK = jax_slots.user_context(False)
 
 # How long no value may have arrived, in seconds, before the thread begins to call hooks, and how long it waits for that
 # moment. Python runs one thread at a time: a hook would hold up the program whose values are still arriving.

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
-from jax.extend import source_info_util
 
+from msjax.base import jax_slots
 from msjax.base.typing import JaxArray, PyTree
 from msjax.hooks.places import Tracing, edited, is_array, is_tracing, place_p, tap_p
 from msjax.jaxprs.plan import Counter, Here, Plain, Planner, plain
@@ -65,7 +64,7 @@ class Interpreter:
                 env.update(zip(outvars, outs))
                 continue
             ins = [read(v) for v in step.eqn.invars]
-            with _context_of(step.eqn):
+            with jax_slots.context_of(step.eqn):
                 if isinstance(step, Counter):
                     outs = [_level(step.eqn, index)]
                 elif isinstance(step, Here):
@@ -151,15 +150,6 @@ class Program:
         for i, out in zip(self._at, outs):
             leaves[i] = out
         return jax.tree.unflatten(self._treedef, leaves)
-
-
-@contextlib.contextmanager
-def _context_of(eqn):
-    """What jax had set when it traced an equation: its source line and name stack, and settings such as the mesh."""
-    info = eqn.source_info
-    names = source_info_util.current_name_stack() + info.name_stack
-    with source_info_util.user_context(info.traceback, name_stack=names), eqn.ctx.manager:
-        yield
 
 
 def _level(eqn, index):

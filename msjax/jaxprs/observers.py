@@ -10,6 +10,7 @@ import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
+from msjax.base import jax_slots
 from msjax.base.typing import JaxArray
 from msjax.hooks import worker
 from msjax.hooks.batching import CallsAsOutputs, Delivery
@@ -203,10 +204,7 @@ def _checkpoint_again(interpreter, step, ins, index, probes):
         return [*outs, *once.packed(got)]
 
     closed = jax.make_jaxpr(body)(*ins)
-    jaxpr = closed.jaxpr
-    given = [*jaxpr.constvars, *jaxpr.invars]
-    info = jaxpr.debug_info._replace(arg_names=("",) * len(given))
-    params = {**eqn.params, "jaxpr": jaxpr.replace(constvars=(), invars=given, debug_info=info)}
+    params = {**eqn.params, "jaxpr": jax_slots.with_constants_as_inputs(closed.jaxpr)}
     if isinstance(params["prevent_cse"], tuple):
         params["prevent_cse"] = (True,) * len(closed.consts) + params["prevent_cse"]
     outs = eqn.primitive.bind(*closed.consts, *ins, **params)
@@ -233,7 +231,7 @@ def _barrier(eqn):
 
 
 def _while_with_hooks(eqn):
-    inner = [e for jaxpr in jex.jaxprs_in_params(eqn.params) for e in close(jaxpr).jaxpr.eqns]
+    inner = [e for jaxpr in jax_slots.inner_jaxprs(eqn.params) for e in close(jaxpr).jaxpr.eqns]
     return any((e.primitive.name == "while" and any(_sites_in([e]))) or _while_with_hooks(e) for e in inner)
 
 
@@ -292,7 +290,7 @@ def _sites_in(eqns):
     for eqn in eqns:
         if eqn.primitive is hook_p:
             yield from (call.delivery for call in eqn.params["calls"])
-        for jaxpr in jex.jaxprs_in_params(eqn.params):
+        for jaxpr in jax_slots.inner_jaxprs(eqn.params):
             yield from _sites_in(close(jaxpr).jaxpr.eqns)
 
 

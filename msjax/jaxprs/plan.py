@@ -12,6 +12,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.base import jax_slots
 from msjax.base.errors import describe
 from msjax.base.typing import JaxArray
 from msjax.hooks.places import Measure, index_p, place_p
@@ -77,7 +78,7 @@ class Shape(NamedTuple):
     @classmethod
     def of(cls, aval: jax.core.ShapedArray) -> Shape:
         """That of an abstract value."""
-        return cls(aval.shape, aval.dtype, getattr(getattr(aval, "manual_axis_type", None), "varying", frozenset()))
+        return cls(aval.shape, aval.dtype, jax_slots.varying_axes(aval))
 
     def zeros(self) -> JaxArray | np.ndarray:
         """An array of zeros."""
@@ -286,7 +287,7 @@ class Planner:
             return self._named(eqn, "checkpoint_name", path, barrier, hidden)
         rule = self.rules.get(primitive.name)
         if rule is None:
-            inner = list(jex.jaxprs_in_params(eqn.params))
+            inner = list(jax_slots.inner_jaxprs(eqn.params))
             for jaxpr in inner:
                 self.block(close(jaxpr), (*path, primitive.name), line, barrier or f"a {primitive.name}", hidden)
             if inner or self.lines is None or not eqn.outvars or hidden:
@@ -371,7 +372,7 @@ def _floating(shape):
 def _has_edited(eqn):
     if eqn.primitive is place_p:
         return eqn.params["edited"]
-    return any(_has_edited(e) for jaxpr in jex.jaxprs_in_params(eqn.params) for e in close(jaxpr).jaxpr.eqns)
+    return any(_has_edited(e) for jaxpr in jax_slots.inner_jaxprs(eqn.params) for e in close(jaxpr).jaxpr.eqns)
 
 
 def close(jaxpr: jex.Jaxpr | jex.ClosedJaxpr) -> jex.ClosedJaxpr:
@@ -399,8 +400,7 @@ def plain(eqns: Sequence[jex.JaxprEqn], needed: Collection[jex.Var]) -> Plain:
     used = dict.fromkeys(v for eqn in eqns for v in eqn.invars if not isinstance(v, jex.Literal))
     invars = [v for v in used if v not in made]
     outvars = [v for v in _results(eqns) if v in needed]
-    info = jex.DebugInfo("capture", "capture", ("",) * len(invars), ("",) * len(outvars))
-    part = jex.Jaxpr((), invars, outvars, eqns, frozenset().union(*(eqn.effects for eqn in eqns)), info)
+    part = jax_slots.jaxpr_of(invars, outvars, eqns, "capture")
     return Plain(jex.jaxpr_as_fun(jex.ClosedJaxpr(part, ())), invars, outvars, eqns)
 
 

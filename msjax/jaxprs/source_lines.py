@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import jax
 
+from msjax.base import jax_slots
+
 if TYPE_CHECKING:
     import jax.extend.core as jex
 
@@ -32,12 +34,10 @@ class SourceLines:
 
     def of_library(self, eqn: jex.JaxprEqn, closed: jex.ClosedJaxpr) -> str | None:
         """The line of an equation that calls a function of jax's own; None if it calls one of the user's."""
-        info = closed.jaxpr.debug_info
-        where = (info.func_src_info or "") if info is not None else ""
-        return self._line(eqn) if _own(where.rpartition(" at ")[2]) else None
+        return self._line(eqn) if _own(jax_slots.file_of(closed)) else None
 
     def _line(self, eqn):
-        traceback = eqn.source_info.traceback
+        traceback = jax_slots.traceback_of(eqn)
         if traceback is None:
             return "?"
         if traceback not in self._of_traceback:

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.monitor import Line
+from msjax.base import jax_slots
 from msjax.hooks.places import Edits, Tracing
 from msjax.jaxprs.control_flow import rules
 from msjax.jaxprs.interpreter import Interpreter, Program
@@ -147,7 +148,7 @@ class _Planner(Planner):
     def _step(self, eqn, path, line, barrier, hidden):
         before = self._stack, self._loops, self._eqn
         self._position += 1
-        self._stack += f"/{eqn.source_info.name_stack}"
+        self._stack += f"/{jax_slots.name_stack_of(eqn)}"
         if eqn.primitive.name in ("scan", "while"):
             self._loops = (*self._loops, (self._position, bool(eqn.params.get("reverse"))))
         self._eqn = eqn
@@ -192,7 +193,8 @@ class _Lines(SourceLines):
     def _line(self, eqn):
         text = super()._line(eqn)
         if text not in self.found:
-            for frame in eqn.source_info.traceback.frames if eqn.source_info.traceback is not None else ():
+            traceback = jax_slots.traceback_of(eqn)
+            for frame in traceback.frames if traceback is not None else ():
                 if text == f"{os.path.basename(frame.file_name)}:{frame.line_num}":
                     self.found[text] = Line(frame.file_name, frame.line_num, frame.function_name)
                     break

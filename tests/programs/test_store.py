@@ -12,7 +12,7 @@ import msjax as ms
 from msjax import nn, ops
 from msjax.autograd import residuals
 from msjax.autograd.op import Op, apply
-from msjax.base import disk_cache
+from msjax.base import disk_cache, jax_slots
 from msjax.common import program_store, programs
 from msjax.common.program_store import ProgramStore, Undescribable, describe
 from msjax.common.programs import Programs
@@ -33,7 +33,7 @@ def store(tmp_path, monkeypatch):
     def use(values):
         for name, value in values.items():
             jax.config.update(name, value)
-        disk_cache._forget_earlier_choice()
+        jax_slots.forget_cache_folder()
 
     use(settings)
     monkeypatch.setattr(disk_cache, "chosen_folder", lambda: str(tmp_path / "msjax"))
