@@ -17,6 +17,21 @@ PACKAGE = ROOT / "msjax"
 LONGEST_FILE, LARGEST_FOLDER = 500, 24
 # They offer names from floors above, which are imported when they are first used.
 DOORS = ("msjax", "msjax.hooks")
+# What jax does not promise to keep. Of these modules, files use what primitives and interpreters of jaxprs are made of; see
+# msjax/base/jax_slots.py for the rest, and for the attributes.
+UNPROMISED = ("jax.api_util", "jax.core", "jax.experimental", "jax.extend", "jax.interpreters", "jax.lib", "jaxlib")
+EXTENSIONS = {
+    "jax.core": ("ShapedArray", "Tracer"),
+    "jax.experimental.layout": ("Format",),
+    "jax.extend.core": ("ClosedJaxpr", "Jaxpr", "JaxprEqn", "Literal", "Primitive", "Var", "jaxpr_as_fun"),
+    "jax.interpreters.ad": ("Zero", "deflinear", "deflinear2", "is_undefined_primal", "primitive_jvps"),
+    "jax.interpreters.batching": ("primitive_batchers",),
+    "jax.interpreters.mlir": ("LoweringRuleContext", "lower_fun", "register_lowering"),
+}
+JAX_SLOTS = re.compile(
+    r"(?<!self)\._trace\b|attr\(\w+, ._trace|\._executable\b|create_cpp_call|\bconfig\.values\b|make_user_context"
+    r"|module_context|axis_context|cached_primitive_lowerings|\bsource_info\b|\bdebug_info\b|manual_axis_type|\.ctx\.manager\b|/jax/\w+/"
+)
 # Attributes of flax nnx that are not public.
 FLAX_SLOTS = re.compile(r"_raw_value|_var_metadata|_pytree__|\bnnx(\.\w+)*\._[a-z]")
 
@@ -150,6 +165,53 @@ def test_private_parts_of_jax_are_left_alone():
             _shown(module, node.lineno) for node in _nodes(module) if isinstance(node, ast.Attribute) and node.attr == "_src"
         ]
     assert not wrong, wrong
+
+
+def _names_of_jax(module):
+    """(line, full name) of everything in jax's modules that a file refers to."""
+    known, found = {}, []
+    for node in _nodes(module):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                known[alias.asname or alias.name.split(".")[0]] = alias.name if alias.asname else alias.name.split(".")[0]
+        elif isinstance(node, ast.ImportFrom):
+            known.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
+            found += [(node.lineno, f"{node.module}.{alias.name}") for alias in node.names]
+    for node in _nodes(module):
+        if isinstance(node, ast.Attribute):
+            parts, inner = [], node
+            while isinstance(inner, ast.Attribute):
+                parts.append(inner.attr)
+                inner = inner.value
+            if isinstance(inner, ast.Name) and inner.id in known:
+                found.append((node.lineno, ".".join([known[inner.id], *reversed(parts)])))
+    return [(line, name) for line, name in found if name.partition(".")[0] in ("jax", "jaxlib")]
+
+
+def _is_promised(name):
+    if not any(f"{name}.".startswith(f"{module}.") for module in UNPROMISED):
+        return True
+    allowed = {f"{module}.{each}" for module, names in EXTENSIONS.items() for each in names}
+    return any(f"{name}.".startswith(f"{each}.") or each.startswith(f"{name}.") for each in allowed)
+
+
+def test_what_jax_does_not_promise_is_used_in_one_file():
+    wrong = []
+    for module in MODULES:
+        if module != "msjax.base.jax_slots":
+            wrong += [f"{_shown(module, line)} uses {name}" for line, name in _names_of_jax(module) if not _is_promised(name)]
+            lines = MODULES[module].read_text().splitlines()
+            wrong += [f"{_shown(module, i)}: {line.strip()}" for i, line in enumerate(lines, 1) if JAX_SLOTS.search(line)]
+    assert not wrong, "move to msjax/base/jax_slots.py, with a test:\n" + "\n".join(wrong)
+
+
+def test_the_test_for_promises_of_jax_sees_names_through_imports():
+    promised = ("jax.jit", "jax.extend.core", "jax.extend.core.Primitive", "jax.interpreters.ad.Zero.from_primal_value")
+    assert all(map(_is_promised, promised))
+    assert not any(map(_is_promised, ("jax.core.eval_context", "jax.extend.linear_util", "jax.interpreters.mlir.ir")))
+    names = {name for _, name in _names_of_jax("msjax.base.jax_slots")}
+    assert {"jax.extend.core.take_current_trace", "jax.interpreters.mlir.ir.Attribute.parse"} <= names
+    assert JAX_SLOTS.search(MODULES["msjax.base.jax_slots"].read_text())
 
 
 def test_private_slots_of_flax_are_used_in_one_file():

@@ -11,8 +11,8 @@ import jax
 import jax.extend.core
 from flax import nnx
 
-from msjax.base.arrays import is_tracer
 from msjax.base import jax_slots
+from msjax.base.arrays import is_tracer
 from msjax.base.state import LOCK
 from msjax.base.typing import PyTreeDef
 from msjax.common.parameter import Parameter

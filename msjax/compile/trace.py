@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Self
 import jax
 from flax import nnx
 
-from msjax.base.arrays import is_tracer
 from msjax.base import jax_slots
+from msjax.base.arrays import is_tracer
 from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 from msjax.base.typing import TensorLike
 from msjax.common.bases import is_cell

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import jax
-import jax.extend.core
 import jax.numpy as jnp
 from flax import nnx
 

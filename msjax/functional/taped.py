@@ -17,8 +17,8 @@ import jax.numpy as jnp
 from msjax.autograd.backward import run_backward
 from msjax.autograd.op import OpNode
 from msjax.autograd.recording import GradientScope
-from msjax.base.arrays import is_tracer, known_value
 from msjax.base import jax_slots
+from msjax.base.arrays import is_tracer, known_value
 from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 from msjax.common.node import FunctionNode, Node
 from msjax.common.tensor import Tensor, wrap

@@ -13,8 +13,8 @@ import jax
 import jax.numpy as jnp
 from jax.interpreters import batching
 
-from msjax.base.arrays import is_tracer
 from msjax.base import jax_slots
+from msjax.base.arrays import is_tracer
 from msjax.base.state import STATE
 from msjax.base.typing import JaxArray, PyTree, PyTreeDef
 from msjax.common.tensor import Tensor, is_leaf, wrap
