@@ -235,6 +235,6 @@ if __name__ == "__main__":
 """
 
 
-def test_fault_18_children_of_a_script_import_mindspore(write, tmp_path):
+def test_children_of_a_script_import_mindspore(write, tmp_path):
     done = run("run", "--dialect", "mindspore-1", "--mode", "graph", write("pool.py", POOL), cwd=tmp_path)
     assert done.stdout.splitlines()[:2] == ["(0, 'mindspore-1', 6.0)", "True True Int64"], done.stderr

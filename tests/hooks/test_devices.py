@@ -1,4 +1,4 @@
-"""Hooks of sharded programs. Fault 13: large values; fault 19: shardings that stay, and several processes."""
+"""Hooks of sharded programs: large values, shardings that stay, several processes."""
 
 import re
 import subprocess

@@ -187,3 +187,11 @@ def test_hooks_of_parallel_branches(mode, dialect, to_weights, to_inputs):
     log.clear()
     ms.grad(net, 0, net.trainable_params())(x)
     assert " ".join(log) == to_inputs
+
+
+@pytest.mark.parametrize("dialect, expected", [("tutorial", (18.0, 9.0)), ("mindspore-2.10", (27.0, 27.0))])
+def test_one_tensor_at_two_positions(dialect, expected):
+    ms.set_context(hook_dialect=dialect)
+    x = Tensor(3.0)
+    assert tuple(float(g) for g in ms.grad(lambda a, b: a * a * b, (0, 1))(x, x)) == expected
+    assert float(ms.grad(lambda a, b: a * a * b, 0)(x, x)) == expected[0]

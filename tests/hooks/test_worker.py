@@ -1,4 +1,4 @@
-"""The queue of hook calls. Fault 16: hooks slower than the program, hooks that fail; fault 17: Ctrl-C."""
+"""The queue of hook calls: hooks slower than the program, hooks that fail, Ctrl-C and debuggers."""
 
 import subprocess
 import sys

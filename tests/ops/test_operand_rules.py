@@ -1,10 +1,10 @@
-"""Which operands binary operators and reductions take, and in which dtype they compute; as MindSpore 2.10 does, where stored."""
+"""Which operands operators and layers take, and in which dtype binary operators and reductions compute; as MindSpore 2.10 does, where stored."""
 
 import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import Tensor, ops
+from msjax import Tensor, nn, ops
 
 F = Tensor([1.0, 2.0, 300.0])
 D = Tensor([1.0, 2.0, 300.0], ms.float64)
@@ -139,3 +139,25 @@ def test_gradients():
     np.testing.assert_allclose(slopes.asnumpy(), [12, 12, 0, 0, 0, 12], rtol=1e-5)
     by_x = ms.grad(lambda x: ops.copysign(x, Tensor([1.0, -1.0, 1.0])))(Tensor([0.0, 2.0, -3.0]))
     np.testing.assert_allclose(by_x.asnumpy(), [0, -1, -1])
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: nn.Dense(None, 3), r"'in_channels' should be an int, but got NoneType"),
+        (lambda: nn.Dense(2, 3)(None), r"'Dense' in cell Dense, an operand should be .* but got NoneType"),
+        (lambda: nn.Dense(2, 3)("x"), r"'Dense' in cell Dense, an operand should be .* but got str 'x'"),
+        (lambda: ops.add(ms.Tensor(1.0), "a"), r"For 'Add', an operand should be .* but got str 'a'"),
+        (lambda: ops.softmax("abc"), r"For 'softmax', an operand should be .* but got str 'abc'"),
+        (lambda: dictionary_between(), r"'ReLU' in cell SequentialCell\.1 \(ReLU\), an operand should be .* but got dict"),
+    ],
+)
+def test_what_is_no_operand_is_named(call, words):
+    with pytest.raises(TypeError, match=words):
+        call()
+
+
+def dictionary_between():
+    first = nn.ReLU()
+    first.register_forward_hook(lambda cell, args, output: {"output": output})
+    return nn.SequentialCell(first, nn.ReLU())(ms.Tensor(1.0))

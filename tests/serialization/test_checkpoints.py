@@ -335,7 +335,7 @@ def test_a_checksum_that_is_missing(format, tmp_path):
         ms.load_checkpoint(path, format=format, crc_check=True)
 
 
-def test_fault_20_overlapping_entries(tmp_path):
+def test_overlapping_entries(tmp_path):
     """Two entries of the directory that share one compressed body."""
     path = tmp_path / "overlap.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -350,12 +350,12 @@ def test_fault_20_overlapping_entries(tmp_path):
         ms.load_checkpoint(str(path), format="npz")
 
 
-def test_fault_20_names_with_nul(tmp_path):
+def test_names_with_nul(tmp_path):
     with pytest.raises(ValueError, match=r"NUL"):
         ms.save_checkpoint({"a\0b": ms.Tensor(1.0)}, str(tmp_path / "nul.npz"), format="npz")
 
 
-def test_fault_20_a_link_stays_and_its_file_is_written(tmp_path):
+def test_a_link_stays_and_its_file_is_written(tmp_path):
     (tmp_path / "real").mkdir()
     target, link = tmp_path / "real" / "net.ckpt", tmp_path / "link.ckpt"
     target.write_bytes(b"old")
@@ -365,7 +365,7 @@ def test_fault_20_a_link_stays_and_its_file_is_written(tmp_path):
     assert [entry.name for entry in (tmp_path / "real").iterdir()] == ["net.ckpt"]
 
 
-def test_fault_20_permissions_follow_the_umask_without_changing_it(tmp_path, monkeypatch):
+def test_permissions_follow_the_umask_without_changing_it(tmp_path, monkeypatch):
     before = os.umask(0o027)
     try:
         monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the umask belongs to the whole process"))

@@ -98,7 +98,7 @@ def first(out):
 
 @pytest.mark.parametrize("way", TRANSFORMED)
 @pytest.mark.parametrize("kind", [BehindStop, LateHooks, TwoOutputs, WithBprop])
-def test_faults_2_and_9_hooks_as_in_pynative_mode(kind, way):
+def test_hooks_as_in_pynative_mode(kind, way):
     LOG.clear()
     net = watched(kind())
     weights = net.trainable_params()
@@ -150,7 +150,7 @@ def test_a_network_without_hooks_on_gradients_is_the_plain_program():
     assert "custom_vjp" not in program()
 
 
-def test_fault_20_donated_values_leave_the_network_its_own():
+def test_donated_values_leave_the_network_its_own():
     net = nn.Dense(3, 3)
     _, params, buffers = ms.functionalize(net)
     step = jax.jit(lambda p, b, x: jax.tree.map(lambda v: v * 2, p), donate_argnums=0)

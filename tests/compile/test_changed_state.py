@@ -1,0 +1,241 @@
+"""What compiled code has read changes: the next call gives the answer of PyNative mode."""
+
+import collections
+import dataclasses
+import types
+
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax import nn
+from tests.compile.kit import PYNATIVE, f32, in_graph_mode
+
+SETTINGS_OF_THE_TEST = {"scale": 2.0, "deep": {"bias": [1.0]}}
+
+
+class Config:
+    power = 2
+
+    def __init__(self):
+        self.offset = 1.0
+
+
+CONFIG = Config()
+
+
+class Base(nn.Cell):
+    factor = 2.0
+
+
+class Reads(Base):
+    def __init__(self):
+        super().__init__()
+        self.scales = [1.0, 2.0]
+        self.names = {"a": 3.0}
+        self.config = Config()
+
+    def construct(self, x):
+        return x * self.scales[1] * self.names["a"] * self.factor + self.config.offset
+
+    def construct_more(self, x):
+        return x
+
+
+@pytest.mark.parametrize("compiled", [ms.jit, in_graph_mode])
+def test_changed_items_and_class_attributes(compiled):
+    net = Reads()
+    fast = compiled(net)
+    x = f32(1)
+
+    def same():
+        ms.set_context(mode=PYNATIVE)
+        expected = net(x).tolist()
+        assert fast(x).tolist() == expected
+        return expected
+
+    same()
+    net.scales[1] = 5.0
+    assert same() == [31]
+    net.names["a"] = 1.0
+    same()
+    Base.factor = 10.0
+    try:
+        assert same() == [51]
+        Reads.factor = 1.0
+        same()
+        del Reads.factor
+        same()
+    finally:
+        Base.factor = 2.0
+    same()
+    net.config.offset = 0.0
+    same()
+
+
+def test_changed_items_of_globals():
+    @ms.jit
+    def f(x):
+        return x * SETTINGS_OF_THE_TEST["scale"] ** Config.power + SETTINGS_OF_THE_TEST["deep"]["bias"][0] + CONFIG.offset
+
+    x = f32(1)
+    plain = f.__wrapped__
+    try:
+        assert f(x).tolist() == plain(x).tolist() == [6]
+        for change in (
+            lambda: SETTINGS_OF_THE_TEST.update(scale=3.0),
+            lambda: SETTINGS_OF_THE_TEST["deep"]["bias"].__setitem__(0, 0.0),
+            lambda: setattr(Config, "power", 1),
+            lambda: setattr(CONFIG, "offset", 5.0),
+        ):
+            change()
+            assert f(x).tolist() == plain(x).tolist()
+    finally:
+        SETTINGS_OF_THE_TEST.update(scale=2.0, deep={"bias": [1.0]})
+        Config.power, CONFIG.offset = 2, 1.0
+    assert f(x).tolist() == [6]
+
+
+def test_changed_arrays_and_defaults():
+    table = np.array([2.0, 3.0])
+
+    def scaled(x, by=2.0, *, offset=1.0):
+        return x * by + offset
+
+    f = ms.jit(lambda x: scaled(x) * float(table[1]))
+    expected = [9.0, 15.0, 20.0, 25.0]
+    for change, value in zip(
+        (
+            lambda: None,
+            lambda: table.__setitem__(1, 5.0),
+            lambda: setattr(scaled, "__defaults__", (3.0,)),
+            lambda: scaled.__kwdefaults__.update(offset=2.0),
+        ),
+        expected,
+    ):
+        change()
+        assert float(f(f32(1.0))) == value
+    assert f.compilations() == 4
+
+
+def test_what_methods_read_besides_attributes():
+    config, table = [2.0], {"k": (1.0,)}
+
+    class Net(nn.Cell):
+        kinds = {"a": [1.0]}
+
+        def helper(self, x):
+            return x * self.kinds["a"][0] * table["k"][0]
+
+        def construct(self, x):
+            return self.helper(x) * config[0] * SETTINGS_OF_THE_TEST["scale"]
+
+    net = Net()
+    fast, gradient = ms.jit(net), in_graph_mode(ms.grad(net))
+
+    def change_method():
+        Net.helper = lambda self, x: x * 7
+
+    changes = (
+        lambda: config.__setitem__(0, 3.0),
+        lambda: table.update(k=(5.0,)),
+        lambda: Net.kinds["a"].insert(0, 4.0),
+        change_method,
+        lambda: setattr(net, "helper", lambda x: x),
+        lambda: SETTINGS_OF_THE_TEST.update(scale=9.0),
+    )
+    try:
+        for change in changes:
+            for _ in range(2):
+                assert fast(f32(1)).tolist() == gradient(f32(1)).tolist() == net(f32(1)).tolist()
+            change()
+        assert fast(f32(1)).tolist() == gradient(f32(1)).tolist() == net(f32(1)).tolist() == [27]
+    finally:
+        SETTINGS_OF_THE_TEST.update(scale=2.0)
+
+
+def test_tensors_in_lists_are_exchanged():
+    state = [f32(1)]
+    f = ms.jit(lambda x: x * state[0])
+    assert f(f32(2)).tolist() == [2]
+    state[0] = f32(10)
+    assert f(f32(2)).tolist() == [20]
+    state.append(f32(0))
+    assert f(f32(2)).tolist() == [20]
+
+
+def test_changed_deques_namespaces_and_slots():
+    @dataclasses.dataclass(slots=True)
+    class Slotted:
+        factor: float = 1.0
+
+    recent, options, slotted = collections.deque([1.0, 2.0]), types.SimpleNamespace(scale=1.0), Slotted()
+
+    @ms.jit
+    def f(x):
+        return x * recent[0] * options.scale * slotted.factor
+
+    x = f32(1)
+    assert f(x).tolist() == [1]
+    recent[0] = 3.0
+    assert f(x).tolist() == [3]
+    options.scale = 2.0
+    assert f(x).tolist() == [6]
+    slotted.factor = 0.5
+    assert f(x).tolist() == [3]
+
+
+def test_changed_attributes_of_modules_and_functions_and_descriptors():
+    options, other = types.ModuleType("options"), types.ModuleType("other")
+    options.scale, other.scale = 1.0, 5.0
+
+    def helper(x):
+        return x * helper.factor
+
+    helper.factor = 1.0
+    table = {"power": 1.0}
+
+    class Power:
+        def __get__(self, instance, owner=None):
+            return table["power"]
+
+    class Net(nn.Cell):
+        power = Power()
+
+        def __init__(self):
+            super().__init__()
+            self.options = options
+
+        def construct(self, x):
+            return helper(x) * self.options.scale * options.scale * self.power
+
+    net = Net()
+    fast, x = ms.jit(net), f32(1)
+    changes = (
+        lambda: setattr(options, "scale", 2.0),
+        lambda: setattr(helper, "factor", 3.0),
+        lambda: table.update(power=0.5),
+        lambda: setattr(net, "options", other),
+        lambda: setattr(other, "scale", 4.0),
+    )
+    for change in changes:
+        assert fast(x).tolist() == net(x).tolist()
+        change()
+    assert fast(x).tolist() == net(x).tolist() == [12]
+
+
+def test_a_new_nan_is_the_old_one_and_minus_zero_is_not_zero():
+    traced = []
+
+    class Signed(ms.nn.Cell):
+        def construct(self, x, by):
+            traced.append(by)
+            return ms.ops.atan2(x, by), ms.ops.atan2(x, self.by)
+
+    net = Signed()
+    run = ms.jit(lambda x, by: net(x, by))
+    for number in ("nan", "nan", "0.0", "-0.0", "0.0"):
+        net.by = float(number)
+        out = run(ms.Tensor([0.0]), float(number))
+        np.testing.assert_array_equal([o.asnumpy()[0] for o in out], np.float32([np.arctan2(0.0, net.by)] * 2))
+    assert len(traced) == 3

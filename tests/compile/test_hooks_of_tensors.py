@@ -1,0 +1,97 @@
+"""Hooks of Tensors in compiled code: behind forward modifiers, and with values that decide what they return."""
+
+import pytest
+
+import msjax as ms
+from msjax import nn, ops
+from tests.compile.kit import Calls, f32, in_graph_mode, warned
+
+
+@pytest.mark.parametrize("where", ["jit", "graph mode"])
+@pytest.mark.parametrize("returned", [lambda args: args, lambda args: args[0], lambda args: tuple(args)])
+def test_tensor_hook_in_construct_behind_a_pre_hook_that_returns_its_arguments(where, returned):
+    def construct(self, x):
+        x.register_hook(lambda grad: grad * 100)
+        return x * 2
+
+    net = Calls(construct)
+    net.register_forward_pre_hook(lambda cell, args: returned(args))
+    gradient = ms.jit(lambda x: ms.grad(net)(x)) if where == "jit" else in_graph_mode(ms.grad(net))
+    assert ms.grad(net)(f32(1)).tolist() == [200]
+    assert gradient(f32(1)).tolist() == [200]
+
+
+def test_modifiers_get_the_tensors_themselves():
+    seen = []
+
+    def construct(self, x):
+        y = x * 2
+        self.made = None
+        self.inner(y)
+        return y * y
+
+    def modifier(cell, args):
+        args[0].register_hook(lambda grad: grad * 10)
+        args[0].add_(1)
+        return args
+
+    net = Calls(construct, inner=nn.ReLU())
+    net.inner.register_forward_pre_hook(modifier)
+    net.inner.register_forward_hook(lambda cell, args, out: seen.append(args[0]) or None, observe=True)
+    value = ms.value_and_grad(net)
+    eager = [t.tolist() for t in value(f32(3))]
+    compiled = [t.tolist() for t in ms.jit(lambda x: value(x))(f32(3))]
+    assert compiled == eager and eager[0] == [49]
+
+
+def test_a_tensor_hook_that_reads_values_behind_a_jitted_function():
+    seen, forward = [], []
+
+    def clip(grad):
+        seen.append(1)
+        return grad if grad[0] < 1e7 else grad * 0
+
+    net = nn.ReLU()
+    net.register_forward_hook(lambda cell, args, out: forward.append(1))
+
+    @ms.jit
+    def f(x):
+        y = net(x)
+        y.register_hook(clip)
+        print("in f", x)
+        return y * y
+
+    def loss(x, g=f):
+        return g(x).sum()
+
+    for n in (1, 2):
+        out, messages = warned(ms.grad(loss), f32(3))
+        assert out.tolist() == [6] and len(messages) == (n == 1) and len(seen) == len(forward) == n
+    assert "Tensor hook" in warned(ms.grad(lambda x: f(x * 1).sum()), f32(3, 4))[1][0]
+
+
+def test_backward_hooks_and_variables_behind_a_jitted_function():
+    weight, seen = ms.Parameter(f32(2), name="w"), []
+
+    class Net(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.w = weight
+            self.count = ms.Parameter(ms.Tensor(0.0), name="count", requires_grad=False)
+            self.relu = nn.ReLU()
+
+        @ms.jit
+        def construct(self, x):
+            ops.assign(self.count, self.count + 1)
+            return self.relu(x * self.w) * self.w
+
+    net = Net()
+
+    def hook(cell, grad_input, grad_output):
+        seen.append(1)
+        return (grad_input[0] * (2 if float(grad_input[0].sum()) > 0 else 3),)
+
+    net.relu.register_backward_hook(hook)
+    (gx, gw), messages = warned(ms.grad(lambda x: net(x).sum(), 0, weight), f32(3))
+    assert gx.tolist() == [8] and gw.tolist() == [18] and len(messages) == 1
+    assert float(net.count) == 1 and len(seen) == 1

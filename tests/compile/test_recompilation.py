@@ -1,0 +1,99 @@
+"""How often compiled code is compiled anew, when it gives up, and which programs are kept."""
+
+import collections
+
+import pytest
+
+import msjax as ms
+from msjax import nn
+from tests.compile.kit import Calls, f32, in_graph_mode, warned
+
+
+@pytest.mark.parametrize("new_log", [list, collections.deque, lambda: collections.deque(maxlen=3)])
+def test_logs_compile_nothing_anew(new_log):
+    log, traced = new_log(), []
+    net = nn.ReLU()
+
+    @ms.jit
+    def f(x):
+        traced.append(1)
+        y = net(x)
+        y.register_hook(lambda grad: log.append(grad))
+        return (y * y).sum()
+
+    net.register_forward_hook(lambda cell, args, out: log.append(out))
+    g = ms.jit(lambda x: ms.grad(f)(x))
+    for _ in range(5):
+        g(f32(3))
+    assert len(log) == (getattr(log, "maxlen", None) or 10) and len(traced) == 1 and g.compilations() == 1
+
+
+def test_side_effects_happen_once_where_it_falls_back():
+    seen = {"n": 0}
+
+    def construct(self, x):
+        self.calls += 1
+        self.list.append(self.calls)
+        self.options["n"] = self.calls
+        seen["n"] += 1
+        global GLOBAL_COUNT
+        GLOBAL_COUNT += 1
+        return x * 2 if float(x[0]) > 0 else x
+
+    global GLOBAL_COUNT
+    for compiled in (ms.jit, in_graph_mode):
+        GLOBAL_COUNT, seen["n"] = 0, 0
+        net = Calls(construct, calls=0, list=[], options={})
+        fast = compiled(net)
+        for n in range(1, 6):
+            warned(fast, f32(1))
+            assert net.calls == n and net.list == [*range(1, n + 1)] and net.options == {"n": n} and seen["n"] == n
+            assert GLOBAL_COUNT == n
+
+
+def test_state_that_changes_at_each_run_ends_in_pynative_mode():
+    net = Calls(lambda self, x: x * self.count(), calls=0)
+    net.count = lambda: setattr(net, "calls", net.calls + 1) or net.calls
+    jitted = ms.jit(net)
+    messages = []
+    for n in range(1, 10):
+        out, caught = warned(jitted, f32(1))
+        messages += caught
+        assert out.tolist() == [n]
+    assert len(messages) == 1 and "changes" in messages[0] and jitted.compilations() < 6
+
+
+def test_an_error_of_msjax_itself_is_raised(monkeypatch):
+    from msjax.compile import trace as traces
+
+    def broken(*_args):
+        raise ZeroDivisionError("a fault of msjax")
+
+    f = ms.jit(lambda x: x * 2)
+    for name in ("output", "see"):
+        with monkeypatch.context() as patch:
+            patch.setattr(traces.Trace, name, broken)
+            with pytest.raises(ZeroDivisionError, match="a fault of msjax"):
+                f(f32(1))
+    assert f(f32(1)).tolist() == [2]
+
+
+def test_the_programs_used_last_are_kept(monkeypatch):
+    from msjax.compile import compiled as compileds
+
+    monkeypatch.setattr(compileds, "KEPT", 4)
+    net = Calls(lambda self, x, n: x * n * self.k, k=1)
+    f = ms.jit(net)
+    for n in (0, 1, 2, 3, 0, 4):  # 1 is the one used longest ago
+        f(f32(1), n)
+    before = f.compilations()
+    for n in (0, 2, 3, 4):
+        f(f32(1), n)
+    assert f.compilations() == before == 5
+    f(f32(1), 1)
+    assert f.compilations() == 6
+    for net.k in (2, 3, 4):
+        f(f32(1), 1)
+    net.k = 1
+    f(f32(1), 1)
+    assert f.compilations() == 9
