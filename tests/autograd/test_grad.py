@@ -1,37 +1,11 @@
-"""grad, value_and_grad, GradOperation, get_grad, vjp, jvp: what they return and refuse."""
+"""grad, value_and_grad, get_grad: what they return and refuse, in which type and order."""
 
 import pytest
 
 import msjax as ms
 from msjax import Parameter, ParameterTuple, Tensor, nn, ops
+from tests.autograd.product import DV, DW, DX, DY, V, W, X, Y, cube, f, numbers
 from tests.x64 import present
-
-X, Y = Tensor([1.0, 2.0]), Tensor([5.0, 6.0])
-
-
-def weights():
-    return Parameter(Tensor([3.0, 4.0]), name="w"), Parameter(Tensor([1.0, 1.0]), name="v")
-
-
-def numbers(value):
-    """Tensors in containers as lists."""
-    if isinstance(value, Tensor):
-        return value.tolist()
-    if isinstance(value, (tuple, list)):
-        return type(value)(numbers(v) for v in value)
-    if isinstance(value, dict):
-        return {k: numbers(v) for k, v in value.items()}
-    return value
-
-
-W, V = weights()
-
-
-def f(x, y):
-    return x * y * W
-
-
-DX, DY, DW, DV = [15.0, 24.0], [3.0, 8.0], [5.0, 12.0], [0.0, 0.0]
 
 # ---- the forms of results
 
@@ -275,11 +249,6 @@ def test_steps_have_no_slope():
 
 # ---- higher order
 
-
-def cube(x):
-    return x * x * x
-
-
 ORDERS = [
     ("second", lambda: ms.grad(ms.grad(cube))(X), [6.0, 12.0]),
     ("third", lambda: ms.grad(ms.grad(ms.grad(cube)))(X), [6.0, 6.0]),
@@ -317,160 +286,6 @@ def test_hessian_vector_product_of_a_network():
     # with s = 0.25: f = 2 tanh(s), so the Hessian is -4 tanh(s) (1 - tanh(s)**2) in every element
     t = float(ops.tanh(Tensor(0.25)))
     assert got.asnumpy().ravel().tolist() == pytest.approx([-4 * t * (1 - t * t) * 3] * 2, rel=1e-5)
-
-
-# ---- GradOperation
-
-G = ops.GradOperation
-OPERATIONS = [
-    ({}, W, DX),
-    ({"get_all": True}, W, (DX, DY)),
-    ({"get_by_list": True}, W, DW),
-    ({"get_by_list": True}, [W, V], (DW, DV)),
-    ({"get_by_list": True}, ParameterTuple([W]), (DW,)),
-    ({"get_all": True, "get_by_list": True}, [W], ((DX, DY), (DW,))),
-]
-
-
-@pytest.mark.parametrize("options, weights, want", OPERATIONS, ids=range(len(OPERATIONS)))
-def test_grad_operation(options, weights, want):
-    assert numbers(G(**options)(f, weights)(X, Y)) == want
-    tens = Tensor([10.0, 10.0])
-    tenfold = numbers(G(sens_param=True, **options)(f, weights)(X, Y, tens))
-    scale = lambda v: tuple(map(scale, v)) if isinstance(v, tuple) else [10 * n for n in v]  # noqa: E731
-    assert tenfold == scale(want)
-
-
-def test_grad_operation_takes_the_weights_of_a_cell():
-    dense = nn.Dense(2, 1, weight_init="ones", bias_init="zeros")
-    dense.bias.requires_grad = False
-    assert numbers(G(get_by_list=True)(dense)(Tensor([[1.0, 2.0]]))) == ([[1.0, 2.0]],)
-
-
-def test_sens():
-    square = lambda x: (x * x, x)  # noqa: E731
-    assert numbers(G(sens_param=True)(square)(X, (X, Y))) == [7.0, 14.0]
-    assert numbers(G(sens_param=True)(cube)(X, sens=Y)) == [15.0, 72.0]
-    assert numbers(G(sens_param=True)(cube)(X, 2.0)) == [6.0, 24.0]
-    assert numbers(G(get_all=True)(lambda n, x: x * n)(3.0, X)) == ([3.0, 3.0],)
-
-
-SENS_ERRORS = [
-    ((X,), RuntimeError, "out of range"),
-    ((), TypeError, "last argument"),
-    ((X, Tensor([1.0])), ValueError, r"shape \(1,\)"),
-    ((X, Tensor([1, 1])), TypeError, str(present(ms.int64))),
-    ((X, Tensor([1.0, 1.0], ms.float16)), TypeError, "Float16"),
-    ((X, (X, X)), RuntimeError, "each of 1 outputs, but got 2"),
-]
-
-
-@pytest.mark.parametrize("args, error, words", SENS_ERRORS, ids=range(len(SENS_ERRORS)))
-def test_sens_errors(args, error, words):
-    with pytest.raises(error, match=words):
-        G(sens_param=True)(cube)(*args)
-
-
-@pytest.mark.parametrize("name", ["get_all", "get_by_list", "sens_param"])
-def test_grad_operation_flags_are_bools(name):
-    with pytest.raises(TypeError, match=f"'{name}' should be a bool"):
-        G(**{name: 1})
-
-
-def test_grad_operation_needs_weights_or_a_cell():
-    with pytest.raises(ValueError, match="weights"):
-        G(get_by_list=True)(cube)
-    with pytest.raises(TypeError, match="function or a Cell"):
-        G()(3)
-
-
-# ---- vjp and jvp
-
-
-def test_vjp():
-    value, vjp_fn = ms.vjp(cube, X)
-    assert value.tolist() == [1.0, 8.0]
-    assert numbers(vjp_fn(Y)) == ([15.0, 72.0],)
-    assert numbers(vjp_fn(X)) == ([3.0, 24.0],)
-
-
-def test_vjp_of_several():
-    value, vjp_fn = ms.vjp(lambda x, y: (x * y, x), X, Y)
-    assert numbers(value) == ([5.0, 12.0], [1.0, 2.0])
-    assert numbers(vjp_fn(X, Y)) == ([10.0, 18.0], [1.0, 4.0])
-    assert numbers(vjp_fn((X, Y))) == ([10.0, 18.0], [1.0, 4.0])
-
-
-def test_vjp_with_weights_and_aux():
-    g = lambda x: x * W  # noqa: E731
-    assert numbers(ms.vjp(g, X, weights=[W, V])[1](Y)) == (([15.0, 24.0],), ([5.0, 12.0], [0.0, 0.0]))
-    assert numbers(ms.vjp(g, X, weights=W)[1](Y)) == (([15.0, 24.0],), [5.0, 12.0])
-    out, vjp_fn, aux = ms.vjp(lambda x: (x * x, x), X, has_aux=True)
-    assert (numbers(out), numbers(aux), numbers(vjp_fn(Y))) == ([1.0, 4.0], [1.0, 2.0], ([10.0, 24.0],))
-    assert numbers(ms.vjp(lambda x: (x * x, x, 2), X, has_aux=True)[2]) == ([1.0, 2.0], 2)
-
-
-def test_vjp_after_inputs_and_weights_have_changed():
-    """The gradient is computed with the values at the time of the call."""
-    x, w = Tensor([1.0, 2.0]), Parameter(Tensor([3.0, 4.0]), name="w")
-    _, vjp_fn = ms.vjp(lambda x: x * w, x, weights=w)
-    x[0] = 100.0
-    w.set_data(Tensor([0.0, 0.0]))
-    assert numbers(vjp_fn(Tensor([1.0, 1.0]))) == (([3.0, 4.0],), [1.0, 2.0])
-
-
-VJP_ERRORS = [
-    ((), RuntimeError, "each of 1 outputs, but got 0"),
-    ((X, X), RuntimeError, "each of 1 outputs, but got 2"),
-    ((Tensor([1.0]),), ValueError, r"shape \(1,\)"),
-    ((3.0,), TypeError, "no Tensor"),
-]
-
-
-@pytest.mark.parametrize("args, error, words", VJP_ERRORS, ids=range(len(VJP_ERRORS)))
-def test_vjp_errors(args, error, words):
-    with pytest.raises(error, match=words):
-        ms.vjp(cube, X)[1](*args)
-
-
-def test_jvp():
-    assert numbers(ms.jvp(cube, (X,), (Y,))) == ([1.0, 8.0], [15.0, 72.0])
-    both = ms.jvp(lambda x, y: (x * y, {"x": x}), (X, Y), (Y, X))
-    assert numbers(both) == (([5.0, 12.0], {"x": [1.0, 2.0]}), ([26.0, 40.0], {"x": [5.0, 6.0]}))
-    assert numbers(ms.jvp(lambda x: (x * x, x), X, Y, has_aux=True)) == ([1.0, 4.0], [10.0, 24.0], [1.0, 2.0])
-    assert numbers(ms.jvp(lambda x: x * W, X, Y)) == ([3.0, 8.0], [15.0, 24.0])
-
-
-def test_jvp_is_the_transpose_of_vjp():
-    g = lambda x: ops.tanh(x * 2) * x.sum()  # noqa: E731
-    _, forward = ms.jvp(g, X, Y)
-    _, vjp_fn = ms.vjp(g, X)
-    v = Tensor([0.5, -2.0])
-    assert (forward * v).sum().item() == pytest.approx((vjp_fn(v)[0] * Y).sum().item(), rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    "inputs, v, error",
-    [(3.0, X, TypeError), (X, 3.0, TypeError), (X, Tensor([1.0]), ValueError), (X, (X, X), ValueError)],
-    ids=range(4),
-)
-def test_jvp_errors(inputs, v, error):
-    with pytest.raises(error, match="jvp"):
-        ms.jvp(cube, inputs, v)
-
-
-def test_vjp_and_jvp_refuse():
-    with pytest.raises(TypeError, match=r"'vjp', argument 0 should be a Tensor, but got float 3\.0"):
-        ms.vjp(cube, 3.0)
-    for bad in (lambda x: x, lambda x: (x,)):
-        with pytest.raises(ValueError, match="at least two outputs"):
-            ms.vjp(bad, X, has_aux=True)
-        with pytest.raises(ValueError, match="at least two outputs"):
-            ms.jvp(bad, X, X, has_aux=True)
-    with pytest.raises(TypeError, match="should return Tensors"):
-        ms.jvp(lambda x: 3.0, X, X)
-    with pytest.raises(NotImplementedError, match="jvp"):
-        ms.grad(lambda x: ms.jvp(cube, x, x)[1])(X)
 
 
 # ---- errors of grad

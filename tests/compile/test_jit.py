@@ -343,3 +343,19 @@ def test_two_threads_call_two_jitted_nets(hasty_threads, turn):
     assert not errors
     for k in (1, 100):
         assert results[k] == [16.0 * (k + i) for i in range(30)]
+
+
+def test_compiled_functions_return_the_items_of_iterators():
+    def increased(x):
+        return x + 1
+
+    @ms.jit
+    def items(x):
+        twice = [x, x * 2]
+        named = {"a": x}
+        return map(increased, twice), zip(twice, [1, 2]), (range(2), enumerate(twice)), filter(None, [0, 3]), named.keys()
+
+    mapped, pairs, (numbers, counted), filtered, keys = items(ms.Tensor(1.0))
+    assert [float(v) for v in mapped] == [2, 3] and isinstance(mapped, list) and isinstance(pairs, tuple)
+    assert [(float(v), n) for v, n in pairs] == [(1, 1), (2, 2)] and numbers == (0, 1)
+    assert [(n, float(v)) for n, v in counted] == [(0, 1), (1, 2)] and filtered == [3] and keys == ("a",)

@@ -193,3 +193,9 @@ def test_names_and_indexes():
 def test_errors(call, kind, words):
     with pytest.raises(kind, match=words):
         call()
+
+
+def test_accuracy_is_a_python_float():
+    accuracy = train.Accuracy()
+    accuracy.update(np.array([[0.1, 0.9]]), np.array([1]))
+    assert repr(accuracy.eval()) == "1.0"

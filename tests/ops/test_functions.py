@@ -139,3 +139,9 @@ def test_python_functions_in_programs():
     assert double(Tensor(A))[0].tolist() == [2, 4]
     assert jax.jit(lambda v: double(Tensor(v))[0]._value)(A).tolist() == [2, 4]
     assert ops.scalar_add(1, 2) == 3 and ops.tuple_getitem((5, 6), 1) == 6 and ops.make_tuple(1, 2) == (1, 2)
+
+
+def test_a_function_as_the_first_argument_chooses_by_type_too():
+    apply = ops.MultitypeFuncGraph("apply")
+    apply.register("Function", "Tensor")(lambda fn, x: fn(x))
+    assert float(apply(lambda x: x * 2, Tensor(1.0))) == 2

@@ -82,3 +82,9 @@ def test_bad_input():
         Tensor(A).repeat(2)
     with pytest.raises(TypeError):
         Tensor(A).copy_(3)
+
+
+def test_take_beyond_the_end_wraps_or_clips():
+    x = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+    assert x.take(Tensor([0, 7]), mode="wrap").asnumpy().tolist() == [0, 1]
+    assert x.take(Tensor([0, 7]), mode="clip").asnumpy().tolist() == [0, 5]

@@ -149,3 +149,7 @@ def test_errors():
         x.max(x)
     with pytest.raises(ValueError, match="sum_to_size"):
         x.sum_to_size(4)
+
+
+def test_norm_of_one_number():
+    assert float(ops.norm(ms.Tensor(-3.0), dim=0)) == 3 == float(ms.Tensor(3.0).norm(dim=-1))

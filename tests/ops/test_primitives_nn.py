@@ -124,3 +124,23 @@ def test_optimizer_steps():
     np.testing.assert_allclose(out.asnumpy(), [1 - 0.5 * (1 + 0.9 * 2.8)], rtol=1e-6)
     with pytest.raises(TypeError):
         ops.ApplyMomentum()(ms.Tensor([1.0]), accum, 0.5, ms.Tensor([1.0]), 0.9)
+
+
+def test_dynamic_rnn_is_an_lstm():
+    rng = np.random.default_rng(0)
+    x, w, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((2, 3, 4), (6, 8), (8,)))
+    h, c = np.zeros((3, 2), np.float32), np.ones((3, 2), np.float32)
+    outputs = ops.DynamicRNN(forget_bias=1.0)(
+        ms.Tensor(x), ms.Tensor(w), ms.Tensor(b), None, ms.Tensor(h[None]), ms.Tensor(c[None])
+    )
+    assert len(outputs) == 8
+
+    def sigmoid(v):
+        return 1 / (1 + np.exp(-v))
+
+    for step in range(2):
+        i, j, f, o = np.split(np.concatenate([x[step], h], 1) @ w + b, 4, 1)
+        c = c * sigmoid(f + 1) + sigmoid(i) * np.tanh(j)
+        h = np.tanh(c) * sigmoid(o)
+        np.testing.assert_allclose(outputs[0].asnumpy()[step], h, rtol=1e-4)
+        np.testing.assert_allclose(outputs[2].asnumpy()[step], c, rtol=1e-4)

@@ -1,0 +1,24 @@
+"""Exported networks are loaded and run."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax import Tensor, nn
+
+
+def test_export(tmp_path, monkeypatch):
+    net, x = nn.Dense(2, 3), Tensor(np.ones((4, 2), np.float32))
+    with pytest.raises(ValueError, match="MINDIR, STABLEHLO, but got 'ONNX'"):
+        ms.export(net, x, file_name=str(tmp_path / "net"), file_format="ONNX")
+    ms.export(net, x, file_name=str(tmp_path / "net"))
+    graph = nn.GraphCell(ms.load(str(tmp_path / "net.mindir")))
+    np.testing.assert_allclose(graph(x).asnumpy(), net(x).asnumpy(), rtol=1e-6)
+    (tmp_path / "other.mindir").write_bytes(b"\x08\x01")
+    with pytest.raises(ValueError, match="MindSpore's own MindIR files can't be read"):
+        ms.load(str(tmp_path / "other.mindir"))
+    monkeypatch.setitem(sys.modules, "flatbuffers", None)
+    with pytest.raises(ImportError, match=r"For 'export', jax needs the package flatbuffers .*: pip install 'msjax\[export\]'"):
+        ms.export(net, x, file_name=str(tmp_path / "net"))

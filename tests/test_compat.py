@@ -1,0 +1,60 @@
+"""Names of MindSpore's private modules that programs import."""
+
+import pytest
+
+import msjax as ms
+from msjax import Tensor, nn, ops
+from msjax.alias import install_as_mindspore
+from msjax.processes.groups import PROCESSES
+
+
+def test_what_mindspore_s_own_hook_tests_import(no_alias_left):
+    install_as_mindspore(x64=False)
+    import mindspore
+    from mindspore import _no_grad, context, log as logger, version  # noqa: F401
+    from mindspore._c_expression import MSContext, TensorPy, get_code_extra, typing
+    from mindspore._checkparam import Rel, Validator, twice
+    from mindspore._extends import cell_attr_register
+    from mindspore.common import Parameter, Tensor as CommonTensor, jit, mutable  # noqa: F401
+    from mindspore.common.api import _cell_graph_executor, _no_grad as from_api, _pynative_executor
+    from mindspore.common.hook_handle import HookHandle, _TensorHookHandle
+    from mindspore.common.sparse_tensor import COOTensor
+    from mindspore.context import STRICT, ParallelMode  # noqa: F401
+    from mindspore.nn.grad.cell_grad import Jvp  # noqa: F401
+    from mindspore.ops._primitive_cache import _get_cache_prim
+    from mindspore.ops.primitive import constexpr, prim_attr_register  # noqa: F401
+    from mindspore.parallel._auto_parallel_context import auto_parallel_context
+    from mindspore.parallel._utils import _get_device_num, _get_parallel_mode
+    from mindspore.train.callback import SummaryCollector  # noqa: F401
+    from mindspore.train.callback._callback import Callback  # noqa: F401
+    from mindspore.train.summary.summary_record import SummaryRecord  # noqa: F401
+
+    assert mindspore.__version__ == "2.10.0" and repr(type(Tensor(1))) == "<class 'mindspore.common.tensor.Tensor'>"
+    assert CommonTensor is Tensor is TensorPy and from_api is _no_grad is ms.no_grad and COOTensor is ms.COOTensor
+    assert isinstance(nn.ReLU().register_forward_hook(lambda *args: None), HookHandle) and _TensorHookHandle is HookHandle
+    assert (
+        _pynative_executor.enable_grad()
+        and typing.Type is type(ms.float32)
+        and MSContext.get_instance().get_ascend_soc_version() == ""
+    )
+    _pynative_executor.sync()
+    assert _cell_graph_executor.compile(nn.ReLU(), Tensor([1.0]))[1]
+    assert _get_cache_prim(ops.Add)()(Tensor(1.0), Tensor(2.0)).asnumpy() == 3
+    assert (_get_device_num(), _get_parallel_mode()) == (1, "stand_alone")
+    assert auto_parallel_context().get_device_num() == 1 and PROCESSES.place.size == 1
+    with pytest.raises(NotImplementedError, match="MindSpore's C\\+\\+ code"):
+        get_code_extra(lambda: None)
+
+    class Layer(nn.Cell):
+        @cell_attr_register(attrs=["n"])
+        def __init__(self, n):
+            super().__init__()
+            self.n = Validator.check_positive_int(n, "n", self.cls_name)
+
+    assert Layer(3).n == 3 and twice(2) == (2, 2)
+    with pytest.raises(ValueError, match="For 'Layer', 'n' should be greater than 0, but got int 0"):
+        Layer(0)
+    with pytest.raises(TypeError, match="'n' should be of type int"):
+        Validator.check_value_type("n", True, [int])
+    with pytest.raises(ValueError, match=r"in \[0, 1\)"):
+        Validator.check_float_range(1.0, 0, 1, Rel.INC_LEFT, "p")

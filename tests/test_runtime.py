@@ -1,0 +1,23 @@
+"""runtime and hal: devices, streams, events, memory."""
+
+import jax
+import pytest
+
+import msjax as ms
+from msjax import hal, runtime
+
+
+def test_runtime_and_devices():
+    runtime.launch_blocking()
+    assert ms.get_context("pynative_synchronize")
+    ms.set_context(pynative_synchronize=False)
+    first, last = runtime.Event(enable_timing=True), runtime.Event(enable_timing=True)
+    with runtime.StreamCtx(runtime.Stream()):
+        first.record()
+        last.record()
+    assert first.elapsed_time(last) >= 0 and runtime.memory_allocated() >= 0 and runtime.current_stream().query()
+    with pytest.raises(RuntimeError, match="enable_timing=True"):
+        first.elapsed_time(runtime.Event())
+    assert hal.device_count("CPU") == len(jax.local_devices()) and hal.get_device_name(0, "CPU") and not hal.is_available("TPU")
+    with pytest.raises(ValueError, match="no CPU device 99"):
+        hal.get_device_properties(99, "CPU")

@@ -1,0 +1,142 @@
+"""Callbacks: stopping, monitors, checkpoints, learning rates."""
+
+import os
+
+import numpy as np
+import pytest
+
+import msjax as ms
+from msjax import train
+from msjax.train.callback.callback import Parameters
+from tests.train.regression import Net, batches, make
+
+
+def test_stopping():
+    steps = []
+
+    class Stop(train.Callback):
+        def step_end(self, run_context):
+            steps.append(run_context.original_args().cur_step_num)
+            if steps[-1] == 3:
+                run_context.request_stop()
+
+    make().train(5, batches(), Stop())
+    assert steps == [1, 2, 3]
+
+
+def test_the_old_names_of_callbacks():
+    class Old(train.Callback):
+        def __init__(self):
+            self.seen = []
+
+        def begin(self, context):
+            self.seen.append("begin")
+
+        def epoch_end(self, context):
+            self.seen.append(context.original_args()["mode"])
+
+        def end(self, context):
+            self.seen.append("end")
+
+    old = Old()
+    make().fit(1, batches(), batches(), callbacks=[old])
+    assert old.seen == ["begin", "begin", "eval", "end", "train", "end"]
+
+
+def test_monitors(capsys):
+    make().fit(2, batches(), batches(), callbacks=[train.LossMonitor(2), train.TimeMonitor(data_time=True)])
+    out = capsys.readouterr().out
+    assert out.count("loss is") == 2 and out.count("Eval result: epoch") == 2
+    assert out.count("Train epoch time:") == 2 and out.count("Eval epoch time:") == 2 and "data time" in out
+    with pytest.raises(FloatingPointError, match="no number"):
+        bad = [(np.full((1, 2), np.nan, np.float32), np.zeros((1, 1), np.float32))]
+        make().train(1, bad, train.LossMonitor())
+
+
+def test_history():
+    history = train.History()
+    make().fit(3, batches(), batches(), callbacks=history)
+    assert history.epoch == {"epoch": [1, 2, 3]}
+    assert sorted(history.history) == ["loss", "mae", "net_output"] and len(history.history["mae"]) == 3
+
+
+def test_checkpoints(tmp_path):
+    model, folder = make(), str(tmp_path / "ckpt")
+    config = train.CheckpointConfig(keep_checkpoint_max=2, append_info=["epoch_num", "step_num", {"lr": 0.01}], crc_check=True)
+    callback = train.ModelCheckpoint("CKP", folder, config)
+    model.train(2, batches(), callback)
+    assert sorted(os.listdir(folder)) == ["CKP-2_1.ckpt", "CKP-2_2.ckpt"]
+    assert callback.latest_ckpt_file_name.endswith("CKP-2_2.ckpt")
+    saved = ms.load_checkpoint(callback.latest_ckpt_file_name, crc_check=True)
+    assert int(saved["epoch_num"].asnumpy()) == 2 and int(saved["step_num"].asnumpy()) == 4
+    assert "accum.fc.weight" in saved
+    other = Net()
+    assert ms.load_param_into_net(other, saved)[0] == []
+    assert np.array_equal(other.fc.weight.asnumpy(), model.predict_network.fc.weight.asnumpy())
+    model.train(2, batches(), train.ModelCheckpoint("CKP", folder, train.CheckpointConfig(save_checkpoint_steps=3)))
+    assert sorted(os.listdir(folder))[2:] == ["CKP_1-2_1.ckpt", "CKP_1-2_2.ckpt"]
+
+
+def test_checkpoints_after_exceptions(tmp_path):
+    config = train.CheckpointConfig(save_checkpoint_steps=100, exception_save=True, format="safetensors")
+
+    def fails(context):
+        raise RuntimeError("stop here")
+
+    callbacks = [train.ModelCheckpoint("A", str(tmp_path), config), train.LambdaCallback(on_train_step_end=fails)]
+    with pytest.raises(RuntimeError, match="stop here"):
+        make().train(1, batches(), callbacks)
+    assert os.listdir(tmp_path) == ["A-1_1_breakpoint.safetensors"]
+
+
+def test_early_stopping(capsys):
+    model = make()
+    stop = train.EarlyStopping("mae", patience=2, min_delta=1e9, verbose=True, mode="min", restore_best_weights=True)
+    weights = []
+    keep = train.LambdaCallback(on_train_epoch_end=lambda c: weights.append(model.predict_network.fc.weight.asnumpy()))
+    model.fit(9, batches(), batches(), callbacks=[keep, stop])
+    assert stop.stopped_epoch == len(weights) == 3
+    assert np.array_equal(model.predict_network.fc.weight.asnumpy(), weights[0])
+    assert "Epoch 00003: early stopping" in capsys.readouterr().out
+    model.fit(3, batches(), batches(), callbacks=[train.EarlyStopping(patience=1), keep])
+    assert len(weights) == 6
+    with pytest.warns(UserWarning, match="looks at 'foo'"):
+        model.fit(1, batches(), batches(), callbacks=[train.EarlyStopping("foo")])
+
+
+def test_learning_rates_are_changed(capsys):
+    model = make()
+    rate = model.train_network.optimizer.learning_rate
+    reduce = train.ReduceLROnPlateau("mae", patience=1, min_delta=1e9, mode="min", verbose=True, min_lr=2e-4, cooldown=1)
+    model.fit(5, batches(), batches(), callbacks=reduce)
+    np.testing.assert_allclose(rate.asnumpy(), 2e-4, rtol=1e-6)
+    assert capsys.readouterr().out.count("reducing learning rate") == 2
+    steps = []
+    model.train(1, batches(), train.LearningRateScheduler(lambda lr, step: steps.append(step) or lr / 2))
+    np.testing.assert_allclose(rate.asnumpy(), 5e-5, rtol=1e-6)
+    assert steps == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "call, kind, words",
+    [
+        (lambda: train.LossMonitor("a"), TypeError, "per_print_times"),
+        (lambda: train.LossMonitor(-1), ValueError, "per_print_times"),
+        (lambda: train.TimeMonitor(data_time=1), TypeError, "data_time"),
+        (lambda: train.CheckpointConfig(0, 0, 0), ValueError, "zero or None"),
+        (lambda: train.CheckpointConfig("a"), TypeError, "save_checkpoint_steps"),
+        (lambda: train.CheckpointConfig(append_info=["foo"]), TypeError, "foo"),
+        (lambda: train.CheckpointConfig(enc_key=b"1"), NotImplementedError, "encrypted"),
+        (lambda: train.ModelCheckpoint("a/b"), ValueError, "prefix"),
+        (lambda: train.EarlyStopping(mode="x"), ValueError, "mode"),
+        (lambda: train.EarlyStopping(patience=-1), ValueError, "patience"),
+        (lambda: train.ReduceLROnPlateau(factor=1.0), ValueError, "factor"),
+        (lambda: train.LearningRateScheduler(1), TypeError, "function"),
+        (lambda: train.LambdaCallback(on_train_begin=1), TypeError, "on_train_begin"),
+        (lambda: train.RunContext(1), TypeError, "original_args"),
+        (lambda: Parameters(a=1).foo, AttributeError, "no 'foo'; it has a"),
+    ],
+)
+def test_wrong_arguments_of_callbacks(call, kind, words):
+    with pytest.raises(kind, match=words):
+        call()
