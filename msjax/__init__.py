@@ -5,7 +5,6 @@ Use it under its own name (``import msjax as ms``), or run a MindSpore script as
 """
 
 import importlib
-import sys
 from typing import TYPE_CHECKING
 
 import msjax.autograd.imperative
@@ -33,7 +32,7 @@ from msjax.base.context import (
     set_context as set_context,
     set_device as set_device,
 )
-from msjax.base.lazy import lazy_function, placeholder_or_error
+from msjax.base.lazy import on_first_use
 from msjax.common import dtype as dtype
 from msjax.common.dtype import *
 from msjax.common.initializer import Initializer as Initializer, initializer as initializer
@@ -50,56 +49,14 @@ from msjax.compile.jit import jit as jit, ms_function as ms_function
 from msjax.ops.function.control.from_jax import from_jax as from_jax
 from msjax.version import __version__
 
-# Imported when first used: `import msjax` stays light.
-_SUBMODULES = (
-    "alias", "amp", "boost", "cli", "communication", "dataset", "experimental", "hal", "hooks", "log", "mindrecord", "mint", "numpy",
-    "parallel", "profiler", "runtime", "scipy", "serialization", "tools", "train",
-)  # fmt: skip
-_LATER = {"install_as_mindspore": "msjax.alias"}
-_LATER |= dict.fromkeys(
-    (
-        "async_ckpt_thread_status", "ckpt_to_safetensors", "load_checkpoint", "load_checkpoint_async", "load_param_into_net",
-        "safetensors_to_ckpt", "save_checkpoint",
-    ),
-    "msjax.serialization",
-)  # fmt: skip
-_LATER |= dict.fromkeys(("functionalize", "write_back"), "msjax.functional.functionalize")
-_LATER |= dict.fromkeys(("enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"), "msjax.autograd.modes")
-_LATER |= {"recompute": "msjax.autograd.recompute", "saved_tensors_hooks": "msjax.autograd.saved"}
-_LATER |= dict.fromkeys(
-    (
-        "Accuracy", "BleuScore", "Callback", "CheckpointConfig", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity",
-        "Dice", "DynamicLossScaleManager", "EarlyStopping", "F1", "Fbeta", "FixedLossScaleManager", "HausdorffDistance",
-        "History", "LambdaCallback", "LearningRateScheduler", "Loss", "LossMonitor", "LossScaleManager", "MAE", "MSE",
-        "MeanSurfaceDistance", "Metric", "Model", "ModelCheckpoint", "OcclusionSensitivity", "Perplexity", "Precision", "ROC",
-        "Recall", "ReduceLROnPlateau", "RootMeanSquareDistance", "RunContext", "SummaryCollector", "SummaryRecord", "TimeMonitor", "Top1CategoricalAccuracy",
-        "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc", "build_train_network", "get_metric_fn", "names",
-        "rearrange_inputs",
-    ),
-    "msjax.train",
-)  # fmt: skip
-_LATER |= dict.fromkeys(("JitConfig", "jit_class", "lazy_inline", "mutable", "no_inline"), "msjax.compile.noop")
-_LATER |= dict.fromkeys(("get_rng_state", "initial_seed", "seed", "set_rng_state"), "msjax.common.random")
-_LATER |= {"run_check": "msjax.check", "synchronize": "msjax.hooks.worker"}
-_LATER |= {"_no_grad": "msjax.compat.api"}
-_LATER |= dict.fromkeys(("get_level", "get_log_config"), "msjax.log")
-_LATER |= dict.fromkeys(("COOTensor", "CSRTensor", "SparseTensor"), "msjax.sparse_tensor")
-_LATER |= dict.fromkeys(("export", "load"), "msjax.serialization.stablehlo")
-_LATER |= {"data_sink": "msjax.train.data_sink", "set_recursion_limit": "msjax.compile.noop"}
-_LATER |= dict.fromkeys(("Profiler",), "msjax.profiler")
-_LATER |= {"constexpr": "msjax.ops.function.control.functions"} | dict.fromkeys(
-    ("jacfwd", "jacrev", "vmap"), "msjax.ops.function.control.transforms"
-)
-
-
 # Only notebooks call it; the drawing code is on a higher floor, and is imported then.
-nn.Cell._repr_html_ = lazy_function("msjax.tools.display", "cell_html")
+nn.Cell._repr_html_ = lambda cell: importlib.import_module("msjax.tools.display").cell_html(cell)
 
 _PLACEHOLDERS = {"RowTensor": "gradients are dense Tensors here."}
 
 
 if TYPE_CHECKING:
-    # The same names for type checkers; a test compares them.
+    # Imported when first used: `import msjax` stays light.
     from msjax import (
         alias as alias,
         amp as amp,
@@ -212,14 +169,4 @@ if TYPE_CHECKING:
     )
     from msjax.train.data_sink import data_sink as data_sink
 else:
-
-    def __getattr__(name):
-        if name in _LATER:
-            return getattr(importlib.import_module(_LATER[name]), name)
-        if name in _SUBMODULES:
-            return importlib.import_module(f"msjax.{name}")
-        return placeholder_or_error(__name__, name, _PLACEHOLDERS, sys._getframe(1))
-
-
-def __dir__():
-    return sorted([*globals(), *_LATER, *_SUBMODULES])
+    __getattr__, __dir__ = on_first_use(__name__, _PLACEHOLDERS)

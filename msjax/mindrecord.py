@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import NO_MINDRECORD, class_placeholders
+from msjax.base.lazy import NO_MINDRECORD, on_first_use
 
 if not TYPE_CHECKING:
-    __getattr__ = class_placeholders(__name__, NO_MINDRECORD)
+    __getattr__, __dir__ = on_first_use(__name__, {"[A-Z]*": NO_MINDRECORD})

@@ -11,7 +11,7 @@ from msjax.amp.precision import (
     get_white_list,
 )
 from msjax.amp.scalers import DynamicLossScaler, LossScaler, StaticLossScaler
-from msjax.base.lazy import module_placeholders
+from msjax.base.lazy import on_first_use
 from msjax.nn.wrap.loss_scale import all_finite
 
 __all__ = [
@@ -21,4 +21,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__ = module_placeholders(__name__)
+    __getattr__, __dir__ = on_first_use(__name__)

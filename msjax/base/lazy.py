@@ -1,14 +1,15 @@
-"""Lazy attributes of modules, and errors for unsupported names."""
+"""Names that modules import on first use, and placeholders and errors for names that msjax doesn't offer."""
 
 from __future__ import annotations
 
+import ast
 import dis
 import functools
 import importlib
 import importlib.util
-import pkgutil
 import sys
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -22,37 +23,103 @@ NO_MINDRECORD = (
     "another format once, such as .npz; NumpySlicesDataset or GeneratorDataset then takes them."
 )
 _IMPORT_FROM = dis.opmap["IMPORT_FROM"]
+# What a module imports to use `on_first_use`.
+_NOT_OFFERED = {"TYPE_CHECKING", "on_first_use"}
 
 
-def module_placeholders(module: str, placeholders: Mapping[str, str] = MappingProxyType({})) -> Callable[..., Any]:
-    """A module's ``__getattr__`` that raises an error saying that msjax doesn't offer the name.
+def on_first_use(
+    module: str, placeholders: Mapping[str, str] | None = MappingProxyType({}), *, elsewhere: str | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """A module's ``__getattr__`` and ``__dir__``, which import on first use what it offers type checkers.
+
+    Each name stands once, where type checkers read it::
+
+        if TYPE_CHECKING:
+            from msjax import nn as nn  # a module, imported when `nn` is first used
+            from msjax.train import Model as Model  # a name
+            from msjax.nn.layer import *  # all names of a module, imported when a name is used that no other line has
+        else:
+            __getattr__, __dir__ = on_first_use(__name__)
+
+    Like type checkers, it takes ``import y`` without ``as y`` for the module's own use. The modules in a package are its
+    attributes even where no line has them.
 
     Args:
         module (str): the module's name.
-        placeholders (Mapping): {name: sentence} of names that programs import but may never use, and what to do without
-            them. Importing them works; calling them raises NotImplementedError with the sentence.
+        placeholders (Mapping, optional): {pattern: sentence} of names that programs import but may never use, such as
+            "RowTensor" or "*Dataset", and what to do without them; the first pattern that fits counts. Importing such a name
+            works; calling it raises NotImplementedError with the sentence. None for a module that MindSpore doesn't have,
+            whose errors don't speak of MindSpore.
+        elsewhere (str, optional): a module in which other names are looked up, since MindSpore offers them in both.
     """
+    own = sys.modules[module].__dict__
+
+    @functools.cache
+    def offered():
+        """{name: module} of the imports, and the modules whose names are all offered."""
+        imports = _imports_for_others(module)
+        return {name: source for source, name in imports if name != "*"}, [source for source, name in imports if name == "*"]
+
+    @functools.cache
+    def starred():
+        """The names that the stars stand for, which are put into the module."""
+        found = {}
+        for source in map(importlib.import_module, offered()[1]):
+            names = getattr(source, "__all__", None)
+            names = [name for name in vars(source) if not name.startswith("_")] if names is None else names
+            found.update((name, getattr(source, name)) for name in names)
+        for name in found.keys() - offered()[0].keys():
+            own.setdefault(name, found[name])
+        return found.keys()
 
     def __getattr__(name):
-        return placeholder_or_error(module, name, placeholders, sys._getframe(1))
+        named, stars = offered()
+        if name == "__all__" and (named or stars):
+            # A star imports no modules that weren't imported before.
+            later = {offer for offer, source in named.items() if source == module} - own.keys()
+            return sorted(offer for offer in (starred() | named.keys()) - later if not offer.startswith("_"))
+        if name in named:
+            within = named[name] == module
+            source = importlib.import_module(f"{module}.{name}" if within else named[name])
+            return own.setdefault(name, source if within else getattr(source, name))
+        if not name.startswith("_"):
+            # `from package import module` calls __getattr__ before it looks for the module.
+            if "__path__" in own and importlib.util.find_spec(f"{module}.{name}") is not None:
+                return importlib.import_module(f"{module}.{name}")
+            if name in starred():
+                return own[name]
+            if elsewhere is not None and hasattr(importlib.import_module(elsewhere), name):
+                return getattr(importlib.import_module(elsewhere), name)
+        return _placeholder_or_error(module, name, placeholders, sys._getframe(1))
 
-    return __getattr__
+    def __dir__():
+        return sorted((starred() | offered()[0].keys() | own.keys()) - _NOT_OFFERED)
+
+    return __getattr__, __dir__
 
 
-def placeholder_or_error(module: str, name: str, placeholders: Mapping[str, str], caller: FrameType) -> Any:
-    """Return the placeholder for a name that msjax doesn't offer; raise `missing_name_error` if it has none."""
-    if name in placeholders:
-        return placeholder(module, name, placeholders[name])
+def _imports_for_others(module: str) -> list[tuple[str, str]]:
+    """(module, name) of the imports under another module's ``if TYPE_CHECKING`` and beside it that are for others, "*" for a star.
+
+    None, if there is no such block.
+    """
+    source = sys.modules[module].__spec__.loader.get_source(module)
+    if source is None:
+        raise ImportError(f"{module} reads the names that it offers from its source, which is not there.", name=module)
+    body = ast.parse(source).body
+    blocks = [node.body for node in body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    imports = [node for block in (body, *blocks) for node in block if isinstance(node, ast.ImportFrom)]
+    found = [(node.module, a.name) for node in imports for a in node.names if a.name == "*" or a.name == a.asname]
+    return found if blocks else []
+
+
+def _placeholder_or_error(module: str, name: str, placeholders: Mapping[str, str] | None, caller: FrameType) -> Any:
+    for pattern, sentence in (placeholders or {}).items():
+        if fnmatchcase(name, pattern) and not name.startswith("__"):
+            return placeholder(module, name, sentence)
+    if placeholders is None:
+        raise AttributeError(f"{module} has no {name!r}.")
     raise missing_name_error(f"{_in_mindspore(module)}.{name}", caller)
-
-
-def class_placeholders(module: str, sentence: str) -> Callable[..., Any]:
-    """A module's ``__getattr__`` with a `placeholder` for every capitalized name; other names raise an error."""
-
-    def __getattr__(name):
-        return placeholder_or_error(module, name, {name: sentence} if name[:1].isupper() else {}, sys._getframe(1))
-
-    return __getattr__
 
 
 def _in_mindspore(module):
@@ -94,114 +161,3 @@ def missing_name_error(shown: str, caller: FrameType) -> Exception:
     if 0 <= caller.f_lasti < len(code) and code[caller.f_lasti] == _IMPORT_FROM:
         return ImportError(message, name=shown.rpartition(".")[2])
     return AttributeError(message)
-
-
-def module_getattr(
-    package: str, module: str, placeholders: Mapping[str, str] = MappingProxyType({})
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """A package's ``__getattr__`` and ``__dir__`` that load the rest of its names from one of its modules on first use.
-
-    Args:
-        package, module (str): their names, the module's within the package.
-        placeholders (Mapping): as in `module_placeholders`.
-    """
-    own = sys.modules[package].__dict__
-
-    def load():
-        offering = importlib.import_module(f"{package}.{module}")
-        for name in getattr(offering, "__all__", None) or [name for name in vars(offering) if not name.startswith("_")]:
-            own.setdefault(name, getattr(offering, name))
-
-    def __getattr__(name):
-        if name == "__all__":
-            return [name for name in __dir__() if not name.startswith("_")]
-        if not name.startswith("_"):
-            # `from package import module` calls __getattr__ before it looks for the module.
-            if importlib.util.find_spec(f"{package}.{name}") is not None:
-                return importlib.import_module(f"{package}.{name}")
-            load()
-        return own[name] if name in own else placeholder_or_error(package, name, placeholders, sys._getframe(1))
-
-    def __dir__():
-        load()
-        return sorted(own)
-
-    return __getattr__, __dir__
-
-
-def lazy_names(package: str, names: dict[str, Any]) -> Callable[..., Any]:
-    """A package's ``__getattr__`` for names that are imported on first use: {name: module}."""
-
-    def __getattr__(name):
-        if name not in names:
-            raise AttributeError(f"{package} has no {name!r}.")
-        value = getattr(importlib.import_module(names[name]), name)
-        setattr(sys.modules[package], name, value)
-        return value
-
-    return __getattr__
-
-
-def lazy_function(module: str, name: str) -> Callable[..., Any]:
-    """A function whose module is imported at the first call."""
-
-    def call(*args, **kwargs):
-        return getattr(importlib.import_module(module), name)(*args, **kwargs)
-
-    return call
-
-
-def gather(
-    package: str, modules: str | None = None, family: str | None = None
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """A package's ``__getattr__`` and ``__dir__`` that offer what its modules list in ``__all__``, imported on first use.
-
-    Args:
-        package (str): its name.
-        modules (str, optional): the modules' names within it, separated by spaces; by default all of its modules.
-        family (str, optional): a package in which other names are looked up, since MindSpore has some of them under
-            another topic.
-    """
-    own = sys.modules[package].__dict__
-
-    @functools.cache
-    def offered():
-        names = modules.split() if modules is not None else [found.name for found in pkgutil.iter_modules(own["__path__"])]
-        loaded = [importlib.import_module(f"{package}.{name}") for name in names]
-        return {name: module for module in loaded for name in getattr(module, "__all__", ())}
-
-    def __getattr__(name):
-        if name == "__all__":
-            # Stored in the package, where `from package import *` looks up each name.
-            own.update((offer, getattr(module, offer)) for offer, module in offered().items())
-            own["__all__"] = sorted(offered())
-            return own["__all__"]
-        if not name.startswith("_"):
-            if importlib.util.find_spec(f"{package}.{name}") is not None:
-                return importlib.import_module(f"{package}.{name}")
-            module = offered().get(name)
-            if module is not None:
-                return getattr(module, name)
-            if family is not None and hasattr(importlib.import_module(family), name):
-                return getattr(importlib.import_module(family), name)
-        raise missing_name_error(f"{_in_mindspore(package)}.{name}", sys._getframe(1))
-
-    def __dir__():
-        return sorted(offered())
-
-    return __getattr__, __dir__
-
-
-def passing_on(module: str, package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """A module's ``__getattr__`` and ``__dir__`` that forward to a package which MindSpore offers under a second name."""
-
-    def __getattr__(name):
-        offered = importlib.import_module(package)
-        if not hasattr(offered, name):
-            raise missing_name_error(f"{_in_mindspore(module)}.{name}", sys._getframe(1))
-        return getattr(offered, name)
-
-    def __dir__():
-        return dir(importlib.import_module(package))
-
-    return __getattr__, __dir__

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import module_placeholders
+from msjax.base.lazy import on_first_use
 from msjax.common import dtype as dtype, initializer as initializer
 from msjax.common.dtype import *
 from msjax.common.initializer import Initializer as Initializer
@@ -11,4 +11,4 @@ from msjax.common.random import get_seed as get_seed, set_seed as set_seed
 from msjax.common.tensor import Tensor as Tensor, tensor as tensor
 
 if not TYPE_CHECKING:
-    __getattr__ = module_placeholders(__name__)
+    __getattr__, __dir__ = on_first_use(__name__)

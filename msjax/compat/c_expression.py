@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from msjax.base.lazy import placeholder
+from msjax.base.lazy import on_first_use
 from msjax.common import dtype as typing
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
@@ -28,8 +28,4 @@ class MSContext:
 
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return placeholder(__name__, name, "it is a part of MindSpore's C++ code.")
+    __getattr__, __dir__ = on_first_use(__name__, {"*": "it is a part of MindSpore's C++ code."})

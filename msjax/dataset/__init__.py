@@ -4,10 +4,9 @@ Nothing here needs more than numpy, except for what decodes, resizes or recolour
 (``pip install msjax[data]``).
 """
 
-import sys
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import NO_MINDRECORD, placeholder_or_error as _placeholder_or_error
+from msjax.base.lazy import NO_MINDRECORD, on_first_use
 from msjax.dataset import config as config, operations as operations, text as text, transforms as transforms, vision as vision
 from msjax.dataset.callback import DSCallback as DSCallback
 from msjax.dataset.dataset import Dataset as Dataset
@@ -38,12 +37,11 @@ from msjax.dataset.sources.mnist import (
 from msjax.dataset.sources.numpy_slices import NumpySlicesDataset as NumpySlicesDataset
 from msjax.dataset.sources.text_files import CSVDataset as CSVDataset, TextFileDataset as TextFileDataset
 
-_NO_SOURCE = "it doesn't read such files. A GeneratorDataset takes any Python object that does."
-_NO_OTHER = "the page on data pipelines lists what there is."
-
+_PLACEHOLDERS = {
+    "MindDataset": NO_MINDRECORD,
+    "[A-Z]*Dataset": "it doesn't read such files. A GeneratorDataset takes any Python object that does.",
+    "[A-Z]*": "the page on data pipelines lists what there is.",
+}
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name):
-        sentence = NO_MINDRECORD if name == "MindDataset" else _NO_SOURCE if name.endswith("Dataset") else _NO_OTHER
-        return _placeholder_or_error(__name__, name, {name: sentence} if name[:1].isupper() else {}, sys._getframe(1))
+    __getattr__, __dir__ = on_first_use(__name__, _PLACEHOLDERS)

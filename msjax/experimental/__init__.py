@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import module_placeholders
+from msjax.base.lazy import on_first_use
 from msjax.experimental import optim as optim
 
 if not TYPE_CHECKING:
-    __getattr__ = module_placeholders(__name__)
+    __getattr__, __dir__ = on_first_use(__name__)

@@ -6,34 +6,9 @@ and `site` are for plain functions of jax arrays.
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import lazy_names
+from msjax.base.lazy import on_first_use
 from msjax.hooks.handle import RemovableHandle as RemovableHandle
 from msjax.hooks.places import site as site
-
-_LATER = {
-    "barrier": "msjax.hooks.worker",
-    "capture": "msjax.functional.capture",
-    "jit": "msjax.functional.jit",
-    "ops": "msjax.functional.operations",
-    "run_with_cache": "msjax.functional.run_with_cache",
-    "Captured": "msjax.functional.capture",
-    "hook_gradient": "msjax.functional.functions",
-    "hooked": "msjax.functional.hooked",
-    "with_hooks": "msjax.functional.functions",
-    "probe": "msjax.functional.functions",
-    **dict.fromkeys(
-        (
-            "path",
-            "paths",
-            "register_backward_hook",
-            "register_backward_pre_hook",
-            "register_forward_hook",
-            "register_forward_pre_hook",
-        ),
-        "msjax.functional.module_hooks",
-    ),
-    "paths": "msjax.functional.module_paths",
-}
 
 if TYPE_CHECKING:
     from msjax.functional.capture import Captured as Captured, capture as capture
@@ -52,5 +27,4 @@ if TYPE_CHECKING:
     from msjax.functional.run_with_cache import run_with_cache as run_with_cache
     from msjax.hooks.worker import barrier as barrier
 else:
-    __all__ = ["RemovableHandle", "site", *_LATER]
-    __getattr__ = lazy_names(__name__, _LATER)
+    __getattr__, __dir__ = on_first_use(__name__, None)

@@ -15,7 +15,7 @@ import numpy as np
 from msjax import communication
 from msjax.base.checks import check_one_of, check_type
 from msjax.base.errors import describe
-from msjax.base.lazy import class_placeholders
+from msjax.base.lazy import on_first_use
 from msjax.common.tensor import Tensor
 from msjax.communication import comm_func
 from msjax.communication.comm_func import CommHandle
@@ -331,4 +331,6 @@ def _check_length(listed, group, who):
 
 
 if not TYPE_CHECKING:
-    __getattr__ = class_placeholders(__name__, "the operations of this module take Tensors of the same shape from all processes.")
+    __getattr__, __dir__ = on_first_use(
+        __name__, {"[A-Z]*": "the operations of this module take Tensors of the same shape from all processes."}
+    )

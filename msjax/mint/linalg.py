@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msjax import ops
-from msjax.base.lazy import module_placeholders
+from msjax.base.lazy import on_first_use
 from msjax.base.typing import Axes, DTypeLike, TensorLike
 from msjax.common.tensor import Tensor
 
@@ -51,4 +51,4 @@ def qr(A: TensorLike, mode: str = "reduced") -> tuple[Tensor, Tensor]:
 
 
 if not TYPE_CHECKING:
-    __getattr__ = module_placeholders(__name__)
+    __getattr__, __dir__ = on_first_use(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from msjax.base.lazy import module_placeholders
+from msjax.base.lazy import on_first_use
 from msjax.base.typing import JaxArrays, ParametersLike
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
@@ -158,4 +158,4 @@ class FusedAdamW(AdamW):
 
 
 if not TYPE_CHECKING:
-    __getattr__ = module_placeholders(__name__)
+    __getattr__, __dir__ = on_first_use(__name__)

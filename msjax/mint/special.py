@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msjax import ops
-from msjax.base.lazy import module_placeholders
+from msjax.base.lazy import on_first_use
 from msjax.base.typing import DTypeLike, TensorLike, UnaryOperator
 from msjax.common.tensor import Tensor
 
@@ -25,4 +25,4 @@ def log_softmax(input: TensorLike, dim: int | None = None, *, dtype: DTypeLike |
 
 
 if not TYPE_CHECKING:
-    __getattr__ = module_placeholders(__name__)
+    __getattr__, __dir__ = on_first_use(__name__)

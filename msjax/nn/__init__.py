@@ -2,11 +2,20 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import module_getattr
+from msjax.base.lazy import on_first_use
 from msjax.nn.cell.base import Cell as Cell
 
 if TYPE_CHECKING:
-    from msjax.nn.everything import *
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_getattr(__name__, "everything")
+    from msjax.nn.cell.global_hooks import *
+    from msjax.nn.dynamic_lr import *
+    from msjax.nn.graph_cell import *
+    from msjax.nn.layer import *
+    from msjax.nn.learning_rate_schedule import *
+    from msjax.nn.loss import *
+    from msjax.nn.metrics import *
+    from msjax.nn.optim import *
+    from msjax.nn.sparse import *
+    from msjax.nn.utils import *
+    from msjax.nn.wrap import *
+else:
+    __getattr__, __dir__ = on_first_use(__name__)

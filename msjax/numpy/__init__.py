@@ -5,7 +5,7 @@ Names that ops has, too, are the same operators. What MindSpore leaves out of nu
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import module_placeholders
+from msjax.base.lazy import on_first_use
 from msjax.common.dtype import (
     bool_ as bool_,
     float16 as float16,
@@ -32,4 +32,4 @@ from msjax.numpy.polynomials import *
 from msjax.numpy.reduction import *
 
 if not TYPE_CHECKING:
-    __getattr__ = module_placeholders(__name__)
+    __getattr__, __dir__ = on_first_use(__name__)

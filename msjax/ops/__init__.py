@@ -9,7 +9,7 @@ from msjax.autograd.grad import (
 )
 from msjax.autograd.return_ids import get_grad as get_grad
 from msjax.autograd.vjp import jvp as jvp, vjp as vjp
-from msjax.base.lazy import module_getattr
+from msjax.base.lazy import on_first_use
 from msjax.ops.function.array_func import *
 from msjax.ops.function.control.from_jax import from_jax as from_jax
 from msjax.ops.function.control.functions import *
@@ -23,9 +23,8 @@ from msjax.ops.function.math_func import *
 from msjax.ops.function.nn_func import *
 from msjax.ops.function.random_func import *
 
+# The operator classes are imported when one is first used.
 if TYPE_CHECKING:
     from msjax.ops.operations import *
-
-# The operator classes are imported when one is first used.
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = module_getattr(__name__, "operations")
+else:
+    __getattr__, __dir__ = on_first_use(__name__)

@@ -1,5 +1,10 @@
 """The operators under MindSpore's older name ``ops.functional``."""
 
-from msjax.base.lazy import passing_on
+from typing import TYPE_CHECKING
 
-__getattr__, __dir__ = passing_on(__name__, "msjax.ops")
+from msjax.base.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from msjax.ops import *
+else:
+    __getattr__, __dir__ = on_first_use(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msjax.base.lazy import module_placeholders
+from msjax.base.lazy import on_first_use
 from msjax.ops.function.collectives import broadcast
 from msjax.parallel._auto_parallel_context import auto_parallel_context as auto_parallel_context
 
@@ -35,4 +35,4 @@ def parameter_broadcast(net: Any, layout: Any = None, cur_rank: int = 0, initial
 
 
 if not TYPE_CHECKING:
-    __getattr__ = module_placeholders(__name__, _PLACEHOLDERS)
+    __getattr__, __dir__ = on_first_use(__name__, _PLACEHOLDERS)

@@ -2,27 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import lazy_names
-
-_LATER = {
-    "find_nan": "msjax.tools.nan_search",
-    "guard": "msjax.tools.guards",
-    "record": "msjax.tools.recording",
-    "Record": "msjax.tools.recording",
-    "compare": "msjax.tools.comparing",
-    "Comparison": "msjax.tools.comparison",
-    "watch": "msjax.tools.watching",
-    "Watch": "msjax.tools.watching",
-    "WatchRow": "msjax.tools.watching",
-    "detect_anomaly": "msjax.autograd.monitor",
-    "Fault": "msjax.tools.fault",
-    "Statistics": "msjax.tools.fault",
-    "summary": "msjax.tools.summarize",
-    "Summary": "msjax.tools.summarize",
-    "SummaryRow": "msjax.tools.summarize",
-    "hooks_of": "msjax.tools.describing",
-    "tree": "msjax.tools.display",
-}
+from msjax.base.lazy import on_first_use
 
 if TYPE_CHECKING:
     from msjax.autograd.monitor import detect_anomaly as detect_anomaly
@@ -38,5 +18,4 @@ if TYPE_CHECKING:
     from msjax.tools.watching import Watch as Watch, watch as watch
     from msjax.tools.watching.sinks import WatchRow as WatchRow
 else:
-    __all__ = [*_LATER]
-    __getattr__ = lazy_names(__name__, _LATER)
+    __getattr__, __dir__ = on_first_use(__name__, None)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import class_placeholders as _class_placeholders
+from msjax.base.lazy import on_first_use
 from msjax.dataset.transforms.general import (
     Concatenate as Concatenate,
     Duplicate as Duplicate,
@@ -23,4 +23,4 @@ from msjax.dataset.transforms.groups import (
 )
 
 if not TYPE_CHECKING:
-    __getattr__ = _class_placeholders(__name__, "a function of numpy arrays can be given to map in its place.")
+    __getattr__, __dir__ = on_first_use(__name__, {"[A-Z]*": "a function of numpy arrays can be given to map in its place."})

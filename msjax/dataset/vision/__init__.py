@@ -5,7 +5,7 @@ What decodes images or changes their colours and angles needs Pillow (``pip inst
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import class_placeholders as _class_placeholders
+from msjax.base.lazy import on_first_use
 from msjax.dataset.vision.angles import (
     Affine as Affine,
     HorizontalFlip as HorizontalFlip,
@@ -84,4 +84,4 @@ from msjax.dataset.vision.values import (
 )
 
 if not TYPE_CHECKING:
-    __getattr__ = _class_placeholders(__name__, "a function of a numpy array can be given to map in its place.")
+    __getattr__, __dir__ = on_first_use(__name__, {"[A-Z]*": "a function of a numpy array can be given to map in its place."})

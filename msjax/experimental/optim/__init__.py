@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import module_placeholders
+from msjax.base.lazy import on_first_use
 from msjax.experimental.optim import lr_scheduler
 from msjax.experimental.optim.adaptive import ASGD, Adadelta, Adagrad, RMSprop, Rprop
 from msjax.experimental.optim.moments import Adam, Adamax, AdamW, NAdam, RAdam
@@ -15,4 +15,4 @@ __all__ = [
 ]  # fmt: skip
 
 if not TYPE_CHECKING:
-    __getattr__ = module_placeholders(__name__)
+    __getattr__, __dir__ = on_first_use(__name__)

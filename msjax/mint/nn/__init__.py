@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import module_placeholders
+from msjax.base.lazy import on_first_use
 from msjax.mint.nn import functional as functional
 from msjax.mint.nn.layers import *
 from msjax.mint.nn.weighted import *
 
 if not TYPE_CHECKING:
-    __getattr__ = module_placeholders(__name__)
+    __getattr__, __dir__ = on_first_use(__name__)

@@ -9,7 +9,7 @@ import numpy as np
 
 from msjax import ops
 from msjax.base.checks import check_one_of
-from msjax.base.lazy import module_placeholders
+from msjax.base.lazy import on_first_use
 from msjax.base.typing import Axes, DTypeLike, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
@@ -380,4 +380,4 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
 
 
 if not TYPE_CHECKING:
-    __getattr__ = module_placeholders(__name__)
+    __getattr__, __dir__ = on_first_use(__name__)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import gather
+from msjax.base.lazy import on_first_use
 
 if TYPE_CHECKING:
     from msjax.nn.layer.activation import *
@@ -28,9 +28,4 @@ if TYPE_CHECKING:
     from msjax.nn.layer.timedistributed import *
     from msjax.nn.layer.transformer import *
 else:
-    __getattr__, __dir__ = gather(
-        __name__,
-        "activation adaptive_pooling attention basic combined container conv dense dropout embedding image layer_norm math matrix normalization "
-        "padding pooling rnn_cells rnns softmax timedistributed transformer",
-        "msjax.nn",
-    )
+    __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.nn")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import gather
+from msjax.base.lazy import on_first_use
 
 if TYPE_CHECKING:
     from msjax.nn.loss.classification import *
@@ -10,4 +10,4 @@ if TYPE_CHECKING:
     from msjax.nn.loss.ranking import *
     from msjax.nn.loss.sampled_loss import *
 else:
-    __getattr__, __dir__ = gather(__name__, "classification loss ranking sampled_loss", "msjax.nn")
+    __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.nn")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import gather
+from msjax.base.lazy import on_first_use
 
 if TYPE_CHECKING:
     from msjax.nn.wrap.cell_wrapper import *
@@ -11,4 +11,4 @@ if TYPE_CHECKING:
     from msjax.nn.wrap.loss_scale import *
     from msjax.nn.wrap.micro_batch import *
 else:
-    __getattr__, __dir__ = gather(__name__, "cell_wrapper derivatives grad_reducer loss_scale micro_batch", "msjax.nn")
+    __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.nn")

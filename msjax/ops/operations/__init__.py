@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import module_placeholders
+from msjax.base.lazy import on_first_use
 from msjax.ops.function.control.gradient import HookBackward as HookBackward, InsertGradientOf as InsertGradientOf
 from msjax.ops.operations.array_ops import *
 from msjax.ops.operations.color_ops import *
@@ -26,4 +26,4 @@ P = sys.modules[__name__]
 
 name_classes(globals(), "P", "Primitive", "ReduceOp", "prim_arg_register", "prim_attr_register", "print_")
 if not TYPE_CHECKING:
-    __getattr__ = module_placeholders(__name__)
+    __getattr__, __dir__ = on_first_use(__name__)

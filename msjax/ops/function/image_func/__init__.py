@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import gather as _gather
+from msjax.base.lazy import on_first_use
 
 if TYPE_CHECKING:
     from msjax.ops.function.image_func.boxes import *
@@ -10,4 +10,4 @@ if TYPE_CHECKING:
     from msjax.ops.function.image_func.pixels import *
     from msjax.ops.function.image_func.resizing import *
 else:
-    __getattr__, __dir__ = _gather(__name__, family="msjax.ops")
+    __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.ops")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import gather as _gather
+from msjax.base.lazy import on_first_use
 
 if TYPE_CHECKING:
     from msjax.ops.function.math_func.arithmetic import *
@@ -21,4 +21,4 @@ if TYPE_CHECKING:
     from msjax.ops.function.math_func.special import *
     from msjax.ops.function.math_func.statistics import *
 else:
-    __getattr__, __dir__ = _gather(__name__, family="msjax.ops")
+    __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.ops")

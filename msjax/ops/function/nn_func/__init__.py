@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.base.lazy import gather as _gather
+from msjax.base.lazy import on_first_use
 
 if TYPE_CHECKING:
     from msjax.ops.function.nn_func.activations import *
@@ -19,4 +19,4 @@ if TYPE_CHECKING:
     from msjax.ops.function.nn_func.softmaxes import *
     from msjax.ops.function.nn_func.unpooling import *
 else:
-    __getattr__, __dir__ = _gather(__name__, family="msjax.ops")
+    __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.ops")
