@@ -32,6 +32,19 @@ JAX_SLOTS = re.compile(
     r"(?<!self)\._trace\b|attr\(\w+, ._trace|\._executable\b|create_cpp_call|\bconfig\.values\b|make_user_context"
     r"|module_context|axis_context|cached_primitive_lowerings|\bsource_info\b|\bdebug_info\b|manual_axis_type|\.ctx\.manager\b|/jax/\w+/"
 )
+# Annotations that name what lies on a higher floor. Only to be removed.
+ANNOTATIONS_THAT_POINT_UP = {
+    ("msjax.autograd.recompute", "msjax.nn.cell.base"),
+    ("msjax.base.flax_slots", "msjax.nn.cell.base"),
+    ("msjax.base.typing", "msjax.common.dtype"),
+    ("msjax.base.typing", "msjax.common.initializer"),
+    ("msjax.base.typing", "msjax.common.parameter"),
+    ("msjax.base.typing", "msjax.common.tensor"),
+    ("msjax.base.typing", "msjax.nn.learning_rate_schedule"),
+    ("msjax.compile.graph_mode", "msjax.nn.cell"),
+    ("msjax.compile.guards", "msjax.nn.cell"),
+    ("msjax.compile.trace", "msjax.nn.cell"),
+}
 # Attributes of flax nnx that are not public.
 FLAX_SLOTS = re.compile(r"_raw_value|_var_metadata|_pytree__|\bnnx(\.\w+)*\._[a-z]")
 
@@ -74,7 +87,9 @@ def _imports_on_first_use(module):
 @cache
 def _later(package):
     """{name: module} of the names that a package's ``__init__`` imports when they are first used."""
-    imports = [node for node in _nodes_for_checkers(package) if isinstance(node, ast.ImportFrom) and _imports_on_first_use(package)]
+    imports = [
+        node for node in _nodes_for_checkers(package) if isinstance(node, ast.ImportFrom) and _imports_on_first_use(package)
+    ]
     return {alias.name: node.module for node in imports for alias in node.names}
 
 
