@@ -103,7 +103,7 @@ def _imports_for_others(module: str) -> list[tuple[str, str]]:
 
     None, if there is no such block.
     """
-    source = sys.modules[module].__spec__.loader.get_source(module)
+    source = vars(sys.modules[module])["__spec__"].loader.get_source(module)
     if source is None:
         raise ImportError(f"{module} reads the names that it offers from its source, which is not there.", name=module)
     body = ast.parse(source).body
