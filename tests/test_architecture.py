@@ -1,4 +1,4 @@
-"""The house: imports point down and in no circle, files and folders stay readable, dependencies are declared.
+"""The house: imports point down and in no circle, files and folders stay readable, tests lie as the package lies, dependencies are declared.
 
 The floors are those of the table in CONTRIBUTING.md. A lazy import, inside a function, counts like any other.
 """
@@ -47,6 +47,22 @@ ANNOTATIONS_THAT_POINT_UP = {
 }
 # Attributes of flax nnx that are not public.
 FLAX_SLOTS = re.compile(r"_raw_value|_var_metadata|_pytree__|\bnnx(\.\w+)*\._[a-z]")
+# Rooms whose tests lie with those of another: room -> the file.
+TESTED_IN = {
+    "__init__": "test_importing.py",
+    "__main__": "test_cli.py",
+    "alias_path": "test_cli.py",
+    "context": "base/test_context.py",
+    "hal": "test_runtime.py",
+    "mindrecord": "dataset/test_sources.py",
+    "parallel": "test_compat.py",
+    "version": "test_compat.py",
+}
+# Tests of the whole, and what tests need.
+OF_THE_WHOLE = {
+    "architecture", "bench", "differential", "docs", "doctests", "engine", "importing", "programs", "typing",
+    "__init__", "conftest", "printed", "x64",
+}  # fmt: skip
 
 
 def _module_name(path):
@@ -55,6 +71,7 @@ def _module_name(path):
 
 
 MODULES = {_module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 
 def _for_checkers(node):
@@ -272,12 +289,12 @@ def test_private_slots_of_flax_are_used_in_one_file():
 
 
 def test_files_are_of_a_readable_length():
-    lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in MODULES.values()}
+    lengths = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in [*MODULES.values(), *TESTS]}
     assert not {path: length for path, length in lengths.items() if length > LONGEST_FILE}
 
 
 def test_folders_hold_few_files():
-    folders = {path.parent for path in MODULES.values()}
+    folders = {path.parent for path in [*MODULES.values(), *TESTS]}
     counts = {str(folder.relative_to(ROOT)): len(list(folder.glob("*.py"))) for folder in folders}
     assert not {folder: count for folder, count in counts.items() if count > LARGEST_FOLDER}
 
@@ -298,3 +315,18 @@ def test_dependencies_are_those_that_are_imported():
                 undeclared |= set() if providers else {f"{_shown(module, line)} imports {top}"}
     assert not undeclared
     assert used == declared
+
+
+def test_tests_lie_as_the_package_lies():
+    """A room has the folder tests/ROOM or the file tests/test_ROOM.py, unless `TESTED_IN` says where else its tests are."""
+    rooms = {_room(module) for module in MODULES}
+    places = {path.relative_to(ROOT / "tests").parts[0] for path in TESTS}
+    there = {place.removeprefix("test_").removesuffix(".py") for place in places} - OF_THE_WHOLE
+    assert not there - rooms, "tests of no package"
+    assert rooms - there == set(TESTED_IN), "packages without tests, or with tests in two places"
+    assert all((ROOT / "tests" / file).exists() for file in TESTED_IN.values())
+
+
+def test_names_of_test_files_are_unique():
+    names = [path.name for path in TESTS if path.name not in ("__init__.py", "__main__.py")]
+    assert not {name for name in names if names.count(name) > 1}

@@ -8,6 +8,7 @@ from msjax import hal, runtime
 
 
 def test_runtime_and_devices():
+    ms.synchronize()
     runtime.launch_blocking()
     assert ms.get_context("pynative_synchronize")
     ms.set_context(pynative_synchronize=False)

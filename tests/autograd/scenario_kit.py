@@ -1,6 +1,6 @@
 """Scenarios of hooks and imperative gradients, written once for PyTorch and msjax.
 
-Each takes `lib`, a common interface to both libraries (`generate.py` has PyTorch's, `test_differential.py` msjax's),
+Each takes `lib`, a common interface to both libraries (`record_torch.py` has PyTorch's, `test_against_torch.py` msjax's),
 and `log`, which takes a label and values: numbers, Tensors, None, strings, tuples of these.
 """
 

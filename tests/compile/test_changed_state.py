@@ -9,7 +9,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn
-from tests.compile.kit import PYNATIVE, f32, in_graph_mode
+from tests.compile.calls import PYNATIVE, f32, in_graph_mode
 
 SETTINGS_OF_THE_TEST = {"scale": 2.0, "deep": {"bias": [1.0]}}
 

@@ -8,7 +8,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn, ops
-from tests.compile.kit import f32, in_graph_mode
+from tests.compile.calls import f32, in_graph_mode
 
 
 class Keywords(nn.Cell):

@@ -4,7 +4,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn, ops
-from tests.compile.kit import Calls, f32, in_graph_mode, warned
+from tests.compile.calls import Calls, f32, in_graph_mode, warned
 
 
 @pytest.mark.parametrize("where", ["jit", "graph mode"])

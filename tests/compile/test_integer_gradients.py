@@ -2,7 +2,7 @@
 
 import msjax as ms
 from msjax import nn
-from tests.compile.kit import f32
+from tests.compile.calls import f32
 
 
 class Product(nn.Cell):

@@ -3,7 +3,7 @@
 import gc
 
 import msjax as ms
-from tests.compile.kit import f32, warned
+from tests.compile.calls import f32, warned
 
 
 def test_compiling_looks_at_no_foreign_objects(monkeypatch):

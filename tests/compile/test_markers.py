@@ -34,9 +34,3 @@ def test_mutable_checks_what_it_is_given():
     assert ms.mutable(value) is value
     with pytest.raises(TypeError, match="mutable"):
         ms.mutable((1, "a"))
-
-
-def test_run_check_and_synchronize(capsys):
-    ms.run_check()
-    assert "is correct" in capsys.readouterr().out
-    ms.synchronize()

@@ -6,7 +6,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn
-from tests.compile.kit import Calls, f32, in_graph_mode, warned
+from tests.compile.calls import Calls, f32, in_graph_mode, warned
 
 
 @pytest.mark.parametrize("new_log", [list, collections.deque, lambda: collections.deque(maxlen=3)])

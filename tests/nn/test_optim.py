@@ -226,20 +226,6 @@ def test_compiled_steps_give_the_same(name):
     np.testing.assert_allclose(values[ms.PYNATIVE_MODE], values[ms.GRAPH_MODE], rtol=1e-5)
 
 
-def test_experimental_groups_can_be_changed():
-    w, b = one(), one(name="b")
-    optimizer = eo.SGD([{"params": w}], lr=0.5)
-    optimizer.param_groups[0]["weight_decay"] = 1.0
-    optimizer.param_groups[0]["lr"].set_data(Tensor(1.0))
-    optimizer((Tensor([0.0, 0.0]),))
-    assert w.asnumpy().tolist() == [0.0, 0.0]
-    optimizer.add_param_group({"params": [b], "lr": 0.25})
-    optimizer((Tensor([0.0, 0.0]), Tensor([4.0, 4.0])))
-    assert b.asnumpy().tolist() == [0.0, -3.0]
-    assert [q.name for q in optimizer.accum] == ["accum.w", "accum.b"]
-    assert "Parameter Group 1\n    dampening: 0.0\n    grad_centralization: False\n    lr: 0.25" in repr(optimizer)
-
-
 ERRORS = [
     ("nn.SGD([], 0.1)", ValueError, "empty"),
     ("nn.SGD(None, 0.1)", ValueError, "None"),
@@ -283,19 +269,12 @@ ERRORS = [
     ("nn.SGD([w], 0.1)((Tensor([1.0, 2.0]),))", ValueError, "gradient 0 has shape"),
     ("nn.SGD([w], 0.1)((1.0,))", TypeError, "Tensor"),
     ("nn.Optimizer(0.1, [w])((Tensor([1.0]),))", NotImplementedError, "update"),
-    ("eo.SGD([], 0.1)", ValueError, "empty"),
-    ("eo.SGD([w], -0.1)", ValueError, "lr"),
-    ("eo.SGD([w], 'a')", TypeError, "lr"),
-    ("eo.SGD([{'p': [w]}], 0.1)", KeyError, "params"),
-    ("eo.Adam([w], betas=(1.0, 0.9))", ValueError, "betas"),
-    ("eo.Adam([w], eps=-1.0)", ValueError, "eps"),
-    ("eo.SGD([{'params': w}, {'params': w}], 0.1)", ValueError, "two groups"),
 ]
 
 
 @pytest.mark.parametrize("text, kind, words", ERRORS, ids=[e[0] for e in ERRORS])
 def test_errors(text, kind, words):
-    names = {"nn": nn, "eo": eo, "Tensor": Tensor, "w": one((1.0,)), "v": one((1.0,), "v")}
+    names = {"nn": nn, "Tensor": Tensor, "w": one((1.0,)), "v": one((1.0,), "v")}
     with pytest.raises(kind, match=words):
         eval(text, names)
 
@@ -378,18 +357,6 @@ def test_arguments_of_an_optimizer_are_kept():
     assert patient.init_params == {"params": [w]} and patient.init_learning_rate == 0.1
     assert patient.init_args == {"patience": 5, "name": "p"}
     assert [p.name for p in patient.get_parameters()].count("w") == 1
-
-
-def test_accumulated_gradients():
-    from msjax.boost import GradientAccumulation
-
-    w, b = Parameter(Tensor([1.0, 1.0]), name="w"), Parameter(Tensor(0.0), name="b")
-    accumulate = GradientAccumulation(2, nn.SGD([w, b], 0.1))
-    for number in range(1, 5):
-        loss = accumulate(Tensor(0.5), (Tensor([1.0, 2.0]), Tensor(3.0)))
-        np.testing.assert_allclose(w.asnumpy(), [1 - 0.1 * (number // 2), 1 - 0.2 * (number // 2)], rtol=1e-6)
-        np.testing.assert_allclose(b.asnumpy(), -0.3 * (number // 2), rtol=1e-6)
-        assert loss.item() == 0.5
 
 
 @pytest.mark.parametrize(

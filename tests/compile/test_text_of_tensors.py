@@ -7,7 +7,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn
-from tests.compile.kit import Calls, f32, in_graph_mode, warned
+from tests.compile.calls import Calls, f32, in_graph_mode, warned
 
 TEXTS = {
     "cut": lambda x: str(x)[:4],

@@ -1,4 +1,4 @@
-"""Run the scenarios in PyTorch and write the results to data/torch.json: ``python tests/autograd/generate.py``.
+"""Run the scenarios in PyTorch and write the results to data/torch.json: ``python tests/autograd/record_torch.py``.
 
 Run it with a Python that has PyTorch (2.13.0 wrote the present file), from the root of the repository.
 """

@@ -1,0 +1,121 @@
+"""Experimental optimizers: groups, errors; their learning-rate schedulers against numbers of MindSpore 2.10."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import msjax as ms
+import msjax.experimental.optim as eo
+from msjax import Parameter, Tensor
+from msjax.experimental.optim import lr_scheduler
+
+
+def test_groups_can_be_changed():
+    w, b = (Parameter(Tensor([1.0, -2.0]), name=name) for name in "wb")
+    optimizer = eo.SGD([{"params": w}], lr=0.5)
+    optimizer.param_groups[0]["weight_decay"] = 1.0
+    optimizer.param_groups[0]["lr"].set_data(Tensor(1.0))
+    optimizer((Tensor([0.0, 0.0]),))
+    assert w.asnumpy().tolist() == [0.0, 0.0]
+    optimizer.add_param_group({"params": [b], "lr": 0.25})
+    optimizer((Tensor([0.0, 0.0]), Tensor([4.0, 4.0])))
+    assert b.asnumpy().tolist() == [0.0, -3.0]
+    assert [q.name for q in optimizer.accum] == ["accum.w", "accum.b"]
+    assert "Parameter Group 1\n    dampening: 0.0\n    grad_centralization: False\n    lr: 0.25" in repr(optimizer)
+
+
+def optimizer():
+    w, b = Parameter(Tensor([1.0, 2.0]), name="w"), Parameter(Tensor([1.0]), name="b")
+    return eo.SGD([{"params": [w]}, {"params": [b], "lr": 0.2}], 0.05)
+
+
+SCHEDULERS = json.loads((Path(__file__).parent / "data" / "lr_schedulers.json").read_text())["cases"]
+
+
+def rates(o):
+    return [float(group["lr"].asnumpy()) for group in o.param_groups]
+
+
+@pytest.mark.parametrize("case", [c for c in SCHEDULERS if "kw" not in c], ids=lambda c: c["make"])
+def test_schedulers(case):
+    o = optimizer()
+    scheduler = eval(case["make"], {"S": lr_scheduler, "o": o})
+    got = [[float(lr.asnumpy()) for lr in scheduler.get_last_lr()]]
+    for _ in case["lr"][1:]:
+        scheduler.step()
+        got.append(rates(o))
+    np.testing.assert_allclose(got, case["lr"], rtol=3e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("case", [c for c in SCHEDULERS if "kw" in c], ids=lambda c: str(c["kw"]))
+def test_reduce_on_plateau(case):
+    o = optimizer()
+    scheduler = lr_scheduler.ReduceLROnPlateau(o, **case["kw"])
+    got = []
+    for measure in (1.0, 0.9, 0.95, 0.96, 0.97, 0.8, 0.85, 0.9, 0.95, 1.0):
+        scheduler.step(measure)
+        got.append(rates(o))
+    np.testing.assert_allclose(got, case["lr"], rtol=3e-5)
+
+
+@pytest.mark.parametrize("text", ["StepLR(o, 3, 0.5)", "ExponentialLR(o, 0.9)", "LinearLR(o)", "CosineAnnealingLR(o, 4, 0.01)"])
+def test_a_jump_ends_where_steps_do(text):
+    values = []
+    for jump in (False, True):
+        o = optimizer()
+        scheduler = eval("lr_scheduler." + text, {"lr_scheduler": lr_scheduler, "o": o})
+        if jump:
+            scheduler.step(4)
+        else:
+            for _ in range(4):
+                scheduler.step()
+        values.append(rates(o))
+    np.testing.assert_allclose(*values, rtol=1e-5, atol=1e-7)
+
+
+def test_schedulers_of_ones_own():
+    class Halving(lr_scheduler.LRScheduler):
+        def get_lr(self):
+            return [group["lr"] * 0.5 for group in self.optimizer.param_groups]
+
+    o = optimizer()
+    Halving(o).step()
+    np.testing.assert_allclose(rates(o), [0.0125, 0.05])
+
+
+def test_mints_optimizers_have_schedulers():
+    w = Parameter(Tensor([1.0]), name="w")
+    o = ms.mint.optim.SGD([w], lr=0.5)
+    lr_scheduler.StepLR(o, 1, 0.5).step()
+    o((Tensor([1.0]),))
+    assert w.asnumpy().tolist() == [0.75]
+
+
+ERRORS = [
+    ("eo.SGD([], 0.1)", ValueError, "empty"),
+    ("eo.SGD([w], -0.1)", ValueError, "lr"),
+    ("eo.SGD([w], 'a')", TypeError, "lr"),
+    ("eo.SGD([{'p': [w]}], 0.1)", KeyError, "params"),
+    ("eo.Adam([w], betas=(1.0, 0.9))", ValueError, "betas"),
+    ("eo.Adam([w], eps=-1.0)", ValueError, "eps"),
+    ("eo.SGD([{'params': w}, {'params': w}], 0.1)", ValueError, "two groups"),
+    ("lr_scheduler.StepLR(1, 3)", TypeError, "optimizer"),
+    ("lr_scheduler.StepLR(optimizer(), 3.0)", TypeError, "step_size"),
+    ("lr_scheduler.LinearLR(optimizer(), start_factor=0.0)", ValueError, "start_factor"),
+    ("lr_scheduler.MultiStepLR(optimizer(), [2.0])", TypeError, "milestone"),
+    ("lr_scheduler.LambdaLR(optimizer(), [lambda e: 1])", ValueError, "2 entries"),
+    ("lr_scheduler.SequentialLR(optimizer(), [], [1])", ValueError, "one scheduler more"),
+    ("lr_scheduler.ReduceLROnPlateau(optimizer(), factor=1.0)", ValueError, "factor"),
+    ("lr_scheduler.ReduceLROnPlateau(optimizer(), mode='a')", ValueError, "mode"),
+    ("lr_scheduler.CyclicLR(optimizer(), 0.01, 0.1, mode='a')", ValueError, "mode"),
+    ("lr_scheduler.CosineAnnealingWarmRestarts(optimizer(), 0)", ValueError, "T_0"),
+]
+
+
+@pytest.mark.parametrize("text, kind, words", ERRORS, ids=[e[0] for e in ERRORS])
+def test_errors(text, kind, words):
+    names = {"eo": eo, "lr_scheduler": lr_scheduler, "optimizer": optimizer, "w": Parameter(Tensor([1.0]), name="w")}
+    with pytest.raises(kind, match=words):
+        eval(text, names)
