@@ -1,0 +1,3 @@
+"""The settings of tests/conftest.py for `python -m tests.engine`; imported before jax."""
+
+import tests.conftest  # noqa: F401
