@@ -14,10 +14,10 @@ from msjax.base.context import SETTINGS
 from msjax.base.state import ACTIVITY, STATE, swap
 from msjax.base.typing import JaxArray, TensorLike
 from msjax.common.node import RootLeaf
-from msjax.common.programs import run
 from msjax.common.tensor import Tensor, wrap
 from msjax.hooks.dialect import DIALECTS
 from msjax.hooks.worker import barrier
+from msjax.programs.cache import run_cached
 
 if TYPE_CHECKING:
     from msjax.common.node import Node
@@ -28,7 +28,7 @@ _ADD = Op("add gradients", lambda a, b: a + b, int_grad=True)
 
 def add_arrays(a: JaxArray, b: JaxArray) -> JaxArray:
     """The sum of two gradients."""
-    return run(_ADD.programs, (), (a, b))
+    return run_cached(_ADD.programs, (), (a, b))
 
 
 def run_backward(

@@ -20,10 +20,11 @@ from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, ROOT, STATE, Scope
 from msjax.common.arrays import as_array
 from msjax.common.node import SEQUENCE, Node
-from msjax.common.operator_compiler import is_nested
-from msjax.common.programs import Programs, shape_of
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.hooks.batching import after_calls
+from msjax.programs.cache import ProgramCache
+from msjax.programs.compiler_options import is_nested
+from msjax.programs.signature import shape_of
 
 if TYPE_CHECKING:
     from msjax.base.typing import PyTreeDef
@@ -84,8 +85,8 @@ class Op:
         self.runs_cells: bool = runs_cells
         self.jit = jit
         self.accumulation_order = None
-        self.programs = Programs(self.bind, jit, name)
-        self.forwards = Programs(self.forward_fn, jit, name)
+        self.programs = ProgramCache(self.bind, jit, name)
+        self.forwards = ProgramCache(self.forward_fn, jit, name)
         self._derived = {}
 
     def __repr__(self) -> str:
@@ -122,7 +123,7 @@ class Forward:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What the program depends on; see `program_store.describe`."""
+        """What the program depends on; see `programs.description`."""
         return self.fn, self.slots, self.int_grad
 
     def __call__(self, *values: Any) -> tuple[tuple[Any, ...], Residuals]:
@@ -138,17 +139,19 @@ class Forward:
         spec = ResidualSpec(pull.without_values(), tuple(sources), self, tuple(map(shape_of, values)), treedef)
         return pull.out, Residuals(spec, kept)
 
-    def kept(self, result: Any) -> ResidualSpec:
-        """What of a result the program needs as long as it lives."""
+    def metadata_of(self, result: Any) -> ResidualSpec:
+        """The description of the residuals, which the program needs as long as it lives."""
         return result[1].spec
 
-    def summary(self, spec: ResidualSpec) -> tuple[VJP, tuple[tuple[str, int], ...]]:
-        """What is stored with a program on disk."""
+    def stored_metadata(self, spec: ResidualSpec) -> tuple[VJP, tuple[tuple[str, int], ...]]:
+        """The part of that description that is stored with a program on disk."""
         return spec.pull, spec.sources
 
-    def restore(self, summary: tuple[VJP, tuple[tuple[str, int], ...]], values: Sequence[Any]) -> tuple[ResidualSpec, PyTreeDef]:
-        """What the program needs as long as it lives, and the structure of its results."""
-        spec = ResidualSpec(*summary, self, tuple(map(shape_of, values)))
+    def restored_metadata(
+        self, stored: tuple[VJP, tuple[tuple[str, int], ...]], values: Sequence[Any]
+    ) -> tuple[ResidualSpec, PyTreeDef]:
+        """(the description of the residuals of a program from disk, the structure of its results)."""
+        spec = ResidualSpec(*stored, self, tuple(map(shape_of, values)))
         kept = [0] * sum(kind == "kept" for kind, _ in spec.sources)
         return spec, jax.tree.structure(((0,) * len(spec.pull.carries), Residuals(spec, kept)))
 
@@ -188,7 +191,7 @@ class _Bound:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What the program depends on; see `program_store.describe`."""
+        """What the program depends on; see `programs.description`."""
         return self.fn, self.static
 
     def __call__(self, *operands: Any) -> Any:
@@ -388,7 +391,7 @@ class OpNode(Node):
             key = tuple([c is not None for c in cts]), need
             given = [c for c in cts if c is not None]
         kept = self.residuals.leaves if self.saved is None and not spec.needs_values else self._residuals(spec)
-        try:  # as `programs.run` does; written out, since every operator's gradient comes here
+        try:  # as `run_cached` does; written out, since every operator's gradient comes here
             grads = spec.backwards[key](*kept, *given)
         except ValueError as error:
             if not is_nested(error):

@@ -17,8 +17,8 @@ import numpy as np
 
 from msjax.base.arrays import is_tracer
 from msjax.base.typing import JaxArray, PyTreeDef
-from msjax.common.operator_compiler import equations
-from msjax.common.programs import Programs
+from msjax.programs.cache import ProgramCache
+from msjax.programs.compiler_options import equations
 
 
 class VJP:
@@ -216,7 +216,7 @@ class ResidualSpec:
         self.shapes: tuple[Any, ...] = shapes
         self._treedef = treedef
         self.needs_values: bool = any(kind != "kept" for kind, _ in sources)
-        self.backwards = Programs(self.backward_fn, forward.jit)
+        self.backwards = ProgramCache(self.backward_fn, forward.jit)
         self.fresh = True
         self.token = SpecToken(self)
 
@@ -233,7 +233,7 @@ class ResidualSpec:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What backwards depend on; see `program_store.describe`."""
+        """What backwards depend on; see `programs.description`."""
         return self.forward, [None if s is None else (s.shape, s.dtype, s.weak_type) for s in self.shapes]
 
     def compile_ahead(self, residuals: Sequence[Any], out: Sequence[JaxArray]) -> None:
@@ -265,7 +265,7 @@ class Backward:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What the program depends on; see `program_store.describe`."""
+        """What the program depends on; see `programs.description`."""
         return self.spec.identity, self.given, self.need
 
     def __call__(self, *args: Any) -> Any:

@@ -1,6 +1,6 @@
 """Compiled programs on disk, so that a script that is started again does not compile them again.
 
-jax stores them, and `common/program_store.py` those of operators. This module chooses the folder, keeps it from growing, and
+jax stores them, and `programs/store.py` those of operators. This module chooses the folder, keeps it from growing, and
 says what is in it.
 """
 
@@ -17,7 +17,7 @@ import warnings
 _ENVIRONMENT = "MSJAX_COMPILE_CACHE"
 _OFF = ("0", "off", "no", "false")
 
-# What is in the folder: 2 has programs of jax and of msjax's own `common/program_store.py`, which jax does not store as well.
+# What is in the folder: 2 has programs of jax and of msjax's own `programs/store.py`, which jax does not store as well.
 _LAYOUT = 2
 
 # The folder that `enable` told jax to use.

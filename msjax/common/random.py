@@ -13,9 +13,9 @@ from msjax.base.errors import describe
 from msjax.base.state import LOCK
 from msjax.base.typing import JaxArray
 from msjax.common.buffer import Buffer
-from msjax.common.programs import Programs, run
 from msjax.common.seeds import random_seed, seed_numpy_generator
 from msjax.common.tensor import Tensor, wrap
+from msjax.programs.cache import ProgramCache, run_cached
 
 
 class Generator:
@@ -53,7 +53,7 @@ class Generator:
         state = self.state
         with LOCK:
             old = state._value
-            state._value, key = _split(old) if is_tracer(old) else run(_SPLIT, (), (old,))
+            state._value, key = _split(old) if is_tracer(old) else run_cached(_SPLIT, (), (old,))
         return key
 
 
@@ -63,7 +63,7 @@ def _split(data):
     return keys[0], keys[1]
 
 
-_SPLIT = Programs(lambda _: _split.__wrapped__)
+_SPLIT = ProgramCache(lambda _: _split.__wrapped__)
 
 
 class _DefaultGenerator(Generator):

@@ -11,7 +11,6 @@ import jax
 from msjax.autograd.imperative import BackwardError
 from msjax.base.arrays import TracedValueError
 from msjax.base.state import VERSION
-from msjax.common.programs import KEPT_PROGRAMS, warn_of_shapes
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
 from msjax.compile.attempt import FailedInBody, build
@@ -20,6 +19,7 @@ from msjax.compile.program import Program, SignatureChanged, aliases, signature
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import NeedsPyNative, RunRejected
 from msjax.hooks.delivery import HookNeedsValue, HostNeeded
+from msjax.programs.limits import CACHE_LIMIT, warn_of_shapes
 
 # So many programs are kept for one function: those used last.
 KEPT = 256
@@ -77,8 +77,8 @@ class Compiled:
         self._own_changes = 0
         self._never = {}  # {key of a signature: Fallback} where each run changes what a program would be made for
         self.compilations: int = 0
-        self._unused = set()  # the programs that have not been used since the last call of `set_aside`
-        KEPT_PROGRAMS.register(self)
+        self._unused = set()  # the programs that have not been used since the last call of `evict_unused`
+        CACHE_LIMIT.register(self)
 
     def __call__(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run the program for these arguments; it is compiled if it is not there yet."""
@@ -131,7 +131,7 @@ class Compiled:
             self._latest = program
             if program in self._unused:
                 self._unused.discard(program)
-                KEPT_PROGRAMS.add()
+                CACHE_LIMIT.count()
         if program.by_identity:
             # It matters which arguments are the same object.
             pattern = aliases(leaves, program.variables)
@@ -247,7 +247,7 @@ class Compiled:
         return program
 
     def _keep(self, environment, key, program):
-        KEPT_PROGRAMS.add()
+        CACHE_LIMIT.count()
         environment.programs[key] = program
         self._used[program] = environment, key
         self._latest = program
@@ -276,7 +276,7 @@ class Compiled:
             del self.ways_back[way]
         return environment
 
-    def set_aside(self) -> None:
+    def evict_unused(self) -> None:
         """Drop the programs that were not used since the last time."""
         for program in self._unused.intersection(self._used):
             self._drop(program)

@@ -19,10 +19,10 @@ from msjax.base.state import LOCK
 from msjax.base.typing import JaxArray
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
-from msjax.common.progress import PROGRESS
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.compile.guards import STATIC, static_key
 from msjax.compile.trace import RunRejected
+from msjax.programs.progress import PROGRESS
 
 
 def signature(args: tuple, kwargs: dict[str, Any]) -> tuple:

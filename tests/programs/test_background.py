@@ -1,12 +1,13 @@
-"""Whether to compile beside the program: decided by what other processes leave of the processor."""
+"""Threads that compile beside the program: their tasks, and whether other processes leave a core to them."""
 
 import os
+import threading
 import time
 
 import pytest
 
-from msjax.common import background
-from msjax.common.background import IdleCores
+from msjax.programs import background
+from msjax.programs.background import Background, IdleCores
 
 
 def cores(*readings, cores=2):
@@ -60,3 +61,67 @@ def test_this_system_tells_or_says_that_it_can_not():
     reading = background._read_times()
     assert reading is None or (len(reading) == 3 and all(value >= 0 for value in reading))
     assert background._usable_cores() > 0
+
+
+def test_several_threads_compile_ahead():
+    background = Background()
+    both, done = threading.Barrier(2), []
+
+    def task():
+        both.wait(10)  # only two at once pass
+        done.append(threading.current_thread())
+
+    for key in "ab":
+        background.submit(key, task)
+    for thread in list(background._running):
+        thread.join()
+    assert len(set(done)) == 2 and not background._running
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_task_that_ends_its_thread_leaves_nobody_waiting(end):
+    tasks, begun, go_on = Background(), threading.Event(), threading.Event()
+
+    def task():
+        begun.set()
+        go_on.wait(10)
+        raise end
+
+    tasks.submit("a", task)
+    assert begun.wait(10)
+    taken, stopped = (threading.Thread(target=wait, daemon=True) for wait in (lambda: tasks.take("a"), tasks._stop))
+    taken.start()
+    go_on.set()
+    taken.join(10)
+    assert not taken.is_alive() and not tasks._running
+    done = threading.Event()
+    tasks.submit("b", done.set)  # another thread takes the next one
+    assert done.wait(10)
+    stopped.start()
+    stopped.join(10)
+    assert not stopped.is_alive()
+
+
+def test_a_task_is_taken_back_or_waited_for():
+    tasks, begun, go_on, done = Background(), threading.Semaphore(0), threading.Event(), []
+
+    def task(key):
+        begun.release()
+        go_on.wait(10)
+        done.append(key)
+
+    for key in "abc":
+        tasks.submit(key, lambda key=key: task(key))
+        if key != "c":
+            assert begun.acquire(timeout=10)
+    tasks.take("c")  # both threads are busy
+    waiting = threading.Thread(target=lambda: tasks.take("a"), daemon=True)
+    waiting.start()
+    time.sleep(0.05)
+    assert waiting.is_alive() and not done
+    go_on.set()
+    waiting.join(10)
+    assert not waiting.is_alive() and "a" in done
+    tasks._stop()
+    assert sorted(done) == ["a", "b"]

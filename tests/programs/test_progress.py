@@ -4,7 +4,7 @@ import io
 import sys
 import time
 
-from msjax.common.progress import CompilationProgress
+from msjax.programs.progress import CompilationProgress
 
 
 class Terminal(io.StringIO):

@@ -13,9 +13,10 @@ from msjax import nn, ops
 from msjax.autograd import residuals
 from msjax.autograd.op import Op, apply
 from msjax.base import disk_cache, jax_slots
-from msjax.common import program_store, programs
-from msjax.common.program_store import ProgramStore, Undescribable, describe
-from msjax.common.programs import Programs
+from msjax.programs import cache, store_key
+from msjax.programs.cache import ProgramCache
+from msjax.programs.description import Undescribable, describe
+from msjax.programs.store import ProgramStore
 
 TANH, SUB, ADD = ops.tanh.op, ops.sub.op, ops.add.op
 
@@ -37,21 +38,21 @@ def store(tmp_path, monkeypatch):
 
     use(settings)
     monkeypatch.setattr(disk_cache, "chosen_folder", lambda: str(tmp_path / "msjax"))
-    monkeypatch.setattr(programs, "STORE", ProgramStore())
-    monkeypatch.setattr(programs, "has_idle_core", lambda: False)
+    monkeypatch.setattr(cache, "STORE", ProgramStore())
+    monkeypatch.setattr(cache, "has_idle_core", lambda: False)
     # So that nobody's editing of the package during the tests matters.
-    monkeypatch.setattr(program_store, "_stamp", lambda: "a version")
-    yield programs.STORE
-    programs.STORE._pending.clear()
-    assert not programs.STORE.unusable
+    monkeypatch.setattr(store_key, "process_stamp", lambda: "a version")
+    yield cache.STORE
+    cache.STORE._pending.clear()
+    assert not cache.STORE.unusable
     use(before)
 
 
 @pytest.fixture
 def compiled(monkeypatch):
     """The functions that were compiled."""
-    made, original = [], programs.compile_operator
-    monkeypatch.setattr(programs, "compile_operator", lambda fn, values: made.append(fn.fn) or original(fn, values))
+    made, original = [], cache.compile_operator
+    monkeypatch.setattr(cache, "compile_operator", lambda fn, values: made.append(fn.fn) or original(fn, values))
     return made
 
 
@@ -236,10 +237,10 @@ def test_what_has_no_complete_description_is_not_stored(store, compiled):
     ):
         with pytest.raises(Undescribable):
             describe(value)
-    table = Programs(lambda key: lambda x: x + array)
+    table = ProgramCache(lambda key: lambda x: x + array)
     assert table[()](array).tolist() == [2.0, 2.0]
     store.flush()
-    assert not files(store) and not isinstance(table[()], programs._BySignature)
+    assert not files(store) and not isinstance(table[()], cache.SignatureCache)
 
 
 def test_keys_differ_where_programs_do(store, monkeypatch):
@@ -258,7 +259,7 @@ def test_keys_differ_where_programs_do(store, monkeypatch):
     operands += [(jax.lax.full((2,), 1.0),), (jnp.ones((1, 2), jnp.float32),)]
     keys = [store.key("f", values, {}) for values in operands] + [store.key("g", (x,), {}), store.key("f", (x,), {"a": 1})]
     with monkeypatch.context() as other:
-        other.setattr(program_store, "_stamp", lambda: "another version")
+        other.setattr(store_key, "process_stamp", lambda: "another version")
         keys.append(store.key("f", (x,), {}))
     jax.config.update("jax_default_matmul_precision", "highest")
     keys.append(store.key("f", (x,), {}))
@@ -305,9 +306,9 @@ def test_programs_that_jax_found_on_disk_or_that_call_libraries_are_not_stored(s
 
 
 def test_nothing_is_stored_for_a_package_that_changed_after_it_was_imported(monkeypatch):
-    assert program_store._stamp.__wrapped__() == program_store._stamp.__wrapped__()
-    monkeypatch.setattr(program_store, "_IMPORTED", 0)
-    assert program_store._stamp.__wrapped__() is None
+    assert store_key.process_stamp.__wrapped__() == store_key.process_stamp.__wrapped__()
+    monkeypatch.setattr(store_key, "_IMPORTED", 0)
+    assert store_key.process_stamp.__wrapped__() is None
 
 
 def test_settings_that_check_every_call_compile_anew(store, compiled):
@@ -327,8 +328,8 @@ def test_settings_that_check_every_call_compile_anew(store, compiled):
 
 
 def test_programs_compiled_ahead_are_stored_and_found(store, compiled, monkeypatch):
-    monkeypatch.setattr(programs, "has_idle_core", lambda: True)
-    monkeypatch.setattr(programs.BACKGROUND, "submit", lambda key, task: task())
+    monkeypatch.setattr(cache, "has_idle_core", lambda: True)
+    monkeypatch.setattr(cache.BACKGROUND, "submit", lambda key, task: task())
     x = ms.Tensor([0.5, 1.5])
     for count in (2, 0):
         compiled.clear()

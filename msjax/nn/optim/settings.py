@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from msjax.base.arrays import is_tracer
 from msjax.base.typing import JaxArray, PyTree
-from msjax.common.operator_compiler import is_nested, quick_options
+from msjax.programs.compiler_options import is_nested, quick_options
 
 # How many programs of one step are kept: one for each combination of what its formula decides by its settings.
 _PROGRAMS = 8

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 
 from msjax.base.arrays import is_tracer
 from msjax.base.typing import TensorLike
-from msjax.common.programs import Programs, run
 from msjax.common.random import Generator, default_generator
 from msjax.common.seeds import numpy_generator
+from msjax.programs.cache import ProgramCache, run_cached
 
 
 class SeededKeys:
@@ -34,7 +34,7 @@ class SeededKeys:
         if self._epoch is not numpy_generator():
             self._epoch, self._count = numpy_generator(), 0
         self._count += 1
-        return run(_MIXED, (), (_root(self._seed), self._count))
+        return run_cached(_MIXED, (), (_root(self._seed), self._count))
 
 
 @jax.jit
@@ -42,7 +42,7 @@ def _mixed(key, number):
     return jax.random.key_data(jax.random.fold_in(jax.random.wrap_key_data(key), number))
 
 
-_MIXED = Programs(lambda _: _mixed.__wrapped__)
+_MIXED = ProgramCache(lambda _: _mixed.__wrapped__)
 
 
 def _root(seed):

@@ -15,11 +15,11 @@ from msjax.base.arrays import CONCRETE
 from msjax.base.errors import describe
 from msjax.base.state import ACTIVITY
 from msjax.base.typing import TensorLike
-from msjax.common.operator_compiler import is_nested
 from msjax.common.tensor import Tensor
 from msjax.ops.function.linalg_func import linear
 from msjax.ops.function.math_func import arithmetic, comparison
 from msjax.ops.methods import array, math
+from msjax.programs.compiler_options import is_nested
 
 _OPERANDS = (Tensor, numbers.Number, np.ndarray, np.generic, jax.Array)
 # As in MindSpore, sums, differences and floor division take sequences of numbers, too, and no other operator does.

@@ -12,10 +12,10 @@ from msjax.base.typing import JaxArray, Number, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
 from msjax.common.dtype import Type
-from msjax.common.programs import make_array
 from msjax.common.tensor import Tensor, wrap
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import as_operand
+from msjax.programs.cache import make_array
 
 __all__ = [
     "arange", "eps", "eye", "fill", "fills", "full", "full_like", "linspace", "logspace", "ones", "ones_like", "range",

@@ -1,4 +1,4 @@
-"""A line in the terminal while much is being compiled, so that a first step of many seconds doesn't look like a hang."""
+"""The progress line: shows in a terminal what is compiled, so that a first step of many seconds doesn't look like a hang."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Self
 
 
 class CompilationProgress:
-    """Shows what is compiled, on the standard error, if that is a terminal.
+    """The line on the standard error, if that is a terminal, that says what is compiled.
 
     Use it as ``with PROGRESS.of(name): ...`` around a compilation. Compilations with short pauses between them count as one. The line
     appears when they have taken `after` seconds, and goes when they are over.
@@ -31,11 +31,11 @@ class CompilationProgress:
         self._thread = None
 
     def of(self, name: str) -> Any:
-        """A context manager for one compilation."""
+        """A context manager around one compilation; `name` is what the line shows of it."""
         return _Compilation(self, name) if sys.stderr is not None and sys.stderr.isatty() else nullcontext()
 
     def begin(self, name: str) -> None:
-        """A compilation begins."""
+        """Note that a compilation begins."""
         with self._lock:
             now = time.monotonic()
             if self._thread is None:
@@ -47,7 +47,7 @@ class CompilationProgress:
             self._name, self._last = name, now
 
     def end(self) -> None:
-        """A compilation has ended."""
+        """Note that a compilation has ended."""
         with self._lock:
             self._running -= 1
             self._last = time.monotonic()

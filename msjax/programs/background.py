@@ -1,4 +1,4 @@
-"""Compiles ahead, in threads beside the program: XLA releases Python's lock while it compiles."""
+"""The threads that compile ahead, beside the program: XLA releases Python's lock while it compiles."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _THREADS = 2
 
 
 class Background:
-    """Does tasks in threads beside the program, the newest first; whoever needs one may take it back or wait for it.
+    """The tasks that threads do beside the program, the newest first. Whoever needs the result of one takes it back or waits for it.
 
-    Tasks prepare something that the program makes itself if they fail, so their exceptions are dropped: the program meets them
-    where they belong.
+    A task prepares something that the program makes itself if the task fails. So its exception is dropped: the program meets it
+    where it belongs.
     """
 
     def __init__(self):
@@ -29,11 +29,16 @@ class Background:
     def _reset(self):
         self._changed = threading.Condition()
         self._tasks: dict[Hashable, Callable[[], object]] = {}
-        # What each thread is doing.
+        # The key of the task that each thread does; None between two tasks.
         self._running: dict[threading.Thread, Hashable] = {}
 
     def submit(self, key: Hashable, task: Callable[[], object]) -> None:
-        """Have a task done; its key is something that `take` can be asked for."""
+        """Have a task done.
+
+        Args:
+            key: by which `take` finds the task. A task that waits under the same key is dropped.
+            task: a function without arguments.
+        """
         with self._changed:
             self._tasks[key] = task
             if len(self._running) < _THREADS:
@@ -43,7 +48,7 @@ class Background:
                 self._running[thread] = None
 
     def take(self, key: Hashable) -> None:
-        """Return when no task of this key is running or will run."""
+        """Take a task back if it has not begun; otherwise wait until it has ended. From then on, no task of this key runs."""
         me = threading.current_thread()
         with self._changed:
             self._tasks.pop(key, None)
@@ -52,19 +57,25 @@ class Background:
 
     def _work(self):
         me = threading.current_thread()
-        while True:
+        try:
+            while True:
+                with self._changed:
+                    self._running[me] = None
+                    self._changed.notify_all()
+                    if not self._tasks:
+                        del self._running[me]
+                        return
+                    self._running[me], task = self._tasks.popitem()
+                try:
+                    task()
+                except Exception:
+                    del task
+                    continue
+        finally:
+            # Also where KeyboardInterrupt or SystemExit ends the thread: others may wait for its task.
             with self._changed:
-                self._running[me] = None
+                self._running.pop(me, None)
                 self._changed.notify_all()
-                if not self._tasks:
-                    del self._running[me]
-                    return
-                self._running[me], task = self._tasks.popitem()
-            try:
-                task()
-            except Exception:
-                del task
-                continue
 
     def _stop(self):
         """Before the process exits: a thread that still compiled then would crash it."""
@@ -78,7 +89,7 @@ BACKGROUND = Background()
 
 
 class IdleCores:
-    """Tells how much processor time this process can have, from what other processes took since the last question.
+    """The processor time that this process can have, as far as other processes have left it since the last question.
 
     Time that this process itself took does not count as taken, so a script that was just started a second time finds as many cores
     as the first time. (The load average still has the first one.)

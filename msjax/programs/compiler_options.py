@@ -1,4 +1,4 @@
-"""Compiles the function of an operator, on CPUs with the options that suit a small program."""
+"""The compiler's options for the programs of operators: on CPUs, those that suit small programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from msjax.base import jax_slots
 
 @functools.cache
 def quick_options() -> dict[str, Any]:
-    """The compiler options for small programs: results to the last bit and speed are the default's, the time is a third of it.
+    """The options for small programs: compiling takes a third of the time, results to the last bit and speed stay.
 
     Empty where XLA does not compile for a CPU, or lacks the options.
     """
@@ -29,14 +29,16 @@ def quick_options() -> dict[str, Any]:
     return {name: value for name, value in options.items() if name not in given}
 
 
-# XLA's fusion emitters, which take most of the time of a compilation, run the first twice to four times as fast as its older
-# code, and the others, of which sliding windows are made, up to 1.8 times: from so many elements on it makes a difference.
+# The operations that move elements, and from how many elements on XLA's fusion emitters, which take most of the time of a
+# compilation, are worth it: they run the first ones two to four times as fast as XLA's older code, and the others, of which sliding
+# windows are made, up to 1.8 times.
 _MOVES = {
     **dict.fromkeys(["transpose", "reshape", "scatter", "scatter-add", "scatter_add", "gather"], 1 << 15),
     **dict.fromkeys(["pad", "slice", "dynamic_slice"], 1 << 19),
 }
-# Or to other last bits.
+# The operations whose last bits the options would change.
 _DIFFERS = {"cbrt"}
+# Beside one of these, moving elements costs little.
 _PRODUCTS = {"dot_general", "conv_general_dilated"}
 
 
@@ -49,6 +51,7 @@ def equations(jaxpr: Any) -> Iterator[Any]:
 
 
 def _moves(eqn, count):
+    """Whether an equation moves elements; `count` is that of the equations of its program."""
     if eqn.primitive.name == "reshape":
         # Alone, it moves nothing.
         before, after = ([n for n in v.aval.shape if n != 1] for v in (eqn.invars[0], eqn.outvars[0]))
@@ -57,15 +60,15 @@ def _moves(eqn, count):
 
 
 def compile_operator(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[Callable[..., Any], bool]:
-    """`jax.jit` of a function, compiled with the options that suit it.
+    """The program of a function: `jax.jit` with the options that suit it.
 
     Args:
         fn: of arrays.
         values: operands of its first call.
 
     Returns:
-        (the compiled function, whether operands of another size may need other options). It may not be called where jax traces;
-        see `is_nested`.
+        (the program, whether operands of another size may need other options). It can't be called where jax traces: see
+        `is_nested`.
     """
     jitted = jax.jit(fn)
     options = quick_options()
@@ -83,5 +86,5 @@ def compile_operator(fn: Callable[..., Any], values: Sequence[Any]) -> tuple[Cal
 
 
 def is_nested(error: Exception) -> bool:
-    """Whether jax refused to call a function of `compile_operator` within a transformation, where options can't be applied."""
+    """Whether an exception is jax's refusal to call a program of `compile_operator` within a transformation, which ignores its options."""
     return isinstance(error, ValueError) and "can only be passed to top-level" in str(error)

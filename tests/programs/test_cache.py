@@ -2,7 +2,6 @@
 
 import gc
 import importlib.metadata
-import threading
 import warnings
 
 import jax
@@ -14,13 +13,12 @@ import msjax as ms
 import msjax.numpy as mnp
 from msjax.autograd import op as op_module
 from msjax.autograd.residuals import ResidualSpec
-from msjax.common import programs
-from msjax.common.background import Background
-from msjax.common.operator_compiler import is_nested, quick_options
-from msjax.common.programs import Programs, run
 from msjax.common.tensor import is_tensor
 from msjax.nn.layer.embedding import _clip_rows, _renorm
 from msjax.ops.dispatch import random_keys
+from msjax.programs import limits
+from msjax.programs.cache import _ARRAYS, ProgramCache, run_cached
+from msjax.programs.compiler_options import compile_operator, is_nested, quick_options
 
 
 def doubled(key):
@@ -37,21 +35,21 @@ def small_cache():
 
 def test_programs_that_were_not_used_for_longest_are_dropped(small_cache):
     made = []
-    table = Programs(lambda key: made.append(key) or doubled(key))
+    cache = ProgramCache(lambda key: made.append(key) or doubled(key))
     x = jnp.ones(2)
     for key in range(12):
-        assert table[key](x)[0] == 2 + key
-        assert table[0](x)[0] == 2  # 0 is used all the time
-        assert len(table) + len(table._aside) <= 9
+        assert cache[key](x)[0] == 2 + key
+        assert cache[0](x)[0] == 2  # 0 is used all the time
+        assert len(cache) + len(cache._unused) <= 9
     assert made == list(range(12))
-    assert table[11](x)[0] == 13 and made == list(range(12))
-    assert table[1](x)[0] == 3 and made[-1] == 1
+    assert cache[11](x)[0] == 13 and made == list(range(12))
+    assert cache[1](x)[0] == 3 and made[-1] == 1
 
 
 def test_programs_of_arrays_without_operands_are_dropped(small_cache):
     for n in range(31, 41):
         assert ms.ops.zeros(n).shape == (n,)
-        assert len(programs._MADE) + len(programs._MADE._aside) <= 9
+        assert len(_ARRAYS) + len(_ARRAYS._unused) <= 9
     assert jax.jit(lambda x: x + ms.ops.ones(2)._value)(jnp.ones(2)).tolist() == [2.0, 2.0]
 
 
@@ -64,24 +62,24 @@ def test_sequences_of_seeds_are_dropped(monkeypatch):
 
 
 def test_what_fails_is_not_kept():
-    table = Programs(lambda key: lambda x: x.reshape(key))
+    cache = ProgramCache(lambda key: lambda x: x.reshape(key))
     with pytest.raises(TypeError, match="reshape"):
-        table[5](jnp.ones(3))
-    assert not table
+        cache[5](jnp.ones(3))
+    assert not cache
 
 
 def test_a_function_of_many_signatures_finds_its_programs_by_signature(monkeypatch):
-    monkeypatch.setattr(programs, "_SIGNATURES", 2)
+    monkeypatch.setattr(limits, "MANY_SIGNATURES", 2)
     traced = []
-    table = Programs(lambda key: lambda x: traced.append(x.shape) or x + 1)
+    cache = ProgramCache(lambda key: lambda x: traced.append(x.shape) or x + 1)
     for n in (1, 2, 3, 1, 2, 3):
-        assert table[()](jnp.ones(n)).tolist() == [2.0] * n
+        assert cache[()](jnp.ones(n)).tolist() == [2.0] * n
     assert traced == [(1,), (2,), (3,)]
-    assert table[()](2.5) == 3.5 and table[()](2) == 3
+    assert cache[()](2.5) == 3.5 and cache[()](2) == 3
 
 
 def test_one_warning_names_the_cell_that_is_compiled_for_many_shapes(monkeypatch):
-    monkeypatch.setattr(programs, "_SIGNATURES", 2)
+    monkeypatch.setattr(limits, "MANY_SIGNATURES", 2)
 
     class Net(ms.nn.Cell):
         def construct(self, x):
@@ -141,14 +139,14 @@ def test_compiler_options_are_asked_for_only_where_they_exist(monkeypatch):
 def test_programs_that_move_elements_have_options_by_size(fn, by_size):
     if not quick_options():
         pytest.skip("this jaxlib has one set of options")
-    assert programs.compile_operator(fn, (jnp.ones((2, 3)),))[1] is by_size
+    assert compile_operator(fn, (jnp.ones((2, 3)),))[1] is by_size
 
 
 def test_a_compiled_function_within_a_transformation_is_the_function():
-    table = Programs(doubled)
+    cache = ProgramCache(doubled)
     x = jnp.ones(2)
-    assert run(table, 1, (x,)).tolist() == [3.0, 3.0]
-    assert jax.jit(lambda y: y + run(table, 1, (x,)))(x).tolist() == [4.0, 4.0]
+    assert run_cached(cache, 1, (x,)).tolist() == [3.0, 3.0]
+    assert jax.jit(lambda y: y + run_cached(cache, 1, (x,)))(x).tolist() == [4.0, 4.0]
     assert not is_nested(ValueError("something else"))
 
 
@@ -203,7 +201,7 @@ def test_a_number_is_an_operand_and_gives_what_a_constant_gives(name, monkeypatc
     run = ms.value_and_grad(function)
     run(x, 0.45)
     compiled = []
-    monkeypatch.setattr(programs.KEPT_PROGRAMS, "add", lambda number=1: compiled.append(number))
+    monkeypatch.setattr(limits.CACHE_LIMIT, "count", lambda number=1: compiled.append(number))
     for number in numbers:
         run(x, number)
     assert not compiled
@@ -217,7 +215,7 @@ def test_a_number_is_an_operand_and_gives_what_a_constant_gives(name, monkeypatc
     def constant(*values):
         return op.bind(static)(*[numbers_at.get(i, v) for i, v in enumerate(values)])
 
-    expected = programs.compile_operator(constant, values)[0](*values)
+    expected = compile_operator(constant, values)[0](*values)
     for a, b in zip(jax.tree.leaves(out, is_leaf=is_tensor), jax.tree.leaves(expected)):
         np.testing.assert_array_equal(a.asnumpy(), b)
 
@@ -264,18 +262,3 @@ def test_the_gradients_of_an_addition_are_the_gradient_itself():
     spec = ms.ops.add.op.forwards[(), (0, 1)](x._value, y._value)[1].spec
     backward = spec.backwards[(True,), (True, True)]
     assert [g.dtype for g in backward(jnp.ones((3, 7), "bfloat16"))] == ["float32", "float32"]
-
-
-def test_several_threads_compile_ahead():
-    background = Background()
-    both, done = threading.Barrier(2), []
-
-    def task():
-        both.wait(10)  # only two at once pass
-        done.append(threading.current_thread())
-
-    for key in "ab":
-        background.submit(key, task)
-    for thread in list(background._running):
-        thread.join()
-    assert len(set(done)) == 2 and not background._running

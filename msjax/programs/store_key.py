@@ -1,0 +1,188 @@
+"""The key of a program on disk: everything that its compilation depends on.
+
+That is the description of the function, the types of its operands, jax's settings and the compiler's options, the versions and files
+of the packages, and the machine.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+import os
+import platform
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import jax
+import ml_dtypes
+import numpy as np
+
+from msjax.base import disk_cache, jax_slots
+from msjax.programs.description import describe
+from msjax.programs.signature import NUMBERS, OtherCall
+
+_IMPORTED = time.time_ns()
+# Settings of jax under which calls are checked or traced one by one.
+_CHECKS = ("jax_debug_nans", "jax_debug_infs", "jax_disable_jit", "jax_check_tracer_leaks")
+# Settings of jax that don't change what is traced or compiled.
+_WITHOUT_EFFECT = ("cache", "log", "traceback", "dump")
+
+
+class StoreKey(NamedTuple):
+    """The key of a program on disk.
+
+    Attributes:
+        name: of its file: a digest of all that the program depends on.
+        settings: jax's, as a text.
+        types: those of the operands that are not None, as `operand_types` gives them.
+    """
+
+    name: str
+    settings: str
+    types: list[Any]
+
+    def check(self, operands: Sequence[Any]) -> None:
+        """Check that a call is one that the program was compiled for.
+
+        Args:
+            operands: those that are not None.
+
+        Raises:
+            OtherCall: they have other types or places, jax has other settings, or it is tracing.
+        """
+        if not all(map(is_plain, operands)) or operand_types(operands) != self.types or settings_text() != self.settings:
+            raise OtherCall("a program from disk was compiled for another call")
+
+
+def store_key(description: str, values: Sequence[Any], options: dict[str, Any]) -> StoreKey | None:
+    """The key of a function's program for operands; None if it is not stored.
+
+    Args:
+        description: of the function.
+        values: arrays, shapes, Python numbers or None.
+        options: the compiler's.
+    """
+    settings = settings_text() if all(map(is_plain, values)) else None
+    stamp = None if settings is None else process_stamp()
+    if settings is None or stamp is None:
+        return None
+    types = operand_types(values)
+    named = [t.__name__ if isinstance(t, type) else (t[0], describe(t[1]), t[2]) for t in types]
+    places = [v is None for v in values]
+    text = repr((stamp, settings, sorted(options.items()), description, places, named))
+    return StoreKey(f"msjax-{hashlib.sha256(text.encode()).hexdigest()}", settings, types)
+
+
+# ---- the operands
+
+
+@functools.cache
+def only_device() -> jax.Device | None:
+    """The device whose programs are stored: the first CPU; None where jax computes on something else."""
+    return jax.devices("cpu")[0] if jax.default_backend() == "cpu" else None
+
+
+def is_plain(value: Any) -> bool:
+    """Whether an operand is a number, None, or an array that is nowhere else than on the first device and not tied to it."""
+    if value is None or value.__class__ in NUMBERS:
+        return True
+    if not isinstance(value.dtype, np.dtype):
+        return False  # a jax key
+    if isinstance(value, jax.ShapeDtypeStruct):
+        return value.sharding is None
+    return (
+        isinstance(value, jax.Array)
+        and not isinstance(value, jax.core.Tracer)
+        and not value.committed
+        and value.devices() == {only_device()}
+    )
+
+
+def operand_types(values: Sequence[Any]) -> list[Any]:
+    """The types of the operands that are not None: (shape, dtype, weak type) of arrays, the class of numbers."""
+    return [v.__class__ if v.__class__ in NUMBERS else (v.shape, v.dtype, v.weak_type) for v in values if v is not None]
+
+
+# ---- the process
+
+
+@functools.cache
+def process_stamp() -> str | None:
+    """The digest of what all programs of this process depend on: msjax's files, versions, the processor; None if it is not known."""
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    sources = []
+    try:
+        for folder, folders, names in os.walk(root):
+            folders.sort()
+            for name in sorted(names):
+                if name.endswith(".py"):
+                    status = os.stat(os.path.join(folder, name))
+                    sources.append((os.path.relpath(folder, root), name, status.st_size, status.st_mtime_ns))
+    except OSError:
+        return None
+    # A file that was written later is not what this process has imported.
+    if not sources or max(source[-1] for source in sources) > _IMPORTED:
+        return None
+    versions = [importlib.metadata.version("jaxlib"), *[module.__version__ for module in (jax, np, ml_dtypes)]]
+    # XLA divides work by the number of processors.
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    flags = sorted(item for item in os.environ.items() if item[0].startswith(("XLA", "NPROC")))
+    machine = (disk_cache.processor(), processors, flags)
+    return hashlib.sha256(repr((sources, versions, sys.version, platform.platform(), machine)).encode()).hexdigest()
+
+
+# ---- jax's settings
+
+
+class _Settings:
+    """The settings of jax that programs depend on, as a text that is made anew when one of them has changed."""
+
+    def __init__(self):
+        self._values = self._text = self._usual = None
+        self._lock = threading.Lock()
+
+    def text(self) -> str | None:
+        """The text; None while jax traces, or where a ``with`` statement has changed settings for this thread."""
+        if jax_slots.trace_state() != jax_slots.NO_TRACE:
+            return None
+        values = _effective()
+        with self._lock:
+            if values != self._values:
+                usual = []
+                # A new thread has the settings of the whole process.
+                thread = threading.Thread(target=lambda: usual.extend([jax_slots.settings_token(), _effective()]))
+                try:
+                    thread.start()
+                except RuntimeError:  # the process is about to exit
+                    return None
+                thread.join()
+                text = repr(sorted((name, repr(value)) for name, value in values.items()))
+                known = values == usual[1] and values.get("jax_default_device") in (None, only_device()) and "0x" not in text
+                known = known and not any(values.get(name) for name in _CHECKS)
+                self._values, self._usual, self._text = values, usual[0], text if known else None
+            return self._text if jax_slots.settings_token() is self._usual else None
+
+
+_SETTINGS = _Settings()
+
+
+def settings_text() -> str | None:
+    """The settings of jax that programs depend on, as a text; None where programs are neither stored nor read.
+
+    That is while jax traces, under settings that hold for this thread only, and under those that check every call.
+    """
+    return _SETTINGS.text()
+
+
+def _effective():
+    # The store itself changes one of those that are left out, in any thread.
+    return {name: value for name, value in jax_slots.settings().items() if _matters(name)}
+
+
+@functools.cache
+def _matters(name):
+    return not any(part in name for part in _WITHOUT_EFFECT)
