@@ -27,7 +27,7 @@ class Initializer:
     a number.
 
     Args:
-        kwargs: kept as a dict in `_kwargs`.
+        kwargs: taken, since subclasses written for MindSpore pass their own on.
 
     Example:
         >>> import msjax as ms
@@ -37,7 +37,7 @@ class Initializer:
     """
 
     def __init__(self, **kwargs: Any):
-        self._kwargs = kwargs
+        super().__init__()
 
     def _initialize(self, arr):
         arr[...] = np.asarray(self._array(arr.shape)).astype(arr.dtype)
@@ -114,7 +114,7 @@ class Constant(Initializer):
     """
 
     def __init__(self, value: float):
-        super().__init__(value=value)
+        super().__init__()
         self.value = value
 
     def _array(self, shape):
@@ -129,7 +129,7 @@ class Uniform(Initializer):
     """
 
     def __init__(self, scale: float = 0.07):
-        super().__init__(scale=scale)
+        super().__init__()
         self.scale = scale
 
     def _array(self, shape):
@@ -145,7 +145,7 @@ class Normal(Initializer):
     """
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0):
-        super().__init__(sigma=sigma, mean=mean)
+        super().__init__()
         self.sigma = sigma
         self.mean = mean
 
@@ -163,7 +163,7 @@ class TruncatedNormal(Initializer):
     """
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0):
-        super().__init__(sigma=sigma, mean=mean, a=a, b=b)
+        super().__init__()
         if not a < b:
             raise ValueError(f"For 'TruncatedNormal', 'a' should be less than 'b', but got {a} and {b}.")
         self.sigma = sigma
@@ -195,7 +195,7 @@ def gain(nonlinearity: str, param: float | None = None) -> float:
 
 class _Xavier(Initializer):
     def __init__(self, gain: float = 1):
-        super().__init__(gain=gain)
+        super().__init__()
         self.gain = gain
 
     def _scale(self, shape, variance):
@@ -271,7 +271,7 @@ class VarianceScaling(Initializer):
     _TRUNCATED_STD = 0.87962566103423978
 
     def __init__(self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal"):
-        super().__init__(scale=scale, mode=mode, distribution=distribution)
+        super().__init__()
         if scale <= 0:
             raise ValueError(f"For 'VarianceScaling', 'scale' should be greater than 0, but got {scale}.")
         check_one_of(mode, ("fan_in", "fan_out", "fan_avg"), "mode", "VarianceScaling")
@@ -299,7 +299,7 @@ class Orthogonal(Initializer):
     """
 
     def __init__(self, gain: float = 1.0):
-        super().__init__(gain=gain)
+        super().__init__()
         self.gain = gain
 
     def _array(self, shape):
@@ -322,7 +322,7 @@ class Sparse(Initializer):
     """
 
     def __init__(self, sparsity: float, sigma: float = 0.01):
-        super().__init__(sparsity=sparsity, sigma=sigma)
+        super().__init__()
         self.sparsity = sparsity
         self.sigma = sigma
 
@@ -344,7 +344,7 @@ class Dirac(Initializer):
     """
 
     def __init__(self, groups: int = 1):
-        super().__init__(groups=groups)
+        super().__init__()
         self.groups = groups
 
     def _array(self, shape):

@@ -65,16 +65,13 @@ class Sampler:
 
     def is_shuffled(self) -> bool:
         """Whether the order of the rows is by chance."""
-        return self._is("shuffled")
+        return self._shuffled or (self.child_sampler is not None and self.child_sampler.is_shuffled())
 
     def is_sharded(self) -> bool:
         """Whether this takes the rows of one of several shards."""
-        return self._is("sharded")
+        return self._sharded or (self.child_sampler is not None and self.child_sampler.is_sharded())
 
     _shuffled = _sharded = False
-
-    def _is(self, what):
-        return getattr(self, f"_{what}") or (self.child_sampler is not None and self.child_sampler._is(what))
 
     def reset(self) -> None:
         """Called before each epoch; to be defined by samplers that keep a state."""

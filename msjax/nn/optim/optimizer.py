@@ -118,14 +118,12 @@ class Optimizer(CompiledOptimizer):
         self._set_rates(found, learning_rate, who)
         self._set_decays(found, weight_decay, who)
         self._centralized = tuple(m.centralize for m in found)
-        self.grad_centralization_flags: tuple[bool, ...] = self._centralized
         self.parameters = ParameterTuple([m.parameter for m in found])
         vars(self)["_parameters"] = self.parameters
         self.param_length: int = len(found)
         # Optimizers written for MindSpore read these; here the optimizer shards nothing, and gradients are dense.
         self.optim_filter = (True,) * len(found)
-        self.use_parallel, self.param_rank = False, None
-        self.need_scale: bool = self.loss_scale != 1.0
+        self.use_parallel = False
         self._shared = ()
 
     def _set_rates(self, found, learning_rate, who):
