@@ -2,7 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from msjax.dataset.text import *
+from msjax.base.lazy import on_first_use
 
-if not TYPE_CHECKING:
-    pass
+if TYPE_CHECKING:
+    from msjax.dataset.text import *
+else:
+    __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.dataset.text")

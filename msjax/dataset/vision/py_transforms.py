@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from msjax.base.lazy import on_first_use
 from msjax.dataset import vision
 from msjax.dataset.vision import *  # pyright: ignore[reportAssignmentType]
 
 if not TYPE_CHECKING:
-    pass
+    __getattr__, __dir__ = on_first_use(__name__, elsewhere="msjax.dataset.vision")
 
 
 class Decode(vision.Decode):
