@@ -6,13 +6,11 @@ flax's own accessors cost 5 to 11 microseconds a read; the raw slot costs 0.1. C
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from flax import nnx
 
-if TYPE_CHECKING:
-    from msjax.nn.cell.base import Cell
-
+_Module = TypeVar("_Module", bound=nnx.Module)
 
 # Member descriptors: reading one as an attribute of a Parameter takes no Python call.
 RAW_VALUE = nnx.Variable.__dict__["_raw_value"]
@@ -27,7 +25,7 @@ def is_module_state(name: str) -> bool:
     return name.startswith("_pytree__")
 
 
-def blank_like(module: Cell) -> Cell:
+def blank_like(module: _Module) -> _Module:
     """A module of the same class with none of its attributes, as nnx makes it before ``__init__``."""
     blank = object.__new__(type(module))
     state, nodes = (vars(module)[name] for name in MODULE_STATE)

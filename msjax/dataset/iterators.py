@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from collections import abc
+from typing import Any, Protocol, Self
 
 from msjax.base.checks import check_bool, check_int
 from msjax.dataset.checks import check_columns
-from msjax.dataset.parallel import Pools
+from msjax.dataset.pools import Pools
 from msjax.dataset.run import Run, draw_seed
 from msjax.dataset.values import to_numpy, to_tensor
 
-if TYPE_CHECKING:
-    from msjax.dataset.dataset import Dataset
+
+class Pipeline(Protocol):
+    """What an iterator reads: a Dataset."""
+
+    def _columns(self) -> list[Any]: ...
+
+    def _rows(self, run: Run) -> abc.Iterable[abc.Sequence[Any]]: ...
 
 
 class Iterator:
@@ -36,7 +42,7 @@ class Iterator:
         [[5, 6], [5, 6]]
     """
 
-    def __init__(self, dataset: Dataset, num_epochs: int = -1, output_numpy: bool = False, columns: list[Any] | None = None):
+    def __init__(self, dataset: Pipeline, num_epochs: int = -1, output_numpy: bool = False, columns: list[Any] | None = None):
         who = "create_dict_iterator" if isinstance(self, DictIterator) else "create_tuple_iterator"
         check_int(num_epochs, "num_epochs", who)
         if num_epochs < -1:
@@ -44,15 +50,18 @@ class Iterator:
         if num_epochs == 0:
             raise RuntimeError(f"For '{who}', 'num_epochs' should be positive, or -1 for no end, but got 0.")
         self._value = to_numpy if check_bool(output_numpy, "output_numpy", who) else to_tensor
-        self._names, self._picked = dataset._columns(), None
+        self._names = dataset._columns()
+        self._picked: list[int] | None = None
         if columns is not None:
             wanted = check_columns(columns, "columns", who)
             missing = [name for name in wanted if name not in self._names]
             if missing:
                 raise RuntimeError(f"For '{who}', there is no column {missing[0]!r}; the columns are {self._names}.")
             self._picked = [self._names.index(name) for name in wanted]
-        self._dataset, self._num_epochs = dataset, num_epochs
-        self._seed, self._epoch, self._rows, self._pools = draw_seed(), 0, None, Pools()
+        self._dataset: Pipeline | None = dataset
+        self._num_epochs = num_epochs
+        self._seed, self._epoch, self._pools = draw_seed(), 0, Pools()
+        self._rows: abc.Iterator[abc.Sequence[Any]] | None = None
 
     def __iter__(self) -> Self:
         return self

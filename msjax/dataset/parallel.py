@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax.dataset import config
-from msjax.dataset.worker_processes import ProcessPool
+from msjax.dataset.pools import Pools, timed
+from msjax.dataset.run import Run
 
-if TYPE_CHECKING:
-    from msjax.dataset.run import Run
-
-THREAD_PREFIX = "msjax-dataset"
 # A row that takes less than so many seconds is mostly Python, which threads can't run at the same time.
 _CHEAP = 250e-6
 # How long a task of cheap rows should take, so that handing it over costs little beside it, and how many rows it has at most.
@@ -67,7 +61,7 @@ def ordered_map(
             if pending:
                 results, seconds = pending.popleft().result()
             elif chunk := chunks.take(size):
-                results, seconds = _timed(work, run.key, chunk)
+                results, seconds = timed(work, run.key, chunk)
             else:
                 chunks.end()
                 return
@@ -107,45 +101,3 @@ class _Chunks:
     def end(self):
         if self._error is not None:
             raise self._error
-
-
-class Pools:
-    """The threads and processes of an iterator's operations. They live from epoch to epoch, and end with this object."""
-
-    def __init__(self):
-        self._pools = {}
-        weakref.finalize(self, _close, self._pools)
-
-    def get(self, work: Callable[..., Any], workers: int, processes: bool, who: str, seed: int) -> Any:
-        """The workers of one operation, which start at the first call."""
-        pool = self._pools.get(work)
-        if pool is None:
-            pool = ProcessPool(work, workers, who, seed) if processes else _ThreadPool(work, workers)
-            self._pools[work] = pool
-        return pool
-
-    def close(self) -> None:
-        """End all workers: what they have begun is waited for, the rest is dropped."""
-        _close(self._pools)
-
-
-def _close(pools):
-    while pools:
-        pools.popitem()[1].close()
-
-
-class _ThreadPool:
-    def __init__(self, work, workers):
-        self._work, self._executor = work, ThreadPoolExecutor(workers, thread_name_prefix=THREAD_PREFIX)
-
-    def submit(self, key, items):
-        return self._executor.submit(_timed, self._work, key, items)
-
-    def close(self):
-        # A thread can't wait for itself, as where the last reference to an iterator goes in one of its own workers.
-        self._executor.shutdown(wait=not threading.current_thread().name.startswith(THREAD_PREFIX), cancel_futures=True)
-
-
-def _timed(work, key, items):
-    started = time.perf_counter()
-    return [work(key, item) for item in items], time.perf_counter() - started

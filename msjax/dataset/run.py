@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import functools
 import threading
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from msjax.dataset import config
-
-if TYPE_CHECKING:
-    from msjax.dataset.parallel import Pools
+from msjax.dataset.pools import Pools
 
 
 class Run:
