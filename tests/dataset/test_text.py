@@ -106,3 +106,12 @@ def test_modules_of_mindspore(module, names, no_alias_left):
     for name in names.split():
         assert getattr(found, name)
     exec(f"from {module} import {names.replace(' ', ', ')}")
+
+
+@pytest.mark.parametrize("module", ["text.utils", "transforms.c_transforms", "transforms.py_transforms", "vision.py_transforms"])
+def test_other_names_of_modules_have_placeholders_too(module):
+    found = importlib.import_module(f"msjax.dataset.{module}")
+    with pytest.raises(NotImplementedError, match="NoSuchTransform: a function of"):
+        found.NoSuchTransform()
+    with pytest.raises(AttributeError, match="no_such_name"):
+        found.no_such_name  # noqa: B018
