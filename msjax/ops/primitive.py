@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self, dataclass_transform
 
 from msjax.ops.dispatch.docs import DerivedDoc
 
@@ -25,7 +25,7 @@ class Primitive:
     """
 
     # The names of the constructor's arguments, which `repr` shows.
-    _arguments = ()
+    _arguments: tuple[str, ...] = ()
 
     def __init__(self, name: str | None = None):
         self.name: str = name or type(self).__name__
@@ -48,149 +48,91 @@ class Primitive:
         """Stored as an attribute, without effect; returns the operator itself."""
         return self.add_prim_attr("recompute", mode)
 
-    def __call__(self, *args: Any) -> Any:
+    def _without_function(self, *args: Any) -> Any:
         raise NotImplementedError(f"Primitive {self.name} has no function of its own.")
+
+    # Assigned, since type checkers would hold the calls of class forms to the parameters of a method.
+    __call__ = _without_function
 
     def __repr__(self) -> str:
         shown = {key: getattr(self, key) for key in self._arguments} | self.attrs
         return f"Prim[{self.name}]" + (f"<{', '.join(f'{k}={v}' for k, v in shown.items())}>" if shown else "")
 
 
-if TYPE_CHECKING:
-
-    class PrimitiveSelf(Primitive):
-        """`self` of a function under `operator_class`: a Primitive with the attributes that the decorator names."""
-
-        def __getattr__(self, name: str) -> Any: ...
-
-
 REQUIRED = inspect.Parameter.empty
+_PACKAGE = "msjax.ops.operations"
 
 
-class Setting(NamedTuple):
-    """An attribute of a class form that its function does not take under the same name."""
+class _Signature:
+    """The signature of a class form's constructor, built on first use: building hundreds of them would slow the import."""
 
-    default: object
-    # The function's parameter; None where the attribute has no effect.
-    parameter: str | None
-
-
-def unused(default: object) -> Setting:
-    """An attribute that MindSpore's programs may set and that has no effect."""
-    return Setting(default, None)
+    def __get__(self, form: Form | None, cls: type[Form]) -> inspect.Signature:
+        if form is not None:
+            # The signature of an instance is that of its __call__.
+            raise AttributeError("__signature__")
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(key, kind, default=value) for key, value in cls._defaults.items()])
 
 
-def given_as(parameter: str, default: object = REQUIRED) -> Setting:
-    """An attribute that the function takes as `parameter`."""
-    return Setting(default, parameter)
+@dataclass_transform(eq_default=False)
+class Form(Primitive):
+    """The base of class forms.
 
-
-def class_form(function: Callable[..., Any], /, **attributes: Any) -> type[Primitive]:
-    """The class form of an operator: a Primitive that calls a function with its inputs and its attributes.
-
-    The module that assigns it to a name calls `name_classes` at its end. The docstring is derived from the function's.
+    A subclass annotates its attributes, which its constructor takes in this order, with these defaults. `__call__` takes the inputs.
+    A class that has no docstring gets one that is derived from that of its function.
 
     Args:
-        function (callable): called as ``function(*inputs, **attributes)``.
-        attributes: what the constructor takes, in this order, with defaults; `REQUIRED` for none. A `Setting` where the
-            function has another name for an attribute, or none.
+        of (callable, optional): the function. By default the one that `__call__`, a staticmethod, is.
+        renamed (str): {attribute: the function's name for it}, where it has another.
     """
-    settings = {key: value if isinstance(value, Setting) else Setting(value, key) for key, value in attributes.items()}
-    given = {key: setting.parameter for key, setting in settings.items() if setting.parameter is not None}
-    if given:
 
-        def __call__(self, *args, **kwargs):
-            return function(*args, **{parameter: getattr(self, key) for key, parameter in given.items()}, **kwargs)
+    __signature__ = _Signature()
+    # The name that `repr` shows, {attribute: default}, and how many attributes have no default.
+    _operator = ""
+    _defaults: dict[str, Any] = {}
+    _required = 0
+
+    def __init_subclass__(cls, of: Callable[..., Any] | None = None, **renamed: str):
+        body = vars(cls)
+        if "__annotations__" in body:
+            fields = [key for key, kind in body["__annotations__"].items() if "ClassVar" not in str(kind)]
+            cls._defaults = cls._defaults | {key: body.get(key, REQUIRED) for key in fields}
+            cls._arguments = tuple(cls._defaults)
+            cls._required = sum(value is REQUIRED for value in cls._defaults.values())
+        if cls.__module__.startswith(_PACKAGE):  # a program's subclass keeps the operator's name
+            cls.__module__, cls._operator = _PACKAGE, cls.__name__
+        if body["__doc__"] is None:
+            call = body.get("__call__")
+            function = of or (call.__func__ if isinstance(call, staticmethod) else None)
+            if function is not None:
+                cls.__doc__ = DerivedDoc(function, cls._defaults, renamed)  # pyright: ignore[reportAttributeAccessIssue]
+
+    if TYPE_CHECKING:
+
+        def __init__(self) -> None: ...
 
     else:
 
-        def __call__(self, *args, **kwargs):
-            return function(*args, **kwargs)
-
-    return _primitive_class("", {key: s.default for key, s in settings.items()}, __call__, DerivedDoc(function, settings))
-
-
-def operator_class(**attributes: Any) -> Callable[[Callable[..., Any]], type[Primitive]]:
-    """Decorator: a Primitive of a function's name and docstring that calls it as ``function(self, *inputs)``.
-
-    Args:
-        attributes: what the constructor takes, in this order, with defaults; `REQUIRED` for none.
-    """
-
-    def decorate(function):
-        return _primitive_class(function.__name__, attributes, function, function.__doc__)
-
-    return decorate
-
-
-def name_classes(names: dict[str, Any], *others: str) -> None:
-    """Gives class forms the names that they have in a module's globals, and lists its operator classes in its ``__all__``.
-
-    Type checkers read the names in the module's stub, which tests/typing/class_forms.py writes.
-
-    Args:
-        names (dict): the module's globals.
-        others (str): names that ``__all__`` lists, too.
-    """
-    found = {name: value for name, value in names.items() if isinstance(value, type) and issubclass(value, Primitive)}
-    for name, made in found.items():
-        if names.get(made.__name__) is not made:
-            made.__name__ = made.__qualname__ = name
-    names["__all__"] = [*(name for name, made in found.items() if made is not Primitive), *others]
-
-
-def _primitive_class(name, attributes, call, doc):
-    names = tuple(attributes)
-    defaults = tuple(attributes.values())
-    required = defaults.count(REQUIRED)
-
-    def __init__(self, *args, **kwargs):
-        Primitive.__init__(self, made.__name__)
-        values = self.__dict__
-        values.update(zip(names, defaults))
-        values.update(zip(names, args))
-        values.update(kwargs)
-        # Only a call with arguments can have unknown, repeated or missing ones.
-        if (args or kwargs or required) and (len(args) > len(names) or not _fits(names, required, args, kwargs)):
-            signature = type(self).__signature__
-            try:
-                signature.bind(*args, **kwargs)
-            except TypeError as error:
-                raise TypeError(f"For '{made.__name__}': {error}; it takes {signature}.") from None
-
-    made = type(
-        name,
-        (Primitive,),
-        {
-            "__init__": __init__,
-            "__call__": call,
-            "__doc__": doc,
-            "__module__": "msjax.ops.operations",
-            "__signature__": _Signature(attributes),
-            "_arguments": names,
-        },
-    )
-    return made
+        def __init__(self, *args, **kwargs):
+            super().__init__(self._operator)
+            names, required = self._arguments, self._required
+            values = self.__dict__
+            values.update(self._defaults)
+            values.update(zip(names, args))
+            values.update(kwargs)
+            # Only a call with arguments can have unknown, repeated or missing ones.
+            if (args or kwargs or required) and (len(args) > len(names) or not _fits(names, required, args, kwargs)):
+                signature = type(self).__signature__
+                try:
+                    signature.bind(*args, **kwargs)
+                except TypeError as error:
+                    raise TypeError(f"For '{self._operator}': {error}; it takes {signature}.") from None
 
 
 def _fits(names, required, args, kwargs):
     """Whether all arguments are known, and none is repeated or missing; required ones come first."""
     given = len(args)
     return all(key in names[given:] for key in kwargs) and all(key in kwargs for key in names[given:required])
-
-
-class _Signature:
-    """A class's signature, built on first use: building hundreds of them would slow the import."""
-
-    def __init__(self, attributes: Any):
-        self.attributes = attributes
-
-    def __get__(self, operator: Any, owner: Any = None) -> Any:
-        if operator is not None:
-            # The signature of an instance is that of its __call__.
-            raise AttributeError("__signature__")
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        return inspect.Signature([inspect.Parameter(key, kind, default=value) for key, value in self.attributes.items()])
 
 
 def method_of(function: Callable[..., Any], **renamed: Any) -> Callable[..., Any]:

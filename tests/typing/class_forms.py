@@ -1,4 +1,4 @@
-"""Writes stubs of classes that are built from functions: those in msjax/ops/operations/ and msjax/mint/nn/layers.py.
+"""Writes the stub of msjax/mint/nn/layers.py, whose classes are built from functions.
 
 Run it when a class or its function was added or changed: ``python -m tests.typing.class_forms``. A test compares the files
 with the code.
@@ -6,15 +6,11 @@ with the code.
 
 import inspect
 import re
-import sys
 from pathlib import Path
 
 import msjax
 from msjax.common.dtype import Type
 from msjax.mint.nn import layers
-from msjax.ops import operations
-from msjax.ops.dispatch.docs import DerivedDoc
-from msjax.ops.primitive import Primitive
 
 PACKAGE = Path(msjax.__file__).parent
 
@@ -84,31 +80,6 @@ def _parameters(parameters) -> str:
     return ", ".join(parts)
 
 
-def _class(name, made) -> str:
-    doc = made.__dict__.get("__doc__")
-    if "_arguments" not in made.__dict__:  # written as a class
-        attributes, function, taken = {}, made.__call__, {}
-    elif isinstance(doc, DerivedDoc):
-        function = doc.function
-        attributes = {key: s.default for key, s in doc.settings.items()}
-        taken = {s.parameter: key for key, s in doc.settings.items() if s.parameter is not None}
-    else:
-        attributes = {p.name: p.default for p in inspect.signature(made).parameters.values()}
-        function, taken = made.__call__, {}
-    signature = inspect.signature(getattr(function, "draw", function))
-    parameters = list(signature.parameters.values())
-    types = {taken[p.name]: _annotation(p.annotation) for p in parameters if p.name in taken}
-    text = inspect.getdoc(function) if isinstance(doc, DerivedDoc) else doc
-    types = {key: _attribute(key, default, types.get(key), text) for key, default in attributes.items()}
-    lines = [f"class {name}(Primitive):", *(f"    {key}: {kind}" for key, kind in types.items())]
-    given = ", ".join(f"{key}: {types[key]}{'' if d is _EMPTY else ' = ...'}" for key, d in attributes.items())
-    if "_arguments" in made.__dict__:
-        lines.append(f"    def __init__(self{', ' if given else ''}{given}) -> None: ...")
-    inputs = [p for p in parameters if p.name not in taken and p.name not in ("self", "key")]
-    lines.append(f"    def __call__({_parameters(inputs)}) -> {_annotation(signature.return_annotation)}: ...")
-    return "\n".join(lines)
-
-
 def _layer(name, made) -> str:
     if "_settings" not in vars(made):
         return f"class {name}(Cell):\n    def __init__(self, *args: Any, **kwargs: Any) -> None: ..."
@@ -135,21 +106,6 @@ def stubs() -> dict[Path, str]:
     """{file: its text} for each file with such classes."""
     path = PACKAGE / "mint" / "nn" / "layers.pyi"
     found = {path: _text("layers", [_layer(name, getattr(layers, name)) for name in layers.__all__])}
-    for path in sorted((PACKAGE / "ops" / "operations").glob("*_ops.py")):
-        module = sys.modules[f"{operations.__name__}.{path.stem}"]
-        parts = []
-        for name in module.__all__:
-            value = getattr(module, name)
-            if isinstance(value, type) and issubclass(value, Primitive):
-                parts.append(_class(name, value))
-            elif isinstance(value, type):  # of constants
-                constants = {key: type(v).__name__ for key, v in vars(value).items() if not key.startswith("_")}
-                parts.append("\n".join([f"class {name}:", *(f"    {key}: {kind}" for key, kind in constants.items())]))
-            else:
-                signature = inspect.signature(value)
-                given = _parameters(signature.parameters.values()).removeprefix("self, ")
-                parts.append(f"def {name}({given}) -> {_annotation(signature.return_annotation)}: ...")
-        found[path.with_suffix(".pyi")] = _text(path.stem, parts)
     return found
 
 

@@ -18,22 +18,26 @@ class DerivedDoc:
 
     Args:
         function (callable): what the class calls.
-        settings (dict): {attribute: its `Setting`}.
+        defaults (dict): {attribute: its default}.
+        renamed (dict): {attribute: the function's name for it}, where it has another. An attribute that the function doesn't take
+            has no effect.
     """
 
-    def __init__(self, function: Callable[..., Any], settings: dict[str, Any]):
-        self.function, self.settings = function, settings
+    def __init__(self, function: Callable[..., Any], defaults: dict[str, Any], renamed: dict[str, str]):
+        self.function, self.defaults, self.renamed = function, defaults, renamed
 
-    def __get__(self, operator: Any, owner: Any = None) -> Any:
+    def __get__(self, operator: Any, owner: Any = None) -> str:
         doc = inspect.cleandoc(self.function.__doc__ or "")
         summary = doc.split("\n\n")[0]
         args = _section(doc, "Args")
         entries = [(m["names"].split(", "), m["type"] or "", m["text"]) for m in _ENTRY.finditer(args)]
-        inputs = [name for name in self._parameters() if name not in {s.parameter for s in self.settings.values()}]
-        call = f"``ops.{owner.__name__}({', '.join(self.settings)})({', '.join(inputs)})``"
+        parameters = inspect.signature(self.function).parameters
+        taken = {self.renamed.get(key, key) for key in self.defaults}
+        inputs = [p.name for p in parameters.values() if p.default is p.empty and p.name not in taken]
+        call = f"``ops.{owner.__name__}({', '.join(self.defaults)})({', '.join(inputs)})``"
         parts = [summary, f"Called as {call}."]
-        if self.settings:
-            parts.append("\n".join(["Args:", *self._described_settings(entries)]))
+        if self.defaults:
+            parts.append("\n".join(["Args:", *self._described_settings(entries, parameters)]))
         rows = [
             f"    {', '.join(kept)}{kind}: {text}" for names, kind, text in entries if (kept := [n for n in names if n in inputs])
         ]
@@ -43,13 +47,11 @@ class DerivedDoc:
             parts.append("Outputs:\n" + returned)
         return "\n\n".join(parts)
 
-    def _parameters(self):
-        return [p.name for p in inspect.signature(self.function).parameters.values() if p.default is p.empty]
-
-    def _described_settings(self, entries):
+    def _described_settings(self, entries, parameters):
         described = {name: (kind, text) for names, kind, text in entries for name in names}
-        for key, (default, parameter) in self.settings.items():
-            kind, text = ("", _UNUSED) if parameter is None else described.get(parameter, ("", ""))
+        for key, default in self.defaults.items():
+            parameter = self.renamed.get(key, key)
+            kind, text = described.get(parameter, ("", "")) if parameter in parameters else ("", _UNUSED)
             text = _DEFAULT.sub("", text)
             shown = "" if default is inspect.Parameter.empty else f"Default: {default!r}."
             yield f"    {key}{kind}: {' '.join(part for part in (text, shown) if part) or 'required.'}"

@@ -4,110 +4,284 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from msjax.base.typing import Number, TensorLike
+from msjax.base.typing import Number, Shape as _Shape, TensorLike
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import arrange, casting, diagonals, joining, ordering, splitting
 from msjax.ops.function.image_func import pixels
 from msjax.ops.function.nn_func import pads
-from msjax.ops.primitive import REQUIRED, Primitive, class_form, name_classes, operator_class, unused
+from msjax.ops.primitive import Form, Primitive
 
-if TYPE_CHECKING:
-    from msjax.ops.primitive import PrimitiveSelf
+__all__ = [
+    "Reshape", "Transpose", "ExpandDims", "Tile", "Expand", "Cast", "Shape", "TensorShape", "Rank", "Size", "DType",
+    "Identity", "IdentityN", "ScalarCast", "ScalarToTensor", "ScalarToArray", "TupleToArray", "Slice", "Diag",
+    "MatrixBandPart", "BatchToSpaceNDV2", "Concat", "Stack", "Pack", "Unstack", "Unpack", "Squeeze", "BroadcastTo",
+    "ReverseV2", "ReverseSequence", "Roll", "StridedSlice", "MirrorPad", "Padding", "Tril", "Triu", "TrilIndices",
+    "TriuIndices", "FillDiagonal", "MatrixDiagV3", "MatrixDiagPartV3", "MatrixSetDiagV3", "DynamicShape", "Flatten",
+    "DiagPart", "TensorToTuple", "ParallelConcat", "Split", "SplitV", "Pad", "PadV3", "Meshgrid", "Depend", "Print", "print_",
+]  # fmt: skip
 
 
-Reshape = class_form(arrange.reshape)
-Transpose = class_form(ordering.transpose)
-ExpandDims = class_form(arrange.expand_dims)
-Tile = class_form(arrange.tile)
-Expand = class_form(arrange.expand)
-Cast = class_form(casting.cast)
-Shape = class_form(casting.shape)
-TensorShape = class_form(casting.dyn_shape)
-Rank = class_form(casting.rank)
-Size = class_form(casting.size)
-DType = class_form(casting.dtype)
-Identity = class_form(casting.identity)
-IdentityN = class_form(casting.identity)
-ScalarCast = class_form(casting.scalar_cast)
-ScalarToTensor = class_form(casting.scalar_to_tensor)
-ScalarToArray = class_form(casting.scalar_to_array)
-TupleToArray = class_form(casting.tuple_to_array)
-Slice = class_form(splitting.slice)
-Diag = class_form(diagonals.diag)
-MatrixBandPart = class_form(diagonals.matrix_band_part)
-BatchToSpaceNDV2 = class_form(pixels.batch_to_space_nd)
+# fmt: off
+class Reshape(Form): __call__ = staticmethod(arrange.reshape)
+class Transpose(Form): __call__ = staticmethod(ordering.transpose)
+class ExpandDims(Form): __call__ = staticmethod(arrange.expand_dims)
+class Tile(Form): __call__ = staticmethod(arrange.tile)
+class Expand(Form): __call__ = staticmethod(arrange.expand)
+class Cast(Form): __call__ = staticmethod(casting.cast)
+class Shape(Form): __call__ = staticmethod(casting.shape)
+class TensorShape(Form): __call__ = staticmethod(casting.dyn_shape)
+class Rank(Form): __call__ = staticmethod(casting.rank)
+class Size(Form): __call__ = staticmethod(casting.size)
+class DType(Form): __call__ = staticmethod(casting.dtype)
+class Identity(Form): __call__ = staticmethod(casting.identity)
+class IdentityN(Form): __call__ = staticmethod(casting.identity)
+class ScalarCast(Form): __call__ = staticmethod(casting.scalar_cast)
+class ScalarToTensor(Form): __call__ = staticmethod(casting.scalar_to_tensor)
+class ScalarToArray(Form): __call__ = staticmethod(casting.scalar_to_array)
+class TupleToArray(Form): __call__ = staticmethod(casting.tuple_to_array)
+class Slice(Form): __call__ = staticmethod(splitting.slice)
+class Diag(Form): __call__ = staticmethod(diagonals.diag)
+class MatrixBandPart(Form): __call__ = staticmethod(diagonals.matrix_band_part)
+class BatchToSpaceNDV2(Form): __call__ = staticmethod(pixels.batch_to_space_nd)
+# fmt: on
+
 
 # ---- with attributes
 
-Concat = class_form(joining.concat, axis=0)
-Stack = class_form(joining.stack, axis=0)
-Pack = class_form(joining.stack, axis=0)
-Unstack = class_form(splitting.unstack, axis=0, num=unused(None))
-Unpack = class_form(splitting.unstack, axis=0)
-Squeeze = class_form(arrange.squeeze, axis=())
-BroadcastTo = class_form(arrange.broadcast_to, shape=REQUIRED)
-ReverseV2 = class_form(ordering.reverse, axis=REQUIRED)
-ReverseSequence = class_form(ordering.reverse_sequence, seq_dim=REQUIRED, batch_dim=0)
-Roll = class_form(ordering.roll, shifts=REQUIRED, dims=None)
-StridedSlice = class_form(splitting.strided_slice, begin_mask=0, end_mask=0, ellipsis_mask=0, new_axis_mask=0, shrink_axis_mask=0)
-MirrorPad = class_form(pads.mirror_pad, mode="REFLECT")
-Padding = class_form(pads.padding, pad_dim_size=8)
-Tril = class_form(diagonals.tril, diagonal=0)
-Triu = class_form(diagonals.triu, diagonal=0)
-TrilIndices = class_form(diagonals.tril_indices, row=REQUIRED, col=REQUIRED, offset=0, dtype=mstype.int32)
-TriuIndices = class_form(diagonals.triu_indices, row=REQUIRED, col=REQUIRED, offset=0, dtype=mstype.int32)
-FillDiagonal = class_form(diagonals.fill_diagonal, fill_value=REQUIRED, wrap=False)
-MatrixDiagV3 = class_form(diagonals.matrix_diag, align="RIGHT_LEFT")
-MatrixDiagPartV3 = class_form(diagonals.matrix_diag_part, align="RIGHT_LEFT")
-MatrixSetDiagV3 = class_form(diagonals.matrix_set_diag, align="RIGHT_LEFT")
-DynamicShape = class_form(casting.dyn_shape, dtype=unused(9))
+
+class Concat(Form, of=joining.concat):
+    axis: int = 0
+
+    def __call__(self, tensors: Sequence[Tensor]) -> Tensor:
+        return joining.concat(tensors, self.axis)
 
 
-@operator_class()
-def Flatten(self: PrimitiveSelf, x: Tensor) -> Tensor:
+class Stack(Form, of=joining.stack):
+    axis: int = 0
+
+    def __call__(self, tensors: Sequence[Tensor]) -> Tensor:
+        return joining.stack(tensors, self.axis)
+
+
+class Pack(Form, of=joining.stack):
+    axis: int = 0
+
+    def __call__(self, tensors: Sequence[Tensor]) -> Tensor:
+        return joining.stack(tensors, self.axis)
+
+
+class Unstack(Form, of=splitting.unstack):
+    axis: int = 0
+    num: Any = None
+
+    def __call__(self, input_x: Tensor) -> tuple[Tensor, ...]:
+        return splitting.unstack(input_x, self.axis)
+
+
+class Unpack(Form, of=splitting.unstack):
+    axis: int = 0
+
+    def __call__(self, input_x: Tensor) -> tuple[Tensor, ...]:
+        return splitting.unstack(input_x, self.axis)
+
+
+class Squeeze(Form, of=arrange.squeeze):
+    axis: int | tuple[int, ...] | None = ()
+
+    def __call__(self, input: TensorLike) -> Tensor:
+        return arrange.squeeze(input, self.axis)
+
+
+class BroadcastTo(Form, of=arrange.broadcast_to):
+    shape: tuple[int, ...]
+
+    def __call__(self, input: Tensor) -> Tensor:
+        return arrange.broadcast_to(input, self.shape)
+
+
+class ReverseV2(Form, of=ordering.reverse):
+    axis: _Shape
+
+    def __call__(self, x: TensorLike) -> Tensor:
+        return ordering.reverse(x, self.axis)
+
+
+class ReverseSequence(Form, of=ordering.reverse_sequence):
+    seq_dim: int
+    batch_dim: int = 0
+
+    def __call__(self, x: TensorLike, seq_lengths: TensorLike) -> Tensor:
+        return ordering.reverse_sequence(x, seq_lengths, self.seq_dim, self.batch_dim)
+
+
+class Roll(Form, of=ordering.roll):
+    shifts: int | tuple[int, ...]
+    dims: int | tuple[int, ...] | None = None
+
+    def __call__(self, input: Tensor) -> Tensor:
+        return ordering.roll(input, self.shifts, self.dims)
+
+
+class StridedSlice(Form, of=splitting.strided_slice):
+    begin_mask: int = 0
+    end_mask: int = 0
+    ellipsis_mask: int = 0
+    new_axis_mask: int = 0
+    shrink_axis_mask: int = 0
+
+    def __call__(self, input_x: Tensor, begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
+        return splitting.strided_slice(
+            input_x,
+            begin,
+            end,
+            strides,
+            self.begin_mask,
+            self.end_mask,
+            self.ellipsis_mask,
+            self.new_axis_mask,
+            self.shrink_axis_mask,
+        )
+
+
+class MirrorPad(Form, of=pads.mirror_pad):
+    mode: str = "REFLECT"
+
+    def __call__(self, input_x: Tensor, paddings: Tensor) -> Tensor:
+        return pads.mirror_pad(input_x, paddings, self.mode)
+
+
+class Padding(Form, of=pads.padding):
+    pad_dim_size: int = 8
+
+    def __call__(self, x: TensorLike) -> Tensor:
+        return pads.padding(x, self.pad_dim_size)
+
+
+class Tril(Form, of=diagonals.tril):
+    diagonal: int = 0
+
+    def __call__(self, input: TensorLike) -> Tensor:
+        return diagonals.tril(input, self.diagonal)
+
+
+class Triu(Form, of=diagonals.triu):
+    diagonal: int = 0
+
+    def __call__(self, input: TensorLike) -> Tensor:
+        return diagonals.triu(input, self.diagonal)
+
+
+class TrilIndices(Form, of=diagonals.tril_indices):
+    row: TensorLike
+    col: TensorLike
+    offset: int = 0
+    dtype: Type = mstype.int32
+
+    def __call__(self) -> Tensor:
+        return diagonals.tril_indices(self.row, self.col, self.offset, dtype=self.dtype)
+
+
+class TriuIndices(Form, of=diagonals.triu_indices):
+    row: TensorLike
+    col: TensorLike
+    offset: int = 0
+    dtype: Type = mstype.int32
+
+    def __call__(self) -> Tensor:
+        return diagonals.triu_indices(self.row, self.col, self.offset, dtype=self.dtype)
+
+
+class FillDiagonal(Form, of=diagonals.fill_diagonal):
+    fill_value: Number
+    wrap: bool = False
+
+    def __call__(self, input: TensorLike) -> Tensor:
+        return diagonals.fill_diagonal(input, self.fill_value, self.wrap)
+
+
+class MatrixDiagV3(Form, of=diagonals.matrix_diag):
+    align: str = "RIGHT_LEFT"
+
+    def __call__(
+        self, x: Tensor, k: int | tuple[int, ...] = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Number = 0
+    ) -> Tensor:
+        return diagonals.matrix_diag(x, k, num_rows, num_cols, padding_value, self.align)
+
+
+class MatrixDiagPartV3(Form, of=diagonals.matrix_diag_part):
+    align: str = "RIGHT_LEFT"
+
+    def __call__(self, x: Tensor, k: int | tuple[int, ...], padding_value: Number | Tensor) -> Tensor:
+        return diagonals.matrix_diag_part(x, k, padding_value, self.align)
+
+
+class MatrixSetDiagV3(Form, of=diagonals.matrix_set_diag):
+    align: str = "RIGHT_LEFT"
+
+    def __call__(self, x: Tensor, diagonal: Tensor, k: int = 0) -> Tensor:
+        return diagonals.matrix_set_diag(x, diagonal, k, self.align)
+
+
+class DynamicShape(Form):
+    dtype: int = 9
+    __call__ = staticmethod(casting.dyn_shape)
+
+
+class Flatten(Form):
     """The axes after the first one as one: ``ops.Flatten()(x)``."""
-    return arrange.flatten(x, start_dim=1)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return arrange.flatten(x, start_dim=1)
 
 
-@operator_class()
-def DiagPart(self: PrimitiveSelf, x: Tensor) -> Tensor:
+class DiagPart(Form):
     """The elements ``x[i..., i...]``, the opposite of `Diag`: ``ops.DiagPart()(x)``."""
-    half = x.shape[: x.ndim // 2]
-    return arrange.reshape(diagonals.diagonal(arrange.reshape(x, (math.prod(half),) * 2)), half)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        half = x.shape[: x.ndim // 2]
+        return arrange.reshape(diagonals.diagonal(arrange.reshape(x, (math.prod(half),) * 2)), half)
 
 
-@operator_class()
-def TensorToTuple(self: PrimitiveSelf, x: Tensor) -> tuple[Any, ...]:
+class TensorToTuple(Form):
     """The elements of a vector as a tuple of numbers: ``ops.TensorToTuple()(x)``."""
-    return tuple(x.tolist())
+
+    def __call__(self, x: Tensor) -> tuple[Any, ...]:
+        return tuple(x.tolist())
 
 
-@operator_class()
-def ParallelConcat(self: PrimitiveSelf, values: Sequence[TensorLike]) -> Tensor:
+class ParallelConcat(Form):
     """Tensors joined along the first axis: ``ops.ParallelConcat()(values)``."""
-    return joining.concat(values, 0)
+
+    def __call__(self, values: Sequence[TensorLike]) -> Tensor:
+        return joining.concat(values, 0)
 
 
-@operator_class(axis=0, output_num=1)
-def Split(self: PrimitiveSelf, x: Tensor) -> tuple[Tensor, ...]:
+class Split(Form):
     """Equal pieces along an axis.
 
     Args:
         axis (int): Default: 0.
         output_num (int): how many. Default: 1.
     """
-    size = x.shape[self.axis]
-    if self.output_num <= 0 or size % self.output_num:
-        raise ValueError(f"For 'Split', axis {self.axis}, of size {size}, can't be split into {self.output_num} equal pieces.")
-    return splitting.split(x, size // self.output_num, self.axis)
+
+    axis: int = 0
+    output_num: int = 1
+
+    def __call__(self, x: Tensor) -> tuple[Tensor, ...]:
+        size = x.shape[self.axis]
+        if self.output_num <= 0 or size % self.output_num:
+            raise ValueError(
+                f"For 'Split', axis {self.axis}, of size {size}, can't be split into {self.output_num} equal pieces."
+            )
+        return splitting.split(x, size // self.output_num, self.axis)
 
 
-@operator_class(size_splits=REQUIRED, split_dim=REQUIRED, num_split=REQUIRED)
-def SplitV(self: PrimitiveSelf, x: TensorLike) -> tuple[Tensor, ...]:
+class SplitV(Form):
     """Pieces of given sizes along an axis.
 
     Args:
@@ -115,45 +289,61 @@ def SplitV(self: PrimitiveSelf, x: TensorLike) -> tuple[Tensor, ...]:
         split_dim (int): the axis.
         num_split (int): how many.
     """
-    return splitting.split(x, list(self.size_splits), self.split_dim)
+
+    size_splits: Sequence[Any]
+    split_dim: int
+    num_split: int
+
+    def __call__(self, x: TensorLike) -> tuple[Tensor, ...]:
+        return splitting.split(x, list(self.size_splits), self.split_dim)
 
 
-@operator_class(paddings=REQUIRED)
-def Pad(self: PrimitiveSelf, x: TensorLike) -> Tensor:
+class Pad(Form):
     """Zeros added around a Tensor.
 
     Args:
         paddings (tuple): (before, after) for each axis; negative numbers cut off.
     """
-    return pads.pad_constant(x, 0, freeze(self.paddings))
+
+    paddings: Sequence[Any]
+
+    def __call__(self, x: TensorLike) -> Tensor:
+        return pads.pad_constant(x, 0, freeze(self.paddings))
 
 
-@operator_class(mode="constant", paddings_contiguous=True)
-def PadV3(self: PrimitiveSelf, x: Tensor, paddings: Sequence[int] | Tensor, constant_value: Number | None = 0) -> Tensor:
+class PadV3(Form):
     """Elements added around a Tensor, from the last axis on: ``PadV3()(x, paddings, value)``.
 
     Args:
         mode (str): "constant", "reflect", "edge" or "circular". Default: "constant".
         paddings_contiguous (bool): whether widths are (before, after, before, after, ...); else all before, then all after.
     """
-    numbers = casting.ints(paddings)
-    if not self.paddings_contiguous:
-        half = len(numbers) // 2
-        numbers = tuple(n for pair in zip(numbers[:half], numbers[half:]) for n in pair)
-    widths = pads.widths_from_last(numbers, x.ndim, "PadV3")
-    if self.mode == "constant":
-        return pads.pad_constant(x, constant_value if constant_value is not None else 0, widths)
-    return pads.pad_mirrored(x, widths, self.mode)
+
+    mode: str = "constant"
+    paddings_contiguous: bool = True
+
+    def __call__(self, x: Tensor, paddings: Sequence[int] | Tensor, constant_value: Number | None = 0) -> Tensor:
+        numbers = casting.ints(paddings)
+        if not self.paddings_contiguous:
+            half = len(numbers) // 2
+            numbers = tuple(n for pair in zip(numbers[:half], numbers[half:]) for n in pair)
+        widths = pads.widths_from_last(numbers, x.ndim, "PadV3")
+        if self.mode == "constant":
+            return pads.pad_constant(x, constant_value if constant_value is not None else 0, widths)
+        return pads.pad_mirrored(x, widths, self.mode)
 
 
-@operator_class(indexing="xy")
-def Meshgrid(self: PrimitiveSelf, inputs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
+class Meshgrid(Form):
     """Grids of coordinates from a tuple of vectors.
 
     Args:
         indexing (str): "xy" or "ij". Default: "xy".
     """
-    return joining.meshgrid(*inputs, indexing=self.indexing)
+
+    indexing: str = "xy"
+
+    def __call__(self, inputs: Sequence[TensorLike]) -> tuple[Tensor, ...]:
+        return joining.meshgrid(*inputs, indexing=self.indexing)
 
 
 class Depend(Primitive):
@@ -182,6 +372,3 @@ def print_(*input_x: Any) -> None:
     """Print the arguments, each on a line of its own, Tensors with shape and type."""
     for value in input_x:
         print(repr(value) if isinstance(value, Tensor) else value)
-
-
-name_classes(globals(), "print_")

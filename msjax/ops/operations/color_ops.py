@@ -5,9 +5,14 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.typing import JaxArray
+from msjax.base.typing import JaxArray, TensorLike
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.primitive import class_form, name_classes
+from msjax.ops.primitive import Form
+
+__all__ = [
+    "RGBToHSV", "HSVToRGB", "AdjustHue", "AdjustSaturation", "DataFormatDimMap", "DataFormatVecPermute",
+]  # fmt: skip
 
 
 def _images(images):
@@ -33,13 +38,13 @@ def _colors(hue, saturation, value):
 
 
 @operator(name="RGBToHSV", differentiable=False, tensors=True)
-def _rgb_to_hsv(images: JaxArray) -> JaxArray:
+def _rgb_to_hsv(images: TensorLike) -> JaxArray:
     """Images (..., 3) of red, green, blue as hue, saturation, value."""
     return jnp.stack(_hue_saturation_value(_images(images)), -1)
 
 
 @operator(name="HSVToRGB", differentiable=False, tensors=True)
-def _hsv_to_rgb(x: JaxArray) -> JaxArray:
+def _hsv_to_rgb(x: TensorLike) -> JaxArray:
     """Images (N, H, W, 3) of hue, saturation, value as red, green, blue."""
     if x.ndim != 4:
         raise ValueError(f"'x' should have 4 axes, but its shape is {x.shape}.")
@@ -48,14 +53,14 @@ def _hsv_to_rgb(x: JaxArray) -> JaxArray:
 
 
 @operator(2, name="AdjustHue", differentiable=False, tensors=True)
-def _adjust_hue(image: JaxArray, delta: JaxArray) -> JaxArray:
+def _adjust_hue(image: TensorLike, delta: TensorLike) -> JaxArray:
     """Images (..., 3) with `delta` added to their hue."""
     hue, saturation, value = _hue_saturation_value(_images(image))
     return _colors(jnp.mod(hue + delta, 1), saturation, value).astype(image.dtype)
 
 
 @operator(2, name="AdjustSaturation", differentiable=False, tensors=True)
-def _adjust_saturation(image: JaxArray, scale: JaxArray) -> JaxArray:
+def _adjust_saturation(image: TensorLike, scale: TensorLike) -> JaxArray:
     """Images (..., 3) with their saturation times `scale`."""
     hue, saturation, value = _hue_saturation_value(_images(image))
     return _colors(hue, jnp.clip(saturation * scale, 0, 1), value).astype(image.dtype)
@@ -68,24 +73,38 @@ def _places(source, target, who):
 
 
 @operator(name="DataFormatDimMap", differentiable=False, tensors=True)
-def _dim_map(x: JaxArray, src_format: str, dst_format: str) -> JaxArray:
+def _dim_map(x: TensorLike, src_format: str, dst_format: str) -> JaxArray:
     """Numbers of axes in one data format as those in another."""
     return jnp.asarray(_places(src_format, dst_format, "DataFormatDimMap")[1], x.dtype)[jnp.mod(x, 4)]
 
 
 @operator(name="DataFormatVecPermute", differentiable=False, tensors=True)
-def _vec_permute(x: JaxArray, src_format: str, dst_format: str) -> JaxArray:
+def _vec_permute(x: TensorLike, src_format: str, dst_format: str) -> JaxArray:
     """A value for each axis, (4,) or (4, 2), in the order of another data format."""
     if x.shape not in ((4,), (4, 2)):
         raise ValueError(f"the shape should be (4,) or (4, 2), but is {x.shape}.")
     return x[_places(src_format, dst_format, "DataFormatVecPermute")[1]]
 
 
-RGBToHSV = class_form(_rgb_to_hsv)
-HSVToRGB = class_form(_hsv_to_rgb)
-AdjustHue = class_form(_adjust_hue)
-AdjustSaturation = class_form(_adjust_saturation)
-DataFormatDimMap = class_form(_dim_map, src_format="NHWC", dst_format="NCHW")
-DataFormatVecPermute = class_form(_vec_permute, src_format="NHWC", dst_format="NCHW")
+# fmt: off
+class RGBToHSV(Form): __call__ = staticmethod(_rgb_to_hsv)
+class HSVToRGB(Form): __call__ = staticmethod(_hsv_to_rgb)
+class AdjustHue(Form): __call__ = staticmethod(_adjust_hue)
+class AdjustSaturation(Form): __call__ = staticmethod(_adjust_saturation)
+# fmt: on
 
-name_classes(globals())
+
+class DataFormatDimMap(Form, of=_dim_map):
+    src_format: str = "NHWC"
+    dst_format: str = "NCHW"
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return _dim_map(x, self.src_format, self.dst_format)
+
+
+class DataFormatVecPermute(Form, of=_vec_permute):
+    src_format: str = "NHWC"
+    dst_format: str = "NCHW"
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return _vec_permute(x, self.src_format, self.dst_format)

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Any
 
 import jax.numpy as jnp
 
-from msjax.base.typing import TensorLike
+from msjax.base.typing import DTypeLike, TensorLike
 from msjax.common.dtype import to_jax
 from msjax.common.tensor import Tensor, wrap
 from msjax.ops.function import collectives
 from msjax.ops.function.collectives import WORLD
-from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class
+from msjax.ops.primitive import Form
 from msjax.processes.groups import PROCESSES
 
-if TYPE_CHECKING:
-    from msjax.ops.primitive import PrimitiveSelf
+__all__ = [
+    "AllReduce", "AllGather", "ReduceScatter", "Broadcast", "CollectiveScatter", "Reduce", "CollectiveGather", "AlltoAll",
+    "Send", "Receive", "Barrier", "ReduceOp",
+]  # fmt: skip
 
 
 class ReduceOp:
@@ -28,15 +31,46 @@ class ReduceOp:
     SUM = "sum"
 
 
-AllReduce = class_form(collectives.all_reduce, op=ReduceOp.SUM, group=WORLD)
-AllGather = class_form(collectives.all_gather, group=WORLD)
-ReduceScatter = class_form(collectives.reduce_scatter, op=ReduceOp.SUM, group=WORLD)
-Broadcast = class_form(collectives.broadcast, root_rank=given_as("root"), group=WORLD)
-CollectiveScatter = class_form(collectives.scatter, src_rank=given_as("root", 0), group=WORLD)
+class AllReduce(Form, of=collectives.all_reduce):
+    op: str = ReduceOp.SUM
+    group: str = WORLD
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return collectives.all_reduce(x, self.op, self.group)
 
 
-@operator_class(dest_rank=REQUIRED, op=ReduceOp.SUM, group=WORLD)
-def Reduce(self: PrimitiveSelf, x: Tensor) -> Tensor:
+class AllGather(Form, of=collectives.all_gather):
+    group: str = WORLD
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return collectives.all_gather(x, self.group)
+
+
+class ReduceScatter(Form, of=collectives.reduce_scatter):
+    op: str = ReduceOp.SUM
+    group: str = WORLD
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return collectives.reduce_scatter(x, self.op, self.group)
+
+
+class Broadcast(Form, of=collectives.broadcast, root_rank="root"):
+    root_rank: int
+    group: str = WORLD
+
+    def __call__(self, values: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        return collectives.broadcast(values, self.root_rank, self.group)
+
+
+class CollectiveScatter(Form, of=collectives.scatter, src_rank="root"):
+    src_rank: int = 0
+    group: str = WORLD
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return collectives.scatter(x, self.src_rank, self.group)
+
+
+class Reduce(Form):
     """The sum (or another reduction) over the processes of a group; what all but one get is without meaning.
 
     Args:
@@ -44,23 +78,32 @@ def Reduce(self: PrimitiveSelf, x: Tensor) -> Tensor:
         op (str): "sum", "max", "min", "prod" or "avg". Default: "sum".
         group (str): the group. Default: all processes.
     """
-    return collectives.all_reduce(x, self.op, self.group)
+
+    dest_rank: int
+    op: str = ReduceOp.SUM
+    group: str = WORLD
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return collectives.all_reduce(x, self.op, self.group)
 
 
-@operator_class(dest_rank=REQUIRED, group=WORLD)
-def CollectiveGather(self: PrimitiveSelf, x: Tensor) -> Tensor:
+class CollectiveGather(Form):
     """The Tensors of all processes, joined along the first axis, for one of them; the others get a zero of shape (1,).
 
     Args:
         dest_rank (int): the number of the process that gets them.
         group (str): the group. Default: all processes.
     """
-    joined = collectives.all_gather(x, self.group)
-    return joined if PROCESSES.group(self.group).rank == self.dest_rank else wrap(jnp.zeros(1, joined._value.dtype))
+
+    dest_rank: int
+    group: str = WORLD
+
+    def __call__(self, x: Tensor) -> Tensor:
+        joined = collectives.all_gather(x, self.group)
+        return joined if PROCESSES.group(self.group).rank == self.dest_rank else wrap(jnp.zeros(1, joined._value.dtype))
 
 
-@operator_class(split_count=REQUIRED, split_dim=REQUIRED, concat_dim=REQUIRED, group=WORLD)
-def AlltoAll(self: PrimitiveSelf, x: Tensor) -> Tensor:
+class AlltoAll(Form):
     """Each process splits its Tensor along one axis, sends a part to each, and joins what it gets along another axis.
 
     Args:
@@ -71,14 +114,22 @@ def AlltoAll(self: PrimitiveSelf, x: Tensor) -> Tensor:
     Raises:
         ValueError: the number of parts is not that of the processes, or the axis can't be split.
     """
-    size = PROCESSES.group(self.group).size
-    if self.split_count != size:
-        raise ValueError(f"For 'AlltoAll', 'split_count' should be the number of processes, {size}, but got {self.split_count}.")
-    return collectives.all_to_all(x, self.split_dim, self.concat_dim, self.group)
+
+    split_count: int
+    split_dim: int
+    concat_dim: int
+    group: str = WORLD
+
+    def __call__(self, x: Tensor) -> Tensor:
+        size = PROCESSES.group(self.group).size
+        if self.split_count != size:
+            raise ValueError(
+                f"For 'AlltoAll', 'split_count' should be the number of processes, {size}, but got {self.split_count}."
+            )
+        return collectives.all_to_all(x, self.split_dim, self.concat_dim, self.group)
 
 
-@operator_class(sr_tag=REQUIRED, dest_rank=REQUIRED, group=WORLD, group_back=WORLD)
-def Send(self: PrimitiveSelf, x: Tensor) -> Tensor:
+class Send(Form):
     """Send a Tensor to another process, which calls `Receive`; returns it. No gradient flows back.
 
     Args:
@@ -87,12 +138,18 @@ def Send(self: PrimitiveSelf, x: Tensor) -> Tensor:
         group (str): the group. Default: all processes.
         group_back (str): without effect.
     """
-    collectives.send(x, self.dest_rank, self.group)
-    return x
+
+    sr_tag: int
+    dest_rank: int
+    group: str = WORLD
+    group_back: str = WORLD
+
+    def __call__(self, x: Tensor) -> Tensor:
+        collectives.send(x, self.dest_rank, self.group)
+        return x
 
 
-@operator_class(sr_tag=REQUIRED, src_rank=REQUIRED, shape=REQUIRED, dtype=REQUIRED, group=WORLD, group_back=WORLD)
-def Receive(self: PrimitiveSelf, x: TensorLike | None = None) -> Tensor:
+class Receive(Form):
     """The Tensor that another process sends by `Send`.
 
     Args:
@@ -103,18 +160,27 @@ def Receive(self: PrimitiveSelf, x: TensorLike | None = None) -> Tensor:
         group (str): the group. Default: all processes.
         group_back (str): without effect.
     """
-    template = jnp.zeros(tuple(self.shape), to_jax(self.dtype))
-    return collectives.receive(wrap(template), self.src_rank, self.group)
+
+    sr_tag: int
+    src_rank: int
+    shape: Sequence[Any]
+    dtype: DTypeLike
+    group: str = WORLD
+    group_back: str = WORLD
+
+    def __call__(self, x: TensorLike | None = None) -> Tensor:
+        template = jnp.zeros(tuple(self.shape), to_jax(self.dtype))
+        return collectives.receive(wrap(template), self.src_rank, self.group)
 
 
-@operator_class(group=WORLD)
-def Barrier(self: PrimitiveSelf) -> None:
+class Barrier(Form):
     """Wait until every process of a group has come here.
 
     Args:
         group (str): the group. Default: all processes.
     """
-    collectives.barrier(self.group)
 
+    group: str = WORLD
 
-name_classes(globals(), "ReduceOp")
+    def __call__(self) -> None:
+        collectives.barrier(self.group)

@@ -16,7 +16,11 @@ from msjax.base.errors import callable_name, check_callable, describe
 from msjax.common.dtype import as_dtype, from_np, to_jax
 from msjax.common.tensor import Tensor, wrap
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.primitive import Primitive, name_classes, operator_class
+from msjax.ops.primitive import Form, Primitive
+
+__all__ = [
+    "Custom", "DynamicRNN", "PrimitiveWithInfer", "PrimitiveWithCheck", "prim_arg_register", "prim_attr_register",
+]  # fmt: skip
 
 
 class Custom(Primitive):
@@ -140,11 +144,7 @@ def _lstm(x, w, b, h, c, forget_bias, cell_clip, forward):
     return jax.lax.scan(step, (h[0], c[0]), x, reverse=not forward)[1]
 
 
-@operator_class(
-    cell_type="LSTM", direction="UNIDIRECTIONAL", cell_depth=1, use_peephole=False, keep_prob=1.0, cell_clip=-1.0, num_proj=0,
-    time_major=True, activation="tanh", forget_bias=0.0, is_training=True,
-)  # fmt: skip
-def DynamicRNN(self: Any, x: Tensor, w: Tensor, b: Tensor, seq_length: None, init_h: Tensor, init_c: Tensor) -> Any:
+class DynamicRNN(Form):
     """An LSTM over a sequence: called with (x, w, b, None, init_h, init_c).
 
     Args:
@@ -167,15 +167,29 @@ def DynamicRNN(self: Any, x: Tensor, w: Tensor, b: Tensor, seq_length: None, ini
     Raises:
         NotImplementedError: a setting that is not offered.
     """
-    offered = {
-        "cell_type": "LSTM", "cell_depth": 1, "use_peephole": False, "num_proj": 0, "time_major": True, "activation": "tanh",
-    }  # fmt: skip
-    for name, value in offered.items():
-        if getattr(self, name) != value:
-            raise NotImplementedError(f"For 'DynamicRNN', '{name}' should be {value!r}, but got {getattr(self, name)!r}.")
-    if seq_length is not None:
-        raise NotImplementedError("For 'DynamicRNN', 'seq_length' should be None: all sequences have the same length.")
-    return _lstm(x, w, b, init_h, init_c, self.forget_bias, self.cell_clip, self.direction == "UNIDIRECTIONAL")
+
+    cell_type: str = "LSTM"
+    direction: str = "UNIDIRECTIONAL"
+    cell_depth: int = 1
+    use_peephole: bool = False
+    keep_prob: float = 1.0
+    cell_clip: float = -1.0
+    num_proj: int = 0
+    time_major: bool = True
+    activation: str = "tanh"
+    forget_bias: float = 0.0
+    is_training: bool = True
+
+    def __call__(self, x: Tensor, w: Tensor, b: Tensor, seq_length: None, init_h: Tensor, init_c: Tensor) -> Any:
+        offered = {
+            "cell_type": "LSTM", "cell_depth": 1, "use_peephole": False, "num_proj": 0, "time_major": True, "activation": "tanh",
+        }  # fmt: skip
+        for name, value in offered.items():
+            if getattr(self, name) != value:
+                raise NotImplementedError(f"For 'DynamicRNN', '{name}' should be {value!r}, but got {getattr(self, name)!r}.")
+        if seq_length is not None:
+            raise NotImplementedError("For 'DynamicRNN', 'seq_length' should be None: all sequences have the same length.")
+        return _lstm(x, w, b, init_h, init_c, self.forget_bias, self.cell_clip, self.direction == "UNIDIRECTIONAL")
 
 
 class PrimitiveWithInfer(Primitive):
@@ -212,5 +226,3 @@ def prim_attr_register(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 prim_arg_register = prim_attr_register
-
-name_classes(globals(), "prim_arg_register", "prim_attr_register")

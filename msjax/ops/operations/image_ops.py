@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from msjax.autograd.op import apply
 from msjax.base.typing import Axes, Shape, TensorLike
@@ -11,83 +11,170 @@ from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.image_func import boxes, grids, pixels, resizing
 from msjax.ops.function.image_func.patches import extract_image_patches
-from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class
+from msjax.ops.primitive import Form
 
-if TYPE_CHECKING:
-    from msjax.ops.primitive import PrimitiveSelf
+__all__ = [
+    "ResizeBilinearV2", "ResizeBilinear", "ResizeBicubic", "ResizeNearestNeighborV2", "ResizeNearestNeighbor",
+    "ResizeLinear1D", "UpsampleNearest3D", "UpsampleTrilinear3D", "CropAndResize", "AffineGrid", "GridSampler2D",
+    "GridSampler3D", "DepthToSpace", "SpaceToDepth", "SpaceToBatchND", "SpaceToBatch", "BatchToSpaceND", "BatchToSpace",
+    "ChannelShuffle", "Col2Im", "Im2Col", "ExtractImagePatches", "IOU", "CheckValid", "BoundingBoxEncode",
+    "BoundingBoxDecode",
+]  # fmt: skip
 
 
 # ---- resizing
 
 
-def _resizing(way, mode, size_given=True):
-    """A class that resizes images; its size is an input, or else an attribute."""
+def _resized(form, image, size, mode, half):
+    if form.align_corners and form.half_pixel_centers:
+        raise ValueError(f"For '{form.name}', 'align_corners' and 'half_pixel_centers' can't both be True.")
+    return resizing.resize(image, freeze(size), mode, "corners" if form.align_corners else "half" if half else "plain")
 
-    def call(self, image: Tensor, *size: Shape) -> Tensor:
-        if self.align_corners and self.half_pixel_centers:
-            raise ValueError(f"For '{self.name}', 'align_corners' and 'half_pixel_centers' can't both be True.")
-        # The first version of nearest takes half_pixel_centers, but MindSpore's kernel ignores it.
-        half = self.half_pixel_centers and (size_given or mode != "nearest")
-        how = "corners" if self.align_corners else "half" if half else "plain"
-        (wanted,) = size if size_given else (self.size,)
-        return resizing.resize(image, freeze(wanted), mode, how)
 
-    call.__doc__ = f"""Images (N, C, H, W) brought to another size, {way}{": called with (image, size)" if size_given else ""}.
+class ResizeBilinearV2(Form):
+    """Images (N, C, H, W) brought to another size, linearly: called with (image, size).
 
     Args:
         align_corners (bool): whether the corner elements' centres stay where they are. Default: False.
         half_pixel_centers (bool): whether coordinates are those of elements' centres. Default: False.
     """
-    attributes = {} if size_given else {"size": REQUIRED}
-    return operator_class(**attributes, align_corners=False, half_pixel_centers=False)(call)
+
+    align_corners: bool = False
+    half_pixel_centers: bool = False
+
+    def __call__(self, image: Tensor, size: Shape) -> Tensor:
+        return _resized(self, image, size, "linear", self.half_pixel_centers)
 
 
-ResizeBilinearV2 = _resizing("linearly", "linear")
+class ResizeBicubic(Form):
+    """Images (N, C, H, W) brought to another size, by cubic curves: called with (image, size).
+
+    Args:
+        align_corners (bool): whether the corner elements' centres stay where they are. Default: False.
+        half_pixel_centers (bool): whether coordinates are those of elements' centres. Default: False.
+    """
+
+    align_corners: bool = False
+    half_pixel_centers: bool = False
+
+    def __call__(self, image: Tensor, size: Shape) -> Tensor:
+        return _resized(self, image, size, "cubic", self.half_pixel_centers)
+
+
+class ResizeNearestNeighborV2(Form):
+    """Images (N, C, H, W) brought to another size, to the nearest element: called with (image, size).
+
+    Args:
+        align_corners (bool): whether the corner elements' centres stay where they are. Default: False.
+        half_pixel_centers (bool): whether coordinates are those of elements' centres. Default: False.
+    """
+
+    align_corners: bool = False
+    half_pixel_centers: bool = False
+
+    def __call__(self, image: Tensor, size: Shape) -> Tensor:
+        return _resized(self, image, size, "nearest", self.half_pixel_centers)
+
+
 # MindSpore had this one before its version 2.
-ResizeBilinear = _resizing("linearly", "linear", size_given=False)
-ResizeBicubic = _resizing("by cubic curves", "cubic")
-ResizeNearestNeighborV2 = _resizing("to the nearest element", "nearest")
-ResizeNearestNeighbor = _resizing("to the nearest element", "nearest", size_given=False)
+class ResizeBilinear(Form):
+    """Images (N, C, H, W) brought to another size, linearly.
+
+    Args:
+        align_corners (bool): whether the corner elements' centres stay where they are. Default: False.
+        half_pixel_centers (bool): whether coordinates are those of elements' centres. Default: False.
+    """
+
+    size: Axes
+    align_corners: bool = False
+    half_pixel_centers: bool = False
+
+    def __call__(self, image: Tensor) -> Tensor:
+        return _resized(self, image, self.size, "linear", self.half_pixel_centers)
 
 
-@operator_class(coordinate_transformation_mode="align_corners")
-def ResizeLinear1D(self: PrimitiveSelf, x: TensorLike, size: Axes) -> Tensor:
+class ResizeNearestNeighbor(Form):
+    """Images (N, C, H, W) brought to another size, to the nearest element.
+
+    Args:
+        align_corners (bool): whether the corner elements' centres stay where they are. Default: False.
+        half_pixel_centers (bool): whether coordinates are those of elements' centres. Default: False.
+    """
+
+    size: Axes
+    align_corners: bool = False
+    half_pixel_centers: bool = False
+
+    def __call__(self, image: Tensor) -> Tensor:
+        # MindSpore's kernel ignores half_pixel_centers.
+        return _resized(self, image, self.size, "nearest", False)
+
+
+class ResizeLinear1D(Form):
     """Inputs (N, C, L) brought to another size, linearly: of (x, size)."""
-    how = {"align_corners": "corners", "half_pixel": "half"}.get(self.coordinate_transformation_mode)
-    if how is None:
-        raise ValueError(f"For 'ResizeLinear1D', there is no mode {self.coordinate_transformation_mode!r}.")
-    sizes = freeze(size)
-    return resizing.resize(x, sizes if isinstance(sizes, tuple) else (sizes,), "linear", how)
+
+    coordinate_transformation_mode: str = "align_corners"
+
+    def __call__(self, x: TensorLike, size: Axes) -> Tensor:
+        how = {"align_corners": "corners", "half_pixel": "half"}.get(self.coordinate_transformation_mode)
+        if how is None:
+            raise ValueError(f"For 'ResizeLinear1D', there is no mode {self.coordinate_transformation_mode!r}.")
+        sizes = freeze(size)
+        return resizing.resize(x, sizes if isinstance(sizes, tuple) else (sizes,), "linear", how)
 
 
-@operator_class()
-def UpsampleNearest3D(
-    self: PrimitiveSelf, x: TensorLike, output_size: Axes | None = None, scales: float | Sequence[float] | None = None
-) -> Tensor:
+class UpsampleNearest3D(Form):
     """Volumes brought to another size by the nearest elements; see `ops.interpolate`."""
-    return resizing.interpolate(x, output_size, scales, "nearest")
+
+    def __call__(self, x: TensorLike, output_size: Axes | None = None, scales: float | Sequence[float] | None = None) -> Tensor:
+        return resizing.interpolate(x, output_size, scales, "nearest")
 
 
-@operator_class(align_corners=False)
-def UpsampleTrilinear3D(
-    self: PrimitiveSelf, x: TensorLike, output_size: Axes | None = None, scales: float | Sequence[float] | None = None
-) -> Tensor:
+class UpsampleTrilinear3D(Form):
     """Volumes brought to another size linearly; see `ops.interpolate`.
 
     Args:
         align_corners (bool): whether the corner elements' centres stay where they are. Default: False.
     """
-    return resizing.interpolate(x, output_size, scales, "trilinear", self.align_corners or None)
+
+    align_corners: bool = False
+
+    def __call__(self, x: TensorLike, output_size: Axes | None = None, scales: float | Sequence[float] | None = None) -> Tensor:
+        return resizing.interpolate(x, output_size, scales, "trilinear", self.align_corners or None)
 
 
 # ---- sampling
 
-CropAndResize = class_form(grids.crop_and_resize, method="bilinear", extrapolation_value=0.0)
-AffineGrid = class_form(grids.affine_grid, align_corners=False)
-GridSampler2D, GridSampler3D = (
-    class_form(grids.grid_sample, interpolation_mode=given_as("mode", "bilinear"), padding_mode="zeros", align_corners=False)
-    for _ in range(2)
-)
+
+class CropAndResize(Form, of=grids.crop_and_resize):
+    method: str = "bilinear"
+    extrapolation_value: float = 0.0
+
+    def __call__(self, image: Tensor, boxes: Tensor, box_indices: Tensor, crop_size: tuple[int, ...]) -> Tensor:
+        return grids.crop_and_resize(image, boxes, box_indices, crop_size, self.method, self.extrapolation_value)
+
+
+class AffineGrid(Form, of=grids.affine_grid):
+    align_corners: bool = False
+
+    def __call__(self, theta: Tensor, size: tuple[int, ...]) -> Tensor:
+        return grids.affine_grid(theta, size, self.align_corners)
+
+
+class _GridSampler(Form):
+    interpolation_mode: str = "bilinear"
+    padding_mode: str = "zeros"
+    align_corners: bool | None = False
+
+    def __call__(self, input: Tensor, grid: Tensor) -> Tensor:
+        return grids.grid_sample(input, grid, self.interpolation_mode, self.padding_mode, self.align_corners)
+
+
+# fmt: off
+class GridSampler2D(_GridSampler, of=grids.grid_sample, interpolation_mode="mode"): ...
+class GridSampler3D(_GridSampler, of=grids.grid_sample, interpolation_mode="mode"): ...
+# fmt: on
+
 
 # ---- rearranging
 
@@ -112,35 +199,124 @@ def _space_to_depth(x: Tensor, block_size: int) -> Tensor:
     return apply(pixels.SPACE_TO_DEPTH, (x,), (block_size,))
 
 
-DepthToSpace = class_form(_depth_to_space, block_size=REQUIRED)
-SpaceToDepth = class_form(_space_to_depth, block_size=REQUIRED)
-SpaceToBatchND = class_form(pixels.space_to_batch_nd, block_shape=given_as("block_size"), paddings=REQUIRED)
-SpaceToBatch = class_form(pixels.space_to_batch_nd, block_size=REQUIRED, paddings=REQUIRED)
-BatchToSpaceND = class_form(pixels.batch_to_space_nd, block_shape=REQUIRED, crops=REQUIRED)
-BatchToSpace = class_form(pixels.batch_to_space_nd, block_size=given_as("block_shape"), crops=REQUIRED)
-ChannelShuffle = class_form(pixels.channel_shuffle, group=given_as("groups"))
-Col2Im = class_form(pixels.col2im, kernel_size=REQUIRED, dilation=1, padding=given_as("padding_value", 0), stride=1)
+class DepthToSpace(Form, of=_depth_to_space):
+    block_size: int
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return _depth_to_space(x, self.block_size)
 
 
-@operator_class(ksizes=REQUIRED, strides=1, dilations=1, pads=0)
-def Im2Col(self: PrimitiveSelf, input_x: TensorLike) -> Tensor:
+class SpaceToDepth(Form, of=_space_to_depth):
+    block_size: int
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return _space_to_depth(x, self.block_size)
+
+
+class SpaceToBatchND(Form, of=pixels.space_to_batch_nd, block_shape="block_size"):
+    block_shape: int | Sequence[int]
+    paddings: Sequence[int]
+
+    def __call__(self, input_x: Tensor) -> Tensor:
+        return pixels.space_to_batch_nd(input_x, self.block_shape, self.paddings)
+
+
+class SpaceToBatch(Form, of=pixels.space_to_batch_nd):
+    block_size: int | Sequence[int]
+    paddings: Sequence[int]
+
+    def __call__(self, input_x: Tensor) -> Tensor:
+        return pixels.space_to_batch_nd(input_x, self.block_size, self.paddings)
+
+
+class BatchToSpaceND(Form, of=pixels.batch_to_space_nd):
+    block_shape: int | Sequence[int]
+    crops: Sequence[Any]
+
+    def __call__(self, input_x: Tensor) -> Tensor:
+        return pixels.batch_to_space_nd(input_x, self.block_shape, self.crops)
+
+
+class BatchToSpace(Form, of=pixels.batch_to_space_nd, block_size="block_shape"):
+    block_size: int | Sequence[int]
+    crops: Sequence[Any]
+
+    def __call__(self, input_x: Tensor) -> Tensor:
+        return pixels.batch_to_space_nd(input_x, self.block_size, self.crops)
+
+
+class ChannelShuffle(Form, of=pixels.channel_shuffle, group="groups"):
+    group: int
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return pixels.channel_shuffle(x, self.group)
+
+
+class Col2Im(Form, of=pixels.col2im, padding="padding_value"):
+    kernel_size: int | tuple[int, ...]
+    dilation: int | tuple[int, ...] = 1
+    padding: Axes = 0
+    stride: int | tuple[int, ...] = 1
+
+    def __call__(self, input_x: TensorLike, output_size: int | tuple[int, ...]) -> Tensor:
+        return pixels.col2im(input_x, output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+
+
+class Im2Col(Form):
     """The windows of (N, C, H, W) as columns (N, C, elements of a window, windows)."""
-    return apply(pixels.IM2COL, (input_x,), pixels.window_sizes(self.ksizes, self.dilations, self.pads, self.strides, "Im2Col"))
+
+    ksizes: Axes
+    strides: Axes = 1
+    dilations: Axes = 1
+    pads: Axes = 0
+
+    def __call__(self, input_x: TensorLike) -> Tensor:
+        return apply(
+            pixels.IM2COL, (input_x,), pixels.window_sizes(self.ksizes, self.dilations, self.pads, self.strides, "Im2Col")
+        )
 
 
-@operator_class(ksizes=REQUIRED, strides=REQUIRED, rates=REQUIRED, padding="VALID")
-def ExtractImagePatches(self: PrimitiveSelf, input_x: TensorLike) -> Tensor:
+class ExtractImagePatches(Form):
     """The windows of (N, C, H, W) as channels; sizes are [1, 1, height, width]."""
-    windows = [freeze(getattr(self, key))[2:] for key in ("ksizes", "strides", "rates")]
-    return extract_image_patches(input_x, *windows, self.padding.upper() == "SAME")
+
+    ksizes: Axes
+    strides: Axes
+    rates: Axes
+    padding: str = "VALID"
+
+    def __call__(self, input_x: TensorLike) -> Tensor:
+        windows = [freeze(getattr(self, key))[2:] for key in ("ksizes", "strides", "rates")]
+        return extract_image_patches(input_x, *windows, self.padding.upper() == "SAME")
 
 
 # ---- boxes
 
-_BOXES = {"means": (0.0, 0.0, 0.0, 0.0), "stds": (1.0, 1.0, 1.0, 1.0)}
-IOU = class_form(boxes.iou, mode="iou")
-CheckValid = class_form(boxes.check_valid)
-BoundingBoxEncode = class_form(boxes.bounding_box_encode, **_BOXES)
-BoundingBoxDecode = class_form(boxes.bounding_box_decode, max_shape=REQUIRED, **_BOXES, wh_ratio_clip=0.016)
 
-name_classes(globals())
+class IOU(Form, of=boxes.iou):
+    mode: str = "iou"
+
+    def __call__(self, anchor_boxes: Tensor, gt_boxes: Tensor) -> Tensor:
+        return boxes.iou(anchor_boxes, gt_boxes, self.mode)
+
+
+# fmt: off
+class CheckValid(Form): __call__ = staticmethod(boxes.check_valid)
+# fmt: on
+
+
+class BoundingBoxEncode(Form, of=boxes.bounding_box_encode):
+    means: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
+    stds: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
+
+    def __call__(self, anchor_box: Tensor, groundtruth_box: Tensor) -> Tensor:
+        return boxes.bounding_box_encode(anchor_box, groundtruth_box, self.means, self.stds)
+
+
+class BoundingBoxDecode(Form, of=boxes.bounding_box_decode):
+    max_shape: tuple[int, ...]
+    means: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
+    stds: tuple[float, ...] = (1.0, 1.0, 1.0, 1.0)
+    wh_ratio_clip: float = 0.016
+
+    def __call__(self, anchor_box: Tensor, deltas: Tensor) -> Tensor:
+        return boxes.bounding_box_decode(anchor_box, deltas, self.max_shape, self.means, self.stds, self.wh_ratio_clip)

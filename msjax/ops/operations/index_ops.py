@@ -3,151 +3,293 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
-from msjax.base.typing import TensorLike
+from msjax.base.typing import DTypeLike, Number, TensorLike
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import assigning, gathering, indexing, scattering, searching, segments, selecting, sorting
-from msjax.ops.primitive import REQUIRED, class_form, given_as, name_classes, operator_class, unused
+from msjax.ops.primitive import Form
 
-if TYPE_CHECKING:
-    from msjax.ops.primitive import PrimitiveSelf
+__all__ = [
+    "Select", "MaskedFill", "MaskedSelect", "MaskedScatter", "NonZero", "GatherD", "GatherNd", "GatherV2", "EmbeddingLookup",
+    "ScatterNd", "IndexFill", "Unique", "UniqueWithPad", "Assign", "AssignAdd", "AssignSub", "UnravelIndex",
+    "InvertPermutation", "Coalesce", "ScatterNonAliasingAdd", "Gather", "OneHot", "UniqueConsecutive", "Histogram",
+    "HistogramFixedWidth", "ListDiff", "NthElement", "InTopK", "TopK", "Sort", "TensorScatterElements", "InplaceUpdate",
+    "InplaceAdd", "InplaceSub", "TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub", "TensorScatterMul",
+    "TensorScatterDiv", "TensorScatterMax", "TensorScatterMin", "ScatterUpdate", "ScatterAdd", "ScatterSub", "ScatterMul",
+    "ScatterDiv", "ScatterMax", "ScatterMin", "ScatterNdUpdate", "ScatterNdAdd", "ScatterNdSub", "ScatterNdMul",
+    "ScatterNdDiv", "ScatterNdMax", "ScatterNdMin", "UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax",
+    "UnsortedSegmentMin", "SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin", "SparseGatherV2",
+    "InplaceUpdateV2", "SearchSorted", "Bucketize", "LowerBound", "UpperBound", "ScatterAddWithAxis", "InplaceIndexAdd",
+    "IndexAdd", "IndexPut", "Bincount",
+]  # fmt: skip
 
 
-Select = class_form(selecting.select)
-MaskedFill = class_form(selecting.masked_fill)
-MaskedSelect = class_form(selecting.masked_select)
-MaskedScatter = class_form(selecting.masked_scatter)
-NonZero = class_form(selecting.nonzero)
-GatherD = class_form(gathering.gather_d)
-GatherNd = class_form(gathering.gather_nd)
-GatherV2 = class_form(gathering.gather)
-EmbeddingLookup = class_form(gathering.embedding_lookup)
-ScatterNd = class_form(scattering.scatter_nd)
-IndexFill = class_form(scattering.index_fill)
-Unique = class_form(sorting.unique)
-UniqueWithPad = class_form(sorting.unique_with_pad)
-Assign = class_form(assigning.assign)
-AssignAdd = class_form(assigning.assign_add)
-AssignSub = class_form(assigning.assign_sub)
-UnravelIndex = class_form(searching.unravel_index)
-InvertPermutation = class_form(searching.invert_permutation)
-Coalesce = class_form(searching.coalesce)
-ScatterNonAliasingAdd = class_form(assigning.scatter_nd_add)
+# fmt: off
+class Select(Form): __call__ = staticmethod(selecting.select)
+class MaskedFill(Form): __call__ = staticmethod(selecting.masked_fill)
+class MaskedSelect(Form): __call__ = staticmethod(selecting.masked_select)
+class MaskedScatter(Form): __call__ = staticmethod(selecting.masked_scatter)
+class NonZero(Form): __call__ = staticmethod(selecting.nonzero)
+class GatherD(Form): __call__ = staticmethod(gathering.gather_d)
+class GatherNd(Form): __call__ = staticmethod(gathering.gather_nd)
+class GatherV2(Form): __call__ = staticmethod(gathering.gather)
+class EmbeddingLookup(Form): __call__ = staticmethod(gathering.embedding_lookup)
+class ScatterNd(Form): __call__ = staticmethod(scattering.scatter_nd)
+class IndexFill(Form): __call__ = staticmethod(scattering.index_fill)
+class Unique(Form): __call__ = staticmethod(sorting.unique)
+class UniqueWithPad(Form): __call__ = staticmethod(sorting.unique_with_pad)
+class Assign(Form): __call__ = staticmethod(assigning.assign)
+class AssignAdd(Form): __call__ = staticmethod(assigning.assign_add)
+class AssignSub(Form): __call__ = staticmethod(assigning.assign_sub)
+class UnravelIndex(Form): __call__ = staticmethod(searching.unravel_index)
+class InvertPermutation(Form): __call__ = staticmethod(searching.invert_permutation)
+class Coalesce(Form): __call__ = staticmethod(searching.coalesce)
+class ScatterNonAliasingAdd(Form): __call__ = staticmethod(assigning.scatter_nd_add)
+# fmt: on
+
 
 # ---- with attributes
 
-Gather = class_form(gathering.gather, batch_dims=0)
-OneHot = class_form(selecting.one_hot, axis=-1)
-UniqueConsecutive = class_form(sorting.unique_consecutive, return_inverse=False, return_counts=False, dim=None)
-Histogram = class_form(searching.histc, bins=100, min=0.0, max=0.0)
-HistogramFixedWidth = class_form(searching.histogram_fixed_width, nbins=REQUIRED, dtype="int32")
-ListDiff = class_form(searching.list_difference, out_idx=mstype.int32)
-NthElement = class_form(searching.nth_element, reverse=given_as("largest", False))
-InTopK = class_form(sorting.intopk, k=REQUIRED)
-TopK = class_form(sorting.top_k, sorted=True)
-Sort = class_form(sorting.sort, axis=-1, descending=False)
-TensorScatterElements = class_form(scattering.tensor_scatter_elements, axis=0, reduction="none")
-InplaceUpdate = class_form(scattering.inplace_update, indices=REQUIRED)
-InplaceAdd = class_form(scattering.inplace_add, indices=REQUIRED)
-InplaceSub = class_form(scattering.inplace_sub, indices=REQUIRED)
 
-TensorScatterUpdate = class_form(scattering.tensor_scatter_update)
-TensorScatterAdd = class_form(scattering.tensor_scatter_add)
-TensorScatterSub = class_form(scattering.tensor_scatter_sub)
-TensorScatterMul = class_form(scattering.tensor_scatter_mul)
-TensorScatterDiv = class_form(scattering.tensor_scatter_div)
-TensorScatterMax = class_form(scattering.tensor_scatter_max)
-TensorScatterMin = class_form(scattering.tensor_scatter_min)
-ScatterUpdate = class_form(assigning.scatter_update, use_locking=unused(True))
-ScatterAdd = class_form(assigning.scatter_add, use_locking=unused(False))
-ScatterSub = class_form(assigning.scatter_sub, use_locking=unused(False))
-ScatterMul = class_form(assigning.scatter_mul, use_locking=unused(False))
-ScatterDiv = class_form(assigning.scatter_div, use_locking=unused(False))
-ScatterMax = class_form(assigning.scatter_max, use_locking=unused(False))
-ScatterMin = class_form(assigning.scatter_min, use_locking=unused(False))
-ScatterNdUpdate = class_form(assigning.scatter_nd_update, use_locking=unused(True))
-ScatterNdAdd = class_form(assigning.scatter_nd_add, use_locking=unused(False))
-ScatterNdSub = class_form(assigning.scatter_nd_sub, use_locking=unused(False))
-ScatterNdMul = class_form(assigning.scatter_nd_mul, use_locking=unused(False))
-ScatterNdDiv = class_form(assigning.scatter_nd_div, use_locking=unused(False))
-ScatterNdMax = class_form(assigning.scatter_nd_max, use_locking=unused(False))
-ScatterNdMin = class_form(assigning.scatter_nd_min, use_locking=unused(False))
-UnsortedSegmentSum = class_form(segments.unsorted_segment_sum)
-UnsortedSegmentProd = class_form(segments.unsorted_segment_prod)
-UnsortedSegmentMax = class_form(segments.unsorted_segment_max)
-UnsortedSegmentMin = class_form(segments.unsorted_segment_min)
-SegmentSum = class_form(segments.SEGMENTS["sum"])
-SegmentMean = class_form(segments.SEGMENTS["mean"])
-SegmentProd = class_form(segments.SEGMENTS["prod"])
-SegmentMax = class_form(segments.SEGMENTS["max"])
-SegmentMin = class_form(segments.SEGMENTS["min"])
+class Gather(Form, of=gathering.gather):
+    batch_dims: int = 0
+
+    def __call__(self, input_params: Tensor, input_indices: Tensor, axis: int) -> Tensor:
+        return gathering.gather(input_params, input_indices, axis, self.batch_dims)
 
 
-@operator_class()
-def SparseGatherV2(self: PrimitiveSelf, params: TensorLike, indices: TensorLike, axis: int) -> Tensor:
+class OneHot(Form, of=selecting.one_hot):
+    axis: int = -1
+
+    def __call__(self, indices: Tensor, depth: int, on_value: Number | Tensor = 1, off_value: Number | Tensor = 0) -> Tensor:
+        return selecting.one_hot(indices, depth, on_value, off_value, self.axis)
+
+
+class UniqueConsecutive(Form, of=sorting.unique_consecutive):
+    return_inverse: bool = False
+    return_counts: bool = False
+    dim: int | None = None
+
+    def __call__(self, input: Tensor) -> Tensor | tuple[Tensor, ...]:
+        return sorting.unique_consecutive(input, self.return_inverse, self.return_counts, self.dim)
+
+
+class Histogram(Form, of=searching.histc):
+    bins: int = 100
+    min: Number = 0.0
+    max: Number = 0.0
+
+    def __call__(self, input: Tensor) -> Tensor:
+        return searching.histc(input, self.bins, self.min, self.max)
+
+
+class HistogramFixedWidth(Form, of=searching.histogram_fixed_width):
+    nbins: int
+    dtype: DTypeLike = "int32"
+
+    def __call__(self, x: TensorLike, range_: Tensor | Sequence[float]) -> Tensor:
+        return searching.histogram_fixed_width(x, range_, self.nbins, self.dtype)
+
+
+class ListDiff(Form, of=searching.list_difference):
+    out_idx: Type = mstype.int32
+
+    def __call__(self, x: TensorLike, y: TensorLike) -> tuple[Tensor, Tensor]:
+        return searching.list_difference(x, y, self.out_idx)
+
+
+class NthElement(Form, of=searching.nth_element, reverse="largest"):
+    reverse: bool = False
+
+    def __call__(self, x: TensorLike, n: int) -> Tensor:
+        return searching.nth_element(x, n, self.reverse)
+
+
+class InTopK(Form, of=sorting.intopk):
+    k: int
+
+    def __call__(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return sorting.intopk(x1, x2, self.k)
+
+
+class TopK(Form, of=sorting.top_k):
+    sorted: bool = True
+
+    def __call__(self, input_x: TensorLike, k: int) -> tuple[Tensor, Tensor]:
+        return sorting.top_k(input_x, k, self.sorted)
+
+
+class Sort(Form, of=sorting.sort):
+    axis: int = -1
+    descending: bool = False
+
+    def __call__(self, input_x: Tensor) -> tuple[Tensor, Tensor]:
+        return sorting.sort(input_x, self.axis, self.descending)
+
+
+class TensorScatterElements(Form, of=scattering.tensor_scatter_elements):
+    axis: int = 0
+    reduction: str = "none"
+
+    def __call__(self, input_x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+        return scattering.tensor_scatter_elements(input_x, indices, updates, self.axis, self.reduction)
+
+
+class InplaceUpdate(Form, of=scattering.inplace_update):
+    indices: int | tuple[int, ...] | Tensor
+
+    def __call__(self, x: TensorLike, v: TensorLike) -> Tensor:
+        return scattering.inplace_update(x, v, self.indices)
+
+
+class InplaceAdd(Form, of=scattering.inplace_add):
+    indices: int | tuple[int, ...] | Tensor
+
+    def __call__(self, x: TensorLike, v: TensorLike) -> Tensor:
+        return scattering.inplace_add(x, v, self.indices)
+
+
+class InplaceSub(Form, of=scattering.inplace_sub):
+    indices: int | tuple[int, ...] | Tensor
+
+    def __call__(self, x: TensorLike, v: TensorLike) -> Tensor:
+        return scattering.inplace_sub(x, v, self.indices)
+
+
+# fmt: off
+class TensorScatterUpdate(Form): __call__ = staticmethod(scattering.tensor_scatter_update)
+class TensorScatterAdd(Form): __call__ = staticmethod(scattering.tensor_scatter_add)
+class TensorScatterSub(Form): __call__ = staticmethod(scattering.tensor_scatter_sub)
+class TensorScatterMul(Form): __call__ = staticmethod(scattering.tensor_scatter_mul)
+class TensorScatterDiv(Form): __call__ = staticmethod(scattering.tensor_scatter_div)
+class TensorScatterMax(Form): __call__ = staticmethod(scattering.tensor_scatter_max)
+class TensorScatterMin(Form): __call__ = staticmethod(scattering.tensor_scatter_min)
+# fmt: on
+
+
+class _Locking(Form):
+    use_locking: bool = False
+
+
+class ScatterUpdate(Form):
+    use_locking: bool = True
+    __call__ = staticmethod(assigning.scatter_update)
+
+
+class ScatterNdUpdate(Form):
+    use_locking: bool = True
+    __call__ = staticmethod(assigning.scatter_nd_update)
+
+
+# fmt: off
+class ScatterAdd(_Locking): __call__ = staticmethod(assigning.scatter_add)
+class ScatterSub(_Locking): __call__ = staticmethod(assigning.scatter_sub)
+class ScatterMul(_Locking): __call__ = staticmethod(assigning.scatter_mul)
+class ScatterDiv(_Locking): __call__ = staticmethod(assigning.scatter_div)
+class ScatterMax(_Locking): __call__ = staticmethod(assigning.scatter_max)
+class ScatterMin(_Locking): __call__ = staticmethod(assigning.scatter_min)
+class ScatterNdAdd(_Locking): __call__ = staticmethod(assigning.scatter_nd_add)
+class ScatterNdSub(_Locking): __call__ = staticmethod(assigning.scatter_nd_sub)
+class ScatterNdMul(_Locking): __call__ = staticmethod(assigning.scatter_nd_mul)
+class ScatterNdDiv(_Locking): __call__ = staticmethod(assigning.scatter_nd_div)
+class ScatterNdMax(_Locking): __call__ = staticmethod(assigning.scatter_nd_max)
+class ScatterNdMin(_Locking): __call__ = staticmethod(assigning.scatter_nd_min)
+class UnsortedSegmentSum(Form): __call__ = staticmethod(segments.unsorted_segment_sum)
+class UnsortedSegmentProd(Form): __call__ = staticmethod(segments.unsorted_segment_prod)
+class UnsortedSegmentMax(Form): __call__ = staticmethod(segments.unsorted_segment_max)
+class UnsortedSegmentMin(Form): __call__ = staticmethod(segments.unsorted_segment_min)
+class SegmentSum(Form): __call__ = staticmethod(segments.SEGMENTS["sum"])
+class SegmentMean(Form): __call__ = staticmethod(segments.SEGMENTS["mean"])
+class SegmentProd(Form): __call__ = staticmethod(segments.SEGMENTS["prod"])
+class SegmentMax(Form): __call__ = staticmethod(segments.SEGMENTS["max"])
+class SegmentMin(Form): __call__ = staticmethod(segments.SEGMENTS["min"])
+# fmt: on
+
+
+class SparseGatherV2(Form):
     """Slices along an axis, picked by index: ``SparseGatherV2()(params, indices, axis)``."""
-    return gathering.gather(params, indices, axis)
+
+    def __call__(self, params: TensorLike, indices: TensorLike, axis: int) -> Tensor:
+        return gathering.gather(params, indices, axis)
 
 
-@operator_class()
-def InplaceUpdateV2(self: PrimitiveSelf, x: TensorLike, indices: TensorLike, v: TensorLike) -> Tensor:
+class InplaceUpdateV2(Form):
     """`x` with its rows number `indices` replaced by `v`: ``InplaceUpdateV2()(x, indices, v)``."""
-    return scattering.inplace_update(x, v, indices)
+
+    def __call__(self, x: TensorLike, indices: TensorLike, v: TensorLike) -> Tensor:
+        return scattering.inplace_update(x, v, indices)
 
 
-@operator_class(dtype=mstype.int64, right=False)
-def SearchSorted(self: PrimitiveSelf, x: TensorLike, values: TensorLike, sorter: TensorLike | None = None) -> Tensor:
+class SearchSorted(Form):
     """Where values would go in a sorted sequence.
 
     Args:
         dtype (ms.dtype): ms.int32 or ms.int64. Default: ms.int64.
         right (bool): after equal elements. Default: False.
     """
-    return searching.searchsorted(x, values, out_int32=self.dtype is mstype.int32, right=self.right, sorter=sorter)
+
+    dtype: DTypeLike = mstype.int64
+    right: bool = False
+
+    def __call__(self, x: TensorLike, values: TensorLike, sorter: TensorLike | None = None) -> Tensor:
+        return searching.searchsorted(x, values, out_int32=self.dtype is mstype.int32, right=self.right, sorter=sorter)
 
 
-@operator_class(boundaries=REQUIRED)
-def Bucketize(self: PrimitiveSelf, x: TensorLike) -> Tensor:
+class Bucketize(Form):
     """The number of the bucket that each element falls into.
 
     Args:
         boundaries (list): ascending; each belongs to the bucket after it, unlike those of `ops.bucketize`.
     """
-    return searching.bucketize(x, list(self.boundaries), right=True)
+
+    boundaries: Sequence[Any]
+
+    def __call__(self, x: TensorLike) -> Tensor:
+        return searching.bucketize(x, list(self.boundaries), right=True)
 
 
-@operator_class(out_type=mstype.int32)
-def LowerBound(self: PrimitiveSelf, x: TensorLike, values: TensorLike) -> Tensor:
+class LowerBound(Form):
     """Where values would go in sorted rows, before equal elements.
 
     Args:
         out_type (ms.dtype): Default: ms.int32.
     """
-    return searching.bound(x, values, False, self.out_type)
+
+    out_type: DTypeLike = mstype.int32
+
+    def __call__(self, x: TensorLike, values: TensorLike) -> Tensor:
+        return searching.bound(x, values, False, self.out_type)
 
 
-@operator_class(out_type=mstype.int32)
-def UpperBound(self: PrimitiveSelf, x: TensorLike, values: TensorLike) -> Tensor:
+class UpperBound(Form):
     """Where values would go in sorted rows, after equal elements.
 
     Args:
         out_type (ms.dtype): Default: ms.int32.
     """
-    return searching.bound(x, values, True, self.out_type)
+
+    out_type: DTypeLike = mstype.int32
+
+    def __call__(self, x: TensorLike, values: TensorLike) -> Tensor:
+        return searching.bound(x, values, True, self.out_type)
 
 
-@operator_class(axis=0)
-def ScatterAddWithAxis(self: PrimitiveSelf, x: TensorLike, indices: TensorLike, updates: TensorLike) -> Tensor:
+class ScatterAddWithAxis(Form):
     """Updates added along an axis, at an index for each element.
 
     Args:
         axis (int): Default: 0.
     """
-    return scattering.tensor_scatter_elements(x, indices, updates, self.axis, "add")
+
+    axis: int = 0
+
+    def __call__(self, x: TensorLike, indices: TensorLike, updates: TensorLike) -> Tensor:
+        return scattering.tensor_scatter_elements(x, indices, updates, self.axis, "add")
 
 
 def _index_add(x: Parameter, indices: Tensor, y: Tensor, axis: int) -> Parameter:
@@ -162,26 +304,39 @@ def _index_add(x: Parameter, indices: Tensor, y: Tensor, axis: int) -> Parameter
     return assigning.written(x, scattering.index_add(x, indices, y, axis))
 
 
-InplaceIndexAdd = class_form(_index_add, axis=REQUIRED)
-IndexAdd = class_form(_index_add, axis=REQUIRED, use_lock=unused(True), check_index_bound=unused(True))
+class InplaceIndexAdd(Form, of=_index_add):
+    axis: int
+
+    def __call__(self, x: Parameter, indices: Tensor, y: Tensor) -> Parameter:
+        return _index_add(x, indices, y, self.axis)
 
 
-@operator_class(accumulate=0)
-def IndexPut(self: PrimitiveSelf, x1: TensorLike, x2: TensorLike, indices: Sequence[TensorLike]) -> Tensor:
+class IndexAdd(Form, of=_index_add):
+    axis: int
+    use_lock: bool = True
+    check_index_bound: bool = True
+
+    def __call__(self, x: Parameter, indices: Tensor, y: Tensor) -> Parameter:
+        return _index_add(x, indices, y, self.axis)
+
+
+class IndexPut(Form):
     """Values put in at indices, one Tensor for each axis: ``IndexPut()(x, values, indices)``.
 
     Args:
         accumulate (int): 1 to add. Default: 0.
     """
-    return indexing.index_put(x1, indices, x2, bool(self.accumulate))
+
+    accumulate: int = 0
+
+    def __call__(self, x1: TensorLike, x2: TensorLike, indices: Sequence[TensorLike]) -> Tensor:
+        return indexing.index_put(x1, indices, x2, bool(self.accumulate))
 
 
-@operator_class()
-def Bincount(self: PrimitiveSelf, array: TensorLike, size: int, weights: TensorLike) -> Tensor:
+class Bincount(Form):
     """How often each integer from 0 up to a size occurs: ``Bincount()(x, size, weights)``."""
-    size = freeze(size)
-    weights = weights if isinstance(weights, Tensor) and weights.size else None  # pyright: ignore[reportAssignmentType]
-    return searching.bincount(array, weights, size)[:size]
 
-
-name_classes(globals())
+    def __call__(self, array: TensorLike, size: int, weights: TensorLike) -> Tensor:
+        size = freeze(size)
+        weights = weights if isinstance(weights, Tensor) and weights.size else None  # pyright: ignore[reportAssignmentType]
+        return searching.bincount(array, weights, size)[:size]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from msjax.base.errors import describe
 from msjax.base.typing import Shape, TensorLike
@@ -12,34 +12,124 @@ from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.array_func import creation, ordering
 from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
 from msjax.ops.function.math_func import complexes, fourier, norms
-from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class, unused
+from msjax.ops.primitive import Form
 
-if TYPE_CHECKING:
-    from msjax.ops.primitive import PrimitiveSelf
+__all__ = [
+    "Dense", "Ger", "Cdist", "Pdist", "Trace", "MatrixDeterminant", "LogMatrixDeterminant", "MatrixExp", "MatrixLogarithm",
+    "MatrixPower", "Geqrf", "Orgqr", "Ormqr", "Cholesky", "CholeskyInverse", "CholeskySolve", "MatrixSolve",
+    "MatrixTriangularSolve", "Lstsq", "LuSolve", "LuUnpack", "TridiagonalMatMul", "MatMul", "BatchMatMul", "Einsum", "Cross",
+    "ConjugateTranspose", "MatrixInverse", "Qr", "Svd", "Eig", "MatrixSolveLs", "STFT", "FFTWithSize",
+]  # fmt: skip
 
 
-Dense = class_form(layers.dense)
-Ger = class_form(linear.outer)
-Cdist = class_form(norms.cdist, p=2.0)
-Pdist = class_form(norms.pdist, p=2.0)
-Trace = class_form(decompositions.trace)
-MatrixDeterminant = class_form(decompositions.det)
-LogMatrixDeterminant = class_form(decompositions.slogdet)
-MatrixExp = class_form(decompositions.matrix_exp)
-MatrixLogarithm = class_form(decompositions.matrix_logarithm)
-MatrixPower = class_form(decompositions.matrix_power, n=REQUIRED)
-Geqrf = class_form(decompositions.geqrf)
-Orgqr = class_form(decompositions.orgqr)
-Ormqr = class_form(decompositions.ormqr, left=True, transpose=False)
-Cholesky = class_form(decompositions.cholesky, upper=False)
-CholeskyInverse = class_form(solvers.cholesky_inverse, upper=False)
-CholeskySolve = class_form(solvers.cholesky_solve, upper=False)
-MatrixSolve = class_form(solvers.matrix_solve, adjoint=False)
-MatrixTriangularSolve = class_form(solvers.triangular_solve, lower=True, adjoint=False)
-Lstsq = class_form(solvers.lstsq, fast=unused(True), l2_regularizer=unused(0.0))
-LuSolve = class_form(solvers.lu_solve)
-LuUnpack = class_form(decompositions.lu_unpack, unpack_data=True, unpack_pivots=True)
-TridiagonalMatMul = class_form(solvers.tridiagonal_matmul)
+# fmt: off
+class Dense(Form): __call__ = staticmethod(layers.dense)
+class Ger(Form): __call__ = staticmethod(linear.outer)
+# fmt: on
+
+
+class Cdist(Form, of=norms.cdist):
+    p: float = 2.0
+
+    def __call__(self, x1: TensorLike, x2: TensorLike) -> Tensor:
+        return norms.cdist(x1, x2, self.p)
+
+
+class Pdist(Form, of=norms.pdist):
+    p: float = 2.0
+
+    def __call__(self, input: Tensor) -> Tensor:
+        return norms.pdist(input, self.p)
+
+
+# fmt: off
+class Trace(Form): __call__ = staticmethod(decompositions.trace)
+class MatrixDeterminant(Form): __call__ = staticmethod(decompositions.det)
+class LogMatrixDeterminant(Form): __call__ = staticmethod(decompositions.slogdet)
+class MatrixExp(Form): __call__ = staticmethod(decompositions.matrix_exp)
+class MatrixLogarithm(Form): __call__ = staticmethod(decompositions.matrix_logarithm)
+# fmt: on
+
+
+class MatrixPower(Form, of=decompositions.matrix_power):
+    n: int
+
+    def __call__(self, input: TensorLike) -> Tensor:
+        return decompositions.matrix_power(input, self.n)
+
+
+# fmt: off
+class Geqrf(Form): __call__ = staticmethod(decompositions.geqrf)
+class Orgqr(Form): __call__ = staticmethod(decompositions.orgqr)
+# fmt: on
+
+
+class Ormqr(Form, of=decompositions.ormqr):
+    left: bool = True
+    transpose: bool = False
+
+    def __call__(self, input: Tensor, tau: Tensor, other: TensorLike) -> Tensor:
+        return decompositions.ormqr(input, tau, other, self.left, self.transpose)
+
+
+class Cholesky(Form, of=decompositions.cholesky):
+    upper: bool = False
+
+    def __call__(self, input_x: TensorLike) -> Tensor:
+        return decompositions.cholesky(input_x, self.upper)
+
+
+class CholeskyInverse(Form, of=solvers.cholesky_inverse):
+    upper: bool = False
+
+    def __call__(self, input_x: TensorLike) -> Tensor:
+        return solvers.cholesky_inverse(input_x, self.upper)
+
+
+class CholeskySolve(Form, of=solvers.cholesky_solve):
+    upper: bool = False
+
+    def __call__(self, input: TensorLike, input2: TensorLike) -> Tensor:
+        return solvers.cholesky_solve(input, input2, self.upper)
+
+
+class MatrixSolve(Form, of=solvers.matrix_solve):
+    adjoint: bool = False
+
+    def __call__(self, matrix: TensorLike, rhs: TensorLike) -> Tensor:
+        return solvers.matrix_solve(matrix, rhs, self.adjoint)
+
+
+class MatrixTriangularSolve(Form, of=solvers.triangular_solve):
+    lower: bool = True
+    adjoint: bool = False
+
+    def __call__(self, matrix: TensorLike, rhs: TensorLike, transpose: bool = False, unit: bool = False) -> Tensor:
+        return solvers.triangular_solve(matrix, rhs, self.lower, self.adjoint, transpose, unit)
+
+
+class Lstsq(Form):
+    fast: bool = True
+    l2_regularizer: float = 0.0
+    __call__ = staticmethod(solvers.lstsq)
+
+
+# fmt: off
+class LuSolve(Form): __call__ = staticmethod(solvers.lu_solve)
+# fmt: on
+
+
+class LuUnpack(Form, of=decompositions.lu_unpack):
+    unpack_data: bool = True
+    unpack_pivots: bool = True
+
+    def __call__(self, LU_data: Tensor, LU_pivots: Tensor) -> tuple[Tensor, ...]:
+        return decompositions.lu_unpack(LU_data, LU_pivots, self.unpack_data, self.unpack_pivots)
+
+
+# fmt: off
+class TridiagonalMatMul(Form): __call__ = staticmethod(solvers.tridiagonal_matmul)
+# fmt: on
 
 
 def _product(primitive, x, y):
@@ -54,8 +144,7 @@ def _product(primitive, x, y):
     return linear.matmul_transposed(x, y, primitive.transpose_a, primitive.transpose_b)
 
 
-@operator_class(transpose_a=False, transpose_b=False)
-def MatMul(self: PrimitiveSelf, input: TensorLike, mat2: TensorLike) -> Tensor:
+class MatMul(Form):
     """The product of two matrices.
 
     Args:
@@ -68,13 +157,17 @@ def MatMul(self: PrimitiveSelf, input: TensorLike, mat2: TensorLike) -> Tensor:
         >>> print(ops.MatMul(transpose_b=True)(x, x))
         [[5.]]
     """
-    if any(getattr(v, "ndim", 2) != 2 for v in (input, mat2)):
-        raise ValueError(f"For 'MatMul', the operands should be matrices, but got {describe(input)} and {describe(mat2)}.")
-    return _product(self, input, mat2)
+
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+    def __call__(self, input: TensorLike, mat2: TensorLike) -> Tensor:
+        if any(getattr(v, "ndim", 2) != 2 for v in (input, mat2)):
+            raise ValueError(f"For 'MatMul', the operands should be matrices, but got {describe(input)} and {describe(mat2)}.")
+        return _product(self, input, mat2)
 
 
-@operator_class(transpose_a=False, transpose_b=False)
-def BatchMatMul(self: PrimitiveSelf, x: TensorLike, y: TensorLike) -> Tensor:
+class BatchMatMul(Form):
     """The products of two batches of matrices.
 
     Args:
@@ -87,107 +180,139 @@ def BatchMatMul(self: PrimitiveSelf, x: TensorLike, y: TensorLike) -> Tensor:
         >>> print(ops.BatchMatMul(transpose_b=True)(x, x))
         [[[5.]]]
     """
-    return _product(self, x, y)
+
+    transpose_a: bool = False
+    transpose_b: bool = False
+
+    def __call__(self, x: TensorLike, y: TensorLike) -> Tensor:
+        return _product(self, x, y)
 
 
-@operator_class(equation=REQUIRED)
-def Einsum(self: PrimitiveSelf, operands: TensorLike | Sequence[TensorLike]) -> Tensor:
+class Einsum(Form):
     """Sums of products in Einstein's notation: ``ops.Einsum("ij,jk->ik")((x, y))``.
 
     Args:
         equation (str): see `ops.einsum`.
     """
-    return linear.einsum(self.equation, *([operands] if isinstance(operands, Tensor) else operands))
+
+    equation: str
+
+    def __call__(self, operands: TensorLike | Sequence[TensorLike]) -> Tensor:
+        return linear.einsum(self.equation, *([operands] if isinstance(operands, Tensor) else operands))
 
 
-@operator_class(dim=-65530)
-def Cross(self: PrimitiveSelf, input: TensorLike, other: TensorLike) -> Tensor:
+class Cross(Form):
     """The vector product along an axis of size 3.
 
     Args:
         dim (int): the axis. Default: -65530, for the first axis of size 3.
     """
-    return linear.cross(input, other, None if self.dim == -65530 else self.dim)
+
+    dim: int = -65530
+
+    def __call__(self, input: TensorLike, other: TensorLike) -> Tensor:
+        return linear.cross(input, other, None if self.dim == -65530 else self.dim)
 
 
-@operator_class()
-def ConjugateTranspose(self: PrimitiveSelf, x: TensorLike, perm: Shape) -> Tensor:
+class ConjugateTranspose(Form):
     """The complex conjugate with its axes in another order: ``ops.ConjugateTranspose()(x, perm)``."""
-    return complexes.conj(ordering.transpose(x, perm))
+
+    def __call__(self, x: TensorLike, perm: Shape) -> Tensor:
+        return complexes.conj(ordering.transpose(x, perm))
 
 
-@operator_class(adjoint=False)
-def MatrixInverse(self: PrimitiveSelf, x: TensorLike) -> Tensor:
+class MatrixInverse(Form):
     """The inverse of square matrices.
 
     Args:
         adjoint (bool): whether they are conjugated and transposed first. Default: False.
     """
-    return solvers.inverse(decompositions.adjoint(x) if self.adjoint else x)
+
+    adjoint: bool = False
+
+    def __call__(self, x: TensorLike) -> Tensor:
+        return solvers.inverse(decompositions.adjoint(x) if self.adjoint else x)
 
 
-@operator_class(full_matrices=False)
-def Qr(self: PrimitiveSelf, x: TensorLike) -> tuple[Tensor, Tensor]:
+class Qr(Form):
     """The QR decomposition.
 
     Args:
         full_matrices (bool): whether q is square. Default: False.
     """
-    return decompositions.qr(x, "complete" if self.full_matrices else "reduced")
+
+    full_matrices: bool = False
+
+    def __call__(self, x: TensorLike) -> tuple[Tensor, Tensor]:
+        return decompositions.qr(x, "complete" if self.full_matrices else "reduced")
 
 
-@operator_class(full_matrices=False, compute_uv=True)
-def Svd(self: PrimitiveSelf, input: Tensor) -> Tensor | tuple[Tensor, ...]:
+class Svd(Form):
     """The singular value decomposition; returns (s, u, v).
 
     Args:
         full_matrices (bool): whether u and v are square. Default: False.
         compute_uv (bool): if False, u and v are zeros of shape (1,). Default: True.
     """
-    out = decompositions.svd(input, self.full_matrices, self.compute_uv)
-    return out if self.compute_uv else (out, *(creation.zeros((1,), input.dtype) for _ in range(2)))
+
+    full_matrices: bool = False
+    compute_uv: bool = True
+
+    def __call__(self, input: Tensor) -> Tensor | tuple[Tensor, ...]:
+        out = decompositions.svd(input, self.full_matrices, self.compute_uv)
+        return out if self.compute_uv else (out, *(creation.zeros((1,), input.dtype) for _ in range(2)))
 
 
-@operator_class(compute_v=False)
-def Eig(self: PrimitiveSelf, x: TensorLike) -> tuple[Tensor, Tensor]:
+class Eig(Form):
     """The eigenvalues and eigenvectors of square matrices.
 
     Args:
         compute_v (bool): if False, the second result is 0. Default: False.
     """
-    if self.compute_v:
-        return decompositions.eig(x)
-    values = decompositions.eigvals(x)
-    return values, creation.zeros((), values.dtype)
+
+    compute_v: bool = False
+
+    def __call__(self, x: TensorLike) -> tuple[Tensor, Tensor]:
+        if self.compute_v:
+            return decompositions.eig(x)
+        values = decompositions.eigvals(x)
+        return values, creation.zeros((), values.dtype)
 
 
-@operator_class(fast=True)
-def MatrixSolveLs(self: PrimitiveSelf, matrix: TensorLike, rhs: TensorLike, l2_regularizer: float | Tensor) -> Tensor:
+class MatrixSolveLs(Form):
     """The X for which matrix X comes closest to rhs: ``ops.MatrixSolveLs()(matrix, rhs, l2_regularizer)``.
 
     Args:
         fast (bool): if False, the penalty on the size of X is left out. Default: True.
     """
-    return solvers.matrix_solve_ls(matrix, rhs, float(l2_regularizer) if self.fast else 0.0)
+
+    fast: bool = True
+
+    def __call__(self, matrix: TensorLike, rhs: TensorLike, l2_regularizer: float | Tensor) -> Tensor:
+        return solvers.matrix_solve_ls(matrix, rhs, float(l2_regularizer) if self.fast else 0.0)
 
 
-_STFT = ("n_fft", "hop_length", "win_length", "normalized", "onesided", "return_complex")
-
-
-@operator_class(**dict.fromkeys(_STFT, REQUIRED))
-def STFT(self: PrimitiveSelf, signal: TensorLike, window: TensorLike | None) -> Tensor:
+class STFT(Form):
     """Fourier transforms of the frames of a signal: ``ops.STFT(...)(signal, window)``; see `ops.stft`.
 
     Args:
         n_fft, hop_length, win_length (int): sizes of a frame, a step and the window.
         normalized, onesided, return_complex (bool): as for the function.
     """
-    settings = {key: getattr(self, key) for key in _STFT}
-    return fourier.stft(signal, window=window, center=False, pad_mode="constant", **settings)
+
+    n_fft: int
+    hop_length: int
+    win_length: int
+    normalized: bool
+    onesided: bool
+    return_complex: bool
+
+    def __call__(self, signal: TensorLike, window: TensorLike | None) -> Tensor:
+        settings = {key: getattr(self, key) for key in self._arguments}
+        return fourier.stft(signal, window=window, center=False, pad_mode="constant", **settings)
 
 
-@operator_class(signal_ndim=REQUIRED, inverse=REQUIRED, real=REQUIRED, norm="backward", onesided=True, signal_sizes=())
-def FFTWithSize(self: PrimitiveSelf, x: TensorLike) -> Tensor:
+class FFTWithSize(Form):
     """Fourier transforms over the last axes.
 
     Args:
@@ -198,13 +323,19 @@ def FFTWithSize(self: PrimitiveSelf, x: TensorLike) -> Tensor:
         onesided (bool): whether the spectrum of a real signal is halved. Default: True.
         signal_sizes (tuple): the sizes of the real signal, for the inverse. Default: (), for even ones.
     """
-    axes = tuple(range(-self.signal_ndim, 0))
-    if self.real and self.onesided:
-        if self.inverse:
-            return fourier.irfftn(x, freeze(self.signal_sizes) or None, axes, self.norm)
-        return fourier.rfftn(x, None, axes, self.norm)
-    out = (fourier.ifftn if self.inverse else fourier.fftn)(x, None, axes, self.norm)
-    return complexes.real(out) if self.real and self.inverse else out
 
+    signal_ndim: int
+    inverse: bool
+    real: bool
+    norm: str = "backward"
+    onesided: bool = True
+    signal_sizes: Sequence[Any] = ()
 
-name_classes(globals())
+    def __call__(self, x: TensorLike) -> Tensor:
+        axes = tuple(range(-self.signal_ndim, 0))
+        if self.real and self.onesided:
+            if self.inverse:
+                return fourier.irfftn(x, freeze(self.signal_sizes) or None, axes, self.norm)
+            return fourier.rfftn(x, None, axes, self.norm)
+        out = (fourier.ifftn if self.inverse else fourier.fftn)(x, None, axes, self.norm)
+        return complexes.real(out) if self.real and self.inverse else out

@@ -2,65 +2,144 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msjax.base.errors import describe
 from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
 from msjax.ops.function.math_func.arithmetic import true_divide
 from msjax.ops.function.math_func.reduction import sum as reduce_sum
 from msjax.ops.function.nn_func import classification, ctc, losses
-from msjax.ops.primitive import class_form, name_classes, operator_class
+from msjax.ops.primitive import Form
 
-if TYPE_CHECKING:
-    from msjax.ops.primitive import PrimitiveSelf
-
-
-SoftmaxCrossEntropyWithLogits = class_form(classification.softmax_cross_entropy_and_gradient)
-BCEWithLogitsLoss = class_form(classification.binary_cross_entropy_with_logits, reduction="mean")
-BinaryCrossEntropy = class_form(classification.binary_cross_entropy, reduction="mean")
-KLDivLoss = class_form(losses.kl_div, reduction="mean")
-SmoothL1Loss = class_form(losses.smooth_l1_loss, beta=1.0, reduction="none")
-SoftMarginLoss = class_form(losses.soft_margin_loss, reduction="mean")
-MultilabelMarginLoss = class_form(classification.multilabel_margin_loss, reduction="mean")
-TripletMarginLoss = class_form(losses.triplet_margin_loss, p=2, swap=False, eps=1e-6, reduction="mean")
-CTCLossV2 = class_form(ctc.ctc_loss, blank=0, reduction="none", zero_infinity=False)
-CTCGreedyDecoder = class_form(ctc.ctc_greedy_decoder, merge_repeated=True)
+__all__ = [
+    "SoftmaxCrossEntropyWithLogits", "BCEWithLogitsLoss", "BinaryCrossEntropy", "KLDivLoss", "SmoothL1Loss", "SoftMarginLoss",
+    "MultilabelMarginLoss", "TripletMarginLoss", "CTCLossV2", "CTCGreedyDecoder", "SparseSoftmaxCrossEntropyWithLogits",
+    "SigmoidCrossEntropyWithLogits", "MultiMarginLoss", "NLLLoss", "CTCLoss",
+]  # fmt: skip
 
 
-@operator_class(is_grad=False)
-def SparseSoftmaxCrossEntropyWithLogits(self: PrimitiveSelf, logits: TensorLike, labels: TensorLike) -> Tensor:
+# fmt: off
+class SoftmaxCrossEntropyWithLogits(Form): __call__ = staticmethod(classification.softmax_cross_entropy_and_gradient)
+# fmt: on
+
+
+class BCEWithLogitsLoss(Form, of=classification.binary_cross_entropy_with_logits):
+    reduction: str = "mean"
+
+    def __call__(self, input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None) -> Tensor:
+        return classification.binary_cross_entropy_with_logits(input, target, weight, pos_weight, self.reduction)
+
+
+class BinaryCrossEntropy(Form, of=classification.binary_cross_entropy):
+    reduction: str = "mean"
+
+    def __call__(self, logits: Tensor, labels: Tensor, weight: Tensor | None = None) -> Tensor:
+        return classification.binary_cross_entropy(logits, labels, weight, self.reduction)
+
+
+class KLDivLoss(Form, of=losses.kl_div):
+    reduction: str = "mean"
+
+    def __call__(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return losses.kl_div(logits, labels, self.reduction)
+
+
+class SmoothL1Loss(Form, of=losses.smooth_l1_loss):
+    beta: float = 1.0
+    reduction: str = "none"
+
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor:
+        return losses.smooth_l1_loss(input, target, self.beta, self.reduction)
+
+
+class SoftMarginLoss(Form, of=losses.soft_margin_loss):
+    reduction: str = "mean"
+
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor:
+        return losses.soft_margin_loss(input, target, self.reduction)
+
+
+class MultilabelMarginLoss(Form, of=classification.multilabel_margin_loss):
+    reduction: str = "mean"
+
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor:
+        return classification.multilabel_margin_loss(input, target, self.reduction)
+
+
+class TripletMarginLoss(Form, of=losses.triplet_margin_loss):
+    p: int = 2
+    swap: bool = False
+    eps: float = 1e-6
+    reduction: str = "mean"
+
+    def __call__(self, anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0) -> Tensor:
+        return losses.triplet_margin_loss(anchor, positive, negative, margin, self.p, self.eps, self.swap, self.reduction)
+
+
+class CTCLossV2(Form, of=ctc.ctc_loss):
+    blank: int = 0
+    reduction: str = "none"
+    zero_infinity: bool = False
+
+    def __call__(
+        self,
+        log_probs: Tensor,
+        targets: Tensor,
+        input_lengths: Tensor | tuple[Tensor, ...],
+        target_lengths: Tensor | tuple[Tensor, ...],
+    ) -> tuple[Tensor, Tensor]:
+        return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity)
+
+
+class CTCGreedyDecoder(Form, of=ctc.ctc_greedy_decoder):
+    merge_repeated: bool = True
+
+    def __call__(self, inputs: Tensor, sequence_length: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return ctc.ctc_greedy_decoder(inputs, sequence_length, self.merge_repeated)
+
+
+class SparseSoftmaxCrossEntropyWithLogits(Form):
     """The mean cross entropy of logits (N, C) and class numbers (N,), or with `is_grad` its gradient."""
-    return classification.sparse_softmax_cross_entropy(logits, labels, bool(self.is_grad))
+
+    is_grad: bool = False
+
+    def __call__(self, logits: TensorLike, labels: TensorLike) -> Tensor:
+        return classification.sparse_softmax_cross_entropy(logits, labels, bool(self.is_grad))
 
 
-@operator_class()
-def SigmoidCrossEntropyWithLogits(self: PrimitiveSelf, logits: TensorLike, label: TensorLike) -> Tensor:
+class SigmoidCrossEntropyWithLogits(Form):
     """Elementwise binary cross entropies of sigmoid(logits): ``ops.SigmoidCrossEntropyWithLogits()(logits, label)``."""
-    return classification.binary_cross_entropy_with_logits(logits, label, reduction="none")
+
+    def __call__(self, logits: TensorLike, label: TensorLike) -> Tensor:
+        return classification.binary_cross_entropy_with_logits(logits, label, reduction="none")
 
 
-@operator_class(p=1, margin=1.0, reduction="mean")
-def MultiMarginLoss(self: PrimitiveSelf, x: TensorLike, target: TensorLike, weight: TensorLike | None = None) -> Tensor:
+class MultiMarginLoss(Form):
     """The margin loss of class scores (N, C) and class numbers (N,); see `ops.multi_margin_loss`."""
-    return classification.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction)
+
+    p: int = 1
+    margin: float = 1.0
+    reduction: str = "mean"
+
+    def __call__(self, x: TensorLike, target: TensorLike, weight: TensorLike | None = None) -> Tensor:
+        return classification.multi_margin_loss(x, target, self.p, self.margin, weight, self.reduction)
 
 
-@operator_class(reduction="mean", ignore_index=-100)
-def NLLLoss(self: PrimitiveSelf, logits: TensorLike, labels: Tensor, weight: TensorLike) -> tuple[Tensor, Tensor]:
+class NLLLoss(Form):
     """The negative log likelihood loss and the sum of the weights; see `ops.nll_loss`."""
-    if labels.dtype.kind not in "iu":
-        raise TypeError(f"For 'NLLLoss', the labels should be integers, but got {describe(labels)}.")
-    summed = "sum" if self.reduction == "mean" else self.reduction
-    loss = classification.nll_loss(logits, labels, weight, self.ignore_index, summed)
-    total = reduce_sum(classification.weights_of(weight, labels, self.ignore_index))
-    return (true_divide(loss, total) if self.reduction == "mean" else loss), total
+
+    reduction: str = "mean"
+    ignore_index: int = -100
+
+    def __call__(self, logits: TensorLike, labels: Tensor, weight: TensorLike) -> tuple[Tensor, Tensor]:
+        if labels.dtype.kind not in "iu":
+            raise TypeError(f"For 'NLLLoss', the labels should be integers, but got {describe(labels)}.")
+        summed = "sum" if self.reduction == "mean" else self.reduction
+        loss = classification.nll_loss(logits, labels, weight, self.ignore_index, summed)
+        total = reduce_sum(classification.weights_of(weight, labels, self.ignore_index))
+        return (true_divide(loss, total) if self.reduction == "mean" else loss), total
 
 
-@operator_class(preprocess_collapse_repeated=False, ctc_merge_repeated=True, ignore_longer_outputs_than_inputs=False)
-def CTCLoss(
-    self: PrimitiveSelf, x: Tensor, labels_indices: Tensor, labels_values: Tensor, sequence_length: Tensor
-) -> tuple[Tensor, Tensor]:
+class CTCLoss(Form):
     """The loss of connectionist temporal classification, and its gradient with respect to the inputs.
 
     Args:
@@ -76,9 +155,14 @@ def CTCLoss(
     Outputs:
         The losses (N,), and the gradient of their sum (T, N, C).
     """
-    if self.preprocess_collapse_repeated or not self.ctc_merge_repeated or self.ignore_longer_outputs_than_inputs:
-        raise NotImplementedError("msjax offers CTCLoss with its default arguments only.")
-    return ctc.ctc_loss_of_logits(x, labels_indices, labels_values, sequence_length)
 
+    preprocess_collapse_repeated: bool = False
+    ctc_merge_repeated: bool = True
+    ignore_longer_outputs_than_inputs: bool = False
 
-name_classes(globals())
+    def __call__(
+        self, x: Tensor, labels_indices: Tensor, labels_values: Tensor, sequence_length: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        if self.preprocess_collapse_repeated or not self.ctc_merge_repeated or self.ignore_longer_outputs_than_inputs:
+            raise NotImplementedError("msjax offers CTCLoss with its default arguments only.")
+        return ctc.ctc_loss_of_logits(x, labels_indices, labels_values, sequence_length)

@@ -1,17 +1,16 @@
-"""Operator classes of arithmetic, comparison, logic, special functions, activations and creation."""
+"""Operator classes of arithmetic, comparison, logic, special functions and creation."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import jax.numpy as jnp
 
-from msjax.base.typing import DTypeLike, JaxArray, TensorLike
+from msjax.base.typing import DTypeLike, JaxArray, Number, TensorLike
 from msjax.common import dtype as mstype
+from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import promote, to_float
-from msjax.ops.function.array_func import casting, creation, windows
+from msjax.ops.function.array_func import creation, windows
 from msjax.ops.function.control.gradient import stop_gradient
 from msjax.ops.function.math_func import (
     arithmetic,
@@ -23,47 +22,62 @@ from msjax.ops.function.math_func import (
     logic,
     special,
 )
-from msjax.ops.function.nn_func import activations, gated, softmaxes
-from msjax.ops.primitive import REQUIRED, class_form, name_classes, operator_class
+from msjax.ops.primitive import Form
 
-if TYPE_CHECKING:
-    from msjax.ops.primitive import PrimitiveSelf
+__all__ = [
+    "Add", "TensorAdd", "Sub", "Mul", "Div", "RealDiv", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod", "Pow",
+    "Maximum", "Minimum", "Fmax", "Fmin", "Atan2", "Hypot", "NextAfter", "Heaviside", "Lerp", "LerpScalar", "Addcmul",
+    "Addcdiv", "AddN", "AccumulateNV2", "Round", "DivNoNan", "MulNoNan", "SquaredDifference", "Equal", "NotEqual", "Greater",
+    "GreaterEqual", "Less", "LessEqual", "ApproximateEqual", "IsClose", "LogicalAnd", "LogicalOr", "LogicalXor", "LogicalNot",
+    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "LeftShift", "RightShift", "Invert", "Gcd", "Lcm", "PopulationCount", "IsNan",
+    "IsInf", "IsFinite", "Neg", "Abs", "Square", "Exp", "Expm1", "Log", "Log1p", "Sqrt", "Rsqrt", "Reciprocal", "Inv", "Sin",
+    "Cos", "Tan", "Asin", "ACos", "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh", "Sinc", "Sign", "Floor", "Ceil",
+    "Trunc", "Rint", "Logit", "NanToNum", "Real", "Imag", "Conj", "Angle", "Polar", "Complex", "ComplexAbs", "Erf", "Erfc",
+    "Erfinv", "Lgamma", "Digamma", "Polygamma", "Igamma", "Igammac", "Zeta", "Betainc", "Xlogy", "Xdivy", "Mvlgamma",
+    "BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1",
+    "BesselK1e", "BesselY0", "BesselY1", "StopGradient", "Zeros", "Ones", "ZerosLike", "OnesLike", "Eye", "Fill", "FillV2",
+    "Fills", "LinSpace", "Eps", "Range", "BartlettWindow", "BlackmanWindow", "HammingWindow", "LogSpace",
+]  # fmt: skip
 
 
 # ---- arithmetic
 
-Add = class_form(arithmetic.add)
-TensorAdd = class_form(arithmetic.add)
-Sub = class_form(arithmetic.sub)
-Mul = class_form(arithmetic.mul)
-Div = class_form(arithmetic.true_divide)
-RealDiv = class_form(arithmetic.tensor_div)
-FloorDiv = class_form(arithmetic.floor_divide)
-FloorMod = class_form(arithmetic.floor_mod)
-Mod = class_form(arithmetic.fmod)
-TruncateDiv = class_form(arithmetic.truncate_div)
-TruncateMod = class_form(arithmetic.truncate_mod)
-Pow = class_form(arithmetic.pow)
-Maximum = class_form(elementwise.maximum)
-Minimum = class_form(elementwise.minimum)
-Fmax = class_form(elementwise.fmax)
-Fmin = class_form(elementwise.fmin)
-Atan2 = class_form(elementwise.atan2)
-Hypot = class_form(elementwise.hypot)
-NextAfter = class_form(elementwise.nextafter)
-Heaviside = class_form(elementwise.heaviside)
-Lerp = class_form(elementwise.lerp)
-LerpScalar = class_form(elementwise.lerp)
-Addcmul = class_form(arithmetic.addcmul)
-Addcdiv = class_form(arithmetic.addcdiv)
-AddN = class_form(arithmetic.addn)
-AccumulateNV2 = class_form(arithmetic.addn)
+
+# fmt: off
+class Add(Form): __call__ = staticmethod(arithmetic.add)
+class TensorAdd(Form): __call__ = staticmethod(arithmetic.add)
+class Sub(Form): __call__ = staticmethod(arithmetic.sub)
+class Mul(Form): __call__ = staticmethod(arithmetic.mul)
+class Div(Form): __call__ = staticmethod(arithmetic.true_divide)
+class RealDiv(Form): __call__ = staticmethod(arithmetic.tensor_div)
+class FloorDiv(Form): __call__ = staticmethod(arithmetic.floor_divide)
+class FloorMod(Form): __call__ = staticmethod(arithmetic.floor_mod)
+class Mod(Form): __call__ = staticmethod(arithmetic.fmod)
+class TruncateDiv(Form): __call__ = staticmethod(arithmetic.truncate_div)
+class TruncateMod(Form): __call__ = staticmethod(arithmetic.truncate_mod)
+class Pow(Form): __call__ = staticmethod(arithmetic.pow)
+class Maximum(Form): __call__ = staticmethod(elementwise.maximum)
+class Minimum(Form): __call__ = staticmethod(elementwise.minimum)
+class Fmax(Form): __call__ = staticmethod(elementwise.fmax)
+class Fmin(Form): __call__ = staticmethod(elementwise.fmin)
+class Atan2(Form): __call__ = staticmethod(elementwise.atan2)
+class Hypot(Form): __call__ = staticmethod(elementwise.hypot)
+class NextAfter(Form): __call__ = staticmethod(elementwise.nextafter)
+class Heaviside(Form): __call__ = staticmethod(elementwise.heaviside)
+class Lerp(Form): __call__ = staticmethod(elementwise.lerp)
+class LerpScalar(Form): __call__ = staticmethod(elementwise.lerp)
+class Addcmul(Form): __call__ = staticmethod(arithmetic.addcmul)
+class Addcdiv(Form): __call__ = staticmethod(arithmetic.addcdiv)
+class AddN(Form): __call__ = staticmethod(arithmetic.addn)
+class AccumulateNV2(Form): __call__ = staticmethod(arithmetic.addn)
+# fmt: on
 
 
-@operator_class()
-def Round(self: PrimitiveSelf, input: TensorLike, decimals: int = 0) -> Tensor:
+class Round(Form):
     """The input rounded to a number of decimals, halves to the even digit: ``ops.Round()(x)``."""
-    return elementary.round(input, decimals=decimals)
+
+    def __call__(self, input: TensorLike, decimals: int = 0) -> Tensor:
+        return elementary.round(input, decimals=decimals)
 
 
 @operator(2)
@@ -89,176 +103,229 @@ def _squared_difference(x: TensorLike, y: TensorLike) -> JaxArray:
     return (x - y) * (x - y)
 
 
-DivNoNan = class_form(_div_no_nan)
-MulNoNan = class_form(_mul_no_nan)
-SquaredDifference = class_form(_squared_difference)
+# fmt: off
+class DivNoNan(Form): __call__ = staticmethod(_div_no_nan)
+class MulNoNan(Form): __call__ = staticmethod(_mul_no_nan)
+class SquaredDifference(Form): __call__ = staticmethod(_squared_difference)
+# fmt: on
+
 
 # ---- comparison and logic
 
-Equal = class_form(comparison.equal)
-NotEqual = class_form(comparison.not_equal)
-Greater = class_form(comparison.greater)
-GreaterEqual = class_form(comparison.greater_equal)
-Less = class_form(comparison.less)
-LessEqual = class_form(comparison.less_equal)
-ApproximateEqual = class_form(comparison.approximate_equal, tolerance=1e-5)
-IsClose = class_form(comparison.isclose, rtol=1e-05, atol=1e-08, equal_nan=False)
-LogicalAnd = class_form(logic.logical_and)
-LogicalOr = class_form(logic.logical_or)
-LogicalXor = class_form(logic.logical_xor)
-LogicalNot = class_form(logic.logical_not)
-BitwiseAnd = class_form(logic.bitwise_and)
-BitwiseOr = class_form(logic.bitwise_or)
-BitwiseXor = class_form(logic.bitwise_xor)
-LeftShift = class_form(logic.bitwise_left_shift)
-RightShift = class_form(logic.bitwise_right_shift)
-Invert = class_form(logic.invert)
-Gcd = class_form(logic.gcd)
-Lcm = class_form(logic.lcm)
-PopulationCount = class_form(logic.population_count)
-IsNan = class_form(logic.isnan)
-IsInf = class_form(logic.isinf)
-IsFinite = class_form(logic.isfinite)
+
+# fmt: off
+class Equal(Form): __call__ = staticmethod(comparison.equal)
+class NotEqual(Form): __call__ = staticmethod(comparison.not_equal)
+class Greater(Form): __call__ = staticmethod(comparison.greater)
+class GreaterEqual(Form): __call__ = staticmethod(comparison.greater_equal)
+class Less(Form): __call__ = staticmethod(comparison.less)
+class LessEqual(Form): __call__ = staticmethod(comparison.less_equal)
+# fmt: on
+
+
+class ApproximateEqual(Form, of=comparison.approximate_equal):
+    tolerance: float = 1e-5
+
+    def __call__(self, x: TensorLike, y: TensorLike) -> Tensor:
+        return comparison.approximate_equal(x, y, self.tolerance)
+
+
+class IsClose(Form, of=comparison.isclose):
+    rtol: float = 1e-05
+    atol: float = 1e-08
+    equal_nan: bool = False
+
+    def __call__(self, input: TensorLike, other: TensorLike) -> Tensor:
+        return comparison.isclose(input, other, self.rtol, self.atol, self.equal_nan)
+
+
+# fmt: off
+class LogicalAnd(Form): __call__ = staticmethod(logic.logical_and)
+class LogicalOr(Form): __call__ = staticmethod(logic.logical_or)
+class LogicalXor(Form): __call__ = staticmethod(logic.logical_xor)
+class LogicalNot(Form): __call__ = staticmethod(logic.logical_not)
+class BitwiseAnd(Form): __call__ = staticmethod(logic.bitwise_and)
+class BitwiseOr(Form): __call__ = staticmethod(logic.bitwise_or)
+class BitwiseXor(Form): __call__ = staticmethod(logic.bitwise_xor)
+class LeftShift(Form): __call__ = staticmethod(logic.bitwise_left_shift)
+class RightShift(Form): __call__ = staticmethod(logic.bitwise_right_shift)
+class Invert(Form): __call__ = staticmethod(logic.invert)
+class Gcd(Form): __call__ = staticmethod(logic.gcd)
+class Lcm(Form): __call__ = staticmethod(logic.lcm)
+class PopulationCount(Form): __call__ = staticmethod(logic.population_count)
+class IsNan(Form): __call__ = staticmethod(logic.isnan)
+class IsInf(Form): __call__ = staticmethod(logic.isinf)
+class IsFinite(Form): __call__ = staticmethod(logic.isfinite)
+# fmt: on
+
 
 # ---- one operand
 
-Neg = class_form(elementary.neg)
-Abs = class_form(elementary.abs)
-Square = class_form(elementary.square)
-Exp = class_form(elementary.exp)
-Expm1 = class_form(elementary.expm1)
-Log = class_form(elementary.log)
-Log1p = class_form(elementary.log1p)
-Sqrt = class_form(elementary.sqrt)
-Rsqrt = class_form(elementary.rsqrt)
-Reciprocal = class_form(elementary.reciprocal)
-Inv = class_form(elementary.inv)
-Sin = class_form(elementary.sin)
-Cos = class_form(elementary.cos)
-Tan = class_form(elementary.tan)
-Asin = class_form(elementary.asin)
-ACos = class_form(elementary.acos)
-Atan = class_form(elementary.atan)
-Sinh = class_form(elementary.sinh)
-Cosh = class_form(elementary.cosh)
-Tanh = class_form(elementary.tanh)
-Asinh = class_form(elementary.asinh)
-Acosh = class_form(elementary.acosh)
-Atanh = class_form(elementary.atanh)
-Sinc = class_form(elementary.sinc)
-Sign = class_form(elementary.sign)
-Floor = class_form(elementary.floor)
-Ceil = class_form(elementary.ceil)
-Trunc = class_form(elementary.trunc)
-Rint = class_form(elementary.round)
-Logit = class_form(elementary.logit, eps=-1.0)
-NanToNum = class_form(elementary.nan_to_num, nan=None, posinf=None, neginf=None)
+
+# fmt: off
+class Neg(Form): __call__ = staticmethod(elementary.neg)
+class Abs(Form): __call__ = staticmethod(elementary.abs)
+class Square(Form): __call__ = staticmethod(elementary.square)
+class Exp(Form): __call__ = staticmethod(elementary.exp)
+class Expm1(Form): __call__ = staticmethod(elementary.expm1)
+class Log(Form): __call__ = staticmethod(elementary.log)
+class Log1p(Form): __call__ = staticmethod(elementary.log1p)
+class Sqrt(Form): __call__ = staticmethod(elementary.sqrt)
+class Rsqrt(Form): __call__ = staticmethod(elementary.rsqrt)
+class Reciprocal(Form): __call__ = staticmethod(elementary.reciprocal)
+class Inv(Form): __call__ = staticmethod(elementary.inv)
+class Sin(Form): __call__ = staticmethod(elementary.sin)
+class Cos(Form): __call__ = staticmethod(elementary.cos)
+class Tan(Form): __call__ = staticmethod(elementary.tan)
+class Asin(Form): __call__ = staticmethod(elementary.asin)
+class ACos(Form): __call__ = staticmethod(elementary.acos)
+class Atan(Form): __call__ = staticmethod(elementary.atan)
+class Sinh(Form): __call__ = staticmethod(elementary.sinh)
+class Cosh(Form): __call__ = staticmethod(elementary.cosh)
+class Tanh(Form): __call__ = staticmethod(elementary.tanh)
+class Asinh(Form): __call__ = staticmethod(elementary.asinh)
+class Acosh(Form): __call__ = staticmethod(elementary.acosh)
+class Atanh(Form): __call__ = staticmethod(elementary.atanh)
+class Sinc(Form): __call__ = staticmethod(elementary.sinc)
+class Sign(Form): __call__ = staticmethod(elementary.sign)
+class Floor(Form): __call__ = staticmethod(elementary.floor)
+class Ceil(Form): __call__ = staticmethod(elementary.ceil)
+class Trunc(Form): __call__ = staticmethod(elementary.trunc)
+class Rint(Form): __call__ = staticmethod(elementary.round)
+# fmt: on
+
+
+class Logit(Form, of=elementary.logit):
+    eps: float | None = -1.0
+
+    def __call__(self, input: TensorLike) -> Tensor:
+        return elementary.logit(input, self.eps)
+
+
+class NanToNum(Form, of=elementary.nan_to_num):
+    nan: Number | None = None
+    posinf: Number | None = None
+    neginf: Number | None = None
+
+    def __call__(self, input: TensorLike) -> Tensor:
+        return elementary.nan_to_num(input, self.nan, self.posinf, self.neginf)
+
 
 # ---- complex numbers
 
-Real = class_form(complexes.real)
-Imag = class_form(complexes.imag)
-Conj = class_form(complexes.conj)
-Angle = class_form(complexes.angle)
-Polar = class_form(complexes.polar)
-Complex = class_form(complexes.complex_of)
-ComplexAbs = class_form(elementary.abs)
+
+# fmt: off
+class Real(Form): __call__ = staticmethod(complexes.real)
+class Imag(Form): __call__ = staticmethod(complexes.imag)
+class Conj(Form): __call__ = staticmethod(complexes.conj)
+class Angle(Form): __call__ = staticmethod(complexes.angle)
+class Polar(Form): __call__ = staticmethod(complexes.polar)
+class Complex(Form): __call__ = staticmethod(complexes.complex_of)
+class ComplexAbs(Form): __call__ = staticmethod(elementary.abs)
+# fmt: on
+
 
 # ---- special functions
 
-Erf = class_form(special.erf)
-Erfc = class_form(special.erfc)
-Erfinv = class_form(special.erfinv)
-Lgamma = class_form(special.lgamma)
-Digamma = class_form(special.digamma)
-Polygamma = class_form(special.polygamma)
-Igamma = class_form(special.igamma)
-Igammac = class_form(special.igammac)
-Zeta = class_form(special.zeta)
-Betainc = class_form(special.betainc)
-Xlogy = class_form(special.xlogy)
-Xdivy = class_form(special.xdivy)
-Mvlgamma = class_form(special.mvlgamma, p=REQUIRED)
-BesselI0 = class_form(bessel.bessel_i0)
-BesselI0e = class_form(bessel.bessel_i0e)
-BesselI1 = class_form(bessel.bessel_i1)
-BesselI1e = class_form(bessel.bessel_i1e)
-BesselJ0 = class_form(bessel.bessel_j0)
-BesselJ1 = class_form(bessel.bessel_j1)
-BesselK0 = class_form(bessel.bessel_k0)
-BesselK0e = class_form(bessel.bessel_k0e)
-BesselK1 = class_form(bessel.bessel_k1)
-BesselK1e = class_form(bessel.bessel_k1e)
-BesselY0 = class_form(bessel.bessel_y0)
-BesselY1 = class_form(bessel.bessel_y1)
 
-# ---- activations
-
-ReLU = class_form(activations.relu)
-ReLU6 = class_form(activations.relu6)
-Sigmoid = class_form(activations.sigmoid)
-Softsign = class_form(activations.softsign)
-HSigmoid = class_form(activations.hardsigmoid)
-HSwish = class_form(activations.hardswish)
-SeLU = class_form(activations.selu)
-Mish = class_form(activations.mish)
-FastGeLU = class_form(activations.fast_gelu)
-FastGelu = class_form(activations.fast_gelu)
-PReLU = class_form(activations.prelu)
-Elu = class_form(activations.elu, alpha=1.0)
-CeLU = class_form(activations.celu, alpha=1.0)
-HShrink = class_form(activations.hardshrink, lambd=0.5)
-SoftShrink = class_form(activations.softshrink, lambd=0.5)
-GLU = class_form(gated.glu, axis=-1)
-Softmax = class_form(softmaxes.softmax, axis=-1)
-LogSoftmax = class_form(softmaxes.log_softmax, axis=-1)
+# fmt: off
+class Erf(Form): __call__ = staticmethod(special.erf)
+class Erfc(Form): __call__ = staticmethod(special.erfc)
+class Erfinv(Form): __call__ = staticmethod(special.erfinv)
+class Lgamma(Form): __call__ = staticmethod(special.lgamma)
+class Digamma(Form): __call__ = staticmethod(special.digamma)
+class Polygamma(Form): __call__ = staticmethod(special.polygamma)
+class Igamma(Form): __call__ = staticmethod(special.igamma)
+class Igammac(Form): __call__ = staticmethod(special.igammac)
+class Zeta(Form): __call__ = staticmethod(special.zeta)
+class Betainc(Form): __call__ = staticmethod(special.betainc)
+class Xlogy(Form): __call__ = staticmethod(special.xlogy)
+class Xdivy(Form): __call__ = staticmethod(special.xdivy)
+# fmt: on
 
 
-def _gelu_by_tanh(input: TensorLike) -> Tensor:
-    """input * Phi(input), Phi the normal distribution function, by its approximation with tanh."""
-    return activations.gelu(input, "tanh")
+class Mvlgamma(Form, of=special.mvlgamma):
+    p: int
+
+    def __call__(self, input: TensorLike) -> Tensor:
+        return special.mvlgamma(input, self.p)
 
 
-GeLU = class_form(_gelu_by_tanh)
-Gelu = class_form(_gelu_by_tanh)
-
-
-@operator_class()
-def Softplus(self: PrimitiveSelf, x: TensorLike) -> Tensor:
-    """log(1 + exp(x)): ``ops.Softplus()(x)``."""
-    return activations.softplus(x, 1, 1e30)
-
-
-@operator_class()
-def LogSoftmaxExt(self: PrimitiveSelf, input: TensorLike, dim: int | None = None, dtype: DTypeLike | None = None) -> Tensor:
-    """log(softmax(input)) along an axis, the last by default: ``ops.LogSoftmaxExt()(input, dim)``."""
-    return softmaxes.log_softmax(input if dtype is None else casting.cast(input, dtype), -1 if dim is None else dim)
+# fmt: off
+class BesselI0(Form): __call__ = staticmethod(bessel.bessel_i0)
+class BesselI0e(Form): __call__ = staticmethod(bessel.bessel_i0e)
+class BesselI1(Form): __call__ = staticmethod(bessel.bessel_i1)
+class BesselI1e(Form): __call__ = staticmethod(bessel.bessel_i1e)
+class BesselJ0(Form): __call__ = staticmethod(bessel.bessel_j0)
+class BesselJ1(Form): __call__ = staticmethod(bessel.bessel_j1)
+class BesselK0(Form): __call__ = staticmethod(bessel.bessel_k0)
+class BesselK0e(Form): __call__ = staticmethod(bessel.bessel_k0e)
+class BesselK1(Form): __call__ = staticmethod(bessel.bessel_k1)
+class BesselK1e(Form): __call__ = staticmethod(bessel.bessel_k1e)
+class BesselY0(Form): __call__ = staticmethod(bessel.bessel_y0)
+class BesselY1(Form): __call__ = staticmethod(bessel.bessel_y1)
+# fmt: on
 
 
 # ---- others
 
-StopGradient = class_form(stop_gradient)
+
+# fmt: off
+class StopGradient(Form): __call__ = staticmethod(stop_gradient)
+# fmt: on
+
 
 # ---- creation
 
-Zeros = class_form(creation.zeros)
-Ones = class_form(creation.ones)
-ZerosLike = class_form(creation.zeros_like)
-OnesLike = class_form(creation.ones_like)
-Eye = class_form(creation.eye)
-Fill = class_form(creation.fill)
-FillV2 = class_form(creation.full)
-Fills = class_form(creation.fills)
-LinSpace = class_form(creation.linspace)
-Eps = class_form(creation.eps)
-Range = class_form(creation.range, maxlen=1000000)
-BartlettWindow = class_form(windows.bartlett_window, periodic=True, dtype=None)
-BlackmanWindow = class_form(windows.blackman_window, periodic=True, dtype=None)
-HammingWindow = class_form(windows.hamming_window, periodic=True, alpha=0.54, beta=0.46, dtype=None)
+
+# fmt: off
+class Zeros(Form): __call__ = staticmethod(creation.zeros)
+class Ones(Form): __call__ = staticmethod(creation.ones)
+class ZerosLike(Form): __call__ = staticmethod(creation.zeros_like)
+class OnesLike(Form): __call__ = staticmethod(creation.ones_like)
+class Eye(Form): __call__ = staticmethod(creation.eye)
+class Fill(Form): __call__ = staticmethod(creation.fill)
+class FillV2(Form): __call__ = staticmethod(creation.full)
+class Fills(Form): __call__ = staticmethod(creation.fills)
+class LinSpace(Form): __call__ = staticmethod(creation.linspace)
+class Eps(Form): __call__ = staticmethod(creation.eps)
+# fmt: on
 
 
-@operator_class(steps=10, base=10, dtype=None)
-def LogSpace(self: PrimitiveSelf, start: TensorLike, end: TensorLike) -> Tensor:
+class Range(Form, of=creation.range):
+    maxlen: int = 1000000
+
+    def __call__(self, start: int, end: int, step: int) -> Tensor:
+        return creation.range(start, end, step, self.maxlen)
+
+
+class BartlettWindow(Form, of=windows.bartlett_window):
+    periodic: bool = True
+    dtype: Type | None = None
+
+    def __call__(self, window_length: int | Tensor) -> Tensor:
+        return windows.bartlett_window(window_length, self.periodic, dtype=self.dtype)
+
+
+class BlackmanWindow(Form, of=windows.blackman_window):
+    periodic: bool = True
+    dtype: Type | None = None
+
+    def __call__(self, window_length: int | Tensor) -> Tensor:
+        return windows.blackman_window(window_length, self.periodic, dtype=self.dtype)
+
+
+class HammingWindow(Form, of=windows.hamming_window):
+    periodic: bool = True
+    alpha: float = 0.54
+    beta: float = 0.46
+    dtype: Type | None = None
+
+    def __call__(self, window_length: int) -> Tensor:
+        return windows.hamming_window(window_length, self.periodic, self.alpha, self.beta, dtype=self.dtype)
+
+
+class LogSpace(Form):
     """Powers with exponents at equal distances: ``ops.LogSpace()(start, end)``.
 
     Args:
@@ -266,7 +333,10 @@ def LogSpace(self: PrimitiveSelf, start: TensorLike, end: TensorLike) -> Tensor:
         base (int): Default: 10.
         dtype (ms.dtype, optional): Default: None, for Float32.
     """
-    return creation.logspace(start, end, self.steps, self.base, dtype=self.dtype or mstype.float32)
 
+    steps: int = 10
+    base: int = 10
+    dtype: DTypeLike | None = None
 
-name_classes(globals())
+    def __call__(self, start: TensorLike, end: TensorLike) -> Tensor:
+        return creation.logspace(start, end, self.steps, self.base, dtype=self.dtype or mstype.float32)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 
@@ -10,6 +12,7 @@ from msjax.autograd.op import Op, apply
 from msjax.base.errors import describe
 from msjax.base.typing import TensorLike
 from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor
 from msjax.ops.function.nn_func.optimizer_steps import (
     ada_max,
     adadelta,
@@ -23,7 +26,13 @@ from msjax.ops.function.nn_func.optimizer_steps import (
     rms_prop,
     sgd,
 )
-from msjax.ops.primitive import REQUIRED, name_classes, operator_class
+from msjax.ops.primitive import Form
+
+__all__ = [
+    "ApplyMomentum", "Adam", "AdamWeightDecay", "ApplyGradientDescent", "ApplyAdagrad", "ApplyRMSProp", "ApplyAdadelta",
+    "ApplyAdagradV2", "ApplyAdagradDA", "ApplyAddSign", "ApplyPowerSign", "ApplyCenteredRMSProp", "ApplyProximalAdagrad",
+    "ApplyProximalGradientDescent", "ApplyFtrl", "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2", "ApplyAdaMax", "SGD",
+]  # fmt: skip
 
 
 def _momentum(var, accum, lr, grad, momentum, nesterov, scale):
@@ -74,45 +83,65 @@ def _sgd(var, accum, stat, grad, lr, momentum, dampening, weight_decay, nesterov
     return jnp.where(moves, moved, var - lr * grad), jnp.where(moves, started, accum), jnp.where(moves & (stat > 0), 0, stat)
 
 
-def _step(name, fn, written, doc=None, *, first=False, order=None, **attributes):
-    """A class whose call runs `fn` and writes its results into the first `written` operands (of those in `order`).
+class _Step(Form):
+    """A class whose call runs a function of the operands and the attributes, and writes its results into the first operands.
 
     Args:
-        first (bool): whether the call returns the first result only.
-        attributes: what the constructor takes; all but `use_locking` are passed to `fn` after the operands.
+        of (callable): the function. It takes the attributes after the operands, but for `use_locking`.
+        written (int): how many operands are written.
+        order (tuple, optional): the places of the operands that the function takes. Default: None, for all in their order.
     """
-    static = [key for key in attributes if key != "use_locking"]
-    names = [p.name for p in inspect.signature(fn).parameters.values() if p.default is p.empty]
-    operands = ", ".join(n for n in names if not any(f"_{key}".endswith(f"_{n}") for key in static))
 
-    def kernel(*args):
-        new = fn(*args)
-        return tuple(n.astype(old.dtype) for n, old in zip(new, args))
+    _op: ClassVar[Op]
+    _static: ClassVar[list[str]]
+    _written: ClassVar[int]
+    _order: ClassVar[tuple[int, ...] | None]
 
-    op = Op(name, kernel, differentiable=False)
+    def __init_subclass__(cls, of: Callable[..., Any] | None = None, written: int = 0, order: tuple[int, ...] | None = None):
+        super().__init_subclass__()
+        if of is None:
+            return
+        cls._static = [key for key in cls._arguments if key != "use_locking"]
+        cls._written, cls._order = written, order
 
-    def call(self, *operands: TensorLike):
-        given = [operands[i] for i in order] if order is not None else operands
-        for operand in given[:written]:
+        def kernel(*args):
+            new = of(*args)
+            return tuple(n.astype(old.dtype) for n, old in zip(new, args))
+
+        cls._op = Op(cls.__name__, kernel, differentiable=False)
+        if cls.__doc__ is None:
+            names = [p.name for p in inspect.signature(of).parameters.values() if p.default is p.empty]
+            operands = ", ".join(n for n in names if not any(f"_{key}".endswith(f"_{n}") for key in cls._static))
+            returned = "the first" if issubclass(cls, _First) else "them"
+            cls.__doc__ = (
+                f"An optimizer's step, called with ({operands}): writes the new values into the first {written} and returns "
+                f"{returned}."
+            )
+
+    def _run(self, operands):
+        given = operands if self._order is None else [operands[i] for i in self._order]
+        for operand in given[: self._written]:
             if not isinstance(operand, Parameter):
                 raise TypeError(
-                    f"For '{name}', the first {written} operand(s) should be Parameters, but got {describe(operand)}."
+                    f"For '{self._operator}', the first {self._written} operand(s) should be Parameters, but got {describe(operand)}."
                 )
-        out = apply(op, given, tuple(getattr(self, key) for key in static))
+        out = apply(self._op, given, tuple(getattr(self, key) for key in self._static))
         for operand, new in zip(given, out):
             operand._value = new._value
-        return out[0] if first else out
-
-    call.__annotations__["return"] = "Tensor" if first else "tuple[Tensor, ...]"
-    returned = "the first" if first else "them"
-    call.__doc__ = doc or (
-        f"An optimizer's step, called with ({operands}): writes the new values into the first {written} and returns {returned}."
-    )
-    return operator_class(**attributes)(call)
+        return out
 
 
-ApplyMomentum = _step(
-    "ApplyMomentum", _momentum, 2,
+class _All(_Step):
+    def __call__(self, *operands: TensorLike) -> tuple[Tensor, ...]:
+        return self._run(operands)
+
+
+class _First(_Step):
+    def __call__(self, *operands: TensorLike) -> Tensor:
+        return self._run(operands)[0]
+
+
+class ApplyMomentum(_First, of=_momentum, written=2):
     """A step with momentum, of (variable, accumulation, learning_rate, gradient, momentum); returns the variable.
 
     Args:
@@ -126,35 +155,26 @@ ApplyMomentum = _step(
         >>> w, accum = ms.Parameter(ms.Tensor([1.0])), ms.Parameter(ms.Tensor([0.0]))
         >>> print(ops.ApplyMomentum()(w, accum, 0.5, ms.Tensor([1.0]), 0.9))
         [0.5]
-    """, first=True, use_nesterov=False, use_locking=False, gradient_scale=1.0,
-)  # fmt: skip
-Adam = _step(
-    "Adam", adam, 3,
+    """
+
+    use_nesterov: bool = False
+    use_locking: bool = False
+    gradient_scale: float = 1.0
+
+
+class Adam(_All, of=adam, written=3):
     """A step of Adam, of (var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, gradient); returns var, m and v.
 
     Args:
         use_locking (bool): accepted for compatibility with MindSpore, without effect.
         use_nesterov (bool): Default: False.
-    """, use_locking=False, use_nesterov=False,
-)  # fmt: skip
-AdamWeightDecay = _step("AdamWeightDecay", adam_weight_decay, 3, use_locking=False)
-ApplyGradientDescent = _step("ApplyGradientDescent", _gradient_descent, 1, first=True)
-ApplyAdagrad = _step("ApplyAdagrad", _adagrad, 2, update_slots=True)
-ApplyRMSProp = _step("ApplyRMSProp", rms_prop, 3, first=True, use_locking=False)
-ApplyAdadelta = _step("ApplyAdadelta", adadelta, 3)
-ApplyAdagradV2 = _step("ApplyAdagradV2", adagrad, 2, epsilon=REQUIRED, update_slots=True)
-ApplyAdagradDA = _step("ApplyAdagradDA", _adagrad_da, 3, first=True, use_locking=False)
-ApplyAddSign = _step("ApplyAddSign", _add_sign, 2)
-ApplyPowerSign = _step("ApplyPowerSign", _power_sign, 2)
-ApplyCenteredRMSProp = _step("ApplyCenteredRMSProp", centered_rms_prop, 4, first=True, use_locking=False)
-ApplyProximalAdagrad = _step("ApplyProximalAdagrad", proximal_adagrad, 2, use_locking=False)
-ApplyProximalGradientDescent = _step("ApplyProximalGradientDescent", _proximal_gradient_descent, 1, first=True)
-ApplyFtrl = _step("ApplyFtrl", ftrl, 3, first=True, use_locking=False)
-ApplyAdamWithAmsgrad = _step("ApplyAdamWithAmsgrad", _amsgrad, 4, beta1=0.9, beta2=0.999, epsilon=1e-08, use_locking=False)
-ApplyAdamWithAmsgradV2 = _step("ApplyAdamWithAmsgradV2", _amsgrad_v2, 4, use_locking=False)
-ApplyAdaMax = _step("ApplyAdaMax", ada_max, 3)
-SGD = _step(
-    "SGD", _sgd, 3,
+    """
+
+    use_locking: bool = False
+    use_nesterov: bool = False
+
+
+class SGD(_First, of=_sgd, written=3, order=(0, 3, 5, 1, 2, 4)):
     """A step of gradient descent, of (parameters, gradient, learning_rate, accum, momentum, stat); returns the parameters.
 
     Args:
@@ -168,7 +188,38 @@ SGD = _step(
         >>> w, accum, stat = (ms.Parameter(ms.Tensor([v])) for v in (1.0, 0.0, 1.0))
         >>> print(ops.SGD()(w, ms.Tensor([1.0]), 0.5, accum, 0.9, stat))
         [0.5]
-    """, first=True, order=(0, 3, 5, 1, 2, 4), dampening=0.0, weight_decay=0.0, nesterov=False,
-)  # fmt: skip
+    """
 
-name_classes(globals())
+    dampening: float = 0.0
+    weight_decay: float = 0.0
+    nesterov: bool = False
+
+
+class ApplyAdagradV2(_All, of=adagrad, written=2):
+    epsilon: float
+    update_slots: bool = True
+
+
+class ApplyAdamWithAmsgrad(_All, of=_amsgrad, written=4):
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-08
+    use_locking: bool = False
+
+
+# fmt: off
+class AdamWeightDecay(_All, of=adam_weight_decay, written=3): use_locking: bool = False
+class ApplyGradientDescent(_First, of=_gradient_descent, written=1): ...
+class ApplyAdagrad(_All, of=_adagrad, written=2): update_slots: bool = True
+class ApplyRMSProp(_First, of=rms_prop, written=3): use_locking: bool = False
+class ApplyAdadelta(_All, of=adadelta, written=3): ...
+class ApplyAdagradDA(_First, of=_adagrad_da, written=3): use_locking: bool = False
+class ApplyAddSign(_All, of=_add_sign, written=2): ...
+class ApplyPowerSign(_All, of=_power_sign, written=2): ...
+class ApplyCenteredRMSProp(_First, of=centered_rms_prop, written=4): use_locking: bool = False
+class ApplyProximalAdagrad(_All, of=proximal_adagrad, written=2): use_locking: bool = False
+class ApplyProximalGradientDescent(_First, of=_proximal_gradient_descent, written=1): ...
+class ApplyFtrl(_First, of=ftrl, written=3): use_locking: bool = False
+class ApplyAdamWithAmsgradV2(_All, of=_amsgrad_v2, written=4): use_locking: bool = False
+class ApplyAdaMax(_All, of=ada_max, written=3): ...
+# fmt: on

@@ -5,9 +5,14 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from msjax.base.typing import JaxArray
+from msjax.base.typing import JaxArray, TensorLike
+from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
-from msjax.ops.primitive import REQUIRED, class_form, name_classes
+from msjax.ops.primitive import Form
+
+__all__ = [
+    "ROIAlign", "NMSWithMask",
+]  # fmt: skip
 
 
 def _bilinear(image, y, x):
@@ -30,8 +35,8 @@ def _at(start, size, pooled, samples):
 
 @operator(2, numbers=("spatial_scale",), name="ROIAlign", tensors=True)
 def _roi_align(
-    features: JaxArray,
-    rois: JaxArray,
+    features: TensorLike,
+    rois: TensorLike,
     pooled_height: int,
     pooled_width: int,
     spatial_scale: float,
@@ -68,7 +73,7 @@ def _roi_align(
 
 
 @operator(numbers=("iou_threshold",), name="NMSWithMask", differentiable=False, tensors=True)
-def _nms_with_mask(bboxes: JaxArray, iou_threshold: float) -> tuple[JaxArray, JaxArray, JaxArray]:
+def _nms_with_mask(bboxes: TensorLike, iou_threshold: float) -> tuple[JaxArray, JaxArray, JaxArray]:
     """Boxes by falling score, and which of them overlap none that is better by more than `iou_threshold`.
 
     Args:
@@ -96,9 +101,21 @@ def _nms_with_mask(bboxes: JaxArray, iou_threshold: float) -> tuple[JaxArray, Ja
     return boxes, later.astype(jnp.int32), kept
 
 
-ROIAlign = class_form(
-    _roi_align, pooled_height=REQUIRED, pooled_width=REQUIRED, spatial_scale=REQUIRED, sample_num=2, roi_end_mode=1
-)
-NMSWithMask = class_form(_nms_with_mask, iou_threshold=0.5)
+class ROIAlign(Form, of=_roi_align):
+    pooled_height: int
+    pooled_width: int
+    spatial_scale: float
+    sample_num: int = 2
+    roi_end_mode: int = 1
 
-name_classes(globals())
+    def __call__(self, features: Tensor, rois: Tensor) -> Tensor:
+        return _roi_align(
+            features, rois, self.pooled_height, self.pooled_width, self.spatial_scale, self.sample_num, self.roi_end_mode
+        )
+
+
+class NMSWithMask(Form, of=_nms_with_mask):
+    iou_threshold: float = 0.5
+
+    def __call__(self, bboxes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return _nms_with_mask(bboxes, self.iou_threshold)

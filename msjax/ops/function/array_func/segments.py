@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import jax.numpy as jnp
@@ -103,7 +102,7 @@ def _sorted_segment(x, ids, number, how):
     return jnp.where(counts > 0, out, jnp.zeros((), x.dtype))
 
 
-def _sorted(how: str, doc: str) -> Callable[[Tensor, Tensor], Tensor]:
+def _sorted(how: str, doc: str):
     def function(x: Tensor, segment_ids: Tensor) -> Tensor:
         ids = np.asarray(concrete(segment_ids, "the operator Segment"))
         if ids.ndim != 1 or ids.shape != x.shape[:1] or (np.diff(ids) < 0).any():
@@ -117,7 +116,7 @@ def _sorted(how: str, doc: str) -> Callable[[Tensor, Tensor], Tensor]:
 
 
 # The operator classes SegmentSum and so on, by the second part of their names.
-SEGMENTS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+SEGMENTS = {
     "sum": _sorted("add", "The sum"),
     "mean": _sorted("mean", "The mean"),
     "prod": _sorted("mul", "The product"),

@@ -189,7 +189,7 @@ def matrix_solve_ls(matrix: TensorLike, rhs: TensorLike, l2: float) -> JaxArray:
 
 
 @operator(4, name="TridiagonalMatMul", int_grad=True)
-def tridiagonal_matmul(superdiag: JaxArray, maindiag: JaxArray, subdiag: JaxArray, rhs: JaxArray) -> JaxArray:
+def tridiagonal_matmul(superdiag: TensorLike, maindiag: TensorLike, subdiag: TensorLike, rhs: TensorLike) -> JaxArray:
     """The product of tridiagonal matrices, given as diagonals of shape (..., 1, M), and matrices of shape (..., M, N)."""
     above, main, below = (jnp.swapaxes(d, -1, -2) for d in (superdiag, maindiag, subdiag))
     last = [(0, 0)] * (rhs.ndim - 2)

@@ -21,7 +21,7 @@ _BITS = "ms.Tensor([5, 6]), ms.Tensor([3, 3])"
 _ODD = "ms.Tensor([1.0, float('nan'), float('-inf')])"
 
 
-def _of_truths(name, fn, doc, shown):
+def _of_truths(name, fn, doc, shown) -> BinaryOperator:
     """An operator of the truth values of Tensors; of numbers it takes True and False."""
 
     def kernel(input, other):

@@ -265,7 +265,7 @@ def renorm(input: Tensor, p: float, axis: int, maxnorm: float) -> JaxArray:
 
 
 @operator(numbers=("epsilon",))
-def l2_normalize(x: JaxArray, axis: int, epsilon: float) -> JaxArray:
+def l2_normalize(x: TensorLike, axis: int, epsilon: float) -> JaxArray:
     """x / sqrt(max(sum(x**2), epsilon)) along `axis`."""
     squares = jnp.sum(jnp.square(x), axis, keepdims=True)
     return x * jax.lax.rsqrt(jnp.maximum(squares, jnp.asarray(epsilon, x.dtype)))

@@ -23,7 +23,7 @@ def _is_int(x):
 
 
 @operator(2, name="SoftmaxCrossEntropyWithLogits")
-def softmax_cross_entropy(logits: JaxArray, labels: JaxArray, sparse: bool, reduction: str) -> JaxArray:
+def softmax_cross_entropy(logits: TensorLike, labels: TensorLike, sparse: bool, reduction: str) -> JaxArray:
     """Cross entropy of logits (N, C) with class numbers (N,) if sparse, else with probabilities (N, C)."""
     if sparse != _is_int(labels):
         wanted = "integers, the classes' numbers," if sparse else "floats, the classes' probabilities,"
@@ -39,7 +39,7 @@ def softmax_cross_entropy(logits: JaxArray, labels: JaxArray, sparse: bool, redu
 
 
 @operator(2, name="SoftmaxCrossEntropyWithLogits")
-def softmax_cross_entropy_and_gradient(logits: JaxArray, labels: JaxArray) -> tuple[JaxArray, JaxArray]:
+def softmax_cross_entropy_and_gradient(logits: TensorLike, labels: TensorLike) -> tuple[JaxArray, JaxArray]:
     """The cross entropies (N,) and their gradients (N, C)."""
     losses = -jnp.sum(jax.nn.log_softmax(logits, -1) * labels, -1)
     return losses, jax.lax.stop_gradient(jax.nn.softmax(logits, -1) - labels)

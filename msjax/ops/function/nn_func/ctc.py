@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.base.checks import check_bool, check_int
-from msjax.base.typing import JaxArray
+from msjax.base.typing import JaxArray, TensorLike
 from msjax.common.arrays import concrete
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
@@ -59,10 +59,10 @@ def log_alphas(
 
 @operator(4, name="CTCLoss")
 def ctc_losses(
-    log_probs: JaxArray,
-    targets: JaxArray,
-    input_lengths: JaxArray,
-    target_lengths: JaxArray,
+    log_probs: TensorLike,
+    targets: TensorLike,
+    input_lengths: TensorLike,
+    target_lengths: TensorLike,
     blank: int,
     reduction: str,
     zero_infinity: bool,
@@ -176,7 +176,7 @@ def ctc_greedy_decoder(
 
 @operator(4, name="CTCLoss")
 def ctc_loss_of_logits(
-    x: JaxArray, labels_indices: JaxArray, labels_values: JaxArray, sequence_length: JaxArray
+    x: TensorLike, labels_indices: TensorLike, labels_values: TensorLike, sequence_length: TensorLike
 ) -> tuple[JaxArray, JaxArray]:
     """The losses (N,) of logits (T, N, C), the last class being blank, and the gradient of their sum."""
     batch, classes = x.shape[1:]  # pyright: ignore[reportAssignmentType]

@@ -198,7 +198,7 @@ def gaussian_nll_loss(
 
 
 @operator(2, numbers=("eps",))
-def poisson_nll_loss(input: JaxArray, target: JaxArray, log_input: bool, full: bool, eps: float, reduction: str) -> JaxArray:
+def poisson_nll_loss(input: TensorLike, target: TensorLike, log_input: bool, full: bool, eps: float, reduction: str) -> JaxArray:
     """The negative logarithm of a Poisson distribution's probability of `target`."""
     losses = jnp.exp(input) - target * input if log_input else input - target * jnp.log(input + eps)
     if full:
