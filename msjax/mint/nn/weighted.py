@@ -15,8 +15,10 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.mint.nn import functional as F
 from msjax.nn.cell.base import Cell
+from msjax.nn.layer.activation import PReLUExt
 from msjax.nn.layer.dense import Linear
 from msjax.nn.layer.embedding import EmbeddingExt
+from msjax.nn.layer.layer_norm import LayerNormExt
 from msjax.ops.function.nn_func.pads import pad as _pad
 
 __all__ = [
@@ -35,6 +37,14 @@ def _weight(shape, dtype):
 
 def _bias(shape, fan_in, dtype):
     return Parameter(initializer(Uniform(1 / math.sqrt(fan_in)), shape, dtype), name="bias")
+
+
+def _scale_and_shift(size, affine, dtype) -> tuple[Parameter | None, Parameter | None]:
+    """A norm's weight and bias, or None for each."""
+    if not affine:
+        return None, None
+    weight, bias = (initializer(init, (size,), _type(dtype)) for init in ("ones", "zeros"))
+    return Parameter(weight, name="weight"), Parameter(bias, name="bias")
 
 
 def _sizes(value, n, name, who):
@@ -173,11 +183,10 @@ class _BatchNorm(Cell):
         self.num_features: int = check_positive_int(num_features, "num_features", type(self).__name__)
         self.eps, self.momentum = eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
-        shape, kind = (num_features,), _type(dtype)
-        self.weight: Parameter | None = Parameter(initializer("ones", shape, kind), name="weight") if affine else None
-        self.bias: Parameter | None = Parameter(initializer("zeros", shape, kind), name="bias") if affine else None
+        self.weight, self.bias = _scale_and_shift(num_features, affine, dtype)
         self.running_mean = self.running_var = None
         if track_running_stats:
+            shape, kind = (num_features,), _type(dtype)
             self.running_mean = Parameter(initializer("zeros", shape, kind), name="running_mean", requires_grad=False)
             self.running_var = Parameter(initializer("ones", shape, kind), name="running_var", requires_grad=False)
             self.num_batches_tracked: Parameter = Parameter(
@@ -255,12 +264,7 @@ class GroupNorm(Cell):
         if num_channels % num_groups:
             raise ValueError(f"For 'GroupNorm', {num_channels} channels can't be split into {num_groups} groups.")
         self.eps, self.affine = eps, affine
-        self.weight: Parameter | None = (
-            Parameter(initializer("ones", (num_channels,), _type(dtype)), name="weight") if affine else None
-        )
-        self.bias: Parameter | None = (
-            Parameter(initializer("zeros", (num_channels,), _type(dtype)), name="bias") if affine else None
-        )
+        self.weight, self.bias = _scale_and_shift(num_channels, affine, dtype)
 
     def construct(self, input: TensorLike) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -269,58 +273,13 @@ class GroupNorm(Cell):
         return f"num_groups={self.num_groups}, num_channels={self.num_channels}, eps={self.eps}, affine={self.affine}"
 
 
-class LayerNorm(Cell):
-    """The last axes minus their mean, divided by their standard deviation, scaled and shifted.
-
-    Args:
-        normalized_shape (int or tuple): the sizes of those axes.
-        eps (float): added to the variance. Default: 1e-5.
-        elementwise_affine (bool): whether there are a weight and a bias. Default: True.
-        bias (bool): whether there is a bias. Default: True.
-        dtype (ms.dtype, optional): of the Parameters; Float32 by default.
-    """
-
-    def __init__(
-        self,
-        normalized_shape: int | tuple[int, ...],
-        eps: float = 1e-05,
-        elementwise_affine: bool = True,
-        bias: bool = True,
-        dtype: Type | None = None,
-    ):
-        super().__init__()
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
-        self.weight: Parameter | None = (
-            Parameter(initializer("ones", shape, _type(dtype)), name="weight") if elementwise_affine else None
-        )
-        made = elementwise_affine and bias
-        self.bias: Parameter | None = Parameter(initializer("zeros", shape, _type(dtype)), name="bias") if made else None
-
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
-
-    def extend_repr(self) -> str:
-        return f"normalized_shape={self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+class LayerNorm(LayerNormExt):
+    __doc__ = LayerNormExt.__doc__
 
 
 class Embedding(EmbeddingExt):
     __doc__ = EmbeddingExt.__doc__
 
 
-class PReLU(Cell):
-    """x, or weight * x where x is negative.
-
-    Args:
-        num_parameters (int): 1, or the number of channels. Default: 1.
-        init (float): the initial value of the weights. Default: 0.25.
-        dtype (ms.dtype, optional): of the weight; Float32 by default.
-    """
-
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Type | None = None):
-        super().__init__()
-        shape = (check_positive_int(num_parameters, "num_parameters", "PReLU"),)
-        self.weight: Parameter = Parameter(initializer(init, shape, _type(dtype)), name="weight")
-
-    def construct(self, input: TensorLike) -> Tensor:
-        return F.prelu(input, self.weight)
+class PReLU(PReLUExt):
+    __doc__ = PReLUExt.__doc__

@@ -312,7 +312,8 @@ class PReLUExt(Cell):
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, dtype: Type | None = None):
         super().__init__()
-        self.weight: Parameter = Parameter(initializer(init, (num_parameters,), dtype or mstype.float32), name="weight")
+        shape = (check_positive_int(num_parameters, "num_parameters", type(self).__name__),)
+        self.weight: Parameter = Parameter(initializer(init, shape, dtype or mstype.float32), name="weight")
 
     def construct(self, input: TensorLike) -> Tensor:
         return ops.prelu(input, self.weight)

@@ -105,7 +105,8 @@ class LayerNormExt(Cell):
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
         if not isinstance(shape, (tuple, list)):
             raise TypeError(
-                f"For 'LayerNormExt', 'normalized_shape' should be an int, tuple or list, but got {describe(normalized_shape)}."
+                f"For '{type(self).__name__}', 'normalized_shape' should be an int, tuple or list, but got "
+                f"{describe(normalized_shape)}."
             )
         self.normalized_shape: tuple[int, ...] = tuple(shape)
         self.eps = eps
