@@ -211,7 +211,8 @@ def emit_callback(
     )
     if sharding is not None and results:
         name, text = sharding
-        results[0].owner.attributes[name] = mlir.ir.Attribute.parse(text)
+        operation: Any = results[0]
+        operation.owner.attributes[name] = mlir.ir.Attribute.parse(text)
     return results
 
 
@@ -229,7 +230,8 @@ def lowering_notes(ctx: mlir.LoweringRuleContext) -> dict[Hashable, Any]:
 
 def current_block() -> Any:
     """The block of operations into which operations are emitted at the moment."""
-    return mlir.ir.InsertionPoint.current.block
+    point: Any = mlir.ir.InsertionPoint.current
+    return point.block
 
 
 def users_of(value: Any) -> list[str]:
@@ -257,7 +259,7 @@ def serialized(compiled: jax.stages.Compiled) -> tuple[bytes, Any]:
 
 
 def deserialized(
-    payload: bytes, in_tree: Any, out_tree: Any, device: jax.Device, check: Callable[..., None]
+    payload: bytes, in_tree: Any, out_tree: Any, device: Any, check: Callable[..., None]
 ) -> tuple[jax.stages.Compiled, CheckedExecutable]:
     """The program of an executable that `serialized` has made, for one device.
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import jax
+import jax.core
 
 from msjax.base.context import SETTINGS
 from msjax.programs import limits
@@ -156,7 +157,7 @@ class PendingProgram:
         traced, program, by_size = self._compiled(fn, values)
         with STORE.compiling(stored_as, program, values):
             if not isinstance(program, PassThrough):
-                program.lower(*values).compile()  # pyright: ignore[reportFunctionMemberAccess]
+                program.lower(*values).compile()
         self._put(traced, program, by_size)
 
     def _signature_cache(self, fn):

@@ -43,11 +43,11 @@ def describe(value: Any) -> Any:
         return "slice", describe(value.start), describe(value.stop), describe(value.step)
     if isinstance(value, np.dtype) and value.fields is None:
         return "dtype", value.name, value.byteorder
-    if cls is functools.partial:
+    if isinstance(value, functools.partial) and cls is functools.partial:
         return "partial", describe(value.func), describe(value.args), describe(value.keywords)
-    if cls is types.MethodType:
+    if isinstance(value, types.MethodType):
         return "method", describe(value.__func__), describe(value.__self__)
-    if cls is types.FunctionType and _package(value) == "msjax":
+    if isinstance(value, types.FunctionType) and _package(value) == "msjax":
         return _function(value)
     identity = getattr(value, "identity", None) if _package(cls) == "msjax" else None
     if identity is not None:

@@ -36,6 +36,7 @@ class FunctionWithMetadata(Protocol):
 
     def restored_metadata(self, stored: Any, values: Sequence[Any]) -> tuple[Any, Any]:
         """(the metadata of a program from disk for operands like `values`, the structure of its results)."""
+        ...
 
 
 class ProgramStore:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
+import jax.core
 import ml_dtypes
 import numpy as np
 
@@ -81,7 +82,7 @@ def store_key(description: str, values: Sequence[Any], options: dict[str, Any]) 
 
 
 @functools.cache
-def only_device() -> jax.Device | None:
+def only_device() -> Any:
     """The device whose programs are stored: the first CPU; None where jax computes on something else."""
     return jax.devices("cpu")[0] if jax.default_backend() == "cpu" else None
 
