@@ -3,6 +3,7 @@
 import argparse
 import re
 import time
+import warnings
 
 from tests.engine import settings  # noqa: F401  before jax is loaded
 from tests.engine.kinds import KINDS
@@ -17,6 +18,8 @@ def main():
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--today", action="store_true", help="print the list of tests/engine/today.py")
     args = parser.parse_args()
+    # Code that isn't compiled is not what is to be looked at.
+    warnings.simplefilter("error", UserWarning)
     start, reasons, equal, count = time.time(), [], 0, 0
     width = max(len(f"{o} {w}") for o in args.owners for w in args.ways)
     print("\n".join(f"{'':{width}}  {'| ' * i}{kind}" for i, kind in enumerate(args.kinds)))
