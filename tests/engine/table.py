@@ -9,10 +9,10 @@ import numpy as np
 
 import msjax as ms
 from msjax import hooks
+from tests.engine.gradient_ways import REFERENCE, WAYS
 from tests.engine.kinds import KINDS
 from tests.engine.networks import X
 from tests.engine.owners import OWNERS
-from tests.engine.ways import REFERENCE, WAYS
 
 RUNS = 2
 
