@@ -63,6 +63,12 @@ REQUIRED = inspect.Parameter.empty
 _PACKAGE = "msjax.ops.operations"
 
 
+def annotated(cls: type) -> dict[str, Any]:
+    """{name: default} of the attributes that a class itself annotates, in their order; `REQUIRED` for those without a default."""
+    body = vars(cls)
+    return {key: body.get(key, REQUIRED) for key, kind in body.get("__annotations__", {}).items() if "ClassVar" not in kind}
+
+
 class _Signature:
     """The signature of a class form's constructor, built on first use: building hundreds of them would slow the import."""
 
@@ -86,21 +92,19 @@ class Form(Primitive):
         renamed (str): {attribute: the function's name for it}, where it has another.
     """
 
-    __signature__ = _Signature()
+    __signature__: Any = _Signature()
     # The name that `repr` shows, {attribute: default}, and how many attributes have no default.
     _operator = ""
     _defaults: dict[str, Any] = {}
     _required = 0
 
-    def __init_subclass__(cls, of: Callable[..., Any] | None = None, **renamed: str):
+    def __init_subclass__(cls, of: Callable[..., Any] | None = None, **renamed: str) -> None:
         body = vars(cls)
-        if "__annotations__" in body:
-            fields = [key for key, kind in body["__annotations__"].items() if "ClassVar" not in str(kind)]
-            cls._defaults = cls._defaults | {key: body.get(key, REQUIRED) for key in fields}
+        if cls.__module__.startswith(_PACKAGE):  # a program's subclass keeps the operator's name and attributes
+            cls.__module__, cls._operator = _PACKAGE, cls.__name__
+            cls._defaults = cls._defaults | annotated(cls)
             cls._arguments = tuple(cls._defaults)
             cls._required = sum(value is REQUIRED for value in cls._defaults.values())
-        if cls.__module__.startswith(_PACKAGE):  # a program's subclass keeps the operator's name
-            cls.__module__, cls._operator = _PACKAGE, cls.__name__
         if body["__doc__"] is None:
             call = body.get("__call__")
             function = of or (call.__func__ if isinstance(call, staticmethod) else None)

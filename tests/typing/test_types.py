@@ -10,18 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.typing import class_forms, tensor_methods
+from tests.typing import tensor_methods
 
 
 def test_the_stub_of_tensor_methods_is_current():
     message = "run `python -m tests.typing.tensor_methods` after changing Tensor's methods"
     assert tensor_methods.STUB.read_text() == tensor_methods.stub(), message
-
-
-def test_the_stubs_of_classes_built_from_functions_are_current():
-    message = "run `python -m tests.typing.class_forms` after changing such a class or its function"
-    for path, text in class_forms.stubs().items():
-        assert path.read_text() == text, f"{path.name}: {message}"
 
 
 HERE = Path(__file__).parent

@@ -97,7 +97,9 @@ class _Step(Form):
     _written: ClassVar[int]
     _order: ClassVar[tuple[int, ...] | None]
 
-    def __init_subclass__(cls, of: Callable[..., Any] | None = None, written: int = 0, order: tuple[int, ...] | None = None):
+    def __init_subclass__(
+        cls, of: Callable[..., Any] | None = None, written: int = 0, order: tuple[int, ...] | None = None
+    ) -> None:
         super().__init_subclass__()
         if of is None:
             return

@@ -260,7 +260,7 @@ def unfold(
 
 def fold(
     input: Tensor,
-    output_size: Tensor,
+    output_size: Axes | Tensor,
     kernel_size: int | tuple[int, ...],
     dilation: int | tuple[int, ...] = 1,
     padding: int | tuple[int, ...] = 0,

@@ -54,7 +54,7 @@ def widths_from_last(padding: Shape, rank: int, who: str = "pad") -> PadWidths:
     return ((0, 0),) * (rank - len(pairs)) + tuple(reversed(pairs))
 
 
-def pad(input_x: Tensor, padding: Sequence[Tensor] | Tensor, mode: str = "constant", value: Number | None = None) -> Tensor:
+def pad(input_x: Tensor, padding: Sequence[int] | Tensor, mode: str = "constant", value: Number | None = None) -> Tensor:
     """The Tensor with elements added at its edges.
 
     Args:
