@@ -20,8 +20,8 @@ from msjax.base.errors import check_hook, describe
 from msjax.base.state import ROOT, STATE
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor_hooks import HookList
 from msjax.hooks.handle import RemovableHandle
-from msjax.hooks.tensor_hooks import HookList
 
 # ---- what requires a gradient
 

@@ -22,6 +22,7 @@ from msjax.common.arrays import as_array
 from msjax.common.node import SEQUENCE, Node
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.hooks.batching import after_calls
+from msjax.hooks.values import ARRAYS
 from msjax.programs.cache import ProgramCache
 from msjax.programs.compiler_options import is_nested
 from msjax.programs.signature import shape_of
@@ -381,7 +382,7 @@ class OpNode(Node):
     def pull(self, cts: list[Any], need: Sequence[bool]) -> list[Any | None]:
         if self.residuals is None:
             if self.op.runs_cells:
-                cts = [None if ct is None else after_calls(wrap(ct))._value for ct in cts]
+                cts = [None if ct is None else after_calls(ARRAYS, ct) for ct in cts]
             return self.pullback(cts, need)
         spec = self.residuals.spec
         if self.nout == 1:

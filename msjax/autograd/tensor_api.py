@@ -7,9 +7,10 @@ from msjax.base.typing import TensorHook
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.common.tensor_hooks import HookList
+from msjax.common.tensor_values import TENSORS
 from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.nodes import through_custom_vjp, under_jax_transform
-from msjax.hooks.tensor_hooks import HookList
 
 
 def register_hook(self: Tensor, hook: TensorHook) -> RemovableHandle:
@@ -58,9 +59,9 @@ def register_hook_list(tensor: Tensor) -> HookList:
     hooks = tensor._hooks
     if hooks is None:
         hooks = tensor._hooks = HookList()
-        if under_jax_transform([tensor]):
+        if under_jax_transform([tensor._value]):
             # jax differentiates: from now on, the Tensor's value passes through a custom_vjp that runs the hooks.
-            tensor._value = through_custom_vjp([tensor], hooks.run_each)[0]._value
+            tensor._value = through_custom_vjp(TENSORS, [tensor], hooks.run_each)[0]._value
     node = tensor._node
     if node is None:
         return hooks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 from msjax.base.typing import TensorLike
@@ -108,11 +108,9 @@ class Tracing:
         stops_gradients: True once `ops.stop_gradient` was called.
         forward_hooks: (hook, weak reference to a Tensor that it was given, sentence that names it) of the traced forward hooks.
         groups: the groups of processes over which the program communicates.
-        at_end: a list of functions that are called at the end of the code; None for a program that jax compiles.
     """
 
     uses_callbacks = stops_gradients = False
-    at_end: Any = None
     falls_back = False
     on_host = False
     silent = False
@@ -125,10 +123,6 @@ class Tracing:
         """Whether values now belong to this program itself, not to a loop or transformation within it."""
         return False
 
-    def calls_now(self, fn: Callable[..., Any]) -> bool:
-        """Whether the observer `fn`, with concrete arguments, is called at once; False if an earlier attempt called it."""
-        return True
-
     def entered(self, owner: Any) -> None:
         """Called when the call of an owner of hooks begins."""
 
@@ -137,8 +131,12 @@ class Tracing:
         these are from now on, and `end` that the call is over; None if they are called at once."""
         return None
 
-    def needs_node(self) -> None:
-        """Called when a hook node is left out because none of its inputs is on the tape."""
+    def differentiated_by_jax(self) -> bool:
+        """Whether jax differentiates this program's own values, where a node that calls hooks with gradients is not on the tape."""
+        return False
+
+    def comes_to_event(self) -> None:
+        """Called before an event (see `msjax.hooks.events`) is put into the program."""
 
     def mark(self, tensor: TensorLike, kind: str, spec: str) -> str | None:
         """A placeholder for a Tensor's text, filled in after the run; None if the program fills in no texts."""
@@ -146,10 +144,6 @@ class Tracing:
 
     def see(self, operands: Sequence[Any]) -> None:
         """Called with the operands of every operator."""
-
-    def deposit(self, fn: Callable[..., Any], what: object) -> Callable[..., Any]:
-        """The function that a callback within the program calls instead of the observer `fn`."""
-        return fn
 
 
 class Activity:

@@ -17,12 +17,15 @@ from msjax.base.state import LOCK
 from msjax.base.typing import PyTreeDef
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf, wrap
-from msjax.compile.epilogue import build_epilogue
+from msjax.common.tensor_values import TENSORS
 from msjax.compile.guards import Guards
-from msjax.compile.program import Program, SignatureChanged, aliases, is_input, raw
+from msjax.compile.program import Layout, Program, SignatureChanged, aliases, is_input, raw
 from msjax.compile.snapshot import Snapshot
-from msjax.compile.trace import Call, NeedsPyNative, OwnCall, Trace
+from msjax.compile.trace import NeedsPyNative, Trace
+from msjax.hooks.batching import CallsAsOutputs
 from msjax.hooks.delivery import HookNeedsValue
+from msjax.hooks.template import Template
+from msjax.jaxprs.observers import Observing
 from msjax.processes.groups import PROCESSES
 
 if TYPE_CHECKING:
@@ -93,9 +96,7 @@ class _Attempt:
             places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
             values = [*before, *[raw(self.leaves[i]) for i in self.inputs]]
             try:
-                from msjax.jaxprs.observers import calls_as_outputs  # here, since it makes `import msjax` slower
-
-                with calls_as_outputs():
+                with CallsAsOutputs():
                     self.jaxpr = jax.make_jaxpr(self._pure, axis_env=PROCESSES.axes())(*values)
             except (Exception, NeedsPyNative) as error:
                 # What failed may have done so for what was missing.
@@ -114,11 +115,11 @@ class _Attempt:
                 for tensor, value in self.trace.missing.values():
                     tensor._value = value
                 # jax's caches may keep the function for longer than it is of use; they shall not keep the network.
-                subject, self.subject, self.leaves, self.body = self.subject, None, None, None
+                self.subject = self.leaves = self.body = None
                 self.trace.forget()
         missing = [tensor for tensor, _ in self.trace.missing.values()]
         if not missing:
-            self._check_escaped(subject)
+            self._check_escaped()
         return missing
 
     def _pure(self, *values):
@@ -140,39 +141,30 @@ class _Attempt:
             out = _collected(self.body(self.subject, args, kwargs))
             trace.finish()
             self.in_body = False
-            if trace.at_end:
-                may_change = [*zip(self.variables, values), *((leaves[i], v) for i, v in zip(self.inputs, values[n:]))]
-                changed = [(t, v) for t, v in may_change if isinstance(t, Tensor) and t._value is not v]
-                for end in trace.at_end:
-                    end(trace, changed)
+            may_change = [*zip(self.variables, values), *((leaves[i], v) for i, v in zip(self.inputs, values[n:]))]
+            trace.end([(t, v) for t, v in may_change if isinstance(t, Tensor) and t._value is not v])
             self._check_containers(leaves, args, kwargs)
-            self.result = trace.keep(out)
+            self.result = Template(out, TENSORS, (nnx.Module,))
+            self.outputs = self.result.taken()
+            self.holes = len(self.outputs)
             self.writes = [
-                (variable, trace.output(variable._value))
+                (variable, self._output(variable._value))
                 for variable, value in zip(self.variables, values)
                 if variable._value is not value
             ]
             aliased = {i for i, _ in self.aliases}
             self.written_arguments = [
-                (i, trace.output(leaves[i]._value))
+                (i, self._output(leaves[i]._value))
                 for i, value in zip(self.inputs, values[n:])
                 if i not in aliased and isinstance(leaves[i], Tensor) and leaves[i]._value is not value
             ]
             self.attributes = self._attributes()
-        # What goes out just as it came in need not pass through the program.
-        came = {id(value): i for i, value in enumerate(values)}
-        self.order, self.sources, outs = {}, [], []
-        for i, value in enumerate(trace.outputs):
-            if id(value) not in came:
-                self.order[i] = len(outs)
-                outs.append(value)
-        for i, value in enumerate(trace.outputs):
-            if id(value) in came:
-                self.order[i] = len(outs) + len(self.sources)
-                self.sources.append(came[id(value)])
-        for kept in trace.given:
-            kept.value = self.order[kept.value]
-        return outs
+        outputs, self.outputs = self.outputs, None
+        return outputs
+
+    def _output(self, value):
+        self.outputs.append(value)
+        return len(self.outputs) - 1
 
     def _stand_in(self, leaf, value):
         if not isinstance(leaf, Tensor):
@@ -201,7 +193,7 @@ class _Attempt:
             for name, value in vars(cell).copy().items():
                 if not isinstance(value, Tensor) or id(value) in known or not is_tracer(value._value):
                     continue
-                output = self.trace.output(value._value)
+                output = self._output(value._value)
                 if id(before.get(name)) in known:
                     self.writes.append((before[name], output))
                     object.__setattr__(cell, name, before[name])
@@ -210,7 +202,7 @@ class _Attempt:
                     object.__delattr__(cell, name)
         return found
 
-    def _check_escaped(self, subject):
+    def _check_escaped(self):
         """Refuse code that keeps Tensors after the call: there are no values for them.
 
         Every value of the trace refers to jax's own trace object. Only where that outlives the trace is something kept, and
@@ -231,47 +223,34 @@ class _Attempt:
         )
 
     def program(self):
-        order, trace = self.order, self.trace
-        # A run that is rejected has to leave the earlier values where they are.
-        written = set() if trace.may_be_rejected else {id(variable) for variable, _ in self.writes}
-        donated = tuple(i for i, v in enumerate(self.variables) if id(v) in written and i not in self.sources)
+        trace, observing, layout = self.trace, Observing(self.jaxpr), Layout()
         avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
-        if trace.uses_callbacks:
-            from msjax.jaxprs.observers import observing
-
-            # Values for observers within loops and transformations of jax come after the program's own outputs.
-            evaluate, mailbox = observing(self.jaxpr), trace.mailbox
-            mailbox.own = len(self.jaxpr.out_avals)
-
-            def run(*values):
-                outs, observed = evaluate(values)
-                mailbox.after = observed.after
-                return [*outs, *observed.values]
-        else:
-            run = jax.extend.core.jaxpr_as_fun(self.jaxpr)
 
         def program(*values):
             if [(v.shape, v.dtype) for v in values] != avals:
                 raise SignatureChanged
-            return run(*values)
+            outs, observed = observing.run(values)
+            return layout.leaving(values, [*outs, *observed])
 
         program.__name__ = self.name.replace(" ", "_").replace(".", "_") or "program"
+        # A run that is rejected has to leave the earlier values where they are; an input that is an output has to stay, too.
+        written = set() if trace.may_be_rejected else {id(variable) for variable, _ in self.writes}
+        kept = observing.outputs_that_are_inputs()
+        donated = tuple(i for i, v in enumerate(self.variables) if id(v) in written and i not in kept)
         return Program(
-            self.variables,
-            [(v, order[i]) for v, i in self.writes],
-            [(leaf, order[i]) for leaf, i in self.written_arguments],
-            [(cell, name, tensor, order[i]) for cell, name, tensor, i in self.attributes],
-            build_epilogue(trace.events, self.result, trace.mailbox),
-            self.treedef,
-            None if self.treedef is None else self.inputs,
-            self.aliases,
-            self._jit()(program, donate_argnums=donated),
-            donated,
-            self.sources,
-            trace.mailbox if trace.uses_callbacks else None,
-            trace.uses_callbacks or any(isinstance(event, Call) and not isinstance(event, OwnCall) for event in trace.events),
-            trace.stops_gradients,
-            trace.may_be_rejected,
+            variables=self.variables,
+            writes=self.writes,
+            written_arguments=self.written_arguments,
+            attributes=self.attributes,
+            after=lambda: observing.after_run(layout.order, self.result, self.holes),
+            arguments=self.treedef,
+            inputs=None if self.treedef is None else self.inputs,
+            aliases=self.aliases,
+            jitted=self._jit()(program, donate_argnums=donated),
+            layout=layout,
+            donated=donated,
+            stops_gradients=trace.stops_gradients,
+            may_be_rejected=trace.may_be_rejected,
         )
 
     def _jit(self):

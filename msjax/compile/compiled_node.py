@@ -7,7 +7,6 @@ are kept between the two. A backward that can't be compiled runs in PyNative mod
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -162,7 +161,7 @@ class _Gradients:
         with GradientScope() as recording:
             marks = [recording.mark(t) if w else None for t, w in zip([*program.variables, *passed], self.wanted)]
             out = self.compiled.body(subject, args, kwargs)
-        trace.flush_text()
+        trace.comes_to_event()
         trace.silent = False
         return recording, marks, [*[leaves[i] for i, _ in program.written_arguments], *_results(out)]
 
@@ -209,14 +208,9 @@ class _Unseen(Tracing):
     def here(self):
         return True
 
-    def call(self, fn: Callable[..., Any], args: tuple[Any, ...], what: object) -> None:
-        """Nothing: the observer was called in the first run."""
-
     def write(self, text: str) -> None:
         """Nothing."""
 
-    def flush_text(self) -> None:
-        """Nothing."""
 
 
 def _results(out):

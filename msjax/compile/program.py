@@ -22,6 +22,7 @@ from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.compile.guards import STATIC, static_key
 from msjax.compile.trace import RunRejected
+from msjax.jaxprs.after_run import AfterRun
 from msjax.programs.progress import PROGRESS
 
 
@@ -87,6 +88,34 @@ class SignatureChanged(Exception):
     """A program was called with variables of other shapes or dtypes than it was made for."""
 
 
+class Layout:
+    """Where the values that a program computes are among its outputs; known when the program has been traced.
+
+    Attributes:
+        order: for each value, its number among the outputs. The same value is one output.
+        sources: the numbers of the inputs that stand at the end of the outputs: what goes out just as it came in need not pass through
+            the program.
+    """
+
+    def __init__(self):
+        self.order: list[int] = []
+        self.sources: list[int] = []
+
+    def leaving(self, inputs: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
+        """The values that pass through the program, while it is traced."""
+        came, leaving, sources = {id(v): i for i, v in enumerate(inputs)}, {}, {}
+        for value in outs:
+            if id(value) in came:
+                sources.setdefault(came[id(value)], len(sources))
+            else:
+                leaving.setdefault(id(value), (len(leaving), value))
+        self.order = [
+            len(leaving) + sources[came[id(value)]] if id(value) in came else leaving[id(value)][0] for value in outs
+        ]
+        self.sources = list(sources)
+        return [value for _, value in leaving.values()]
+
+
 @dataclass(eq=False)
 class Program:
     """One executable.
@@ -96,14 +125,13 @@ class Program:
         writes: (Tensor, number of the output) pairs.
         written_arguments: (number of the leaf, number of the output) of arguments that it writes in place.
         attributes: (cell, name, Tensor, number of the output) of Tensors that it makes attributes of cells.
-        finish: a function of the list of outputs: what happens after each run; it returns the result.
+        after: makes the `AfterRun`: what happens after each run; it returns the result. Called after the first run.
         arguments: how the leaves of its arguments fit together; None for plain Tensors.
         inputs: the numbers of the leaves that it takes; None for plain Tensors.
         aliases: which leaves it took for one object; see `aliases`.
         donated: the numbers of the variables whose memory it may write the new values into.
-        sources: the numbers of inputs that stand at the end of its outputs.
-        mailbox: where the calls of observers within loops and transformations wait; None if there are none.
-        observes: True if it calls observers.
+        layout: where its values are among its outputs. `writes`, `written_arguments` and `attributes` have the numbers of values
+            until the first run, then those of outputs.
         stops_gradients: True if some of its results may carry no gradient, because of `ops.stop_gradient`.
         trains: True if it writes Parameters that require a gradient: a step of training.
         may_be_rejected: True if an event may raise `RunRejected`: what was written gets its earlier value then.
@@ -120,15 +148,13 @@ class Program:
     writes: list[Any]
     written_arguments: list[Any]
     attributes: list[Any]
-    finish: Callable[..., Any]
+    after: Callable[[], AfterRun] | None
     arguments: Sequence[Any]
     inputs: Sequence[int]
     aliases: tuple
     jitted: Callable[..., Any]
+    layout: Layout
     donated: tuple[Any, ...]
-    sources: list[Any]
-    mailbox: Any
-    observes: bool
     stops_gradients: bool
     may_be_rejected: bool
     first: bool = field(default=True, init=False)
@@ -136,6 +162,7 @@ class Program:
 
     def __post_init__(self):
         self.by_identity = bool(self.written_arguments or self.aliases)
+        self.finish: Any = None
         self.trains: bool = any(isinstance(v, Parameter) and v.requires_grad for v, _ in self.writes)
 
     def run(self, leaves: Sequence[Any], place: Callable[..., Any] | None = None) -> Any:
@@ -156,22 +183,27 @@ class Program:
         return self._run(leaves, place)
 
     def _run(self, leaves, place):
-        if self.mailbox is None:
-            return self.finish(self._compute(leaves, place))
-        return self._with_mailbox(self._compute, leaves, place)
+        outs = self._compute(leaves, place)  # the first run makes `finish`
+        return self.finish(outs)
+
+    @property
+    def observes(self) -> bool:
+        """Whether it calls observers."""
+        return self.finish is not None and self.finish.observes
 
     def run_on(self, values: Sequence[JaxArray], leaves: Sequence[Any]) -> Any:
         """Run it on other values of its variables, which stay as they are; nothing is written."""
         values = [jnp.copy(v) if i in self.donated else v for i, v in enumerate(values)]
-        if self.mailbox is None:
-            return self.finish(self._outs(values, leaves))
-        return self._with_mailbox(self._outs, values, leaves)
+        outs = self._outs(values, leaves)
+        return self.finish(outs)
 
-    def _with_mailbox(self, compute, *args):
-        with self.mailbox.lock:
-            outs = compute(*args)
-            calls = self.mailbox.emptied()
-        return self.finish(outs, calls)
+    def _settle(self):
+        """After the first run: what has numbers of values gets those of outputs."""
+        order = self.layout.order
+        self.writes = [(v, order[i]) for v, i in self.writes]
+        self.written_arguments = [(leaf, order[i]) for leaf, i in self.written_arguments]
+        self.attributes = [(cell, name, tensor, order[i]) for cell, name, tensor, i in self.attributes]
+        self.finish, self.after = self.after(), None
 
     def _compute(self, leaves, place):
         with LOCK:
@@ -202,12 +234,12 @@ class Program:
                 values.append(tensor._value)
         else:
             values += [raw(leaves[i]) for i in self.inputs]
-        if self.first:
+        if self.finish is None:
             with PROGRESS.of(getattr(self.jitted, "__name__", "program")):
                 outs = self.jitted(*values)
+            self._settle()
         else:
             outs = self.jitted(*values)
-        if self.mailbox is not None:
-            outs = self.mailbox.take(outs)
         # Outputs that are inputs are not handed through the program.
-        return [*outs, *[values[i] for i in self.sources]] if self.sources else outs
+        return [*outs, *[values[i] for i in self.layout.sources]] if self.layout.sources else outs
+

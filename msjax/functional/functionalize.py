@@ -15,11 +15,12 @@ from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_leaf, wrap
-from msjax.functional.taped import Installed, NeedsTape, run_taped
+from msjax.common.tensor_values import TENSORS
+from msjax.functional.taped import Installed, run_taped
 from msjax.hooks.batching import CallbackBatch
-from msjax.hooks.protocol import hooks_of
 from msjax.hooks.worker import WORKER
 from msjax.nn.cell.base import Cell
+from msjax.nn.cell.hooks import hooks_of
 
 # The entry of the buffers that holds the state of the random operators.
 RANDOM = "random_state"
@@ -192,16 +193,15 @@ _HOOKED_WITHIN: weakref.WeakSet[Any] = weakref.WeakSet()
 
 def _run(call, variables, values):
     """The values of the result and the state; on the tape where gradients pass hooks."""
-    called = (), ()
-    if not _needs_tape(call.net, variables):
-        try:
-            with Installed(variables, values, False), CallbackBatch() as calls:
-                outputs, state = call([wrap(a) for a in call.arrays])
-                return [t._value for t in (*calls.add_dependency(outputs), *state)]
-        except NeedsTape as attempt:
-            called = attempt.called
-            _HOOKED_WITHIN.add(call.net)
-    return run_taped(variables, values, call.arrays, call, called)
+    if _needs_tape(call.net, variables):
+        return run_taped(variables, values, call.arrays, call)
+    with Installed(variables, values, False) as installed, CallbackBatch() as calls:
+        outputs, state = call([wrap(a) for a in call.arrays])
+        results = [t._value for t in (*calls.add_dependency(TENSORS, outputs), *state)]
+    if installed.run.hooks_gradients:
+        # This time, the hooks are in identities of jax; from now on, they come in the order of PyNative mode.
+        _HOOKED_WITHIN.add(call.net)
+    return results
 
 
 def _needs_tape(net, variables):

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from operator import attrgetter
-from types import SimpleNamespace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-from flax import nnx
 
 from msjax.base.arrays import is_tracer
 from msjax.base.errors import check_callable, check_hook, describe
-from msjax.base.typing import TensorLike
-from msjax.common.bases import is_cell
-from msjax.common.tensor import wrap
-from msjax.functional.hooked import framework_of
-from msjax.hooks.delivery import observes, run_traced_hook
+from msjax.functional.hooked import framework_of, is_nnx
+from msjax.hooks.backward import BackwardHooks, run_checked
+from msjax.hooks.delivery import NO_SUBJECT, observes, run_traced_hook
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.nodes import through_custom_vjp
-from msjax.hooks.protocol import BackwardHooks, run_checked
-from msjax.hooks.table import Hook, HookTable
+from msjax.hooks.table import EMPTY, Hook, HookTable
+from msjax.hooks.values import ARRAYS, ModuleSubject
 
 
 def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced: bool | None = None) -> Callable[..., Any]:
@@ -53,16 +48,18 @@ def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced
 
     def identity(value):
         leaves, treedef = jax.tree.flatten(value)
-        tensors = [wrap(jnp.asarray(leaf)) for leaf in leaves]
-        avals = [(t.shape, t._value.dtype) for t in tensors]
-        adapter = _Adapter(fn, (treedef,), treedef)
+        arrays = [jnp.asarray(leaf) for leaf in leaves]
+        avals = [(a.shape, a.dtype) for a in arrays]
+        adapter = _OnLeaves(fn, (treedef,), treedef)
 
         def back(grads):
             # jax has no gradient where none arrives; the function sees zeros there.
-            grads = tuple(wrap(jnp.zeros(*aval)) if g is None else g for g, aval in zip(grads, avals))
-            return list(run_checked(adapter, "gradient hook", (grads,), 0, check, observe=seen, traced=not seen))
+            grads = tuple(jnp.zeros(*aval) if g is None else g for g, aval in zip(grads, avals))
+            return list(
+                run_checked(ARRAYS, adapter, NO_SUBJECT, "gradient hook", (grads,), 0, check, observe=seen, traced=not seen)
+            )
 
-        return jax.tree.unflatten(treedef, [t._value for t in through_custom_vjp(tensors, back)])
+        return jax.tree.unflatten(treedef, through_custom_vjp(ARRAYS, arrays, back))
 
     def check(result, given):
         return given if result is None else _fitting(fn, result, given)
@@ -70,17 +67,17 @@ def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced
     return identity
 
 
-class _Adapter:
-    """A function of pytrees of arrays as a hook on tuples of Tensors.
+class _OnLeaves:
+    """A hook that takes pytrees of gradients, as one that takes flat tuples of them.
 
     Args:
-        fn: the function.
-        treedefs: of each argument, how the Tensors of its tuple fit together.
+        fn: the hook.
+        treedefs: of each argument, how the gradients of its tuple fit together.
         answer: the structure of what it may return.
         skip: so many arguments that come first are left out.
     """
 
-    def __init__(self, fn: Any, treedefs: Any, answer: Any, skip: Any = 0):
+    def __init__(self, fn: Callable[..., Any], treedefs: tuple[Any, ...], answer: Any, skip: int = 0):
         self.fn = fn
         self.treedefs = treedefs
         self.answer = answer
@@ -94,19 +91,18 @@ class _Adapter:
         leaves, treedef = jax.tree.flatten(result)
         if treedef != self.answer:
             raise TypeError(f"A hook of gradients should return {self.answer} or None, but returned {treedef}.")
-        return tuple(wrap(jnp.asarray(leaf)) for leaf in leaves)
+        return tuple(jnp.asarray(leaf) for leaf in leaves)
 
 
-def _joined(tensors, treedef):
-    return jax.tree.unflatten(treedef, [None if t is None else jnp.asarray(t._value) for t in tensors])
+def _joined(arrays, treedef):
+    return jax.tree.unflatten(treedef, [None if a is None else jnp.asarray(a) for a in arrays])
 
 
 def _fitting(fn, result, given):
     for new, old in zip(result, given):
-        if old is not None and (new.shape != old.shape or new._value.dtype != old._value.dtype):
+        if old is not None and (new.shape != old.shape or new.dtype != old.dtype):
             raise ValueError(
-                f"The gradient hook {getattr(fn, '__qualname__', fn)} returned {describe(new._value)}, but expected is "
-                f"{describe(old._value)}."
+                f"The gradient hook {getattr(fn, '__qualname__', fn)} returned {describe(new)}, but expected is {describe(old)}."
             )
     return result
 
@@ -145,7 +141,7 @@ def with_hooks(
         60.0
     """
     check_callable(fn, "with_hooks")
-    if isinstance(fn, nnx.Module) or is_cell(fn) or framework_of(fn) is not None:
+    if is_nnx(fn) or framework_of(fn) is not None:
         raise TypeError(
             f"For 'with_hooks', fn should be a function, but got the module {type(fn).__name__}: a function in its place would hide "
             "its weights from the model. Use hooks.register_forward_hook(model, ...) and the like, and hooks.hooked(model) for "
@@ -160,24 +156,24 @@ def with_hooks(
         if pre is not None:
             args = _forward(pre, "pre hook", (), args)
         flat, treedef = jax.tree.flatten(args)
-        tensors = tuple(wrap(jnp.asarray(v)) for v in flat)
-        site = SimpleNamespace(hooks=HookTable())
-        taps = BackwardHooks(site, attrgetter("hooks"))
+        arrays = tuple(jnp.asarray(v) for v in flat)
+        tables = [EMPTY]
+        taps = BackwardHooks(ModuleSubject(fn, lambda: fn), lambda _: tables[0], ARRAYS)
         if backward is not None:
-            tensors = taps.on_inputs(tensors)
-        out = fn(*jax.tree.unflatten(treedef, [t._value for t in tensors]), **kwargs)
+            arrays = taps.on_inputs(arrays)
+        out = fn(*jax.tree.unflatten(treedef, arrays), **kwargs)
         if post is not None:
             out = _forward(post, "post hook", (args,), out)
         leaves, out_tree = jax.tree.flatten(out)
-        outputs = tuple(wrap(jnp.asarray(v)) for v in leaves)
-        site.hooks = HookTable(
+        outputs = tuple(jnp.asarray(v) for v in leaves)
+        tables[0] = HookTable(
             backward_pre=_hooks(backward_pre, (out_tree,), out_tree), backward=_hooks(backward, (treedef, out_tree), treedef)
         )
         if backward is not None:
             outputs = taps.on_outputs(outputs)
         if backward_pre is not None:
             outputs = taps.pre_on_outputs(outputs)
-        return jax.tree.unflatten(out_tree, [t._value for t in outputs])
+        return jax.tree.unflatten(out_tree, outputs)
 
     return hooked
 
@@ -186,31 +182,20 @@ def _hooks(fn, treedefs, answer):
     if fn is None:
         return ()
     seen = observes(fn)
-    return (Hook(new_hook_id(), _Adapter(fn, treedefs, answer, skip=1), observe=seen, traced=not seen),)
+    return (Hook(new_hook_id(), _OnLeaves(fn, treedefs, answer, skip=1), observe=seen, traced=not seen),)
 
 
 def _forward(fn, kind, before, value):
     """`value` after a forward hook, which gets it as its last argument."""
-    leaves, treedef = jax.tree.flatten((*before, value))
-    tensors = tuple(wrap(jnp.asarray(v)) for v in leaves)
-    own = jax.tree.structure(value).num_leaves
-    if not any(is_tracer(t._value) for t in tensors):
+    if not any(map(is_tracer, jax.tree.leaves((before, value)))):
         result = fn(*before, value)
         return value if result is None else result
     seen = observes(fn)
-
-    def hook(rest, mine):
-        return fn(*_joined((*rest, *mine), treedef))
-
-    hook.__wrapped__ = fn
-    split = len(tensors) - own
-    result, mine = run_traced_hook(hook, (tensors[:split], tensors[split:]), kind, observe=seen, traced=not seen)
-    if result is not None:
-        return result
-    return jax.tree.unflatten(jax.tree.structure(value), [t._value for t in mine])
+    result, value = run_traced_hook(ARRAYS, fn, NO_SUBJECT, (*before, value), kind, observe=seen, traced=not seen, carried=value)
+    return value if result is None else result
 
 
-def probe(x: TensorLike, p: TensorLike, statistic: Callable[..., Any] | None = None) -> Any:
+def probe(x: Any, p: Any, statistic: Callable[..., Any] | None = None) -> Any:
     """An identity that leaves a statistic of the gradient of `x` as the gradient of `p`.
 
     Nothing is called back: the statistic is an ordinary output of the gradient function, under any transformation.

@@ -6,8 +6,6 @@ import importlib
 import sys
 from typing import Any
 
-from flax import nnx
-
 from msjax.base.errors import describe
 from msjax.common.bases import is_cell
 from msjax.functional.frameworks.registry import registry_of
@@ -50,7 +48,7 @@ def hooked(model: Any) -> Any:
         ...     out = model.apply(params, jnp.ones(3))
         (2,)
     """
-    if registry_of(model) is not None or is_cell(model) or isinstance(model, nnx.Module):
+    if registry_of(model) is not None or is_cell(model) or is_nnx(model):
         return model
     name = framework_of(model)
     if name is None:
@@ -59,6 +57,12 @@ def hooked(model: Any) -> Any:
             f"but got {describe(model)}."
         )
     return importlib.import_module(f"msjax.functional.frameworks.{name}").hooked(model)
+
+
+def is_nnx(model: object) -> bool:
+    """Whether a model is a flax nnx module, Cells included; flax isn't imported for that."""
+    nnx: Any = sys.modules.get("flax.nnx")
+    return nnx is not None and isinstance(model, nnx.Module)
 
 
 def framework_of(model: object) -> str | None:

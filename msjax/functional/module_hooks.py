@@ -17,7 +17,7 @@ from typing import Any
 from msjax.base.errors import check_hook
 from msjax.base.flax_slots import delete_static, set_static, without_attribute
 from msjax.common.bases import is_cell
-from msjax.functional.array_hooks import SITE, OnArrays, call_with_array_hooks
+from msjax.functional.array_hooks import SITE, call_with_array_hooks
 from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.module_paths import Where, paths, selected, selected_methods, subclasses
 from msjax.hooks.delivery import observes
@@ -294,9 +294,7 @@ def _register(model, kind, fn, where, prepend, options):
         handles = [getattr(cell, register)(fn, prepend=prepend, **options) for cell in cells.values()]
         return ModuleHandle(handles[0].id, [handle.remove for handle in handles])
     observed = observes(fn, options.pop("observe"), options.pop("traced"))
-    return put_hook(
-        model, kind, Hook(new_hook_id(), OnArrays(fn), observe=observed, traced=not observed, **options), where, prepend
-    )
+    return put_hook(model, kind, Hook(new_hook_id(), fn, observe=observed, traced=not observed, **options), where, prepend)
 
 
 def put_hook(model: Any, kind: str, hook: Hook, where: Where, prepend: bool = False) -> ModuleHandle:
@@ -305,7 +303,7 @@ def put_hook(model: Any, kind: str, hook: Hook, where: Where, prepend: bool = Fa
     Args:
         model: a flax nnx module, or what `hooked` made of another model.
         kind: "forward" and the like.
-        hook (Hook): its function is an `OnArrays`.
+        hook (Hook): its function gets and returns arrays.
         where, prepend: see `register_forward_pre_hook`.
     """
     registry = registry_of(model)
@@ -362,8 +360,8 @@ def _with_hooks(cls, method):
             return own(self, *args, **kwargs)
         function = functools.partial(own, self)
         # A copy outlives the module that it was copied from.
-        subject = self if site.module() is None else site.subject
-        return call_with_array_hooks(function, args, kwargs, subject, site, lambda: site.tables[method])
+        later = (lambda: self) if site.module() is None else site.subject
+        return call_with_array_hooks(function, args, kwargs, None, later, site, lambda: site.tables[method])
 
     return call
 

@@ -22,38 +22,24 @@ from msjax.base.arrays import is_tracer, known_value
 from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
 from msjax.common.node import FunctionNode, Node
 from msjax.common.tensor import Tensor, wrap
-from msjax.hooks.batching import CallbackBatch, observe_traced
-
-# The observers, told apart by `_code`, that an attempt has called: outside of loops of jax's, and within.
-Called = tuple[Sequence[Any], Sequence[Any]]
-
-
-class NeedsTape(BaseException):
-    """A network that runs off the tape has come to a hook on a gradient. No Exception, since user code must not catch it.
-
-    Attributes:
-        called: the observers that were called by then, and those in loops of jax's that were met, which are not called again
-            when the network runs on the tape.
-    """
-
-    def __init__(self, called: Called):
-        self.called = called
+from msjax.common.tensor_values import TENSORS
+from msjax.hooks.batching import CallbackBatch
 
 
 class FunctionalRun(Tracing):
     """A functionalized network while it runs.
 
     Args:
-        on_tape (bool): False where a node that calls hooks with gradients raises NeedsTape.
-        called: the observers that an earlier attempt has called, and those in loops that it has met; see `NeedsTape`.
+        on_tape (bool): whether its gradient comes from the tape; if not, nodes that call hooks with gradients are identities of jax.
+
+    Attributes:
+        hooks_gradients: whether there were such nodes.
     """
 
-    def __init__(self, on_tape: bool, called: Called = ((), ())):
+    def __init__(self, on_tape: bool):
         super().__init__()
         self.on_tape = on_tape
-        self.earlier, self.earlier_in_loops = map(list, called)
-        self.met: list[Any] = []
-        self.met_in_loops: list[Any] = []
+        self.hooks_gradients = False
         self.outer = STATE.trace
         self.silent = self.outer is not None and self.outer.silent
         self.world = jax_slots.trace_state()
@@ -71,57 +57,24 @@ class FunctionalRun(Tracing):
         if self.outer is not None:
             self.outer.entered(owner)
 
-    def needs_node(self) -> None:
-        if not self.on_tape:
-            raise NeedsTape((self.met, self.met_in_loops))
+    def differentiated_by_jax(self) -> bool:
+        self.hooks_gradients = not self.on_tape
+        return not self.on_tape
 
-    def calls_now(self, fn: Callable[..., Any]) -> bool:
-        self.met.append(_code(fn))
-        return not _taken(self.earlier, fn)
-
-    def call(self, fn: Callable[..., Any], args: tuple[Any, ...], what: object) -> None:
-        if self.outer is not None and self.outer.here():
-            self.outer.call(fn, args, what)
-        else:
-            observe_traced(self.deposit(fn, what), args, what, -1)
-
-    def deposit(self, fn: Callable[..., Any], what: object) -> Callable[..., Any]:
+    def comes_to_event(self) -> None:
         if self.outer is not None:
-            return self.outer.deposit(fn, what)
-        if self.eager:
+            self.outer.comes_to_event()
+        elif self.eager:
             ACTIVITY.callbacks = True
-            self.met_in_loops.append(_code(fn))
-            if _taken(self.earlier_in_loops, fn):
-                return _nothing
-        return fn
-
-
-def _code(fn):
-    """What tells observers apart, also one that `construct` makes anew."""
-    return getattr(fn, "__code__", fn)
-
-
-def _taken(earlier, fn):
-    """Whether an attempt has called an observer; it and those before it, which may have been removed since, are taken out."""
-    code = _code(fn)
-    at = next((i for i, called in enumerate(earlier) if called is code), None)
-    if at is None:
-        return False
-    del earlier[: at + 1]
-    return True
-
-
-def _nothing(*_):
-    """In the place of an observer that an earlier attempt has called."""
 
 
 class Installed:
     """A context manager: variables have other values, in a world of its own; afterwards they are what they were."""
 
-    def __init__(self, variables: Sequence[Tensor], values: Sequence[jax.Array], on_tape: bool, called: Called = ((), ())):
+    def __init__(self, variables: Sequence[Tensor], values: Sequence[jax.Array], on_tape: bool):
         self.variables = variables
         self.values = values
-        self.run = FunctionalRun(on_tape, called)
+        self.run = FunctionalRun(on_tape)
 
     def __enter__(self) -> Self:
         LOCK.acquire()
@@ -149,7 +102,6 @@ def run_taped(
     values: Sequence[jax.Array],
     arguments: Sequence[jax.Array],
     body: Callable[[list[Tensor]], tuple[list[Tensor], list[Tensor]]],
-    called: Called = ((), ()),
 ) -> list[jax.Array]:
     """Run a body so that its gradient comes from the tape.
 
@@ -159,7 +111,6 @@ def run_taped(
         arguments: further arrays.
         body (callable): from a Tensor for each argument to two lists of Tensors: what waits for the hook calls of a compiled
             program, and what doesn't.
-        called: the observers that an attempt to run the body off the tape has called; see `NeedsTape`.
 
     Returns:
         The values of both lists.
@@ -168,20 +119,20 @@ def run_taped(
 
     @jax.custom_vjp
     def call(*arrays):
-        with Installed(variables, arrays[:n], True, called), CallbackBatch() as calls:
+        with Installed(variables, arrays[:n], True), CallbackBatch() as calls:
             outputs, state = body([wrap(a) for a in arrays[n:]])
-            return [t._value for t in (*calls.add_dependency(outputs), *state)]
+            return [t._value for t in (*calls.add_dependency(TENSORS, outputs), *state)]
 
     def forward(*primals):
         arrays = [p.value for p in primals]
         wanted = [p.perturbed and jnp.issubdtype(p.value.dtype, jnp.inexact) for p in primals]
-        with Installed(variables, arrays[:n], True, called), GradientScope() as scope, CallbackBatch() as calls:
+        with Installed(variables, arrays[:n], True), GradientScope() as scope, CallbackBatch() as calls:
             inputs = [*variables, *map(wrap, arrays[n:])]
             weights = scope.weights([t for t, w in zip(variables, wanted) if w])
             # As in ms.grad, an argument whose gradient nobody asks for has one all the same where hooks look at it.
             marked = [scope.mark(t, w) for t, w in zip(inputs[n:], wanted[n:]) if w or t.is_floating_point()]
             outputs, state = body(inputs[n:])
-            outputs = [*calls.add_dependency(outputs), *state]
+            outputs = [*calls.add_dependency(TENSORS, outputs), *state]
             tape = _Tape(outputs, weights, marked, [i for i, w in enumerate(wanted) if w])
             results = [t._value for t in outputs]
         done = [] if calls.done is None or not is_tracer(calls.done) else [calls.done]
@@ -201,7 +152,7 @@ def run_taped(
                     if found and all(grad is None for grad in found):
                         # No gradient arrives, but jax drops calls that no result depends on.
                         found[0] = tape.zeros(0)
-                    found = calls.add_dependency(found)
+                    found = calls.add_dependency(TENSORS, found)
         finally:
             tape.forget_values()
         for i, grad in zip(tape.wanted, found):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import jax
@@ -16,65 +15,16 @@ from jax.interpreters import batching
 from msjax.base import jax_slots
 from msjax.base.arrays import is_tracer
 from msjax.base.state import STATE
-from msjax.base.typing import JaxArray, PyTree, PyTreeDef
-from msjax.common.tensor import Tensor, is_leaf, wrap
+from msjax.base.typing import JaxArray, PyTree
 from msjax.hooks import primitive
+from msjax.hooks.events import Bound, Event
 from msjax.hooks.primitive import hook_p
-from msjax.hooks.returns import check_observer_result
 
 if TYPE_CHECKING:
-    from msjax.hooks.returns import HookLabel
+    from msjax.hooks.values import Values
 
 
-class Delivery:
-    """One hook site: rebuilds the hook's arguments from the values that arrive, and calls the hook.
-
-    Attributes:
-        fn, what: the hook, and its label for messages.
-        slots: for each leaf of the arguments, the number of a value or, in a tuple of its own, the leaf itself.
-    """
-
-    def __init__(self, fn: Callable[..., Any], what: HookLabel, slots: list[int], treedef: PyTreeDef):
-        self.fn = fn
-        self.what = what
-        self.slots = slots
-        self.treedef = treedef
-
-    def __call__(self, values: Sequence[JaxArray]) -> None:
-        leaves = [s[0] if isinstance(s, tuple) else wrap(values[s]) for s in self.slots]
-        check_observer_result(self.fn(*jax.tree.unflatten(self.treedef, leaves)), self.what)
-
-    def all_lanes(self, values: Sequence[Any], lanes: int) -> None:
-        """Call the hook once for each example of `lanes` nested vmaps, with that example's values."""
-        if not lanes:
-            self(values)
-            return
-        for i in range(values[0].shape[0]):
-            self.all_lanes([v[i] for v in values], lanes - 1)
-
-
-@dataclass(frozen=True)
-class HookCall:
-    """One of the calls of a callback.
-
-    Attributes:
-        at: which of the callback's values the hook gets.
-        lanes: how many vmaps are around the call.
-    """
-
-    delivery: Delivery
-    at: tuple[Any, ...]
-    lanes: int = 0
-
-    def __call__(self, values: Sequence[JaxArray]) -> None:
-        self.delivery.all_lanes([values[i] for i in self.at], self.lanes)
-
-    def renumbered(self, numbers: Sequence[int]) -> HookCall:
-        """The call as part of a callback that has value number i at ``numbers[i]``."""
-        return HookCall(self.delivery, tuple(numbers[i] for i in self.at), self.lanes)
-
-
-def _batched(values, axes, *, calls, kept):
+def _batched(values, axes, *, bound, kept):
     size = next(v.shape[a] for v, a in zip(values, axes) if a is not None)
     values = [v if a is None else jnp.moveaxis(v, a, 0) for v, a in zip(values, axes)]
     broadcast = {}  # number of a value without the new axis: that of its copy for calls whose other values have the axis
@@ -87,13 +37,11 @@ def _batched(values, axes, *, calls, kept):
             values.append(jnp.broadcast_to(values[i], (size, *values[i].shape)))
         return broadcast[i]
 
-    calls = tuple(
-        HookCall(call.delivery, tuple(map(with_axis, call.at)), call.lanes + 1)
-        if any(axes[i] is not None for i in call.at)
-        else call
-        for call in calls
+    bound = tuple(
+        Bound(one.event, tuple(map(with_axis, one.at)), one.lanes + 1) if any(axes[i] is not None for i in one.at) else one
+        for one in bound
     )
-    return hook_p.bind(*values, calls=calls, kept=kept), None
+    return hook_p.bind(*values, bound=bound, kept=kept), None
 
 
 batching.primitive_batchers[hook_p] = _batched
@@ -107,76 +55,61 @@ class _Calls(threading.local):
             use it keep it, and it goes when they do.
         batch: the CallbackBatch under way.
         untied: while `tie_calls_to` runs, the results of calls that nothing depends on yet.
-        outputs: the `CallsAsOutputs` under way.
+        outputs: whether a `CallsAsOutputs` is under way.
     """
 
     def __init__(self):
         self.last: weakref.ref[JaxArray] | None = None
         self.batch: CallbackBatch | None = None
         self.untied: list[JaxArray] | None = None
-        self.outputs: CallsAsOutputs | None = None
+        self.outputs: bool = False
 
 
 _CALLS = _Calls()
 
 
-def observe_traced(fn: Callable[..., Any], args: Sequence[Any], what: HookLabel, carries: int) -> PyTree:
-    """Call an observer with the values that its arguments get when the program runs.
+def observe_traced(values: Values, event: Event, arrays: Sequence[Any], carried: PyTree) -> PyTree:
+    """Let an event happen with the values that arrays get when the program runs.
 
     Args:
-        fn: the hook, which returns None.
-        args: its arguments, pytrees with Tensors.
-        what: its label, for messages.
-        carries: the number of the argument whose Tensors go on through the network.
+        values (Values): says what of `carried` is a value.
+        event: the event.
+        arrays: tracers.
+        carried: what goes on through the network.
 
     Returns:
-        The argument number `carries`. Its Tensors depend on the call: a program that uses them makes it.
+        `carried`, whose values depend on the event: a program that uses them has it.
     """
-    leaves, treedef = jax.tree.flatten(tuple(args), is_leaf=is_leaf)
-    slots, values = [], []
-    for leaf in leaves:
-        if _is_traced(leaf):
-            slots.append(len(values))
-            values.append(jax.lax.stop_gradient(leaf._value))
-        else:
-            slots.append((leaf,))
-    if _CALLS.outputs is not None:
-        call = HookCall(_CALLS.outputs.delivery(fn, what, slots, treedef), tuple(range(len(values))))
-        _bind(values, (call,), None, kept=True)
-        return args[carries]
-    delivery = Delivery(fn, what, slots, treedef)
+    arrays = [jax.lax.stop_gradient(array) for array in arrays]
+    if _CALLS.outputs:
+        put_event(event, arrays)
+        return carried
     if STATE.trace is not None:
         STATE.trace.uses_callbacks = True
     batch = _CALLS.batch
-    if batch is not None and batch.add(delivery, values):
-        return args[carries]
-    tied = any(map(_is_traced, jax.tree.leaves(args[carries], is_leaf=is_leaf)))
+    if batch is not None and batch.add(event, arrays):
+        return carried
+    leaves, _, at = values.find(carried)
+    tied = any(is_tracer(values.raw(leaves[i])) for i in at)
     # jax drops what no result depends on, unless it has an effect; but programs with effects start more slowly.
     kept = not tied and _CALLS.untied is None
-    call = HookCall(delivery, tuple(range(len(values))))
-    done = _bind(values, (call,), None if batch is None else batch.done, kept)
+    done = _bind(arrays, (Bound(event, tuple(range(len(arrays)))),), None if batch is None else batch.done, kept)
     if tied:
-        return _depend(args[carries], done)
+        return _depend(values, carried, done)
     if _CALLS.untied is not None:
         _CALLS.untied.append(done)
     elif batch is not None:
         batch.kept = done
-    return args[carries]
+    return carried
 
 
-def mark_program(fn: Callable[[], None], what: Any) -> None:
-    """Call a function where a program traced within `CallsAsOutputs` has come to this place.
-
-    Args:
-        what: its label, for messages.
-    """
-    outputs = _CALLS.outputs
-    if outputs is not None:
-        delivery = outputs.delivery(fn, what, [], jax.tree.structure(()))
-        _bind([], (HookCall(delivery, ()),), None, kept=True)
+def put_event(event: Event, arrays: Sequence[Any]) -> None:
+    """Put an event into a program that is traced within `CallsAsOutputs`, at this place."""
+    event.collected = True
+    _bind(arrays, (Bound(event, tuple(range(len(arrays)))),), None, kept=True)
 
 
-def _bind(values, calls, done, kept=False):
+def _bind(values, bound, done, kept=False):
     """Put a callback into the program, after earlier ones: nothing else says that forward comes before backward.
 
     Args:
@@ -189,7 +122,7 @@ def _bind(values, calls, done, kept=False):
     last = None if _CALLS.last is None else _CALLS.last()
     if last is not None and last is not done and any(jax_slots.trace_of(v) is jax_slots.trace_of(last) for v in values):
         before.append(last)
-    made = hook_p.bind(*values, *before, calls=calls, kept=kept)
+    made = hook_p.bind(*values, *before, bound=bound, kept=kept)
     _CALLS.last = weakref.ref(made) if is_tracer(made) else None
     return made
 
@@ -211,7 +144,7 @@ class CallbackBatch:
     def _clear(self):
         self.values = []
         self.numbers = {}
-        self.calls = []
+        self.events = []
         self.bytes: int = 0
 
     def __enter__(self) -> Self:
@@ -225,12 +158,12 @@ class CallbackBatch:
             # The calls of an attempt that failed come before no other call, which would keep them in the program.
             _CALLS.last = self.before
 
-    def add(self, delivery: Delivery, values: list[JaxArray]) -> bool:
-        """Take a call. False if it belongs to another trace than the batch; the calls taken so far then have their callback."""
+    def add(self, event: Event, values: list[JaxArray]) -> bool:
+        """Take an event. False if it belongs to another trace than the batch; the calls taken so far then have their callback."""
         if jax_slots.trace_state() != self.world:
             self.flush()
             return False
-        self.calls.append(HookCall(delivery, tuple(map(self._number, values))))
+        self.events.append(Bound(event, tuple(map(self._number, values))))
         if self.bytes > primitive.LARGE:
             self.flush()
         return True
@@ -245,27 +178,27 @@ class CallbackBatch:
 
     def flush(self) -> None:
         """Put the callback of the calls that were taken into the program."""
-        if not self.calls:
+        if not self.events:
             return
         with jax_slots.within_trace(self.trace):
-            self.done = _bind(self.values, tuple(self.calls), self.done)
+            self.done = _bind(self.values, tuple(self.events), self.done)
         self._clear()
 
-    def add_dependency(self, value: PyTree) -> PyTree:
-        """Nested containers whose Tensors depend on the calls."""
+    def add_dependency(self, values: Values, tree: PyTree) -> PyTree:
+        """Nested containers whose values depend on the calls."""
         self.flush()
-        return value if self.done is None else _depend(value, self.done)
+        return tree if self.done is None else _depend(values, tree, self.done)
 
 
-def after_calls(value: PyTree) -> PyTree:
-    """Nested containers whose Tensors depend on the calls made so far.
+def after_calls(values: Values, tree: PyTree) -> PyTree:
+    """Nested containers whose values depend on the calls made so far.
 
     For what a loop or transformation of jax works on, so that the calls within it come after those before it.
     """
     batch = _CALLS.batch
     if batch is None or jax_slots.trace_state() != batch.world:
-        return value
-    return batch.add_dependency(value)
+        return tree
+    return batch.add_dependency(values, tree)
 
 
 @contextlib.contextmanager
@@ -279,20 +212,13 @@ def no_batch() -> Iterator[None]:
 
 
 class CallsAsOutputs:
-    """A context manager for tracing a program that hands out the values of its hook calls, and calls the hooks after each run.
+    """A context manager for tracing a program that hands out the values of its events, which happen after each run.
 
-    No result of the program depends on the calls: each is an equation with an effect, which is taken out before the program is
-    compiled.
-
-    Args:
-        delivery: makes what stands for one hook site; called like `Delivery`.
+    No result of the program depends on them: each is an equation with an effect, which is taken out before the program is compiled.
     """
 
-    def __init__(self, delivery: Callable[..., Delivery]):
-        self.delivery = delivery
-
     def __enter__(self) -> Self:
-        self.around, _CALLS.outputs = _CALLS.outputs, self
+        self.around, _CALLS.outputs = _CALLS.outputs, True
         self.key = _OUTPUTS(True)
         self.key.__enter__()
         return self
@@ -309,35 +235,29 @@ _OUTPUTS = jax_slots.user_context(None)
 
 def calls_are_outputs() -> bool:
     """Whether this thread traces a program within `CallsAsOutputs`."""
-    return _CALLS.outputs is not None
+    return _CALLS.outputs
 
 
 @contextlib.contextmanager
-def tie_calls_to(tensors: list[Tensor | None]) -> Iterator[None]:
-    """Make Tensors depend on the calls within that no result depends on: their places in the list get new Tensors."""
+def tie_calls_to(values: Values, group: list[Any]) -> Iterator[None]:
+    """Make values depend on the calls within that no result depends on: their places in the list get new ones."""
     outer = _CALLS.untied
-    untied = _CALLS.untied = [] if any(map(_is_traced, tensors)) else None
+    untied = _CALLS.untied = [] if any(is_tracer(values.raw(v)) for v in group if v is not None) else None
     try:
         yield
     finally:
         _CALLS.untied = outer
     for done in untied or ():
-        tensors[:] = _depend(tensors, done)
+        group[:] = _depend(values, group, done)
 
 
-def _is_traced(leaf):
-    return isinstance(leaf, Tensor) and is_tracer(leaf._value)
-
-
-def _depend(value, done):
-    """Nested containers whose traced Tensors are there, as are their gradients, only when the callback has returned."""
-
-    def depend(leaf):
-        if not _is_traced(leaf):
-            return leaf
-        value = leaf._value
-        # `done` is always False, which the compiler does not know.
-        value = jax.lax.select(jnp.broadcast_to(done, value.shape), jnp.zeros_like(value), value)
-        return wrap(value, leaf._node, leaf._oidx)
-
-    return jax.tree.map(depend, value, is_leaf=is_leaf)
+def _depend(values, tree, done):
+    """Nested containers whose traced values are there, as are their gradients, only when the callback has returned."""
+    leaves, treedef, at = values.find(tree)
+    for i in at:
+        array = values.raw(leaves[i])
+        if is_tracer(array):
+            # `done` is always False, which the compiler does not know.
+            array = jax.lax.select(jnp.broadcast_to(done, array.shape), jnp.zeros_like(array), array)
+            leaves[i] = values.depending(array, leaves[i])
+    return jax.tree.unflatten(treedef, leaves)

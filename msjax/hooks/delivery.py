@@ -1,15 +1,15 @@
 """Runs hooks while jax traces.
 
-`run_traced_hook` takes a hook whose Tensors may have no values yet. An observer is called with concrete values at each run: after
+`run_traced_hook` takes a hook whose values may not be known yet. An observer is called with concrete values at each run: after
 a program that msjax compiled, or by a host callback under a jax transformation. A modifier is called once, with traced
-Tensors, and its operations become part of the program.
+values, and its operations become part of the program.
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,19 +17,20 @@ import jax.numpy as jnp
 from msjax.base.arrays import TracedValueError, is_tracer, known_value
 from msjax.base.state import ACTIVITY, STATE
 from msjax.base.typing import PyTree
-from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.hooks.batching import calls_are_outputs, observe_traced
 from msjax.hooks.classify import only_observes
+from msjax.hooks.events import HookCall
 from msjax.hooks.host import call_on_host
 from msjax.hooks.returns import HookLabel, check_observer_result
+from msjax.hooks.template import Template
+from msjax.hooks.values import Values
 from msjax.hooks.worker import barrier
-
-if TYPE_CHECKING:
-    from msjax.common.bases import CellBase
-
 
 # What jax raises when code asks a traced array for its value.
 _NEEDS_VALUE = (TracedValueError, jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
+
+# The first argument of hooks that get none but values.
+NO_SUBJECT = object()
 
 
 class HookNeedsValue(TypeError):
@@ -58,13 +59,15 @@ def observes(fn: Callable[..., Any], observe: bool | None = None, traced: bool |
 
 
 def run_traced_hook(
+    values: Values,
     fn: Callable[..., Any],
+    subject: Any,
     args: tuple[Any, ...],
     kind: str,
     *,
     observe: bool | None = None,
     traced: bool | None = None,
-    cells: Sequence[CellBase] | None = None,
+    owners: Sequence[Any] | None = None,
     carries: int = -1,
     carried: PyTree = None,
     check: Callable[..., Any] | None = None,
@@ -72,58 +75,71 @@ def run_traced_hook(
     """Run one hook of a program that is being traced.
 
     Args:
+        values (Values): says what a value is.
         fn: the hook.
+        subject: its first argument; NO_SUBJECT if it gets none but `args`.
         args: what it is called with.
         kind: "forward hook" and the like, for messages.
         observe, traced: what the user said of the hook.
-        cells: the cells around it; those under way by default.
-        carries: the number of the argument whose Tensors go on through the network.
+        owners: the owners of hooks around it; those under way by default.
+        carries: the number of the argument whose values go on through the network.
         carried: what goes on through the network, where that is no single argument.
         check: of a backward hook, a function of what it returned and that argument, to the argument's replacement.
 
     Returns:
         (what the hook returned, what goes on; the latter to be used in the place of what was given).
     """
-    several = carried is not None
-    carried = carried if several else args[carries]
-    what = HookLabel(kind, fn, cells)
+    carried = args[carries] if carried is None else carried
+    what = HookLabel(kind, fn, owners)
     trace = STATE.trace
     if observes(fn, observe, traced):
         if trace is not None and trace.silent:
             return None, carried
-        values = [t for t in tensors_in(args) if is_tracer(t._value)]
-        known = [known_value(t._value) for t in values]
-        if all(k is not None for k in known) and (values or not _staged()):
-            # An eager jax.grad: the values are there.
-            if trace is None or trace.calls_now(fn):
-                if ACTIVITY.callbacks:
-                    barrier()  # hooks of a loop before this one
-                args = _replace(args, dict(zip(map(id, values), map(wrap, known))))
-                check_observer_result(fn(*args), what)
-            return None, carried
-        if trace is not None and trace.here():
-            trace.call(fn, args, what)
-            return None, carried
-        if trace is None:
-            ACTIVITY.callbacks = ACTIVITY.callbacks or not calls_are_outputs()
-        else:
-            fn = trace.deposit(fn, what)
-        if several:
-            return None, observe_traced(lambda *given: fn(*given[:-1]), (*args, carried), what, -1)
-        return None, observe_traced(fn, args, what, carries)
+        return None, _observe(values, fn, subject, args, what, carried)
+    head = () if subject is NO_SUBJECT else (values.during(subject),)
     try:
-        result = fn(*args)
+        result = fn(*head, *args)
     except _NEEDS_VALUE as error:
         if kind.startswith("forward"):
             raise HookNeedsValue(_SPLIT.format(what=_sentence(what), error=str(error).split("\n", 1)[0])) from error
         if trace is not None and trace.falls_back and trace.here():
             raise HostNeeded(what, error) from error
-        return None, call_on_host(fn, args, what, carries, check)
+        return None, call_on_host(values, fn, _later(values, subject), args, what, carries, check)
     if trace is not None and kind.startswith("forward"):
+        leaves, _, at = values.find(args)
         trace.forward_hooks += [
-            (fn, weakref.ref(t), _sentence(what)) for t in tensors_in(args) if is_tracer(t._value) and type(t) is Tensor
+            (fn, weakref.ref(leaves[i]), _sentence(what))
+            for i in at
+            if is_tracer(values.raw(leaves[i])) and not values.is_fixed(leaves[i])
         ]
     return result, carried
+
+
+def _observe(values, fn, subject, args, what, carried):
+    """Call an observer: now if its values are known, else when the program runs. Returns what goes on."""
+    trace = STATE.trace
+    leaves, treedef, at = values.find(args)
+    unknown = [i for i in at if is_tracer(values.raw(leaves[i]))]
+    known = [known_value(values.raw(leaves[i])) for i in unknown]
+    if all(k is not None for k in known) and (unknown or not _staged()):
+        # An eager jax.grad: the values are there.
+        if ACTIVITY.callbacks:
+            barrier()  # hooks of a loop before this one
+        for i, value in zip(unknown, known):
+            leaves[i] = values.made(value)
+        head = () if subject is NO_SUBJECT else (values.during(subject),)
+        check_observer_result(fn(*head, *jax.tree.unflatten(treedef, leaves)), what)
+        return carried
+    if trace is None:
+        ACTIVITY.callbacks = ACTIVITY.callbacks or not calls_are_outputs()
+    else:
+        trace.comes_to_event()
+    template = Template(args, values)
+    return observe_traced(values, HookCall(fn, _later(values, subject), template, what), template.taken(), carried)
+
+
+def _later(values, subject):
+    return () if subject is NO_SUBJECT else (values.later(subject),)
 
 
 def _staged() -> bool:
@@ -135,10 +151,6 @@ def _sentence(what):
     """Its text at the beginning of a sentence."""
     text = str(what)
     return text[0].upper() + text[1:]
-
-
-def _replace(args, new):
-    return jax.tree.map(lambda v: new.get(id(v), v), args, is_leaf=is_leaf)
 
 
 _SPLIT = """{what} returns a value, and so is part of the compiled program; but it needs values that are known only when

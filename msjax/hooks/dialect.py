@@ -30,7 +30,6 @@ class Dialect:
 
     def text_of(self, subject: object) -> str:
         """The first argument of hooks if `names_subject` is set."""
-        subject = getattr(subject, "hooked_module", subject)
         return f"{type(subject).__name__}({id(subject)})"
 
 

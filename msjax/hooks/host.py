@@ -14,44 +14,56 @@ from jax.interpreters import ad, batching, mlir
 
 from msjax.base import jax_slots
 from msjax.base.state import ACTIVITY, Tracing, swap
-from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.hooks.emit import CallbackSite
 
 if TYPE_CHECKING:
     from msjax.hooks.returns import HookLabel
+    from msjax.hooks.values import Values
 
 
-def call_on_host(fn: Callable[..., Any], args: tuple[Any, ...], what: HookLabel, carries: Any, check: Callable[..., Any]) -> Any:
+def call_on_host(
+    values: Values,
+    fn: Callable[..., Any],
+    head: tuple[Callable[[], Any], ...],
+    args: tuple[Any, ...],
+    what: HookLabel,
+    carries: int,
+    check: Callable[..., Any],
+) -> Any:
     """Call a backward hook that needs concrete values and returns some, within the program, on numpy arrays.
 
     Args:
-        carries: the number of the argument that the result replaces: a Tensor, or a tuple of Tensors and None.
+        values (Values): says what a value is.
+        head: functions whose results are the hook's first arguments.
+        carries: the number of the argument that the result replaces: a value, or a tuple of values and None.
         check: a function from what the hook returned, and the argument, to the new one; it raises if it doesn't fit.
 
     Returns:
-        That argument with new Tensors.
+        That argument with new values.
     """
-    leaves, treedef = jax.tree.flatten(tuple(args), is_leaf=is_leaf)
-    at = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-    single = isinstance(args[carries], Tensor)
+    leaves, treedef, at = values.find(args)
+    single = values.is_value(args[carries])
     group = (args[carries],) if single else args[carries]
-    there = [i for i, t in enumerate(group) if t is not None]
+    there = [i for i, value in enumerate(group) if value is not None]
+    # What stays is part of the program, and must not hold tracers.
+    rest = [None if i in at else leaf for i, leaf in enumerate(leaves)]
 
-    def on_host(*values):
-        full = list(leaves)
-        for i, value in zip(at, values):
-            full[i] = wrap(np.array(value))
+    def on_host(*arrays):
+        full = list(rest)
+        for i, array in zip(at, arrays):
+            full[i] = values.made(np.array(array))
         given = jax.tree.unflatten(treedef, full)
         with _HostOnly(what):
-            result = check(fn(*given), given[carries])
+            result = check(fn(*[get() for get in head], *given), given[carries])
             result = (result,) if single else result
-            return tuple(np.asarray(result[i]._value) for i in there)
+            return tuple(np.asarray(values.raw(result[i])) for i in there)
 
-    shapes = tuple(jax.core.ShapedArray(group[i].shape, group[i]._value.dtype) for i in there)
-    values = _host_p.bind(*[leaves[i]._value for i in at], on_host=on_host, shapes=shapes, what=what)
+    raws = [values.raw(value) if value is not None else None for value in group]
+    shapes = tuple(jax.core.ShapedArray(raws[i].shape, raws[i].dtype) for i in there)
+    results = _host_p.bind(*[values.raw(leaves[i]) for i in at], on_host=on_host, shapes=shapes, what=what)
     new = list(group)
-    for i, value in zip(there, values):
-        new[i] = wrap(_shard_like(group[i]._value, value))
+    for i, array in zip(there, results):
+        new[i] = values.made(_shard_like(raws[i], array))
     return new[0] if single else tuple(new)
 
 

@@ -1,63 +1,51 @@
-"""Hook nodes: identities whose backward calls hooks with the gradients that flow through them."""
+"""Identities of jax whose backward calls a function of the gradients, where jax differentiates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
 
 from msjax.base.arrays import CONCRETE, is_tracer
 from msjax.base.state import STATE, swap
-from msjax.common.node import FunctionNode, place_on_tape
-from msjax.common.tensor import Tensor, wrap
 from msjax.hooks.batching import no_batch
 
-
-def hook_gradients(tensors: Sequence[Tensor], function: Callable[..., Any], label: str) -> list[Tensor]:
-    """Pass Tensors through an identity whose backward applies `function` to their gradients.
-
-    Args:
-        tensors: a list of Tensors.
-        function: takes and returns a list with one gradient (Tensor or None) for each Tensor.
-        label: the node's name.
-    """
-    edges, base = place_on_tape(tensors)
-    if base is None:
-        outputs = through_custom_vjp(tensors, function) if under_jax_transform(tensors) else list(tensors)
-    else:
-        node = FunctionNode(base, edges, len(tensors), function, label)
-        outputs = outputs_of(node, tensors, [e is not None for e in edges])
-    # New Tensors, with or without a gradient: a write to the given one leaves them as they are.
-    return [wrap(new._value) if new is old else new for new, old in zip(outputs, tensors)]
+if TYPE_CHECKING:
+    from msjax.hooks.values import Values
 
 
-def under_jax_transform(tensors: list[Tensor]) -> bool:
-    """True if jax, not the tape, differentiates these Tensors: under a jax transformation, also inside of a program."""
+def under_jax_transform(arrays: Iterable[Any]) -> bool:
+    """Whether jax, not the tape, differentiates these arrays: under a jax transformation, also inside of a program."""
     trace = STATE.trace
-    for tensor in tensors:
-        if tensor._value.__class__ not in CONCRETE and is_tracer(tensor._value):
+    for array in arrays:
+        if array.__class__ not in CONCRETE and is_tracer(array):
             if trace is None or not trace.here():
                 return True
-            trace.needs_node()
-            return False
+            return trace.differentiated_by_jax()
     return False
 
 
-def through_custom_vjp(tensors: list[Tensor], function: Callable[..., Any], flags: list[Any] | None = None) -> list[Tensor]:
-    """The same as `hook_gradients` under a jax transformation, as a custom_vjp.
+def through_custom_vjp(
+    values: Values, given: Sequence[Any], function: Callable[[list[Any]], Sequence[Any]], flags: list[bool] | None = None
+) -> list[Any]:
+    """Pass values through an identity whose backward applies a function to their gradients.
 
     Args:
-        flags: a list; when jax differentiates, it is filled with whether each Tensor carries a gradient.
+        values (Values): says what a value is.
+        given: the values. Those that jax doesn't trace, or that are no floating-point numbers, stay as they are.
+        function: takes and returns a list with one gradient (a value, or None) for each of them.
+        flags: a list; when jax differentiates, it is filled with whether each value carries a gradient.
     """
     flags = [] if flags is None else flags
-    at = [i for i, t in enumerate(tensors) if is_tracer(t._value) and jnp.issubdtype(t._value.dtype, jnp.inexact)]
+    arrays = [values.raw(value) for value in given]
+    at = [i for i, array in enumerate(arrays) if is_tracer(array) and jnp.issubdtype(array.dtype, jnp.inexact)]
     if not at:
-        return list(tensors)
+        return list(given)
 
     # The rules outlive the trace with the compiled program, so they must not hold tracers.
-    count = len(tensors)
+    count = len(given)
 
     @jax.custom_vjp
     def identity(*values):
@@ -73,18 +61,13 @@ def through_custom_vjp(tensors: list[Tensor], function: Callable[..., Any], flag
         grads = [None] * count
         for i, ct in zip(at, cts):
             if flags[i] and not isinstance(ct, jax.custom_derivatives.SymbolicZero):
-                grads[i] = wrap(ct)
+                grads[i] = values.made(ct)
         with swap(recording=False), no_batch():
             grads = function(grads)
-        return tuple(None if grads[i] is None else grads[i]._value for i in at)
+        return tuple(None if grads[i] is None else values.raw(grads[i]) for i in at)
 
     identity.defvjp(forward, backward, symbolic_zeros=True)
-    out = list(tensors)
-    for i, value in zip(at, identity(*[tensors[i]._value for i in at])):
-        out[i] = wrap(value)
+    out = list(given)
+    for i, array in zip(at, identity(*[arrays[i] for i in at])):
+        out[i] = values.made(array)
     return out
-
-
-def outputs_of(node: FunctionNode, tensors: list[Tensor], on_tape: list[bool]) -> list[Tensor]:
-    """The Tensors, those on the tape replaced by copies that are the outputs of a node."""
-    return [wrap(t._value, node, i) if there else t for i, (t, there) in enumerate(zip(tensors, on_tape))]

@@ -1,7 +1,9 @@
-"""The jax primitive that hands a program's values to the thread that calls hooks."""
+"""hook_p: the jax primitive by which events are part of a program. Where jax compiles it, a callback hands over the values."""
 
 from __future__ import annotations
 
+import collections
+import functools
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,23 +18,27 @@ from msjax.hooks.emit import CallbackSite
 from msjax.hooks.worker import IN_HOOK, WORKER
 
 if TYPE_CHECKING:
-    from msjax.hooks.batching import HookCall
+    from msjax.hooks.events import Bound, Event
 
 # A program keeps the values of calls that share a callback until the last of them is there: so many bytes at most.
 LARGE = 1 << 24
+
+# What callbacks have brought in programs whose events happen after the run: (event, its values). One for all programs, since they may
+# share functions with a jit of their own.
+COLLECTED: collections.deque[tuple[Event, list[np.ndarray]]] = collections.deque()
 
 hook_p = jax.extend.core.Primitive("msjax_hook")
 
 
 @hook_p.def_impl
-def _now(*values, calls, kept):
-    for call in calls:
-        call(values)
+def _now(*values, bound, kept):
+    for one in bound:
+        one(values)
     return jnp.zeros((), bool)
 
 
 @hook_p.def_effectful_abstract_eval
-def _abstract(*avals, calls, kept):
+def _abstract(*avals, bound, kept):
     return jax.core.ShapedArray((), np.dtype(bool)), jax_slots.debug_effects() if kept else jax_slots.NO_EFFECTS
 
 
@@ -44,7 +50,9 @@ def _jvp(primals, tangents, **params):
 ad.primitive_jvps[hook_p] = _jvp
 
 
-def _lower(ctx, *operands, calls, kept):
+def _lower(ctx, *operands, bound, kept):
+    if bound[0].event.collected:
+        return CallbackSite(ctx).emit(functools.partial(_collect, bound), operands, ctx.avals_in, has_side_effect=True)
     from_hook = IN_HOOK.value
     WORKER.nested = WORKER.nested or from_hook
     WORKER.look_for_other_threads()
@@ -54,13 +62,13 @@ def _lower(ctx, *operands, calls, kept):
     notes, avals, results = jax_slots.lowering_notes(site.ctx), ctx.avals_in, []
     earlier = _take_over(notes, operands, avals) if merges else None
     if earlier is not None:
-        operands, avals, calls = earlier.with_calls(operands, avals, calls)
+        operands, avals, bound = earlier.with_events(operands, avals, bound)
         results = earlier.results
     sharded = site.sharded
 
     def on_host(*values):
         try:
-            WORKER.put(calls, values, from_hook, sharded)
+            WORKER.put(bound, values, from_hook, sharded)
         except KeyboardInterrupt:
             WORKER.interrupted_in_callback(sys._getframe(1))
         return (_DONE,)
@@ -76,9 +84,25 @@ def _lower(ctx, *operands, calls, kept):
     if merges:
         latest, block = notes.get(_EMITTED), jax_slots.current_block()
         alone = latest is None or (latest.alone and latest.block == block)
-        emitted = _Emitted(call, [done[0], *results], list(operands), list(avals), calls, block, alone)
+        emitted = _Emitted(call, [done[0], *results], list(operands), list(avals), bound, block, alone)
         notes[_EMITTED] = emitted
     return done
+
+
+def _collect(bound, *values):
+    # XLA's memory is gone when the callback returns.
+    values = [v if v.flags.owndata else np.array(v) for v in values]
+    for one in bound:
+        _collect_lanes(one.event, [values[i] for i in one.at], one.lanes)
+    return (_DONE,)
+
+
+def _collect_lanes(event, values, lanes):
+    if not lanes:
+        COLLECTED.append((event, values))
+        return
+    for i in range(values[0].shape[0]):
+        _collect_lanes(event, [v[i] for v in values], lanes - 1)
 
 
 # The key of the latest callback among the notes of a lowering.
@@ -91,7 +115,7 @@ class _Emitted(NamedTuple):
     Attributes:
         call: the result of the callback's operation.
         results: the values that other operations use in its place, and those of the callbacks that were merged into this one.
-        operands, avals, calls: the values that it passes to Python, their types, and the hooks that get them.
+        operands, avals, bound: the values that it passes to Python, their types, and the events that get them.
         block: the block of operations that it is in.
         alone: whether all callbacks of the module are in that block. If not, any function of the module may contain some.
     """
@@ -100,12 +124,12 @@ class _Emitted(NamedTuple):
     results: list[Any]
     operands: list[Any]
     avals: list[Any]
-    calls: tuple[HookCall, ...]
+    bound: tuple[Bound, ...]
     block: Any
     alone: bool
 
-    def with_calls(self, operands, avals, calls):
-        """(operands, avals, calls) of a callback that makes these calls after its own."""
+    def with_events(self, operands, avals, bound):
+        """(operands, avals, bound) of a callback with these events after its own."""
         operands_, avals_, numbers = list(self.operands), list(self.avals), []
         for operand, aval in zip(operands, avals):
             if any(operand == result for result in self.results):
@@ -115,7 +139,7 @@ class _Emitted(NamedTuple):
                 operands_.append(operand)
                 avals_.append(aval)
             numbers.append(operands_.index(operand))
-        return operands_, avals_, (*self.calls, *[call.renumbered(numbers) for call in calls])
+        return operands_, avals_, (*self.bound, *[one.renumbered(numbers) for one in bound])
 
 
 def _take_over(notes, operands, avals):

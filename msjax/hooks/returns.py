@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msjax.base.errors import callable_name, cell_path, describe
-from msjax.common.tensor import Tensor
 
 if TYPE_CHECKING:
-    from msjax.common.bases import CellBase
     from msjax.hooks.table import Hook
+    from msjax.hooks.values import Values
 
 
 def forward_pre_result(
@@ -36,43 +35,44 @@ def forward_pre_result(
 
 
 def gradients_result(
-    fn: Callable[..., Any], kind: str, result: object, grads: tuple[Tensor, ...], cells: Sequence[CellBase] | None = None
+    values: Values, fn: Callable[..., Any], kind: str, result: Any, grads: tuple[Any, ...], owners: Sequence[Any] | None = None
 ) -> tuple[Any, ...]:
     """The gradients after a backward hook, backward pre hook or HookBackward function.
 
     Args:
+        values (Values): says what a value is.
         fn: the hook.
         kind: the kind of hook, as messages name it.
         result: what the hook returned.
-        grads: the tuple of gradients that the hook got: Tensors, None where there is no gradient.
-        cells: the enclosing cells, for messages.
+        grads: the tuple of gradients that the hook got, None where there is no gradient.
+        owners: the owners of hooks around it, for messages.
 
     Raises:
-        TypeError: `result` is not a tuple with a Tensor for each gradient.
-        ValueError: a Tensor has another shape or dtype than its gradient.
+        TypeError: `result` is not a tuple with a value for each gradient.
+        ValueError: a value has another shape or dtype than its gradient.
     """
     if result is None or result is grads:
         return grads
-    if isinstance(result, Tensor) and len(grads) == 1:
+    if values.is_value(result) and len(grads) == 1:
         result = (result,)
-    expected = f"expected is None or a tuple of {len(grads)} Tensor(s), {describe(grads)}"
+    expected = f"expected is None or a tuple of {len(grads)} {values.noun}(s), {describe(grads)}"
     if not isinstance(result, tuple) or len(result) != len(grads):
-        raise TypeError(f"{_who(fn, kind, cells)} returned {describe(result)}; {expected}.")
+        raise TypeError(f"{_who(fn, kind, owners)} returned {describe(result)}; {expected}.")
     for i, (new, old) in enumerate(zip(result, grads)):
         if new is None and old is None:
             continue
-        if not isinstance(new, Tensor):
-            raise TypeError(f"{_who(fn, kind, cells)} returned {describe(new)} for gradient {i}; {expected}.")
-        if old is not None and (new.shape != old.shape or new._value.dtype != old._value.dtype):
+        if not values.is_value(new):
+            raise TypeError(f"{_who(fn, kind, owners)} returned {describe(new)} for gradient {i}; {expected}.")
+        if old is not None and (new.shape != old.shape or values.raw(new).dtype != values.raw(old).dtype):
             raise ValueError(
-                f"{_who(fn, kind, cells)} returned a gradient of shape {new.shape} and dtype {new.dtype} for gradient {i}, "
+                f"{_who(fn, kind, owners)} returned a gradient of shape {new.shape} and dtype {new.dtype} for gradient {i}, "
                 f"but expected are shape {old.shape} and dtype {old.dtype}."
             )
     return result
 
 
-def _who(fn, kind, cells=None):
-    path = cell_path(cells)
+def _who(fn, kind, owners=None):
+    path = cell_path(owners)
     return f"The {kind} {callable_name(fn)}" + (f" of cell {path}" if path else "")
 
 
@@ -81,16 +81,16 @@ class HookLabel:
 
     __slots__ = ("kind", "name", "path")
 
-    def __init__(self, kind: str, fn: Callable[..., Any], cells: Sequence[CellBase] | None = None):
+    def __init__(self, kind: str, fn: Callable[..., Any], owners: Sequence[Any] | None = None):
         self.kind: str = kind
         self.name: str = callable_name(fn)
-        self.path: str = cell_path(cells)
+        self.path: str = cell_path(owners)
 
     def __str__(self) -> str:
         return f"the {self.kind} {self.name}" + (f" of cell {self.path}" if self.path else "")
 
 
-def check_observer_result(result: object, what: str) -> None:
+def check_observer_result(result: object, what: HookLabel | str) -> None:
     """Check that an observer, called after the run, returned None; another value could no longer change the run."""
     if result is not None:
         raise TypeError(

@@ -30,7 +30,7 @@ from msjax.base.state import STATE
 if TYPE_CHECKING:
     from types import FrameType
 
-    from msjax.hooks.batching import HookCall
+    from msjax.hooks.events import Bound
 
 # True while hooks run. It is part of the key of jax.jit's caches, so that a program with hooks that a hook itself runs is
 # compiled separately from the same program run by other code: its callback must never wait for room in the queue.
@@ -61,7 +61,7 @@ class _Item(NamedTuple):
     """
 
     root: int
-    calls: Sequence[HookCall]
+    calls: Sequence[Bound]
     values: list[np.ndarray]
     size: int
 
@@ -90,7 +90,7 @@ class _Worker:
 
     # ---- arrivals
 
-    def put(self, calls: Sequence[HookCall], values: Sequence[np.ndarray], from_hook: bool, sharded: bool) -> None:
+    def put(self, calls: Sequence[Bound], values: Sequence[np.ndarray], from_hook: bool, sharded: bool) -> None:
         """Queue calls of hooks; wait first while the queue holds too much.
 
         Args:
@@ -245,7 +245,7 @@ class _Worker:
         try:
             call(values)
         except BaseException as error:
-            self.failures.add(error, call.delivery.what, report)
+            self.failures.add(error, call.event.what, report)
             if self.failures.stopped:
                 self.drop()
 

@@ -1,161 +1,23 @@
-"""The hook calls of a traced program as outputs of the program: the hooks are called after each run, in program order."""
+"""The events of a traced program as outputs of the program, so that they happen after each run, in program order."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.extend.core as jex
 import jax.numpy as jnp
 
 from msjax.base import jax_slots
-from msjax.base.typing import JaxArray
-from msjax.hooks import worker
-from msjax.hooks.batching import CallsAsOutputs, Delivery
+from msjax.hooks.batching import CallsAsOutputs
 from msjax.hooks.places import Edits, Measure
 from msjax.hooks.primitive import hook_p
+from msjax.hooks.template import Template
+from msjax.jaxprs.after_run import AfterRun, FromCallbacks, Happens, Loop
 from msjax.jaxprs.control_flow import Once, Rule, devices, inline, one_body, rules
 from msjax.jaxprs.interpreter import Interpreter, Program
 from msjax.jaxprs.plan import Block, Found, Here, Inside, Plain, Planner, Shape, close
-
-
-class Arrived(Delivery):
-    """One hook site of such a program.
-
-    Where its values can't leave the program (in the body of a while_loop), a callback brings them: it puts the call into a
-    queue, and the hook is called from there when the calls before it have been made.
-    """
-
-    def __call__(self, values: Sequence[Any]) -> None:
-        _QUEUE.append((self, list(values)))
-
-    def call(self, values: Sequence[Any]) -> None:
-        """Call the hook."""
-        super().__call__(values)
-
-
-# What callbacks have brought: (hook site, its values). One for all programs, since they may share functions with a jit of their own.
-_QUEUE = deque()
-
-
-# ---- what happens after a run
-
-
-class Call(NamedTuple):
-    """One call of a hook.
-
-    Attributes:
-        site: the `Arrived`.
-        values: the numbers of its values among the outputs.
-        count: the number of the output that says how often the program passed the place; None if it always passes it once.
-        lanes: how many vmaps are around it.
-    """
-
-    site: Arrived
-    values: tuple[int, ...]
-    count: int | None
-    lanes: int
-
-
-class Loop(NamedTuple):
-    """What happens in each step of a scan, or on each device of a shard_map."""
-
-    steps: range
-    events: list[Any]
-
-
-class FromCallbacks(NamedTuple):
-    """Here the hooks at some sites are called, with the values that callbacks brought."""
-
-    sites: set[Arrived]
-
-
-class AfterRun:
-    """What happens after each run of a program.
-
-    Args:
-        events: Calls, Loops and FromCallbacks, in program order.
-    """
-
-    def __init__(self, events: list[Any]):
-        self.events = events
-        self.flat: bool = all(isinstance(e, Call) and e.count is None and not e.lanes for e in events)
-        self.waits: bool = _has_callbacks(events)
-
-    def __call__(self, outputs: Sequence[JaxArray]) -> None:
-        if self.flat:
-            for site, values, *_ in self.events:
-                site.call([outputs[n] for n in values])
-            return
-        if self.waits:
-            jax.block_until_ready(outputs)
-            worker.flush()
-        try:
-            self._happen(self.events, _Rows(outputs), ())
-            if self.waits:
-                self._from_callbacks(None)
-        finally:
-            if self.waits:
-                _QUEUE.clear()  # of a hook that raised
-
-    def _happen(self, events, outputs, index):
-        for event in events:
-            if isinstance(event, Loop):
-                for i in event.steps:
-                    self._happen(event.events, outputs, (*index, i))
-            elif isinstance(event, FromCallbacks):
-                self._from_callbacks(event.sites)
-            elif event.count is None or outputs.count(event.count, index):
-                _each(event.site.call, [outputs.at(n, index) for n in event.values], event.lanes)
-
-    def _from_callbacks(self, sites):
-        # A site that comes again later, in another loop, waits for its turn.
-        while _QUEUE and (sites is None or _QUEUE[0][0] in sites):
-            site, values = _QUEUE.popleft()
-            site.call(values)
-
-
-class _Rows:
-    """The outputs of one run. The steps of a loop are taken out of an array all at once: to index an array of jax costs more than most
-    hooks do."""
-
-    def __init__(self, outputs):
-        self.outputs = outputs
-        self.rows = {}
-
-    def count(self, n, index):
-        """Output number `n`, which says how often a place in a cond was passed; loops within the cond have no axis in it."""
-        return self.at(n, index[: self.outputs[n].ndim])
-
-    def at(self, n, index):
-        """Output number `n`, in these steps of the loops around it."""
-        if not index:
-            return self.outputs[n]
-        rows = self.rows.get(n)
-        if rows is None:
-            rows = self.rows[n] = _rows(self.outputs[n], len(index))
-        for i in index:
-            rows = rows[i]
-        return rows
-
-
-def _has_callbacks(events):
-    return any(isinstance(e, FromCallbacks) or (isinstance(e, Loop) and _has_callbacks(e.events)) for e in events)
-
-
-def _rows(value, depth):
-    return value if depth == 0 else [_rows(row, depth - 1) for row in value]
-
-
-def _each(call, values, lanes):
-    if lanes:
-        for row in zip(*values):
-            _each(call, row, lanes - 1)
-    else:
-        call(values)
-
 
 # ---- which values leave the program
 
@@ -170,11 +32,11 @@ class _Planner(Planner):
     def _step(self, eqn, path, line, barrier, hidden):
         if eqn.primitive is not hook_p:
             return super()._step(eqn, path, line, barrier or _barrier(eqn), hidden)
-        sites = {call.delivery for call in eqn.params["calls"]}
+        events = {bound.event for bound in eqn.params["bound"]}
         # What the backward pass computes again calls no hook again; but backward hooks stand there for the first time.
-        repeated = hidden and sites <= self.seen
+        repeated = hidden and events <= self.seen
         if not hidden:
-            self.seen |= sites
+            self.seen |= events
         if barrier is not None and not repeated:
             return None
         avals = [] if repeated else [eqn.invars[i].aval for i in _used(eqn)]
@@ -183,8 +45,8 @@ class _Planner(Planner):
 
 
 def _used(eqn):
-    """The numbers of the operands of a hook_p that hooks get; the others are results of earlier calls."""
-    return sorted({i for call in eqn.params["calls"] for i in call.at})
+    """The numbers of the operands of a hook_p that events need; the others are results of earlier ones."""
+    return sorted({i for bound in eqn.params["bound"] for i in bound.at})
 
 
 class _Interpreter(Interpreter):
@@ -232,14 +94,14 @@ def _barrier(eqn):
 
 def _while_with_hooks(eqn):
     inner = [e for jaxpr in jax_slots.inner_jaxprs(eqn.params) for e in close(jaxpr).jaxpr.eqns]
-    return any((e.primitive.name == "while" and any(_sites_in([e]))) or _while_with_hooks(e) for e in inner)
+    return any((e.primitive.name == "while" and any(_events_in([e]))) or _while_with_hooks(e) for e in inner)
 
 
 _LOOPS = ("scan", "shard_map")
 
 
 def _events(block: Block, numbers: Iterable[list[int]]) -> list[Any]:
-    """What happens after a run of a Block.
+    """The events of a Block, as Happens, Loop and FromCallbacks objects.
 
     Args:
         numbers: of each of `block.found`, the numbers of its values among the outputs.
@@ -253,17 +115,17 @@ def _events(block: Block, numbers: Iterable[list[int]]) -> list[Any]:
         elif isinstance(step, Here):
             values = next(numbers)
             if step.found.kind == "hook":
-                events += _calls(step.eqn, values)
+                events += _happening(step.eqn, values)
         elif isinstance(step, Inside):
             events += _inside(step, [next(numbers) for _ in step.found])
     return events
 
 
-def _calls(eqn, values):
+def _happening(eqn, values):
     used = _used(eqn)
     count = values[-1] if len(values) > len(used) else None
-    for call in eqn.params["calls"]:
-        yield Call(call.delivery, tuple(values[used.index(i)] for i in call.at), count, call.lanes)
+    for bound in eqn.params["bound"]:
+        yield Happens(bound.event, tuple(values[used.index(i)] for i in bound.at), count, bound.lanes)
 
 
 def _inside(step, numbers):
@@ -282,23 +144,23 @@ def _inside(step, numbers):
 
 
 def _callbacks_in(eqns):
-    sites = set(_sites_in(eqns))
-    return [FromCallbacks(sites)] if sites else []
+    events = set(_events_in(eqns))
+    return [FromCallbacks(events)] if events else []
 
 
-def _sites_in(eqns):
+def _events_in(eqns):
     for eqn in eqns:
         if eqn.primitive is hook_p:
-            yield from (call.delivery for call in eqn.params["calls"])
+            yield from (bound.event for bound in eqn.params["bound"])
         for jaxpr in jax_slots.inner_jaxprs(eqn.params):
-            yield from _sites_in(close(jaxpr).jaxpr.eqns)
+            yield from _events_in(close(jaxpr).jaxpr.eqns)
 
 
 # ---- the program
 
 
 class Observed:
-    """What a program hands out for the hooks: a pytree of its values, in which what happens after a run is static."""
+    """What a program hands out for its events: a pytree of their values, whose static part is the `AfterRun`."""
 
     def __init__(self, values: Sequence[Any] = (), after: AfterRun | None = None):
         self.values = values
@@ -309,26 +171,85 @@ jax.tree_util.register_pytree_node(Observed, lambda o: (o.values, o.after), lamb
 
 
 def with_observed(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Observed]:
-    """(the result of a function of arrays, what it hands out for the hooks within); to be called under jax.jit."""
-    program = Program(fn, args, kwargs, calls_as_outputs())
-    outs, observed = observing(program.closed)(program.inputs)
-    return program.result(outs), observed
+    """(the result of a function of arrays, what it hands out for the events within); to be called under jax.jit."""
+    program = Program(fn, args, kwargs, CallsAsOutputs())
+    observing = Observing(program.closed)
+    outs, values = observing.run(program.inputs)
+    return program.result(outs), Observed(values, AfterRun(observing.events)) if observing.events else Observed()
 
 
-def calls_as_outputs() -> CallsAsOutputs:
-    """The context in which a program is traced that `observing` evaluates."""
-    return CallsAsOutputs(Arrived)
+class Observing:
+    """A program, traced within `CallsAsOutputs`, whose events have become outputs.
 
+    Args:
+        closed: its jaxpr.
 
-def observing(closed: jex.ClosedJaxpr) -> Callable[[Sequence[Any]], tuple[list[Any], Observed]]:
-    """From a program, traced in `calls_as_outputs`, to a function of its inputs that returns (its outputs, an `Observed`)."""
-    block = _Planner().block(closed)
+    Attributes:
+        run: a function of its inputs that returns (its outputs, the values of the events).
+        events: what happens after a run: Happens, Loop and FromCallbacks objects, which name the values by their numbers. Known when
+            `run` has been traced.
+    """
 
-    def run(inputs):
+    def __init__(self, closed: jex.ClosedJaxpr):
+        self.closed = closed
+        self.events: list[Any] = []
+        inner = any(
+            any(_events_in(close(jaxpr).jaxpr.eqns)) for eqn in closed.jaxpr.eqns for jaxpr in jax_slots.inner_jaxprs(eqn.params)
+        )
+        self.run: Callable[[Sequence[Any]], tuple[list[Any], list[Any]]] = self._interpreted if inner else self._flat()
+
+    def outputs_that_are_inputs(self) -> set[int]:
+        """The numbers of the inputs that the program, or one of its events, hands out as they are."""
+        jaxpr = self.closed.jaxpr
+        given = [eqn.invars[i] for eqn in jaxpr.eqns if eqn.primitive is hook_p for i in _used(eqn)]
+        out = {v for v in (*jaxpr.outvars, *given) if not isinstance(v, jex.Literal)}
+        return {i for i, v in enumerate(jaxpr.invars) if v in out}
+
+    def after_run(self, order: Sequence[int], result: Template, holes: int) -> AfterRun:
+        """What happens after a run, as a function of the outputs that returns a result.
+
+        Args:
+            order: where the program's outputs, and behind them the values of the events, are among those that the function gets.
+            result (Template): the result, whose values are the first `holes` of the program's own outputs.
+        """
+        own = len(self.closed.jaxpr.outvars)
+        return AfterRun([event.renumbered(order[own:]) for event in self.events], result, order[:holes])
+
+    def _flat(self):
+        """All events are at the program's own level: their values become results of its jaxpr."""
+        jaxpr, eqns, numbers, more = self.closed.jaxpr, [], {}, []
+        for eqn in jaxpr.eqns:
+            if eqn.primitive is not hook_p:
+                eqns.append(eqn)
+                continue
+            for i in _used(eqn):
+                v = eqn.invars[i]
+                key = id(v) if isinstance(v, jex.Literal) else v
+                if key not in numbers:
+                    numbers[key] = len(more)
+                    more.append(v)
+            values = [numbers[id(v) if isinstance(v, jex.Literal) else v] for v in (eqn.invars[i] for i in _used(eqn))]
+            self.events += _happening(eqn, values)
+        n = len(jaxpr.outvars)
+        if not self.events:
+            fn = jex.jaxpr_as_fun(self.closed)
+        else:
+            outvars = [*jaxpr.outvars, *more]
+            info = jaxpr.debug_info._replace(arg_names=("",) * len(jaxpr.invars), result_paths=("",) * len(outvars))
+            effects = frozenset().union(*(eqn.effects for eqn in eqns))
+            flat = jex.Jaxpr(jaxpr.constvars, jaxpr.invars, outvars, eqns, effects, info)
+            fn = jex.jaxpr_as_fun(jex.ClosedJaxpr(flat, self.closed.consts))
+
+        def run(inputs):
+            outs = fn(*inputs)
+            return list(outs[:n]), list(outs[n:])
+
+        return run
+
+    def _interpreted(self, inputs):
+        block = _Planner().block(self.closed)
         outs, got = _Interpreter(_RULES, Edits()).run(block, inputs)
         once = Once()
         values = once.packed(got)
-        events = _events(block, once.numbers)
-        return outs, Observed(values, AfterRun(events)) if events else Observed()
-
-    return run
+        self.events = _events(block, once.numbers)
+        return outs, values

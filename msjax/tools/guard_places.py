@@ -12,7 +12,9 @@ import jax.numpy as jnp
 from msjax.base.arrays import is_tracer
 from msjax.base.state import STATE
 from msjax.common.tensor import Tensor, is_leaf, wrap
-from msjax.hooks.delivery import run_traced_hook
+from msjax.compile.trace import in_program, program_here
+from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
+from msjax.hooks.values import ARRAYS
 from msjax.ops.function.control.gradient import HookBackward
 from msjax.tools.checking import Check
 from msjax.tools.fault import Fault
@@ -53,20 +55,24 @@ class Guard:
         trace = STATE.trace
         if trace is not None and trace.silent:
             return  # a forward pass that is computed again
-        if trace is not None and trace.at_end is not None and trace.here():
-            self._flag(trace, place, values)
+        program = program_here()
+        if program is not None:
+            self._flag(program, place, values)
         else:
+            # By the protocol of observers: under jax.jit, a callback; in hooks.jit, an output.
+            def arrived(flag):
+                self._arrived(place, flag)
+
             flag = self._flag_of(values)
-            run_traced_hook(lambda flag: self._arrived(place, flag), (wrap(flag),), "guard", observe=True, carried=())
+            run_traced_hook(ARRAYS, arrived, NO_SUBJECT, (flag,), "guard", observe=True, carried=())
 
     def looked_at(self, place: Place, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """The arguments of a call in a program that jax compiles, so that the gradients with respect to them are looked at, too: there,
         nothing is run again to find out whether a gradient was wrong before or behind a cell. None if they stay as they are."""
-        trace = STATE.trace
         leaves, treedef = jax.tree.flatten(args, is_leaf=is_leaf)
         arrays = [leaf._value if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         chosen = [is_tracer(array) and self.check.applies(array) for array in arrays]
-        if not any(chosen) or (trace is not None and trace.at_end is not None):
+        if not any(chosen) or in_program():
             return None
         node = HookBackward(lambda grads: self.look(place, [grads[0]._value]), traced=True)
         for i, leaf in enumerate(leaves):
@@ -78,10 +84,10 @@ class Guard:
         return functools.reduce(jnp.logical_or, map(self.check.traced, values))
 
     def _arrived(self, place, flag):
-        if bool(flag._value):
+        if bool(flag):
             raise place.fault(self.check, _COMPILED_BY_JAX)
 
-    def _flag(self, trace, place, values):
+    def _flag(self, program, place, values):
         raise NotImplementedError
 
     def found(self, place: Place, args: tuple[Any, ...] | None) -> None:

@@ -15,7 +15,7 @@ from flax import nnx
 from msjax.base.state import STATE
 from msjax.common.bases import is_cell
 from msjax.common.tensor import tensors_in
-from msjax.compile.trace import OwnCall, RunRejected
+from msjax.compile.trace import RunRejected
 from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.functionalize import state_of
 from msjax.functional.hooked import framework_of
@@ -161,17 +161,17 @@ class _CellGuard(Guard):
 
     # ---- in a program
 
-    def _flag(self, trace, place, values):
-        if trace not in self._flags:
-            self._flags[trace] = _Flags({}, [])
-            trace.at_end.append(functools.partial(self._close, self._flags[trace]))
-        seen, found = self._flags[trace]
+    def _flag(self, program, place, values):
+        if program not in self._flags:
+            self._flags[program] = _Flags({}, [])
+            program.at_end(functools.partial(self._close, self._flags[program], weakref.ref(program)))
+        seen, found = self._flags[program]
         # The output of a cell is often that of the last cell in it, too.
         values = [v for v in values if id(v) not in seen]
         seen.update({id(v): v for v in values})
         found += [(place, self.check.measured(v)) for v in values]
 
-    def _close(self, flags, trace, changed):
+    def _close(self, flags, program, changed):
         """The end of a program: one flag for all places rejects the run."""
         by_dtype: dict[Any, list[int]] = {}
         for i, (_, measured) in enumerate(flags.found):
@@ -179,11 +179,10 @@ class _CellGuard(Guard):
         # One comparison for all: a flag each would take longer than looking at a small array.
         rows = [jnp.stack([flags.found[i][1] for i in at]) for at in by_dtype.values()]
         wrong = functools.reduce(jnp.logical_or, map(self.check.raised, rows))
-        trace.may_be_rejected = True
         places = {i: place for i, (place, _) in enumerate(flags.found)}
         look = functools.partial(self._check_flag, places, [*by_dtype.values()])
         # Before the observers of this run, which are called when it is run again.
-        trace.events.insert(0, OwnCall(look, (wrong, *rows), "guard", trace))
+        program().after_run(look, (wrong, *rows), "guard", first=True, may_reject=True)
         flags.seen.clear()
         flags.found.clear()
 

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from msjax.base.state import VERSION, programs_changed
-from msjax.functional.array_hooks import OnArrays
+from msjax.common.tensor_hooks import HookList
 from msjax.functional.module_hooks import path, put_hook
 from msjax.functional.module_paths import Where, paths
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.table import Hook
-from msjax.hooks.tensor_hooks import HookList
 
 
 class HookSet:
@@ -96,7 +95,7 @@ class ModuleHookSet:
 
     def add(self, kind: str, fn: Callable[..., Any]) -> None:
         """A hook of all these modules; `kind` is "forward", "backward_pre" and so on."""
-        self._hooks.append((kind, Hook(new_hook_id(), OnArrays(fn), observe=False, traced=True)))
+        self._hooks.append((kind, Hook(new_hook_id(), fn, observe=False, traced=True)))
 
     def on(self) -> None:
         """Put the hooks on."""

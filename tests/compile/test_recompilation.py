@@ -70,7 +70,7 @@ def test_an_error_of_msjax_itself_is_raised(monkeypatch):
         raise ZeroDivisionError("a fault of msjax")
 
     f = ms.jit(lambda x: x * 2)
-    for name in ("output", "see"):
+    for name in ("end", "see"):
         with monkeypatch.context() as patch:
             patch.setattr(traces.Trace, name, broken)
             with pytest.raises(ZeroDivisionError, match="a fault of msjax"):

@@ -170,9 +170,9 @@ class Registry:
         """
         name = call_name(path, method)
         if self.table(name):
-            subject = module if later is None else later()
+            kept = module if later is None else later()
             own = Site(self, path, type(module).__name__)
-            out = call_with_array_hooks(function, args, kwargs, subject, own, lambda: self.table(name), during=module)
+            out = call_with_array_hooks(function, args, kwargs, module, lambda: kept, own, lambda: self.table(name))
         else:
             out = function(*args, **kwargs)
         return site(path, out) if method == "__call__" and is_tracing() else out

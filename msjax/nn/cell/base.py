@@ -19,10 +19,11 @@ from msjax.base.errors import cell_path
 from msjax.base.flax_slots import MODULE_STATE, blank_like
 from msjax.base.state import ACTIVITY, COMPILER, STATE, programs_changed
 from msjax.common.bases import CellBase
+from msjax.common.tensor_values import TENSORS
 from msjax.hooks import table as hook_table
-from msjax.hooks.protocol import call_with_hooks, hooks_of
+from msjax.hooks.protocol import call_with_hooks
 from msjax.nn.cell.custom_bprop import call_with_bprop
-from msjax.nn.cell.hooks import CellHooks
+from msjax.nn.cell.hooks import CellHooks, hooks_of
 from msjax.nn.cell.members import CellMembers
 from msjax.nn.cell.settings import CellSettings
 from msjax.nn.cell.state_dict import CellState
@@ -134,9 +135,9 @@ class Cell(
             if self._recompute or self._hooks.saved_tensors:
                 function = partial(self._call_saving, function)
             if self._to_float is None:
-                return call_with_hooks(function, args, kwargs, self, hooks_of)
+                return call_with_hooks(function, args, kwargs, self, hooks_of, TENSORS)
             with computing_in(self._to_float):
-                return call_with_hooks(function, args, kwargs, self, hooks_of)
+                return call_with_hooks(function, args, kwargs, self, hooks_of, TENSORS)
         except Exception as error:
             _name_cell(error, owners)
             raise

@@ -26,7 +26,7 @@ def call_with_bprop(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if base is None:
         return (
             _call_under_jax_transform(cell, args, kwargs, tensors)
-            if under_jax_transform(tensors) or _in_functional_program(tensors)
+            if under_jax_transform(t._value for t in tensors) or _in_functional_program(tensors)
             else renewed(cell.construct(*args, **kwargs))
         )
     with swap(recording=False):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from msjax.base.typing import (
@@ -15,6 +16,16 @@ from msjax.base.typing import (
 )
 from msjax.hooks import table as hook_table
 from msjax.hooks.handle import RemovableHandle
+
+
+def hooks_of(cell: Any) -> hook_table.HookTable:
+    """The hooks that run when a cell is called: those of all cells, then its own."""
+    own, table = cell._hooks, hook_table.GLOBAL.table
+    if table is hook_table.EMPTY:
+        return own
+    if own is hook_table.EMPTY:
+        return table
+    return replace(own, **{kind: getattr(table, kind) + getattr(own, kind) for kind in hook_table.CALL_KINDS})
 
 
 class CellHooks:

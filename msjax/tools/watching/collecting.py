@@ -13,9 +13,10 @@ import jax.numpy as jnp
 
 from msjax.base.arrays import is_tracer
 from msjax.base.state import STATE
-from msjax.common.tensor import Tensor, wrap
-from msjax.compile.trace import OwnCall, Trace
-from msjax.hooks.delivery import run_traced_hook
+from msjax.common.tensor import Tensor
+from msjax.compile.trace import Trace, in_program
+from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
+from msjax.hooks.values import ARRAYS
 from msjax.tools.watching.statistics import statistics
 
 Names = Sequence[tuple[str, str]]
@@ -58,29 +59,33 @@ class Collector:
     def take(self, kind: str, name: str, values: Sequence[Any]) -> None:
         """The arrays of a place: their statistics are computed at the end of the step, or by the program."""
         values = [v for v in values if hasattr(v, "dtype") and jnp.issubdtype(v.dtype, jnp.inexact)]
-        trace = STATE.trace
         for i, value in enumerate(values):
             names = [(kind, f"{name}[{i}]" if len(values) > 1 else name)]
             if not is_tracer(value):
                 self._values.append((self._numbered(*names[0]), value))
-            elif trace is None or trace.at_end is None or not trace.here():
-                row = (wrap(statistics([value], self.bins)),)
-                run_traced_hook(functools.partial(self._came, names), row, "watch", observe=True, carried=())
+            elif not in_program() or not STATE.trace.here():
+                row = (statistics([value], self.bins),)
+                run_traced_hook(
+                    ARRAYS, functools.partial(self._arrived, names), NO_SUBJECT, row, "watch", observe=True, carried=()
+                )
             else:
-                program = self.program(trace)
+                program = self.program()
                 if program is not None:
                     program.values += [(*names[0], value)]
 
-    def program(self, trace: Any) -> _Program | None:
+    def program(self) -> _Program | None:
         """What is noted of a program while it is traced; None if jax compiles it, and in a forward pass that is computed again."""
-        if trace.silent or trace.at_end is None:
+        trace = STATE.trace
+        if trace.silent or not in_program():
             return None
         if trace not in self._programs:
             self._programs[trace] = _Program()
-            trace.at_end.append(functools.partial(self._end_of_program, self._programs[trace]))
+            trace.at_end(functools.partial(self._end_of_program, self._programs[trace], weakref.ref(trace)))
         return self._programs[trace]
 
-    def _end_of_program(self, program: _Program, trace: Trace, changed: Sequence[tuple[Tensor, Any]]) -> None:
+    def _end_of_program(
+        self, program: _Program, trace: Callable[[], Trace | None], changed: Sequence[tuple[Tensor, Any]]
+    ) -> None:
         before = {id(tensor): value for tensor, value in changed}
         parameters = {n: (before[id(p)], p._value) for n, p in self._tensors().items() if id(p) in before}
         if "parameter" in self.parameters:
@@ -93,13 +98,10 @@ class Collector:
             distinct = {id(value): value for _, _, value in program.values}
             rows = dict(zip(distinct, statistics([*distinct.values()], self.bins)))
             table = jnp.stack([rows[id(value)] for _, _, value in program.values])
-            trace.events.append(OwnCall(functools.partial(self._arrived, names), (table,), "watch", trace))
+            trace().after_run(functools.partial(self._arrived, names), (table,), "watch")
         if program.counts:
-            trace.events.append(OwnCall(functools.partial(self._ran, bool(parameters)), (), "watch", trace))
+            trace().after_run(functools.partial(self._ran, bool(parameters)), (), "watch")
         program.values.clear()
-
-    def _came(self, names: Names, row: Tensor) -> None:
-        self._arrived(names, row._value)
 
     def _arrived(self, names: Names, table: jax.Array) -> None:
         self._tables.append(([self._numbered(*name) for name in names], table))

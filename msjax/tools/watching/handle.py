@@ -144,7 +144,7 @@ class Watch(WatchReport, Callback):
         if STATE.functional:
             return
         if trace is not None:
-            program = self._collector.program(trace)
+            program = self._collector.program()
             if program is not None:
                 program.counts = True
         elif not self._counted:

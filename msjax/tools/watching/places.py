@@ -27,10 +27,10 @@ class CellPlaces:
         where: which cells.
         what: some of "activation", "gradient", "parameter", "update".
         take: called with "activation" or "gradient", a name, and arrays.
-        program: called with the trace of a program in which there are Parameters to look at.
+        program: called in a program in which there are Parameters to look at.
     """
 
-    def __init__(self, net: Any, where: Where, what: tuple[str, ...], take: Take, program: Callable[[Any], Any]):
+    def __init__(self, net: Any, where: Where, what: tuple[str, ...], take: Take, program: Callable[[], Any]):
         self._hooks, self._take = HookSet(), take
         cells = selected(dict(net.cells_and_names()), where)
         for name, cell in cells.items():
@@ -63,7 +63,7 @@ class CellPlaces:
 
     def _called(self, cell, args):
         if STATE.trace is not None:
-            self._program(STATE.trace)
+            self._program()
 
     def _of_output(self, name, cell, args, output):
         self._take("activation", name, [t._value for t in tensors_in([output])])
@@ -83,7 +83,7 @@ class ModulePlaces:
         TypeError: the model is none of these.
     """
 
-    def __init__(self, model: Any, where: Where, what: tuple[str, ...], take: Take, program: Callable[[Any], Any]):
+    def __init__(self, model: Any, where: Where, what: tuple[str, ...], take: Take, program: Callable[[], Any]):
         self._hooked = registry_of(model) is not None
         if not self._hooked and not isinstance(model, nnx.Module):
             raise not_hooked(model, "watch")

@@ -13,6 +13,7 @@ from msjax.base.arrays import is_tracer
 from msjax.base.errors import callable_name, check_callable
 from msjax.base.state import ACTIVITY, STATE
 from msjax.common.tensor import is_tensor
+from msjax.common.tensor_values import TENSORS
 from msjax.hooks.batching import after_calls
 from msjax.hooks.worker import barrier
 
@@ -65,7 +66,7 @@ def from_jax(
         leaves, treedef = jax.tree.flatten((dynamic, kwargs), is_leaf=is_tensor)
         shapes = tuple((leaf.shape, str(leaf.dtype)) if hasattr(leaf, "shape") else type(leaf) for leaf in leaves)
         key = (treedef, static_args, static_kwargs, shapes)
-        out = apply(op, after_calls(leaves), (treedef, static_args, static_kwargs, key))
+        out = apply(op, after_calls(TENSORS, leaves), (treedef, static_args, static_kwargs, key))
         if key not in out_trees:
             raise RuntimeError(f"The function {callable_name(fn)} left no trace of what it returns.")
         if ACTIVITY.callbacks and STATE.trace is None and not any(is_tracer(v._value) for v in out):

@@ -12,9 +12,10 @@ from msjax.base.errors import check_hook, describe, where
 from msjax.base.state import STATE
 from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor_values import TENSORS, hook_gradients
+from msjax.hooks.backward import run_checked, run_hook
+from msjax.hooks.delivery import NO_SUBJECT
 from msjax.hooks.handle import new_hook_id
-from msjax.hooks.nodes import hook_gradients
-from msjax.hooks.protocol import run_checked, run_hook
 from msjax.hooks.returns import gradients_result
 from msjax.hooks.table import Hook
 from msjax.ops.primitive import Primitive
@@ -92,7 +93,7 @@ class HookBackward(Primitive):
         def run(grads):
             # An output that was not used has a gradient of zeros, as in MindSpore.
             grads = tuple(wrap(jnp.zeros(*aval)) if g is None else g for g, aval in zip(grads, avals))
-            return list(run_hook(self._hook, "HookBackward hook", (grads,), 0))
+            return list(run_hook(TENSORS, self._hook, NO_SUBJECT, "HookBackward hook", (grads,), 0))
 
         out = hook_gradients(inputs, run, "HookBackward")
         return out[0] if len(out) == 1 else tuple(out)
@@ -133,6 +134,6 @@ class InsertGradientOf(Primitive):
         check_hook(self.f, "InsertGradientOf")
 
         def check(result, grad):
-            return gradients_result(self.f, "InsertGradientOf function", result, (grad,))[0]
+            return gradients_result(TENSORS, self.f, "InsertGradientOf function", result, (grad,))[0]
 
-        return [run_checked(self.f, "InsertGradientOf function", (grads[0],), 0, check)]
+        return [run_checked(TENSORS, self.f, NO_SUBJECT, "InsertGradientOf function", (grads[0],), 0, check)]

@@ -11,8 +11,10 @@ import jax.numpy as jnp
 from msjax.base.errors import callable_name, describe
 from msjax.base.state import STATE, programs_changed
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.tensor_values import TENSORS
+from msjax.hooks.backward import run_checked
+from msjax.hooks.delivery import NO_SUBJECT
 from msjax.hooks.handle import RemovableHandle, new_hook_id
-from msjax.hooks.protocol import run_checked
 
 
 class HookList:
@@ -48,7 +50,7 @@ class HookList:
     def run(self, grad: Tensor) -> Tensor:
         """Run all hooks on a gradient, each on the result of the one before; returns the final gradient."""
         for hook in tuple(self.hooks.values()):
-            grad = run_checked(hook, "Tensor hook", (grad,), 0, partial(_changed, hook))
+            grad = run_checked(TENSORS, hook, NO_SUBJECT, "Tensor hook", (grad,), 0, partial(_changed, hook))
         for function in self.after:
             function(grad)
         return grad

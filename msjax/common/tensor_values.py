@@ -1,0 +1,174 @@
+"""TENSORS: the Tensors among the arguments and results of a call, and the tape's nodes that call hooks."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+
+from msjax.base.arrays import CONCRETE
+from msjax.base.state import STATE
+from msjax.common.bases import CellBase
+from msjax.common.node import FunctionNode, place_on_tape, through_node
+from msjax.common.parameter import Parameter
+from msjax.common.tensor import Tensor, being_traced, is_leaf, is_tensor, wrap
+from msjax.hooks.nodes import through_custom_vjp, under_jax_transform
+from msjax.hooks.values import Values
+
+if TYPE_CHECKING:
+    from msjax.hooks.backward import BackwardHooks
+
+
+class TensorValues(Values):
+    """Tensors in nested containers."""
+
+    noun = "Tensor"
+
+    # ---- values in containers
+
+    def is_leaf(self, value: Any) -> bool:
+        return value is None or isinstance(value, Tensor)
+
+    def is_value(self, leaf: Any) -> bool:
+        return isinstance(leaf, Tensor)
+
+    def is_fixed(self, leaf: Any) -> bool:
+        # A Parameter is the same object in every run.
+        return isinstance(leaf, Parameter) and STATE.trace is not None and STATE.trace.here()
+
+    def raw(self, leaf: Any) -> Any:
+        return leaf._value
+
+    def made(self, array: Any) -> Tensor:
+        return wrap(array)
+
+    def find(self, tree: Any) -> tuple[list[Any], Any, list[int]]:
+        leaves, treedef = jax.tree.flatten(tree, is_leaf=is_leaf)
+        return leaves, treedef, [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+
+    def being_traced(self, args: Any, kwargs: Any = None) -> bool:
+        return being_traced(args, kwargs)
+
+    def depending(self, array: Any, value: Any) -> Tensor:
+        return wrap(array, value._node, value._oidx)
+
+    # ---- the first argument of hooks
+
+    def during(self, subject: Any) -> Any:
+        return subject
+
+    def later(self, subject: Any) -> Callable[[], Any]:
+        # A program that the network keeps must not keep the network.
+        weakly = isinstance(subject, CellBase) and STATE.trace is not None and STATE.trace.falls_back
+        return weakref.ref(subject) if weakly else lambda: subject
+
+    # ---- nodes of the backward pass
+
+    def on_inputs(self, hooks: BackwardHooks, args: Any) -> Any:
+        if len(args) == 1 and args[0].__class__ is Tensor and args[0]._value.__class__ in CONCRETE:
+            tensor = args[0]
+            hooks.n_inputs = 1
+            out = through_node(tensor, hooks.call_hooks, hooks)
+            if out is not None:
+                out._stands_for = tensor
+                hooks.inputs = out._node
+                return (out,)
+            # Off the tape, the node still marks where the call began.
+            hooks.inputs = FunctionNode(STATE.scope, [None], 1, hooks.call_hooks, hooks)
+            return args
+        leaves, treedef, at = _find(args)
+        tensors = [leaves[i] for i in at]
+        hooks.n_inputs = len(tensors)
+        edges, base = place_on_tape(tensors)
+        node = hooks.inputs = FunctionNode(base or STATE.scope, edges, len(tensors), hooks.call_hooks, hooks)
+        outputs = tensors
+        if under_jax_transform(map(_value, tensors)):
+            hooks.flags = []
+            outputs = through_custom_vjp(self, tensors, hooks.call_hooks, hooks.flags)
+        elif base is None:
+            return args
+        if base is not None:
+            on_tape = [e is not None or _is_trained(t) for e, t in zip(edges, tensors)]
+            outputs = outputs_of(node, outputs, on_tape)
+        for i, tensor in zip(at, outputs):
+            if tensor is not leaves[i]:
+                tensor._stands_for = leaves[i]
+            leaves[i] = tensor
+        return tuple(leaves) if treedef is None else jax.tree.unflatten(treedef, leaves)
+
+    def on_outputs(self, hooks: BackwardHooks, out: Any, pre: bool) -> Any:
+        if out.__class__ is Tensor and out._value.__class__ in CONCRETE:
+            through = through_node(out, hooks.call_pre_hooks if pre else hooks.keep, hooks)
+            if through is not None:
+                if not pre:
+                    hooks.n_outputs, through._node.also_run = 1, hooks.inputs
+                return through
+        leaves, treedef, at = ([out], None, [0]) if isinstance(out, Tensor) else _find(out)
+        tensors = [leaves[i] for i in at]
+        edges, base = place_on_tape(tensors)
+        if not pre:
+            hooks.n_outputs = len(tensors)
+        outputs = tensors
+        if under_jax_transform(map(_value, tensors)):
+            outputs = through_custom_vjp(self, tensors, hooks.call_pre_hooks if pre else hooks.keep_under_jax)
+        elif base is None:
+            return out
+        if base is not None:
+            node = FunctionNode(base, edges, len(tensors), hooks.call_pre_hooks if pre else hooks.keep, hooks)
+            if not pre:
+                node.also_run = hooks.inputs
+            outputs = outputs_of(node, outputs, [e is not None for e in edges])
+        if isinstance(out, Tensor):
+            return outputs[0]
+        for i, tensor in zip(at, outputs):
+            leaves[i] = tensor
+        return tuple(leaves) if treedef is None else jax.tree.unflatten(treedef, leaves)
+
+
+TENSORS = TensorValues()
+
+
+def hook_gradients(tensors: Sequence[Tensor], function: Callable[[list[Any]], list[Any]], label: str) -> list[Tensor]:
+    """Pass Tensors through an identity whose backward applies `function` to their gradients.
+
+    Args:
+        tensors: a list of Tensors.
+        function: takes and returns a list with one gradient (Tensor or None) for each Tensor.
+        label: the node's name.
+    """
+    edges, base = place_on_tape(tensors)
+    outputs = list(tensors)
+    if under_jax_transform(map(_value, tensors)):
+        outputs = through_custom_vjp(TENSORS, tensors, function)
+    if base is not None:
+        node = FunctionNode(base, edges, len(tensors), function, label)
+        outputs = outputs_of(node, outputs, [e is not None for e in edges])
+    # New Tensors, with or without a gradient: a write to the given one leaves them as they are.
+    return [wrap(new._value) if new is old else new for new, old in zip(outputs, tensors)]
+
+
+def outputs_of(node: FunctionNode, tensors: Sequence[Tensor], on_tape: Sequence[bool]) -> list[Tensor]:
+    """The Tensors, those on the tape replaced by copies that are the outputs of a node."""
+    return [wrap(t._value, node, i) if there else t for i, (t, there) in enumerate(zip(tensors, on_tape))]
+
+
+def _value(tensor):
+    return tensor._value
+
+
+def _is_trained(tensor):
+    return isinstance(tensor, Parameter) and tensor.requires_grad and (tensor.is_floating_point() or tensor.is_complex())
+
+
+def _find(value):
+    """(leaves, treedef, numbers of the leaves that are Tensors); treedef is None for a tuple without containers in it."""
+    if value.__class__ is tuple:
+        for v in value:
+            if not isinstance(v, Tensor) and isinstance(v, (tuple, list, dict)):
+                break
+        else:
+            return list(value), None, [i for i, v in enumerate(value) if isinstance(v, Tensor)]
+    leaves, treedef = jax.tree.flatten(value, is_leaf=is_tensor)
+    return leaves, treedef, [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
