@@ -212,7 +212,6 @@ class _Unseen(Tracing):
         """Nothing."""
 
 
-
 def _results(out):
     """The Tensors that a call computed."""
     return [out] if out.__class__ is Tensor else list(filter(is_argument, tensors_in(out)))

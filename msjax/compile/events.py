@@ -66,7 +66,9 @@ class Boundary:
 
     def pending(self, calls: Sequence[tuple[Callable[..., Any], tuple[Any, ...], str]]) -> None:
         """From here on, (function, arguments, who it is) of what is called if an event fails."""
-        pending = _Pending(self, [fn for fn, _, _ in calls], Template([a for _, a, _ in calls], TENSORS), [w for _, _, w in calls])
+        pending = _Pending(
+            self, [fn for fn, _, _ in calls], Template([a for _, a, _ in calls], TENSORS), [w for _, _, w in calls]
+        )
         self._trace.put(pending, pending.args.taken())
 
     def end(self) -> None:

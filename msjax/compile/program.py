@@ -109,9 +109,7 @@ class Layout:
                 sources.setdefault(came[id(value)], len(sources))
             else:
                 leaving.setdefault(id(value), (len(leaving), value))
-        self.order = [
-            len(leaving) + sources[came[id(value)]] if id(value) in came else leaving[id(value)][0] for value in outs
-        ]
+        self.order = [len(leaving) + sources[came[id(value)]] if id(value) in came else leaving[id(value)][0] for value in outs]
         self.sources = list(sources)
         return [value for _, value in leaving.values()]
 
@@ -242,4 +240,3 @@ class Program:
             outs = self.jitted(*values)
         # Outputs that are inputs are not handed through the program.
         return [*outs, *[values[i] for i in self.layout.sources]] if self.layout.sources else outs
-

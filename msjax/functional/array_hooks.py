@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
+
 from msjax.base.calls import calling
 from msjax.hooks.protocol import call_with_hooks
 from msjax.hooks.table import HookTable
@@ -34,8 +36,14 @@ def call_with_array_hooks(
         table (callable): returns the module's present HookTable.
     """
     subject = ModuleSubject(during, later)
+
+    def on_copies(*args, **kwargs):
+        # Containers may be used up by the call (equinox's State), and hooks get them after it.
+        args, kwargs = jax.tree.map(lambda leaf: leaf, (args, kwargs), is_leaf=ARRAYS.is_leaf)
+        return function(*args, **kwargs)
+
     try:
         with calling(site):
-            return call_with_hooks(function, args, kwargs, subject, lambda _: table(), ARRAYS)
+            return call_with_hooks(on_copies, args, kwargs, subject, lambda _: table(), ARRAYS)
     finally:
         subject.during = None

@@ -134,4 +134,3 @@ def _is_of_nnx(value):
 
 
 ARRAYS = Values()
-

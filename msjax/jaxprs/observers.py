@@ -153,7 +153,11 @@ def _events_in(eqns):
         if eqn.primitive is hook_p:
             yield from (bound.event for bound in eqn.params["bound"])
         for jaxpr in jax_slots.inner_jaxprs(eqn.params):
-            yield from _events_in(close(jaxpr).jaxpr.eqns)
+            yield from _events_in(_eqns(jaxpr))
+
+
+def _eqns(jaxpr):
+    return getattr(jaxpr, "jaxpr", jaxpr).eqns
 
 
 # ---- the program
@@ -193,9 +197,7 @@ class Observing:
     def __init__(self, closed: jex.ClosedJaxpr):
         self.closed = closed
         self.events: list[Any] = []
-        inner = any(
-            any(_events_in(close(jaxpr).jaxpr.eqns)) for eqn in closed.jaxpr.eqns for jaxpr in jax_slots.inner_jaxprs(eqn.params)
-        )
+        inner = any(any(_events_in(_eqns(jaxpr))) for eqn in closed.jaxpr.eqns for jaxpr in jax_slots.inner_jaxprs(eqn.params))
         self.run: Callable[[Sequence[Any]], tuple[list[Any], list[Any]]] = self._interpreted if inner else self._flat()
 
     def outputs_that_are_inputs(self) -> set[int]:
