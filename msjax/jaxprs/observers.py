@@ -232,18 +232,15 @@ class Observing:
                     more.append(v)
             values = [numbers[id(v) if isinstance(v, jex.Literal) else v] for v in (eqn.invars[i] for i in _used(eqn))]
             self.events += _happening(eqn, values)
-        n = len(jaxpr.outvars)
         if not self.events:
-            fn = jex.jaxpr_as_fun(self.closed)
+            fn, consts = jex.jaxpr_as_fun(self.closed), ()
         else:
-            outvars = [*jaxpr.outvars, *more]
-            info = jaxpr.debug_info._replace(arg_names=("",) * len(jaxpr.invars), result_paths=("",) * len(outvars))
-            effects = frozenset().union(*(eqn.effects for eqn in eqns))
-            flat = jex.Jaxpr(jaxpr.constvars, jaxpr.invars, outvars, eqns, effects, info)
-            fn = jex.jaxpr_as_fun(jex.ClosedJaxpr(flat, self.closed.consts))
+            flat = jax_slots.jaxpr_of([*jaxpr.constvars, *jaxpr.invars], [*jaxpr.outvars, *more], eqns, "program")
+            fn, consts = jex.jaxpr_as_fun(jex.ClosedJaxpr(flat, ())), self.closed.consts
+        n = len(jaxpr.outvars)
 
         def run(inputs):
-            outs = fn(*inputs)
+            outs = fn(*consts, *inputs)
             return list(outs[:n]), list(outs[n:])
 
         return run
