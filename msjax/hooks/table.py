@@ -7,8 +7,9 @@ that it started with.
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from msjax.base.errors import callable_name, check_hook
@@ -54,7 +55,12 @@ class Hook:
 
 @dataclass(frozen=True)
 class HookTable:
-    """The hooks of a Cell by kind, each a tuple in the order in which they run."""
+    """The hooks of a Cell by kind, each a tuple in the order in which they run.
+
+    Attributes:
+        owner: a weak reference to the Cell that they were registered on, or None. Transformations of nnx call copies of the Cell, which
+            share its table.
+    """
 
     forward_pre: tuple[Hook, ...] = ()
     forward: tuple[Hook, ...] = ()
@@ -65,6 +71,7 @@ class HookTable:
     state_dict_post: tuple[Hook, ...] = ()
     load_state_dict_pre: tuple[Hook, ...] = ()
     load_state_dict_post: tuple[Hook, ...] = ()
+    owner: weakref.ref[Any] | None = field(default=None, compare=False)
 
     def __bool__(self) -> bool:
         return self is not EMPTY
@@ -73,6 +80,12 @@ class HookTable:
         if not self:
             return EMPTY
         return HookTable(**{kind: copy.deepcopy(getattr(self, kind), memo) for kind in KINDS})
+
+    def owned_by(self, owner: Any) -> HookTable:
+        """The table as that of a Cell."""
+        if self is EMPTY or (self.owner is not None and self.owner() is owner):
+            return self
+        return replace(self, owner=weakref.ref(owner))
 
     @property
     def in_calls(self) -> bool:
@@ -90,7 +103,7 @@ class HookTable:
     def without(self, id: int) -> HookTable:
         """The table without a hook; the shared empty one if none is left."""
         kept = {kind: tuple(h for h in getattr(self, kind) if h.id != id) for kind in KINDS}
-        return HookTable(**kept) if any(kept.values()) else EMPTY
+        return replace(self, **kept) if any(kept.values()) else EMPTY
 
 
 EMPTY = HookTable()

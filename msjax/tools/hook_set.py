@@ -71,6 +71,7 @@ class _CellHooks:
             self.without = self.table = self.cell._hooks
             for kind, hook in self.hooks:
                 self.table = self.table.add(kind, hook)
+            self.table = self.table.owned_by(self.cell)
         self.cell._set_hooks(self.table)
 
     def off(self):

@@ -134,10 +134,13 @@ class Cell(
             function = self.construct if self.bprop is None else self._call_bprop
             if self._recompute or self._hooks.saved_tensors:
                 function = partial(self._call_saving, function)
+            # Transformations of nnx call a copy; hooks get the user's cell.
+            owner = self._hooks.owner
+            subject = self if owner is None else owner() or self
             if self._to_float is None:
-                return call_with_hooks(function, args, kwargs, self, hooks_of, TENSORS)
+                return call_with_hooks(function, args, kwargs, subject, lambda _: hooks_of(self), TENSORS)
             with computing_in(self._to_float):
-                return call_with_hooks(function, args, kwargs, self, hooks_of, TENSORS)
+                return call_with_hooks(function, args, kwargs, subject, lambda _: hooks_of(self), TENSORS)
         except Exception as error:
             _name_cell(error, owners)
             raise
@@ -158,7 +161,7 @@ class Cell(
     # ---- hooks
 
     def _set_hooks(self, table):
-        vars(self)["_hooks"] = table
+        vars(self)["_hooks"] = table.owned_by(self)
         self._refresh_special()
 
     def _refresh_special(self):
@@ -212,6 +215,15 @@ class Cell(
         for name, value in self.__dict__.items():
             if name not in MODULE_STATE:
                 vars(other)[name] = copy.deepcopy(value, memo)
+        if "_hooks" in vars(other):
+            vars(other)["_hooks"] = other._hooks.owned_by(other)
+        return other
+
+    def __copy__(self) -> Self:
+        other = blank_like(self)
+        vars(other).update({name: value for name, value in self.__dict__.items() if name not in MODULE_STATE})
+        if "_hooks" in vars(other):
+            vars(other)["_hooks"] = other._hooks.owned_by(other)
         return other
 
     # ---- text

@@ -23,14 +23,14 @@ def call_with_bprop(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """Run `construct` without recording; `bprop` computes the gradient."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     edges, base = place_on_tape(tensors)
+    by_jax = under_jax_transform(t._value for t in tensors)
     if base is None:
-        return (
-            _call_under_jax_transform(cell, args, kwargs, tensors)
-            if under_jax_transform(t._value for t in tensors) or _in_functional_program(tensors)
-            else renewed(cell.construct(*args, **kwargs))
-        )
+        if by_jax or _in_functional_program(tensors):
+            return _call_under_jax_transform(cell, args, kwargs, tensors)
+        return renewed(cell.construct(*args, **kwargs))
     with swap(recording=False):
-        out = cell.construct(*args, **kwargs)
+        # A gradient function of msjax within a transformation of jax: both differentiate.
+        out = _call_under_jax_transform(cell, args, kwargs, tensors) if by_jax else cell.construct(*args, **kwargs)
     leaves, treedef = jax.tree.flatten(out, is_leaf=is_tensor)
     at = [i for i, leaf in enumerate(leaves) if is_tensor(leaf)]
     cells = tuple(STATE.owners)
