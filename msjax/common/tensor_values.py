@@ -41,15 +41,13 @@ class TensorValues(Values):
     def raw(self, leaf: Any) -> Any:
         return leaf._value
 
-    def made(self, array: Any) -> Tensor:
-        return wrap(array)
+    made = staticmethod(wrap)
 
     def find(self, tree: Any) -> tuple[list[Any], Any, list[int]]:
         leaves, treedef = jax.tree.flatten(tree, is_leaf=is_leaf)
         return leaves, treedef, [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
 
-    def being_traced(self, args: Any, kwargs: Any = None) -> bool:
-        return being_traced(args, kwargs)
+    being_traced = staticmethod(being_traced)
 
     def depending(self, array: Any, value: Any) -> Tensor:
         return wrap(array, value._node, value._oidx)

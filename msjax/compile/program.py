@@ -128,6 +128,8 @@ class Program:
         inputs: the numbers of the leaves that it takes; None for plain Tensors.
         aliases: which leaves it took for one object; see `aliases`.
         donated: the numbers of the variables whose memory it may write the new values into.
+        finish: what happens after each run, as a function of the outputs that returns the result; None before the first run.
+        observes: whether it calls observers.
         layout: where its values are among its outputs. `writes`, `written_arguments` and `attributes` have the numbers of values
             until the first run, then those of outputs.
         stops_gradients: True if some of its results may carry no gradient, because of `ops.stop_gradient`.
@@ -161,6 +163,7 @@ class Program:
     def __post_init__(self):
         self.by_identity = bool(self.written_arguments or self.aliases)
         self.finish: Any = None
+        self.observes = False
         self.trains: bool = any(isinstance(v, Parameter) and v.requires_grad for v, _ in self.writes)
 
     def run(self, leaves: Sequence[Any], place: Callable[..., Any] | None = None) -> Any:
@@ -169,25 +172,18 @@ class Program:
         Args:
             place: called with the new Tensors of written arguments before these are the arguments'; it puts them on the tape.
         """
-        if self.may_be_rejected:
-            written = [*[tensor for tensor, _ in self.writes], *[leaves[i] for i, _ in self.written_arguments]]
-            before = [(tensor, tensor._value) for tensor in written]
-            try:
-                return self._run(leaves, place)
-            except RunRejected:
-                for tensor, value in before:
-                    tensor._value = value
-                raise
-        return self._run(leaves, place)
-
-    def _run(self, leaves, place):
-        outs = self._compute(leaves, place)  # the first run makes `finish`
-        return self.finish(outs)
-
-    @property
-    def observes(self) -> bool:
-        """Whether it calls observers."""
-        return self.finish is not None and self.finish.observes
+        if not self.may_be_rejected:
+            outs = self._compute(leaves, place)  # the first run makes `finish`
+            return self.finish(outs)
+        written = [*[tensor for tensor, _ in self.writes], *[leaves[i] for i, _ in self.written_arguments]]
+        before = [(tensor, tensor._value) for tensor in written]
+        try:
+            outs = self._compute(leaves, place)
+            return self.finish(outs)
+        except RunRejected:
+            for tensor, value in before:
+                tensor._value = value
+            raise
 
     def run_on(self, values: Sequence[JaxArray], leaves: Sequence[Any]) -> Any:
         """Run it on other values of its variables, which stay as they are; nothing is written."""
@@ -201,7 +197,8 @@ class Program:
         self.writes = [(v, order[i]) for v, i in self.writes]
         self.written_arguments = [(leaf, order[i]) for leaf, i in self.written_arguments]
         self.attributes = [(cell, name, tensor, order[i]) for cell, name, tensor, i in self.attributes]
-        self.finish, self.after = self.after(), None
+        after, self.after = self.after(), None
+        self.finish, self.observes = after.call, after.observes
 
     def _compute(self, leaves, place):
         with LOCK:

@@ -160,7 +160,7 @@ def with_hooks(
         tables = [EMPTY]
         taps = BackwardHooks(ModuleSubject(fn, lambda: fn), lambda _: tables[0], ARRAYS)
         if backward is not None:
-            arrays = taps.on_inputs(arrays)
+            arrays = ARRAYS.on_inputs(taps, arrays)
         out = fn(*jax.tree.unflatten(treedef, arrays), **kwargs)
         if post is not None:
             out = _forward(post, "post hook", (args,), out)
@@ -170,9 +170,9 @@ def with_hooks(
             backward_pre=_hooks(backward_pre, (out_tree,), out_tree), backward=_hooks(backward, (treedef, out_tree), treedef)
         )
         if backward is not None:
-            outputs = taps.on_outputs(outputs)
+            outputs = ARRAYS.on_outputs(taps, outputs, pre=False)
         if backward_pre is not None:
-            outputs = taps.pre_on_outputs(outputs)
+            outputs = ARRAYS.on_outputs(taps, outputs, pre=True)
         return jax.tree.unflatten(out_tree, outputs)
 
     return hooked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msjax.base.context import SETTINGS
 from msjax.base.state import ACTIVITY, STATE
@@ -13,10 +13,8 @@ from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
 from msjax.hooks.dialect import DIALECTS
 from msjax.hooks.returns import gradients_result
 from msjax.hooks.table import Hook, HookTable
+from msjax.hooks.values import ModuleSubject, Values
 from msjax.hooks.worker import barrier
-
-if TYPE_CHECKING:
-    from msjax.hooks.values import Values
 
 
 class BackwardHooks:
@@ -53,26 +51,13 @@ class BackwardHooks:
     def __str__(self) -> str:
         return f"backward hooks of {type(self.values.during(self.subject)).__name__}"
 
-    def on_inputs(self, args: Any) -> Any:
-        """The positional arguments, whose values have passed the node on the inputs."""
-        return self.values.on_inputs(self, args)
-
-    def on_outputs(self, out: Any) -> Any:
-        """The result, whose values have passed the node that stores the arriving gradients."""
-        return self.values.on_outputs(self, out, pre=False)
-
-    def pre_on_outputs(self, out: Any) -> Any:
-        """The result, whose values have passed the node that calls the backward pre hooks."""
-        return self.values.on_outputs(self, out, pre=True)
-
     # ---- in the backward pass
-
-    def _named(self, rules):
-        return rules.text_of(self.values.during(self.subject)) if rules.names_subject else self.subject
 
     def call_pre_hooks(self, grads: Sequence[Any]) -> list[Any]:
         """The function of the node that calls the backward pre hooks: from the gradients of the outputs to new ones."""
-        grads, named = tuple(grads), self._named(DIALECTS[SETTINGS.hook_dialect])
+        grads, rules, named = tuple(grads), DIALECTS[SETTINGS.hook_dialect], self.subject
+        if rules.names_subject:
+            named = rules.text_of(self.values.during(named))
         for hook in self.table_of(self.subject).backward_pre:
             grads = run_hook(self.values, hook, named, "backward pre hook", (grads,), 0, self.owners)
         return list(grads)
@@ -98,7 +83,7 @@ class BackwardHooks:
         self.grad_output = None
         # For a call without inputs that are values, grad_input is (None,), as in MindSpore.
         grads, rules = tuple(grads) or (None,), DIALECTS[SETTINGS.hook_dialect]
-        named = self._named(rules)
+        named = rules.text_of(self.values.during(self.subject)) if rules.names_subject else self.subject
         for hook in self.table_of(self.subject).backward:
             args = (grad_output, grads) if rules.grad_output_first else (grads, grad_output)
             grads = run_hook(self.values, hook, named, "backward hook", args, int(rules.grad_output_first), self.owners)
@@ -145,4 +130,6 @@ def run_checked(
         return check(result, carried)
     if ACTIVITY.callbacks:
         barrier()
-    return check(fn(*args) if subject is NO_SUBJECT else fn(values.during(subject), *args), args[carries])
+    if subject is NO_SUBJECT:
+        return check(fn(*args), args[carries])
+    return check(fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *args), args[carries])

@@ -19,7 +19,7 @@ from msjax.hooks.delivery import run_traced_hook
 from msjax.hooks.dialect import DIALECTS
 from msjax.hooks.returns import forward_pre_result
 from msjax.hooks.table import HookTable
-from msjax.hooks.values import Values
+from msjax.hooks.values import ModuleSubject, Values
 from msjax.hooks.worker import barrier
 
 
@@ -60,7 +60,7 @@ def call_with_hooks(
             table = table_of(subject)
         backward = BackwardHooks(subject, table_of, values) if table.backward or table.backward_pre else None
         pending = list(table.forward)
-        inputs = backward.on_inputs(args) if table.backward else args  # pyright: ignore[reportOptionalMemberAccess]
+        inputs = values.on_inputs(backward, args) if table.backward else args  # pyright: ignore[reportOptionalMemberAccess]
         if rules.nodes_around_forward_hooks:
             args = inputs
         if guard is not None:
@@ -69,7 +69,7 @@ def call_with_hooks(
         # Parameters may be traced although the arguments are not.
         traced = traced or values.being_traced((out,))
         if table.backward and not rules.nodes_around_forward_hooks:
-            out = backward.on_outputs(out)  # pyright: ignore[reportOptionalMemberAccess]
+            out = values.on_outputs(backward, out, pre=False)  # pyright: ignore[reportOptionalMemberAccess]
         if ACTIVITY.callbacks and not traced:
             barrier()
         while pending:
@@ -78,7 +78,7 @@ def call_with_hooks(
                 guard.pending(_after_failure(values, pending, named, args, kwargs, out))
             out = _run_forward_hook(values, hook, named, args, kwargs, out, traced)
         if table.backward and rules.nodes_around_forward_hooks:
-            out = backward.on_outputs(out)  # pyright: ignore[reportOptionalMemberAccess]
+            out = values.on_outputs(backward, out, pre=False)  # pyright: ignore[reportOptionalMemberAccess]
     except Exception:
         if guard is not None:
             guard.end()  # code that fails while it is compiled runs in PyNative mode
@@ -90,7 +90,7 @@ def call_with_hooks(
         raise
     if guard is not None:
         guard.end()
-    return backward.pre_on_outputs(out) if table.backward_pre else out  # pyright: ignore[reportOptionalMemberAccess]
+    return values.on_outputs(backward, out, pre=True) if table.backward_pre else out  # pyright: ignore[reportOptionalMemberAccess]
 
 
 def _run_forward_pre_hook(values, hook, subject, args, kwargs, traced):
@@ -100,7 +100,7 @@ def _run_forward_pre_hook(values, hook, subject, args, kwargs, traced):
             values, hook.fn, subject, given, "forward pre hook", observe=hook.observe, traced=hook.traced, carried=(args, kwargs)
         )
     else:
-        result = hook.fn(values.during(subject), *given)
+        result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
     return forward_pre_result(hook, result, args, kwargs)
 
 
@@ -111,7 +111,7 @@ def _run_forward_hook(values, hook, subject, args, kwargs, out, traced=False):
             values, hook.fn, subject, given, "forward hook", observe=hook.observe, traced=hook.traced, carried=out
         )
     else:
-        result = hook.fn(values.during(subject), *given)
+        result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
     return out if result is None else result
 
 

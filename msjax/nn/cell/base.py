@@ -137,10 +137,11 @@ class Cell(
             # Transformations of nnx call a copy; hooks get the user's cell.
             owner = self._hooks.owner
             subject = self if owner is None else owner() or self
+            table_of = hooks_of if subject is self else lambda _: hooks_of(self)
             if self._to_float is None:
-                return call_with_hooks(function, args, kwargs, subject, lambda _: hooks_of(self), TENSORS)
+                return call_with_hooks(function, args, kwargs, subject, table_of, TENSORS)
             with computing_in(self._to_float):
-                return call_with_hooks(function, args, kwargs, subject, lambda _: hooks_of(self), TENSORS)
+                return call_with_hooks(function, args, kwargs, subject, table_of, TENSORS)
         except Exception as error:
             _name_cell(error, owners)
             raise
