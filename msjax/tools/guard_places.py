@@ -59,11 +59,8 @@ class Guard:
         if program is not None:
             self._flag(program, place, values)
         else:
-            # By the protocol of observers: under jax.jit, a callback; in hooks.jit, an output.
-            def arrived(flag):
-                self._arrived(place, flag)
-
-            flag = self._flag_of(values)
+            # As an observer: by a callback under jax.jit, as an output in hooks.jit.
+            arrived, flag = functools.partial(self._arrived, place), self._flag_of(values)
             run_traced_hook(ARRAYS, arrived, NO_SUBJECT, (flag,), "guard", observe=True, carried=())
 
     def looked_at(self, place: Place, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -88,7 +85,8 @@ class Guard:
             raise place.fault(self.check, _COMPILED_BY_JAX)
 
     def _flag(self, program, place, values):
-        raise NotImplementedError
+        """Look at the values by a flag of a program that msjax compiles."""
+        program.after_run(functools.partial(self._arrived, place), (self._flag_of(values),), "guard")
 
     def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
         """Raise the fault of a place that is wrong."""
