@@ -81,6 +81,9 @@ class HookTable:
             return EMPTY
         return HookTable(**{kind: copy.deepcopy(getattr(self, kind), memo) for kind in KINDS})
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "owner": None}  # a pickled cell is another one
+
     def owned_by(self, owner: Any) -> HookTable:
         """The table as that of a Cell."""
         if self is EMPTY or (self.owner is not None and self.owner() is owner):

@@ -13,6 +13,7 @@ from flax import nnx
 from msjax.autograd.precision import computing_in
 from msjax.autograd.recompute import call_recomputed
 from msjax.autograd.saved import saved_tensors_hooks
+from msjax.base import jax_slots
 from msjax.base.calls import entered
 from msjax.base.context import GRAPH_MODE, SETTINGS
 from msjax.base.errors import cell_path
@@ -134,9 +135,8 @@ class Cell(
             function = self.construct if self.bprop is None else self._call_bprop
             if self._recompute or self._hooks.saved_tensors:
                 function = partial(self._call_saving, function)
-            # Transformations of nnx call a copy; hooks get the user's cell.
             owner = self._hooks.owner
-            subject = self if owner is None else owner() or self
+            subject = self if owner is None or owner() is self else self._original(owner())
             table_of = hooks_of if subject is self else lambda _: hooks_of(self)
             if self._to_float is None:
                 return call_with_hooks(function, args, kwargs, subject, table_of, TENSORS)
@@ -147,6 +147,14 @@ class Cell(
             raise
         finally:
             owners.pop()
+
+    def _original(self, original):
+        """The cell that this copy, which shares its hooks, was made from: hooks get the user's cell where nnx's transformations run a
+        copy. A copy that the user made is a cell of its own."""
+        if original is not None and jax_slots.trace_state() != jax_slots.NO_TRACE:
+            return original
+        vars(self)["_hooks"] = self._hooks.owned_by(self)
+        return self
 
     def _call_bprop(self, *args, **kwargs):
         return call_with_bprop(self, args, kwargs)
