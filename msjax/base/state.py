@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Self
-
-from msjax.base.typing import TensorLike
+from typing import Any, Protocol, Self
 
 
 class Scope:
@@ -38,6 +37,20 @@ ROOT = Scope(None)
 LOCK = threading.RLock()
 
 
+class Saving(Protocol):
+    """An object for `State.saving`.
+
+    Attributes:
+        again: whether a recomputed call runs for the second time, see msjax.autograd.recompute.
+    """
+
+    again: bool
+
+    def save(self, node: Any, operands: Sequence[Any], values: Sequence[Any]) -> None:
+        """Called with the node of an operator that has just been recorded, its operands and their arrays."""
+        ...
+
+
 class State(threading.local):
     """Per-thread state; `swap` sets fields temporarily.
 
@@ -55,15 +68,15 @@ class State(threading.local):
     """
 
     def __init__(self):
-        self.scope = ROOT
-        self.recording = True
-        self.owners = []
-        self.saving = None
-        self.cast = None
-        self.trace = None
-        self.functional = False
-        self.hooks_run = False
-        self.monitor = None
+        self.scope: Scope = ROOT
+        self.recording: bool = True
+        self.owners: list[Any] = []
+        self.saving: Saving | None = None
+        self.cast: Callable[[Any, Sequence[Any]], Sequence[Any]] | None = None
+        self.trace: Any = None  # a Tracing; some of its users ask more of the subclass of theirs
+        self.functional: bool = False
+        self.hooks_run: bool = False
+        self.monitor: Any = None  # its class lies above
 
 
 STATE = State()
@@ -118,8 +131,8 @@ class Tracing:
     silent = False
 
     def __init__(self):
-        self.forward_hooks = []
-        self.groups = set()
+        self.forward_hooks: list[tuple[Callable[..., Any], weakref.ref[Any], str]] = []
+        self.groups: set[Any] = set()
 
     def here(self) -> bool:
         """Whether values now belong to this program itself, not to a loop or transformation within it."""
@@ -140,7 +153,7 @@ class Tracing:
     def needs_node(self) -> None:
         """Called when a hook node is left out because none of its inputs is on the tape."""
 
-    def mark(self, tensor: TensorLike, kind: str, spec: str) -> str | None:
+    def mark(self, tensor: Any, kind: str, spec: str) -> str | None:
         """A placeholder for a Tensor's text, filled in after the run; None if the program fills in no texts."""
         return None
 
@@ -232,8 +245,8 @@ class Compiler:
         call_cell: in graph mode, runs the call of a cell as one program.
     """
 
-    whole = None
-    call_cell = None
+    whole: Callable[..., tuple[bool, Any]]
+    call_cell: Callable[..., tuple[bool, Any]]
 
 
 COMPILER = Compiler()

@@ -228,7 +228,7 @@ class BackwardHooks:
             through = through_node(out, function, self)
             if through is not None:
                 if also_run:
-                    self.n_outputs, through._node.also_run = 1, self.inputs
+                    self.n_outputs, through._node.also_run = 1, self.inputs  # pyright: ignore[reportOptionalMemberAccess]
                 return through
         leaves, treedef, at = ((out,), None, (0,)) if isinstance(out, Tensor) else _find_tensors(out)
         tensors = [leaves[i] for i in at]
