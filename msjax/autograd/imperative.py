@@ -97,7 +97,7 @@ def _is_leaf(self: Tensor) -> bool:
     return node is None or node.is_leaf or not node.live()
 
 
-def _grad_fn(self: Tensor) -> Node | None:
+def _grad_fn(self: Tensor) -> Any:
     """The tape's node that computed the Tensor; None for a leaf."""
     return None if _is_leaf(self) else self._node
 

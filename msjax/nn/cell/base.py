@@ -31,7 +31,6 @@ from msjax.nn.cell.tree import CellTree, CellType, CompiledCacheSlot
 
 
 class Cell(
-    CellBase,
     CompiledCacheSlot,
     CellMembers,
     CellSettings,
@@ -39,6 +38,7 @@ class Cell(
     CellState,
     CellHooks,
     TorchNames,
+    CellBase,
     nnx.Module,
     metaclass=CellType,
     pytree=False,
