@@ -34,7 +34,6 @@ JAX_SLOTS = re.compile(
 )
 # Annotations that name what lies on a higher floor. Only to be removed.
 ANNOTATIONS_THAT_POINT_UP = {
-    ("msjax.autograd.recompute", "msjax.nn.cell.base"),
     ("msjax.base.typing", "msjax.common.dtype"),
     ("msjax.base.typing", "msjax.common.initializer"),
     ("msjax.base.typing", "msjax.common.parameter"),
