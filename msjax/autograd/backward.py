@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 import jax.numpy as jnp
 
@@ -12,16 +12,16 @@ from msjax.autograd.monitor import current
 from msjax.autograd.op import Op, apply
 from msjax.base.context import SETTINGS
 from msjax.base.state import ACTIVITY, STATE, swap
-from msjax.base.typing import JaxArray, TensorLike
-from msjax.common.node import RootLeaf
-from msjax.common.tensor import Tensor, wrap
+from msjax.base.typing import JaxArray
+from msjax.common.node import Leaf, RootLeaf
+from msjax.common.tape import Node
+from msjax.common.tensor import wrap
 from msjax.hooks.dialect import DIALECTS
 from msjax.hooks.worker import barrier
 from msjax.programs.cache import run_cached
 
-if TYPE_CHECKING:
-    from msjax.common.node import Node
-
+# {leaf: its gradient}, which is a Tensor if the backward pass was recorded, otherwise an array.
+LeafGradients: TypeAlias = "dict[Node, Any]"
 
 _ADD = Op("add gradients", lambda a, b: a + b, int_grad=True)
 
@@ -33,13 +33,13 @@ def add_arrays(a: JaxArray, b: JaxArray) -> JaxArray:
 
 def run_backward(
     roots: Sequence[tuple[Node, int, Any]],
-    targets: Iterable[Node],
+    targets: Collection[Node] | None,
     *,
     recorded: bool = False,
     keep: bool = False,
-    weights: Iterable[Any] = (),
-    deliver: Callable[..., Any] | None = None,
-) -> dict[str, Any]:
+    weights: Iterable[Leaf] = (),
+    deliver: Callable[[RootLeaf, Any], None] | None = None,
+) -> LeafGradients:
     """Propagate gradients backward from `roots`.
 
     Args:
@@ -231,8 +231,3 @@ _FREED = (
     "A gradient was computed a second time, but the first backward pass freed the graph (at operator {name!r}). "
     "Call backward(retain_graph=True) the first time, or compute the value again."
 )
-
-
-def is_recorded(tensor: TensorLike) -> bool:
-    """True if the Tensor is on the tape."""
-    return isinstance(tensor, Tensor) and tensor._node is not None and tensor._node.live()

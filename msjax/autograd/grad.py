@@ -12,13 +12,13 @@ from msjax.base.checks import check_bool
 from msjax.base.context import GRAPH_MODE, SETTINGS
 from msjax.base.errors import describe
 from msjax.base.state import COMPILER
-from msjax.base.typing import TensorLike
 from msjax.common.bases import CellBase, is_cell
-from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_G = TypeVar("_G")
 
 
 @overload
@@ -169,17 +169,17 @@ class GradOperation:
         self.get_by_list = get_by_list
         self.sens_param = sens_param
 
-    def __call__(self, fn: Callable[..., Any], weights: TensorLike | None = None) -> Callable[..., Any]:
+    def __call__(self, fn: Callable[..., Any], weights: Parameter | Sequence[Parameter] | None = None) -> Callable[..., Any]:
         """Return a function that computes the gradient of `fn`; `weights` is used only with `get_by_list`."""
         check_function(fn, "GradOperation")
         if self.get_by_list and weights is None:
             if not is_cell(fn):
                 raise ValueError("For 'GradOperation', get_by_list=True needs 'weights' unless the function is a Cell.")
             weights = fn.trainable_params()
-        weights = Weights(weights, "GradOperation") if self.get_by_list else None  # pyright: ignore[reportAssignmentType]
+        requested = Weights(weights, "GradOperation") if self.get_by_list and weights is not None else None
         position = None if self.get_by_list and not self.get_all else ("all" if self.get_all else 0)
 
-        request = _Gradient(self, weights, position)
+        request = _Gradient(self, requested, position)
 
         @_named(fn, "gradient")
         def gradient_of(*args, **kwargs):
@@ -191,9 +191,7 @@ class GradOperation:
 class _Gradient:
     """The request that a GradOperation makes: which gradients, and in which form."""
 
-    def __init__(
-        self, operation: GradOperation, weights: Parameter | Sequence[Parameter] | None, position: tuple[int, ...] | None
-    ):
+    def __init__(self, operation: GradOperation, weights: Weights | None, position: Literal["all", 0] | None):
         self.sens_param = operation.sens_param
         self.weights = weights
         self.position = position
@@ -218,7 +216,7 @@ class _Gradient:
             leaves = recording.weights(weights.parameters) if weights else []
             out = fn(*args, **kwargs)
         outputs = flatten_tensors(out, fn)
-        found = recording.backward(outputs, ones_like(outputs) if sens is None else _sens(sens, outputs, fn))
+        found = recording.backward(outputs, ones_like(outputs) if sens is None else _sens(sens, outputs))
         by_position = [found.gradient(place) for place in places]
         if position == "all":
             by_position = tuple(g for g in by_position if not _is_empty(g))
@@ -233,18 +231,19 @@ class _Gradient:
 class Weights:
     """The Parameters whose gradients are requested, and whether one gradient or a tuple is returned."""
 
-    def __init__(self, weights: ParameterTuple, who: str):
+    def __init__(self, weights: Parameter | Sequence[Parameter], who: str):
         self.single: bool = isinstance(weights, Parameter)
         if not self.single and not isinstance(weights, (list, tuple)):
             raise TypeError(
                 f"For '{who}', 'weights' should be a Parameter, or a list, tuple or ParameterTuple of Parameters, but got {describe(weights)}."
             )
-        self.parameters = [weights] if self.single else list(weights)
+        self.parameters: list[Parameter] = [weights] if isinstance(weights, Parameter) else list(weights)
         for parameter in self.parameters:
             if not isinstance(parameter, Parameter):
                 raise TypeError(f"For '{who}', every one of 'weights' should be a Parameter, but got {describe(parameter)}.")
 
-    def shape_like(self, grads: list[Tensor]) -> Tensor | tuple[Tensor, ...]:
+    def shape_like(self, grads: Sequence[_G]) -> _G | tuple[_G, ...]:
+        """The gradients, one for each Parameter, in the requested form."""
         return grads[0] if self.single else tuple(grads)
 
     @property
@@ -328,7 +327,7 @@ def _run(request, fn, args, kwargs):
     if SETTINGS.mode == GRAPH_MODE or (not isinstance(fn, CellBase) and hasattr(fn, "compilations")):
         weights = request.weights
         key, parameters = (None, ()) if weights is None else (weights.key, weights.parameters)
-        done, result = COMPILER.whole(fn, (*request.salt, key), request.run, args, kwargs, parameters)  # pyright: ignore[reportOptionalCall]
+        done, result = COMPILER.whole(fn, (*request.salt, key), request.run, args, kwargs, parameters)
         if done:
             return result
     return request.run(fn, args, kwargs)
@@ -345,7 +344,7 @@ def _is_empty(gradient) -> bool:
     return isinstance(gradient, tuple) and not gradient
 
 
-def _sens(sens, outputs, fn):
+def _sens(sens, outputs):
     given = list(sens) if isinstance(sens, (tuple, list)) else [sens]
     if len(given) != len(outputs):
         raise RuntimeError(

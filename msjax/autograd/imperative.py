@@ -19,6 +19,7 @@ from msjax.base.checks import check_bool
 from msjax.base.errors import check_hook, describe
 from msjax.base.state import ROOT, STATE
 from msjax.common.node import RootLeaf
+from msjax.common.tape import Node
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_hooks import HookList
 from msjax.hooks.handle import RemovableHandle
@@ -159,7 +160,7 @@ class _Keeper:
         self.ref = weakref.ref(tensor)
         self.node = weakref.ref(tensor._node)
 
-    def __call__(self, grad: Tensor) -> Any:
+    def __call__(self, grad: Tensor) -> None:
         tensor = self.ref()
         if tensor is not None and tensor._node is self.node():
             add_grad(tensor, grad)
@@ -271,14 +272,15 @@ def _one(shape, dtype):
     return jax.device_put(np.ones(shape, dtype))
 
 
-def _leaves(inputs):
-    inputs = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    for tensor in inputs:
+def _leaves(inputs) -> set[Node]:
+    leaves = set()
+    for tensor in [inputs] if isinstance(inputs, Tensor) else list(inputs):
         if not isinstance(tensor, Tensor) or not tensor.requires_grad or not _is_leaf(tensor):
             raise RuntimeError(f"For 'backward', 'inputs' should be leaves that require a gradient, but got {describe(tensor)}.")
-    if not inputs:
+        leaves.add(tensor._node)
+    if not leaves:
         raise RuntimeError("For 'backward', 'inputs' should not be empty.")
-    return {tensor._node for tensor in inputs}
+    return leaves
 
 
 def _deliver(leaf, grad):
@@ -304,10 +306,12 @@ _NOT_HERE = (
     "or ms.vjp; or call backward() outside, in PyNative mode."
 )
 
-Tensor._post_hooks = None
-Tensor.requires_grad = property(_requires_grad, _set_requires_grad)
-Tensor.is_leaf = property(_is_leaf)
-Tensor.grad_fn = property(_grad_fn)
-Tensor.grad = property(_grad, _set_grad)
+for _name, _property in (
+    ("requires_grad", property(_requires_grad, _set_requires_grad)),
+    ("is_leaf", property(_is_leaf)),
+    ("grad_fn", property(_grad_fn)),
+    ("grad", property(_grad, _set_grad)),
+):
+    setattr(Tensor, _name, _property)
 for _method in (requires_grad_, retain_grad, register_post_accumulate_grad_hook, backward):
     setattr(Tensor, _method.__name__, _method)

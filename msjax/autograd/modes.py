@@ -17,7 +17,7 @@ class _Recording:
 
     def __init__(self, recording: bool):
         self._recording = recording
-        self._before = []
+        self._before: list[bool] = []
 
     def __enter__(self) -> Self:
         self._before.append(STATE.recording)
@@ -54,7 +54,7 @@ class _Recording:
 
         return call
 
-    def _arguments(self):
+    def _arguments(self) -> tuple[Any, ...]:
         return ()
 
 

@@ -12,21 +12,18 @@ import os
 import sys
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.autograd.op_errors import Operator
 from msjax.base.arrays import is_tracer
 from msjax.base.errors import cell_path
 from msjax.base.state import ACTIVITY, STATE
 from msjax.base.typing import PyTree
-
-if TYPE_CHECKING:
-    from msjax.autograd.op import Op
-    from msjax.common.node import Node
-
+from msjax.common.tape import Need, Node
 
 _OWN = (os.path.dirname(jax.__file__) + os.sep, os.path.dirname(os.path.dirname(__file__)) + os.sep)
 
@@ -82,9 +79,9 @@ class Monitor:
     eager = True
 
     def __init__(self):
-        self.made: weakref.WeakKeyDictionary[Any, Made] = weakref.WeakKeyDictionary()
+        self.made: weakref.WeakKeyDictionary[Node, Made] = weakref.WeakKeyDictionary()
 
-    def ran(self, op: Op, operands: Sequence[Any], values: Sequence[Any], out: PyTree, node: Node | None) -> None:
+    def ran(self, op: Operator, operands: Sequence[Any], values: Sequence[Any], out: PyTree, node: Node | None) -> None:
         """Called after an operator ran on concrete values.
 
         Args:
@@ -107,7 +104,7 @@ class Monitor:
     def entered(self, owner: Any) -> None:
         """Called when the call of an owner of hooks begins."""
 
-    def pull(self, node: Node, cts: Sequence[Any], need: Sequence[bool], recorded: bool) -> Sequence[Any]:
+    def pull(self, node: Node, cts: list[Any], need: Need, recorded: bool) -> Sequence[Any]:
         """Run one node of a backward pass; returns the gradients for its edges."""
         try:
             back = (node.pull_recorded if recorded else node.pull)(cts, need)

@@ -8,7 +8,7 @@ residuals, and adds a node to the tape. While jax traces, it calls the function 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import jax
 
@@ -18,18 +18,15 @@ from msjax.autograd.residuals import VJP, ResidualSpec, TracedVJP, recomputed_if
 from msjax.base.arrays import CONCRETE, is_tracer
 from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, ROOT, STATE, Scope
+from msjax.base.typing import PyTreeDef
 from msjax.common.arrays import as_array
-from msjax.common.node import SEQUENCE, Node
+from msjax.common.tape import SEQUENCE, Edge, Grads, Need, Node
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.hooks.batching import after_calls
 from msjax.hooks.values import ARRAYS
 from msjax.programs.cache import ProgramCache
 from msjax.programs.compiler_options import is_nested
 from msjax.programs.signature import shape_of
-
-if TYPE_CHECKING:
-    from msjax.base.typing import PyTreeDef
-    from msjax.common.node import Edge
 
 
 class Op:
@@ -85,10 +82,10 @@ class Op:
         self.shape_error = shape_error
         self.runs_cells: bool = runs_cells
         self.jit = jit
-        self.accumulation_order = None
+        self.accumulation_order: tuple[int, ...] | None = None
         self.programs = ProgramCache(self.bind, jit, name)
         self.forwards = ProgramCache(self.forward_fn, jit, name)
-        self._derived = {}
+        self._derived: dict[Hashable, Op] = {}
 
     def __repr__(self) -> str:
         return f"Op({self.name})"
@@ -116,11 +113,13 @@ class Forward:
 
     __name__ = "forward"  # jax names programs after it
 
-    def __init__(self, fn: Callable[..., Any], slots: tuple[int, ...], int_grad: bool | tuple[int, ...], jit: Any):
+    def __init__(
+        self, fn: Callable[..., Any], slots: tuple[int, ...], int_grad: bool | tuple[int, ...], jit: Callable[..., Any] | None
+    ):
         self.fn = fn
         self.slots: tuple[int, ...] = slots
         self.int_grad: bool | tuple[int, ...] = int_grad
-        self.jit: Any = jit
+        self.jit = jit
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -162,9 +161,9 @@ class Residuals:
 
     __slots__ = ("spec", "leaves")
 
-    def __init__(self, spec: ResidualSpec, leaves: Any):
+    def __init__(self, spec: ResidualSpec, leaves: Sequence[Any]):
         self.spec = spec
-        self.leaves: Any = leaves
+        self.leaves = leaves
 
     def collected(self, values: Sequence[Any], out: Sequence[Any]) -> list[Any]:
         """All residuals in the backward's order: those that are kept, and those among the operands and results of the call."""
@@ -178,7 +177,9 @@ class Residuals:
 
 # jax keeps the structures of results for long, so they refer to the spec weakly; the compiled forward keeps it.
 jax.tree_util.register_pytree_node(
-    Residuals, lambda r: (r.leaves, r.spec.token), lambda token, leaves: Residuals(token.spec(), leaves)
+    Residuals,
+    lambda r: (r.leaves, r.spec.token),
+    lambda token, leaves: Residuals(token.spec(), leaves),  # pyright: ignore[reportArgumentType]
 )
 
 
@@ -331,6 +332,18 @@ def _record(op, operands, values, static, traced):
 _ONE = (True,)
 
 
+class SavedValues(Protocol):
+    """What `OpNode.saved` holds: the values of one node, wherever they are meanwhile."""
+
+    def residuals(self, node: OpNode) -> Sequence[Any]:
+        """The residuals, in the order in which the compiled backward takes them."""
+        ...
+
+    def operands(self, node: OpNode) -> Sequence[Any]:
+        """The arrays of the operands, for a backward pass that is recorded."""
+        ...
+
+
 class OpNode(Node):
     """The tape's node of one operator call.
 
@@ -343,6 +356,11 @@ class OpNode(Node):
     """
 
     __slots__ = ("op", "static", "pullback", "residuals", "values", "out", "needs_operands", "saved")
+
+    # Any, since they are there only if the backward needs them.
+    values: Any
+    out: Any
+    saved: SavedValues | None
 
     def __init__(
         self,
@@ -379,7 +397,7 @@ class OpNode(Node):
         slots = self.pullback.slots
         return [slots.index(i) for i in order if i in slots]
 
-    def pull(self, cts: list[Any], need: Sequence[bool]) -> list[Any | None]:
+    def pull(self, cts: list[Any], need: Need) -> Grads:
         if self.residuals is None:
             if self.op.runs_cells:
                 cts = [None if ct is None else after_calls(ARRAYS, ct) for ct in cts]
@@ -415,7 +433,7 @@ class OpNode(Node):
             inputs[slot] = wrap(inputs[slot], node, i)
         return inputs
 
-    def pull_recorded(self, cts: list[Any], need: Sequence[bool]) -> list[Tensor | None]:
+    def pull_recorded(self, cts: list[Tensor | None], need: Need) -> list[Tensor | None]:
         """Like `pull`, but on Tensors and with operators, so that an outer scope can differentiate it."""
         given = tuple([c is not None for c in cts])
         cts = [c for c in cts if c is not None]

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from msjax.base.arrays import TracedValueError
 from msjax.base.errors import describe, where
 from msjax.common.tensor import Tensor
 
-if TYPE_CHECKING:
-    from msjax.autograd.op import Op
+
+class Operator(Protocol):
+    """An operator, as errors and monitors see it; see `msjax.autograd.op.Op`."""
+
+    name: str
+    shape_error: type[Exception]
 
 
-def raise_op_error(error: Exception, op: Op, operands: Sequence[Any]) -> NoReturn:
+def raise_op_error(error: Exception, op: Operator, operands: Sequence[Any]) -> NoReturn:
     """Re-raise an error of an operator with the operator, the cell and the operands in the message."""
     if isinstance(error, (TracedValueError, IndexError, NotImplementedError, FloatingPointError, OpError)):
         raise error

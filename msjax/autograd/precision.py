@@ -49,7 +49,7 @@ class _Caster:
 
 
 @contextmanager
-def computing_in(dtype: Type) -> Iterator[Any]:
+def computing_in(dtype: Type) -> Iterator[None]:
     """Make the operators of this thread convert their floating operands to `dtype`."""
     ACTIVITY.add(casts=1)
     try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 
@@ -21,22 +21,18 @@ from msjax.common.node import FunctionNode, RootLeaf, next_seq, place_on_tape
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor, is_tensor, renewed, tensors_in, wrap
 
-if TYPE_CHECKING:
-    from msjax.nn.cell.base import Cell
-
-
 __all__ = ["recompute"]
 
 
 def recompute(
-    block: Cell | Callable[..., Any],
+    block: Callable[..., Any],
     *args: Any,
     use_reentrant: bool = True,
     output_recompute: bool = False,
     early_stop: bool = True,
-    context_fn: Callable[..., Any] | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] | None = None,
     **kwargs: Any,
-) -> Tensor:
+) -> Any:
     """Call a cell or function without keeping its inner values; the backward pass computes them again.
 
     That takes less memory and more time; values and gradients are the same. Forward hooks of the cells inside run
@@ -91,12 +87,14 @@ class _Region:
         self.context = context
         leaves, self.treedef = jax.tree.flatten((args, kwargs), is_leaf=is_tensor)
         self.leaves = [_Snapshot(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-        self.given = args, kwargs
+        self.given: Any = args, kwargs  # None after the first run
         self.scope = STATE.scope
         self.cells = tuple(STATE.owners)
-        self.outside = {}  # id: _Snapshot of each Tensor from outside the block that a recorded operator read
-        self.signature = []  # (operator, static values, slots) of each recorded operator that keeps values
-        self.store = None  # after the second run: the residuals of each of those, until they are used
+        self.outside: dict[
+            int, _Snapshot
+        ] = {}  # id: _Snapshot of each Tensor from outside the block that a recorded operator read
+        self.signature: list[tuple[Any, ...]] = []  # (operator, static values, slots) of each recorded operator that keeps values
+        self.store: Any = None  # after the second run: the residuals of each of those, until they are used
         self.random = default_generator.state._value
         self.buffers = [(buffer, buffer._value) for buffer in _buffers(block)]  # before the first run
         self.start = next_seq()
@@ -144,7 +142,7 @@ class _Region:
                     f"For 'recompute', {callable_name(self.block)} did something else in its second run: it recorded "
                     f"operator {node.op.name!r} where the first run had {expected}."
                 )
-            self.store.append((residuals.collected(node.values, node.out), values))  # pyright: ignore[reportOptionalMemberAccess]
+            self.store.append((residuals.collected(node.values, node.out), values))
         node.values = node.out = None
         node.residuals = residuals.emptied()
 
@@ -245,4 +243,4 @@ def _buffers(block):
         block = getattr(block, "__self__", None)
         if not is_cell(block):
             return []
-    return [*block.untrainable_params(), *block.buffers()]  # pyright: ignore[reportOptionalMemberAccess]
+    return [*block.untrainable_params(), *block.buffers()]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import jax.numpy as jnp
 
-from msjax.autograd.backward import run_backward
+from msjax.autograd.backward import LeafGradients, run_backward
 from msjax.base.context import SETTINGS
 from msjax.base.errors import callable_name, describe
 from msjax.base.state import STATE, Scope
-from msjax.base.typing import PyTree, TensorLike
+from msjax.base.typing import PyTree
 from msjax.common.node import Leaf, place_on_tape
 from msjax.common.parameter import Parameter
+from msjax.common.tape import Node
 from msjax.common.tensor import Tensor, filled_like, tensors_in, wrap
 from msjax.hooks.dialect import DIALECTS
 
@@ -23,14 +24,19 @@ class GradientScope:
 
     Use it as a context manager around the call, and mark inputs and weights inside. On exit, marked Tensors get their
     earlier place on the tape back, even if the function raised.
+
+    Attributes:
+        scope: the scope of the run, from its beginning on.
     """
 
+    scope: Scope
+    _before: tuple[Scope, bool]
+
     def __init__(self):
-        self.scope = None
-        self._marked = []
-        self._ends = {}
-        self._weights = ()
-        self._before = None
+        # Each marked Tensor with its leaf, and its node and output number from before; then these at the end of the run.
+        self._marked: list[tuple[Tensor, Leaf, Node | None, int]] = []
+        self._ends: dict[int, tuple[Node | None, int]] = {}
+        self._weights: Iterable[Leaf] = ()
 
     def __enter__(self) -> Self:
         state = STATE
@@ -46,12 +52,12 @@ class GradientScope:
             if tensor._node is not leaf and not (tensor._node is not None and tensor._node.base is self.scope):
                 continue
             tensor._node, tensor._oidx = node, oidx
-        self.scope.open = False  # pyright: ignore[reportOptionalMemberAccess]
+        self.scope.open = False
         STATE.scope, STATE.recording = self._before
 
     def inputs(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], positions: Iterable[int]
-    ) -> tuple[tuple[Any, ...], dict[str, Any], list[Any]]:
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], positions: Iterable[int]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], list[PyTree]]:
         """Mark the Tensors among the arguments as leaves; keyword arguments are numbered after the positional ones.
 
         Returns:
@@ -60,17 +66,18 @@ class GradientScope:
             gradient.
         """
         positions = tuple(positions)
-        args, names, n = [*args, *kwargs.values()], list(kwargs), len(args)  # pyright: ignore[reportAssignmentType]
+        values, names, n = [*args, *kwargs.values()], list(kwargs), len(args)
         seen = set()
 
-        def mark(tensor: Tensor, requested):
+        def mark(tensor, requested):
             if not isinstance(tensor, Tensor):
                 return tensor, None
             if not requested and not jnp.issubdtype(tensor._value.dtype, jnp.inexact):
                 return tensor, None
             if id(tensor) in seen and DIALECTS[SETTINGS.hook_dialect].sums_shared_inputs:
-                tensor._node.requested |= requested
-                return tensor, tensor._node
+                leaf: Any = tensor._node  # a Leaf: what is in `seen` was marked
+                leaf.requested |= requested
+                return tensor, leaf
             if id(tensor) in seen:
                 alias = wrap(tensor._value, *self._original(tensor))
                 alias._hooks = tensor._hooks
@@ -80,11 +87,11 @@ class GradientScope:
 
         # Requested positions first: if one object is passed at several positions, a requested one keeps the object itself.
         places = {}
-        for i in (*positions, *sorted(set(range(len(args))).difference(positions))):
-            args[i], places[i] = _map_tensors(lambda t, r=i in positions: mark(t, r), args[i])  # pyright: ignore[reportIndexIssue]
-        return tuple(args[:n]), dict(zip(names, args[n:])), [places[p] for p in positions]
+        for i in (*positions, *sorted(set(range(len(values))).difference(positions))):
+            values[i], places[i] = _map_tensors(lambda t, r=i in positions: mark(t, r), values[i])
+        return tuple(values[:n]), dict(zip(names, values[n:])), [places[p] for p in positions]
 
-    def weights(self, parameters: list[Parameter]) -> list[Leaf]:
+    def weights(self, parameters: Iterable[Parameter]) -> list[Leaf]:
         """Mark Parameters as leaves; returns one leaf for each, the same leaf for a Parameter that is listed twice."""
         leaves = []
         for parameter in parameters:
@@ -111,16 +118,16 @@ class GradientScope:
         tensor._node, tensor._oidx = leaf, 0
         return leaf
 
-    def backward(self, outputs: list[Tensor], cts: list[Tensor], also: tuple[Any, ...] = (), keep: bool = False) -> Gradients:
+    def backward(self, outputs: Sequence[Tensor], cts: Sequence[Tensor], also: PyTree = (), keep: bool = False) -> Gradients:
         """Run the backward pass from `outputs` (Tensors) with the gradients `cts` (Tensors).
 
         Args:
-            also: other results of the run; they and `outputs` are taken off the tape, unless an outer scope differentiates
+            also: other results of the run, nested or not; they and `outputs` are taken off the tape, unless an outer scope differentiates
                 them.
             keep: True keeps the graph, for another backward pass.
         """
         # The backward pass is recorded if an outer scope differentiates the run or the gradients it starts from.
-        recorded = STATE.recording and (self.scope.nested or place_on_tape(cts)[1] is not None)  # pyright: ignore[reportOptionalMemberAccess]
+        recorded = STATE.recording and (self.scope.nested or place_on_tape(cts)[1] is not None)
         roots = []
         for out, ct in zip(outputs, cts):
             node, i = self.place(out)
@@ -132,11 +139,11 @@ class GradientScope:
             self.forget([*outputs, *tensors_in(also)] if also else outputs)
         return Gradients(found, recorded)
 
-    def place(self, tensor: Tensor) -> tuple[None, int]:
+    def place(self, tensor: Tensor) -> tuple[Node | None, int]:
         """(node, output number) of a Tensor at the end of the run; needed because an input may also be an output."""
         return self._ends.get(id(tensor)) or (tensor._node, tensor._oidx)
 
-    def forget(self, tensors: list[Tensor]) -> None:
+    def forget(self, tensors: Iterable[Tensor]) -> None:
         """Take Tensors off the tape, unless an outer scope differentiates them."""
         for tensor in tensors:
             if tensor._node is not None and tensor._node.base is self.scope:
@@ -147,7 +154,7 @@ class GradientScope:
 class Gradients:
     """The gradients that a backward pass computed."""
 
-    def __init__(self, found: dict[str, Any], recorded: bool):
+    def __init__(self, found: LeafGradients, recorded: bool):
         self._found = found
         self._recorded = recorded
 
@@ -158,7 +165,7 @@ class Gradients:
             return zeros_like(leaf.tensor)
         return grad if self._recorded else wrap(grad)
 
-    def gradient(self, place: Leaf) -> Tensor:
+    def gradient(self, place: PyTree) -> PyTree:
         """The gradient of one argument, in the form that `GradientScope.inputs` returned; () for a number."""
         if isinstance(place, Leaf):
             return self.of(place)
@@ -195,18 +202,17 @@ def flatten_tensors(out: PyTree, fn: Callable[..., Any]) -> list[Tensor]:
     return tensors
 
 
-def ones_like(tensors: list[Tensor]) -> list[Tensor]:
+def ones_like(tensors: Iterable[Tensor]) -> list[Tensor]:
     """Initial gradients of ones, one for each Tensor."""
     return [filled_like(t._value, 1) for t in tensors]
 
 
-def zeros_like(tensor: TensorLike) -> Tensor:
+def zeros_like(tensor: Tensor) -> Tensor:
     """A zero gradient of the Tensor's shape and dtype."""
     return filled_like(tensor._value, 0)
 
 
-def check_function(fn: Any, who: str) -> Any:
-    """The function itself; TypeError unless it can be called."""
+def check_function(fn: object, who: str) -> None:
+    """TypeError unless `fn` can be called."""
     if not callable(fn):
         raise TypeError(f"For '{who}', 'fn' should be a function or a Cell, but got {describe(fn)}.")
-    return fn

@@ -17,6 +17,7 @@ import numpy as np
 
 from msjax.base.arrays import is_tracer
 from msjax.base.typing import JaxArray, PyTreeDef
+from msjax.common.tape import Grads, Need
 from msjax.programs.cache import ProgramCache
 from msjax.programs.compiler_options import equations
 
@@ -34,10 +35,10 @@ class VJP:
     """
 
     slots: tuple[int, ...]
-    in_dtypes: list[Any]
+    in_dtypes: list[np.dtype[Any]]
     by_rule: bool
     single: bool
-    shadow: list[tuple[Any, Any]]
+    shadow: list[tuple[tuple[int, ...], np.dtype[Any]]]
     carries: tuple[bool, ...]
 
     def without_values(self) -> VJP:
@@ -46,7 +47,7 @@ class VJP:
         copy.__dict__.update({name: self.__dict__[name] for name in VJP.__annotations__})
         return copy
 
-    def gradients(self, cts: list[JaxArray], need: tuple[bool, ...], vjp: Callable[..., Any]) -> list[Any | None]:
+    def gradients(self, cts: Grads, need: Need, vjp: Callable[..., Any]) -> list[JaxArray | None]:
         """Gradients of the inputs for which `need` is True, None for the others.
 
         Args:
@@ -128,7 +129,7 @@ class TracedVJP(VJP):
         """Whether the gradients depend on values of the forward pass: those of linear operators don't."""
         return any(map(is_tracer, jax.tree.leaves(self.vjp)))
 
-    def __call__(self, cts: list[JaxArray], need: tuple[bool, ...]) -> list[Any | None]:
+    def __call__(self, cts: Grads, need: Need) -> list[JaxArray | None]:
         """Gradients of the inputs; see `gradients`."""
         return self.gradients(cts, need, self.vjp)
 
@@ -177,7 +178,8 @@ def recomputed_if_cheap(fn: Callable[..., Any], operands: Sequence[Any]) -> Call
 
 
 def _shadow(value):
-    return value.astype(jnp.float64 if jax.config.jax_enable_x64 else jnp.float32)
+    x64 = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
+    return value.astype(jnp.float64 if x64 else jnp.float32)
 
 
 class ResidualSpec:
@@ -247,7 +249,7 @@ class ResidualSpec:
             key = (True, *[False] * (len(out) - 1)), (True,) * len(self.pull.slots)
             self.backwards.compile_ahead(key, operands)
 
-    def backward_fn(self, given_and_need: tuple[tuple[bool, ...], tuple[bool, ...]]) -> Callable[..., Any]:
+    def backward_fn(self, given_and_need: tuple[tuple[bool, ...], Need]) -> Callable[..., Any]:
         """The function of arrays that `backwards` keeps compiled."""
         return Backward(self, *given_and_need)
 
@@ -258,10 +260,10 @@ class Backward:
     __name__ = "backward"  # jax names programs after it
     may_return_operands = True  # as that of an addition
 
-    def __init__(self, spec: ResidualSpec, given: tuple[bool, ...], need: tuple[bool, ...]):
+    def __init__(self, spec: ResidualSpec, given: tuple[bool, ...], need: Need):
         self.spec = spec
         self.given: tuple[bool, ...] = given
-        self.need: tuple[bool, ...] = need
+        self.need: Need = need
 
     @property
     def identity(self) -> tuple[Any, ...]:

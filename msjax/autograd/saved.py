@@ -14,7 +14,6 @@ import numpy as np
 from msjax.autograd.op import OpNode
 from msjax.base.errors import callable_name, check_callable, describe
 from msjax.base.state import ROOT, swap
-from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor, wrap
 
 __all__ = ["saved_tensors_hooks"]
@@ -47,12 +46,12 @@ class saved_tensors_hooks:
 
     again = False  # see msjax.autograd.recompute
 
-    def __init__(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]):
+    def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
         check_callable(pack_hook, "saved_tensors_hooks")
         check_callable(unpack_hook, "saved_tensors_hooks")
         self.pack_hook = pack_hook
         self.unpack_hook = unpack_hook
-        self._before = []
+        self._before: list[swap] = []
 
     def __enter__(self) -> Self:
         self._before.append(swap(saving=self).__enter__())
@@ -61,7 +60,7 @@ class saved_tensors_hooks:
     def __exit__(self, *_exception: Any) -> None:
         self._before.pop().__exit__()
 
-    def save(self, node: OpNode, operands: tuple[Tensor, ...], values: list[JaxArray]) -> None:
+    def save(self, node: OpNode, operands: Sequence[Any], values: Sequence[Any]) -> None:
         """Pack the residuals of a node that has just been recorded."""
         residuals = node.residuals
         if residuals is None:

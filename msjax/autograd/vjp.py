@@ -12,14 +12,14 @@ from msjax.autograd.recording import GradientScope, check_function, flatten_tens
 from msjax.base.errors import describe
 from msjax.base.state import swap
 from msjax.common.node import place_on_tape
-from msjax.common.parameter import Parameter, ParameterTuple
+from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_tensor, tensors_in, wrap
 
 
 def vjp(
     fn: Callable[..., Any],
     *inputs: Tensor,
-    weights: Parameter | Sequence[Any] | ParameterTuple | None = None,
+    weights: Parameter | Sequence[Parameter] | None = None,
     has_aux: bool = False,
 ) -> tuple[Any, ...]:
     """Compute the value of a function, and return a function that computes its vector-Jacobian product.
@@ -49,10 +49,10 @@ def vjp(
     """
     check_function(fn, "vjp")
     _check_tensors(inputs, "vjp")
-    weights = None if weights is None else Weights(weights, "vjp")  # pyright: ignore[reportAssignmentType]
+    requested = None if weights is None else Weights(weights, "vjp")
     with GradientScope() as recording:
         args, _, places = recording.inputs(inputs, {}, range(len(inputs)))
-        leaves = [] if weights is None else recording.weights(weights.parameters)
+        leaves = [] if requested is None else recording.weights(requested.parameters)
         out = fn(*args)
     aux = ()
     if has_aux:
@@ -69,7 +69,7 @@ def vjp(
                 raise ValueError(f"vjp_fn got a gradient of shape {gradient.shape} for an output of shape {source.shape}.")
         found = recording.backward(sources, flat, keep=True)
         by_input = tuple(found.gradient(place) for place in places)
-        return by_input if weights is None else (by_input, weights.shape_like([found.of(leaf) for leaf in leaves]))
+        return by_input if requested is None else (by_input, requested.shape_like([found.of(leaf) for leaf in leaves]))
 
     recording.forget([*outputs, *tensors_in(aux)])
     return (out, vjp_fn, _bare(aux)) if has_aux else (out, vjp_fn)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.core
 
 # Classes known not to be tracers: looking a class up here takes a third of the time of isinstance, and every operator asks.
-CONCRETE = set()
+CONCRETE: set[type[Any]] = set()
 
 
 def is_tracer(value: object) -> bool:

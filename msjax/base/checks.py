@@ -8,17 +8,17 @@ operator leaves out `who` where the operator's name is added to its errors anywa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, TypeGuard, Unpack
 
 from msjax.base.errors import describe
 
 
-def is_int(value: object) -> bool:
+def is_int(value: object) -> TypeGuard[int]:
     """True for an int that is not a bool."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """True for an int or a float that is not a bool."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -56,7 +56,7 @@ class Bounds(TypedDict, total=False):
     below: float | None
 
 
-def check_number(value: object, name: str, who: str | None = None, **bounds: Unpack[Bounds]) -> Any:
+def check_number(value: object, name: str, who: str | None = None, **bounds: Unpack[Bounds]) -> float:
     """The value, if it is an int or a float (no bool) in the range, and not NaN."""
     if not is_number(value):
         raise _type_error(value, name, who, "a number")
@@ -93,7 +93,7 @@ def check_type(value: object, types: type[Any] | tuple[type[Any], ...], name: st
     return value
 
 
-def check_ints(value: object, n: int, name: str, who: str | None = None, *, low: float | None = None) -> tuple[Any, ...]:
+def check_ints(value: Any, n: int, name: str, who: str | None = None, *, low: float | None = None) -> tuple[int, ...]:
     """A tuple of n ints, from one int, which counts for all of them, or from a tuple, list or Tensor of n.
 
     Args:
@@ -110,7 +110,7 @@ def check_ints(value: object, n: int, name: str, who: str | None = None, *, low:
     return tuple(values)
 
 
-def check_axis(axis: int, rank: int, *, bools: bool = False) -> None:
+def check_axis(axis: object, rank: int, *, bools: bool = False) -> None:
     """Raise unless there is such an axis.
 
     Args:

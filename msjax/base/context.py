@@ -73,9 +73,9 @@ class _Settings:
     """The settings that msjax acts on; plain attributes, since ops read them at every call."""
 
     def __init__(self):
-        self.mode = PYNATIVE_MODE
-        self.forced_mode = None  # `msjax run --mode`: overrides what the script sets
-        self.device_target = None
+        self.mode: int = PYNATIVE_MODE
+        self.forced_mode: int | None = None  # `msjax run --mode`: overrides what the script sets
+        self.device_target: str | None = None
         self.device_id = 0  # the index of the device among those of the target
         self.pynative_synchronize = False
         self.detect_anomaly = False
@@ -139,7 +139,7 @@ def set_context(**kwargs: Any) -> None:
             raise ValueError(f"For 'set_context', there is no setting {name!r}; msjax has {', '.join(sorted(_names()))}.")
 
 
-def get_context(attr_key: str) -> int:
+def get_context(attr_key: str) -> Any:
     """The value of a setting; see `set_context`.
 
     Raises:

@@ -39,7 +39,7 @@ def where() -> str:
     return f" in cell {path}" if path else ""
 
 
-def describe(value: object) -> str:
+def describe(value: Any) -> str:
     """A value as messages name it: shape and dtype of a tensor, the type and value of something small."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):

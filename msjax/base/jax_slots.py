@@ -199,6 +199,7 @@ def emit_callback(
         operands, avals: what it is called with.
         sharding: (attribute, its text) that say on which devices it is called.
     """
+    results: Any  # values of MLIR, one for each output
     results, _, _ = mlir.emit_python_callback(
         ctx.replace(avals_in=avals),
         on_host,
@@ -265,6 +266,7 @@ def deserialized(
 
     Args:
         in_tree, out_tree: the structures of ``(positional arguments, keyword arguments)`` and of the results.
+        device: a `jax.Device`, which is no type to a type checker.
         check: see `CheckedExecutable`.
     """
     from jax.experimental import serialize_executable

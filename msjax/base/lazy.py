@@ -101,7 +101,7 @@ def on_first_use(
 def _imports_for_others(module: str) -> list[tuple[str, str]]:
     """(module, name) of the imports under another module's ``if TYPE_CHECKING`` and beside it that are for others, "*" for a star.
 
-    None, if there is no such block.
+    Empty if there is no such block.
     """
     source = vars(sys.modules[module])["__spec__"].loader.get_source(module)
     if source is None:
@@ -109,7 +109,7 @@ def _imports_for_others(module: str) -> list[tuple[str, str]]:
     body = ast.parse(source).body
     blocks = [node.body for node in body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     imports = [node for block in (body, *blocks) for node in block if isinstance(node, ast.ImportFrom)]
-    found = [(node.module, a.name) for node in imports for a in node.names if a.name == "*" or a.name == a.asname]
+    found = [(node.module or "", a.name) for node in imports for a in node.names if a.name == "*" or a.name == a.asname]
     return found if blocks else []
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import Any, Self
-
-from msjax.base.typing import TensorLike
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, Self
 
 
 class Scope:
@@ -38,6 +37,20 @@ ROOT = Scope(None)
 LOCK = threading.RLock()
 
 
+class Saving(Protocol):
+    """An object for `State.saving`.
+
+    Attributes:
+        again: whether a recomputed call runs for the second time, see msjax.autograd.recompute.
+    """
+
+    again: bool
+
+    def save(self, node: Any, operands: Sequence[Any], values: Sequence[Any]) -> None:
+        """Called with the node of an operator that has just been recorded, its operands and their arrays."""
+        ...
+
+
 class State(threading.local):
     """Per-thread state; `swap` sets fields temporarily.
 
@@ -55,15 +68,15 @@ class State(threading.local):
     """
 
     def __init__(self):
-        self.scope = ROOT
-        self.recording = True
-        self.owners = []
-        self.saving = None
-        self.cast = None
-        self.trace = None
-        self.functional = False
-        self.hooks_run = False
-        self.monitor = None
+        self.scope: Scope = ROOT
+        self.recording: bool = True
+        self.owners: list[Any] = []
+        self.saving: Saving | None = None
+        self.cast: Callable[[Any, Sequence[Any]], Sequence[Any]] | None = None
+        self.trace: Any = None  # a Tracing; some of its users ask more of the subclass of theirs
+        self.functional: bool = False
+        self.hooks_run: bool = False
+        self.monitor: Any = None  # its class lies above
 
 
 STATE = State()
@@ -116,8 +129,8 @@ class Tracing:
     silent = False
 
     def __init__(self):
-        self.forward_hooks = []
-        self.groups = set()
+        self.forward_hooks: list[tuple[Callable[..., Any], weakref.ref[Any], str]] = []
+        self.groups: set[Any] = set()
 
     def here(self) -> bool:
         """Whether values now belong to this program itself, not to a loop or transformation within it."""
@@ -138,7 +151,7 @@ class Tracing:
     def comes_to_event(self) -> None:
         """Called before an event (see `msjax.hooks.events`) is put into the program."""
 
-    def mark(self, tensor: TensorLike, kind: str, spec: str) -> str | None:
+    def mark(self, tensor: Any, kind: str, spec: str) -> str | None:
         """A placeholder for a Tensor's text, filled in after the run; None if the program fills in no texts."""
         return None
 
@@ -226,8 +239,8 @@ class Compiler:
         call_cell: in graph mode, runs the call of a cell as one program.
     """
 
-    whole = None
-    call_cell = None
+    whole: Callable[..., tuple[bool, Any]]
+    call_cell: Callable[..., tuple[bool, Any]]
 
 
 COMPILER = Compiler()

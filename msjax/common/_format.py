@@ -5,14 +5,14 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from msjax.base.typing import TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
 
 _EDGE = 3  # elements shown at each end of an abbreviated axis
 _LONGEST = 1000  # longer vectors are abbreviated; in a matrix, every axis longer than two edges
 
 
-def value_text(value: TensorLike, kind: str, spec: str = "") -> str:
+def value_text(value: JaxArray, kind: str, spec: str = "") -> str:
     """The text of a Tensor with this concrete array.
 
     Args:

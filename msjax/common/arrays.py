@@ -10,13 +10,13 @@ import numpy as np
 
 from msjax.base.arrays import TracedValueError, known_value
 from msjax.base.state import STATE
-from msjax.base.typing import DTypeLike, JaxArray, TensorLike
+from msjax.base.typing import DTypeLike, JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.bases import TensorBase
 from msjax.common.dtype import Type
 
 
-def concrete(tensor: TensorBase, what: str) -> TensorLike:
+def concrete(tensor: TensorBase, what: str) -> JaxArray:
     """The concrete array of a Tensor.
 
     Raises:
@@ -60,8 +60,8 @@ def as_array(data: Any, dtype: DTypeLike | None = None) -> JaxArray:
 
 def _made(data, dtype) -> JaxArray:
     if STATE.trace is not None and STATE.trace.on_host:
-        # Within a callback of XLA even a copy by jax may wait for ever for a thread.
-        return np.array(data, dtype)
+        # Within a callback of XLA even a copy by jax may wait for ever for a thread. numpy's array has the methods that are used there.
+        return np.array(data, dtype)  # pyright: ignore[reportReturnType]
     if not isinstance(data, np.ndarray):
         return jnp.array(data, dtype)
     # jnp.array would compile a program for each shape. The copy is for jax, which may use numpy's memory for its array.

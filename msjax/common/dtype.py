@@ -11,7 +11,7 @@ import jax
 import ml_dtypes
 import numpy as np
 
-from msjax.base.typing import DTypeLike, TensorLike
+from msjax.base.typing import DTypeLike
 
 __all__ = [
     "Type",
@@ -82,7 +82,7 @@ class Type:
 
     __slots__ = ("name", "code", "np", "kind")
 
-    def __init__(self, name: str, code: str, np_dtype: np.typing.DTypeLike = None):
+    def __init__(self, name: str, code: str, np_dtype: np.typing.DTypeLike | None = None):
         self.name: str = name
         self.code: str = code
         self.np: np.dtype[Any] | None = None if np_dtype is None else np.dtype(np_dtype)
@@ -154,7 +154,7 @@ number_type: tuple[Type, ...] = (*int_type, *uint_type, *float_type, *complex_ty
 signed_type: tuple[Type, ...] = (bool_, *int_type, *uint_type, *float_type, *complex_type)
 all_types: tuple[Type, ...] = (bool_, *number_type)
 
-_BY_NP = {t.np: t for t in all_types}
+_BY_NP: dict[Any, Type] = {t.np: t for t in all_types}
 _BY_NAME = {t.code: t for t in all_types} | {"bool_": bool_, "half": half, "float": float32, "int": int32, "double": double}
 _BY_PY = {
     builtins.bool: bool_,
@@ -172,7 +172,7 @@ def _by_code(code: str) -> Type:
     return _SINGLETONS[code]
 
 
-def from_np(np_dtype: TensorLike) -> Type:
+def from_np(np_dtype: np.dtype[Any] | type[Any]) -> Type:
     """The type of a numpy (or jax) dtype; TypeError for one that has no counterpart."""
     found = _BY_NP.get(np_dtype)
     if found is not None:
@@ -216,15 +216,15 @@ def _canonical(np_dtype, x64: bool):
     return np.dtype(jax.dtypes.canonicalize_dtype(np_dtype))
 
 
-def to_jax(value: Type) -> np.dtype:
+def to_jax(value: DTypeLike) -> np.dtype[Any]:
     """The numpy dtype that jax will use for a type: 64-bit types become 32-bit ones unless jax's x64 flag is on."""
     np_dtype = value.np if isinstance(value, Type) else as_dtype(value).np
     if np_dtype is None:
         raise TypeError(f"{value} is no data type of tensors; use a concrete one, such as ms.float32.")
-    return _canonical(np_dtype, jax.config.jax_enable_x64)
+    return _canonical(np_dtype, jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def dtype_to_nptype(type_: Type) -> type[np.generic]:
+def dtype_to_nptype(type_: DTypeLike) -> type[np.generic]:
     """The numpy scalar type of a msjax type.
 
     Example:
@@ -273,6 +273,6 @@ def get_py_obj_dtype(obj: Any) -> Type:
     return pytype_to_dtype(type(obj))
 
 
-def type_size_in_bytes(type_: Type) -> int:
+def type_size_in_bytes(type_: DTypeLike) -> int:
     """Bytes of one element of the type."""
     return as_dtype(type_).np.itemsize  # pyright: ignore[reportOptionalMemberAccess]

@@ -6,18 +6,15 @@ Random ones draw from one numpy generator, which ``ms.set_seed`` seeds.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from msjax.base.checks import check_one_of, is_int, is_number
 from msjax.base.errors import describe
-from msjax.base.typing import InitLike, JaxArray, TensorLike
+from msjax.base.typing import DTypeLike, InitLike, JaxArray
 from msjax.common.arrays import as_array
 from msjax.common.seeds import normal, numpy_generator, truncated_normal, uniform
-
-if TYPE_CHECKING:
-    from msjax.common.dtype import Type
 
 
 class Initializer:
@@ -49,16 +46,16 @@ class Initializer:
         self._initialize(arr)
         return arr
 
-    def make(self, shape: tuple[int, ...], dtype: Type) -> JaxArray:
+    def make(self, shape: tuple[int, ...], dtype: DTypeLike) -> JaxArray:
         """A jax array of a shape and data type."""
         return as_array(np.broadcast_to(np.asarray(self._array(tuple(shape))), shape), dtype)
 
-    def __call__(self, arr: TensorLike) -> None:
+    def __call__(self, arr: np.ndarray) -> None:
         """Fill a numpy array in place, as MindSpore's initializers do."""
         self._initialize(arr)
 
 
-def initial_array(init: InitLike, shape: Any, dtype: Type) -> JaxArray:
+def initial_array(init: InitLike, shape: Any, dtype: DTypeLike) -> JaxArray:
     """A jax array made by an initializer.
 
     Args:
@@ -175,7 +172,7 @@ class TruncatedNormal(Initializer):
         return truncated_normal(self.sigma, self.mean, self.a, self.b, shape)
 
 
-def fans(shape: tuple[int, ...]) -> tuple[Any, ...]:
+def fans(shape: tuple[int, ...]) -> tuple[int, int]:
     """(inputs, outputs) that one element of a weight of this shape connects; weights are (out, in, ...)."""
     if len(shape) < 2:
         raise ValueError(f"Fans are defined for weights of two or more axes, but the shape is {shape}.")
@@ -370,7 +367,7 @@ class Identity(Initializer):
         return np.eye(*shape)
 
 
-_INITIALIZER_ALIAS = {
+_INITIALIZER_ALIAS: dict[str, type[Initializer]] = {
     "zero": Zero, "zeros": Zero, "one": One, "ones": One, "normal": Normal, "uniform": Uniform,
     "truncatednormal": TruncatedNormal, "heuniform": HeUniform, "he_uniform": HeUniform, "henormal": HeNormal,
     "he_normal": HeNormal, "xavieruniform": XavierUniform, "xavier_uniform": XavierUniform, "xaviernormal": XavierNormal,

@@ -1,81 +1,15 @@
-"""Nodes of the tape: how each value was computed, and how gradients pass back.
-
-A Tensor that is being differentiated has a node (`_node`) and the number of its place among the
-node's outputs (`_oidx`). A node has one edge for each input that carries a gradient: (node, output
-number), or None. Nodes never change what they point to, so in-place writes to Tensors, which give
-the Tensor another node, can't spoil a recorded graph.
-"""
+"""Leaves of the tape, nodes whose backward is a Python function, and the functions that put Tensors behind them."""
 
 from __future__ import annotations
 
-import itertools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
-from msjax.base.state import ROOT, STATE
+from msjax.base.state import ROOT, STATE, Scope
+from msjax.base.typing import JaxArray
+from msjax.common.tape import SEQUENCE as SEQUENCE, Edge as Edge, Grads, Need, Node as Node, RecordedGrads, next_seq as next_seq
 from msjax.common.tensor import Tensor, wrap
-
-if TYPE_CHECKING:
-    from msjax.base.state import Scope
-
-
-SEQUENCE = itertools.count(1)
-
-
-def next_seq() -> int:
-    """The next place in the order of creation; backward goes from the highest to the lowest."""
-    return next(SEQUENCE)
-
-
-# A node, and the number of its output; None where no gradient flows.
-Edge: TypeAlias = "tuple[Node, int]"
-
-
-class Node:
-    """One recorded step.
-
-    Attributes:
-        seq: its place in the order of creation.
-        base: the outermost scope whose differentiation it takes part in. While that scope is open, the node counts.
-        edges: for each input, (node, output number) or None.
-        nout: how many outputs it has.
-        hooks: {output number: HookList} of the Tensor hooks on its outputs, or None.
-        also_run: a node that runs whenever this one does, although no gradient flows to it.
-    """
-
-    __slots__ = ("seq", "base", "edges", "nout", "hooks", "also_run", "__weakref__")
-
-    is_leaf = False
-    accumulation_order = None  # the order in which `backward()` passes gradients to the edges, if not their own
-
-    def __init__(self, base: Scope, edges: list[Edge | None], nout: int = 1):
-        self.seq: int = next(SEQUENCE)
-        self.base: Scope = base
-        self.edges: Any = edges  # a list; None once released
-        self.nout: int = nout
-        self.hooks: Any = None
-        self.also_run: Node | None = None
-
-    def live(self) -> bool:
-        """True while a gradient may still be asked for through this node."""
-        return self.base.open and self.base.root is STATE.scope.root
-
-    @property
-    def name(self) -> str:
-        return type(self).__name__
-
-    def pull(self, cts: list[Any], need: Sequence[bool]) -> Any:
-        """Gradients for the edges from those of the outputs: arrays, None where there is none."""
-        raise NotImplementedError
-
-    def pull_recorded(self, cts: list[Any], need: Sequence[bool]) -> list[Any]:
-        """The same with Tensors, so that the outer scope's tape records the backward pass itself."""
-        raise NotImplementedError
-
-    def release(self) -> None:
-        """Free what only the backward pass needs."""
-        self.edges = None
 
 
 class Leaf(Node):
@@ -90,14 +24,16 @@ class Leaf(Node):
 
     def __init__(self, tensor: Tensor, scope: Scope, requested: bool):
         outer = tensor._node
-        alive = outer is not None and outer.live()
-        super().__init__(outer.base if alive else scope, [(outer, tensor._oidx)] if alive else [])
+        if outer is not None and outer.live():
+            super().__init__(outer.base, [(outer, tensor._oidx)])
+        else:
+            super().__init__(scope, [])
         self.tensor: Tensor = tensor
         self.requested: bool = requested
         if self.base is not scope:
             scope.nested = True
 
-    def pull(self, cts: list[Any], need: Sequence[bool]) -> Any:
+    def pull(self, cts: list[Any], need: Need) -> list[Any]:
         return cts * len(self.edges)
 
     pull_recorded = pull
@@ -130,7 +66,7 @@ class RootLeaf(Node):
         # A gradient function differentiates only what it was asked for.
         return STATE.scope is ROOT and STATE.recording
 
-    def pull(self, cts: list[Any], need: Sequence[bool]) -> Any:
+    def pull(self, cts: list[Any], need: Need) -> list[Any]:
         return []
 
     pull_recorded = pull
@@ -155,9 +91,9 @@ class FunctionNode(Node):
         base: Scope,
         edges: list[Edge | None],
         nout: int,
-        function: Callable[..., Any],
-        label: str,
-        keeps: Sequence[Any] = (),
+        function: Callable[[list[Tensor | None]], Sequence[Tensor | None]],
+        label: object,
+        keeps: Sequence[Tensor] = (),
     ):
         # Inlined Node.__init__: hooks create these nodes at every call of a cell.
         self.seq: int = next(SEQUENCE)
@@ -166,14 +102,14 @@ class FunctionNode(Node):
         self.nout = nout
         self.hooks = self.also_run = None
         self.function: Any = function  # None once released
-        self.label: str = label
-        self.keeps: Sequence[Any] = keeps
+        self.label = label
+        self.keeps: Sequence[Tensor] = keeps
 
     @property
     def name(self) -> str:
         return str(self.label)
 
-    def pull(self, cts: list[Any], need: Sequence[bool]) -> Any:
+    def pull(self, cts: list[JaxArray | None], need: Need) -> Grads:
         if len(cts) == 1:
             grads = self.function([None if cts[0] is None else wrap(cts[0])])
         else:
@@ -182,7 +118,7 @@ class FunctionNode(Node):
             return (None if grads[0] is None else grads[0]._value,)
         return [None if g is None else g._value for g in grads]
 
-    def pull_recorded(self, cts: list[Any], need: Sequence[bool]) -> list[Any]:
+    def pull_recorded(self, cts: list[Tensor | None], need: Need) -> RecordedGrads:
         return self.function(list(cts))
 
     def release(self) -> None:
@@ -190,7 +126,9 @@ class FunctionNode(Node):
             self.edges = self.function = None
 
 
-def through_node(tensor: Tensor, function: Callable[..., Any], label: Any) -> Tensor | None:
+def through_node(
+    tensor: Tensor, function: Callable[[list[Tensor | None]], Sequence[Tensor | None]], label: object
+) -> Tensor | None:
     """A copy of a Tensor that is the output of a new FunctionNode; None if the Tensor is not on the tape."""
     node, state = tensor._node, STATE
     if node is None or not state.recording or not node.live():

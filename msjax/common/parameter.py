@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import jax
 import numpy as np
@@ -13,16 +13,12 @@ from flax import nnx
 from msjax.base.checks import check_bool, check_str
 from msjax.base.flax_slots import METADATA, RAW_VALUE
 from msjax.base.state import programs_changed
-from msjax.base.typing import ArrayLike, TensorLike
+from msjax.base.typing import ArrayLike, InitLike, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.initializers import initial_array
 from msjax.common.node import RootLeaf
 from msjax.common.tensor import Tensor, defer_to_tensor, wrap
-
-if TYPE_CHECKING:
-    from msjax.common.initializer import Initializer
-
 
 _ANONYMOUS = itertools.count(1)
 
@@ -30,7 +26,7 @@ _ANONYMOUS = itertools.count(1)
 class _LazyLeaf:
     """Creates a Parameter's leaf on first access and stores it in the instance, which then hides this descriptor."""
 
-    def __get__(self, parameter: Parameter | None, owner: type[Parameter]) -> Any:
+    def __get__(self, parameter: Parameter | None, owner: type[Parameter]) -> RootLeaf | None:
         if parameter is None:
             return None
         node = RootLeaf(parameter) if parameter.requires_grad else None
@@ -62,14 +58,14 @@ class SharedData(Tensor):
     def __reduce__(self):
         return wrap(self._value).__reduce__()
 
-    def __deepcopy__(self, memo) -> Parameter:
+    def __deepcopy__(self, memo) -> Tensor:
         return memo.setdefault(id(self), wrap(self._value))
 
 
 jax.tree_util.register_pytree_with_keys(
     SharedData,
     lambda t: (((jax.tree_util.GetAttrKey("value"), t._value),), None),
-    lambda _, children: wrap(children[0]),
+    lambda _, children: wrap(*children),  # pyright: ignore[reportArgumentType]  (a plain Tensor)
     lambda t: ((t._value,), None),
 )
 
@@ -100,7 +96,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
 
     _value = RAW_VALUE
     _metadata = METADATA
-    _node = _LazyLeaf()
+    _node = _LazyLeaf()  # pyright: ignore[reportAssignmentType]  (it gives a Node or None)
     # nnx restricts attributes; a Parameter accepts any, like a Tensor.
     if not TYPE_CHECKING:
         __setattr__ = object.__setattr__
@@ -108,7 +104,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
 
     def __init__(
         self,
-        default_input: ArrayLike | Initializer,
+        default_input: ArrayLike,
         name: str | None = None,
         requires_grad: bool = True,
         layerwise_parallel: bool = False,
@@ -137,7 +133,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
         return self._metadata["name"]
 
     @name.setter
-    def name(self, value: str) -> None:
+    def name(self, value: str | None) -> None:
         if value is not None and not isinstance(value, str):
             raise ValueError(f"The name of a Parameter should be a str, but got {value!r}.")
         self._metadata["name"] = value or f"Parameter#{next(_ANONYMOUS)}"
@@ -154,11 +150,11 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
         return self._metadata["requires_grad"]
 
     @requires_grad.setter
-    def requires_grad(self, value: TensorLike) -> None:
+    def requires_grad(self, value: bool) -> None:
         check_bool(value, "requires_grad")
         self._metadata["requires_grad"] = value
         programs_changed()
-        self.__dict__.pop("_node", None)
+        vars(self).pop("_node", None)
 
     @property
     def layerwise_parallel(self) -> bool:
@@ -166,7 +162,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
         return self._metadata["layerwise_parallel"]
 
     @layerwise_parallel.setter
-    def layerwise_parallel(self, value: TensorLike) -> None:
+    def layerwise_parallel(self, value: bool) -> None:
         self._metadata["layerwise_parallel"] = bool(value)
 
     @property
@@ -175,7 +171,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
         return self._metadata["parallel_optimizer"]
 
     @parallel_optimizer.setter
-    def parallel_optimizer(self, value: TensorLike) -> None:
+    def parallel_optimizer(self, value: bool) -> None:
         self._metadata["parallel_optimizer"] = bool(value)
 
     # Settings of MindSpore's distributed training, with the values that they have without it.
@@ -205,7 +201,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
         """The current value as a Tensor that later changes of the Parameter don't affect."""
         return wrap(self._value)
 
-    def set_data(self, data: Tensor, slice_shape: bool = False) -> Parameter:
+    def set_data(self, data: Tensor | float, slice_shape: bool = False) -> Parameter:
         """Replace the data by other data, of any shape, cast to the Parameter's dtype.
 
         Args:
@@ -228,7 +224,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
         """The Parameter itself; its data is there from the start."""
         return self
 
-    def clone(self, init: str = "same") -> Parameter:
+    def clone(self, init: InitLike = "same") -> Parameter:
         """A new Parameter of the same name, dtype and settings.
 
         Args:
@@ -282,7 +278,7 @@ def _unchecked(members) -> ParameterTuple:
     return tuple.__new__(ParameterTuple, members)
 
 
-class ParameterTuple(tuple):
+class ParameterTuple(tuple[Parameter, ...]):
     """A tuple of Parameters.
 
     Args:
@@ -299,7 +295,7 @@ class ParameterTuple(tuple):
         ['a', 'b']
     """
 
-    def __new__(cls, iterable: Iterable[Parameter]) -> Any:
+    def __new__(cls, iterable: Iterable[Parameter]) -> Self:
         try:
             data = tuple(iterable)
         except TypeError as error:
@@ -315,7 +311,7 @@ class ParameterTuple(tuple):
                 raise ValueError(f"For 'ParameterTuple', two different Parameters have the name {parameter.name!r}.")
         return super().__new__(cls, data)
 
-    def clone(self, prefix: str, init: str = "same") -> ParameterTuple:
+    def clone(self, prefix: str, init: InitLike = "same") -> ParameterTuple:
         """New Parameters, each named ``prefix.name``; `init` as in `Parameter.clone`."""
         check_str(prefix, "prefix", "ParameterTuple.clone")
         clones = []

@@ -26,7 +26,7 @@ class Generator:
 
     def __init__(self, seed: int | None = None):
         self._seed = seed
-        self._state = None
+        self._state: Buffer | None = None
 
     @property
     def state(self) -> Tensor:
@@ -53,17 +53,17 @@ class Generator:
         state = self.state
         with LOCK:
             old = state._value
-            state._value, key = _split(old) if is_tracer(old) else run_cached(_SPLIT, (), (old,))
+            state._value, key = _split_in_trace(old) if is_tracer(old) else run_cached(_SPLIT, (), (old,))
         return key
 
 
-@jax.jit
 def _split(data):
     keys = jax.random.key_data(jax.random.split(jax.random.wrap_key_data(data)))
     return keys[0], keys[1]
 
 
-_SPLIT = ProgramCache(lambda _: _split.__wrapped__)
+_split_in_trace = jax.jit(_split)
+_SPLIT = ProgramCache(lambda _: _split)
 
 
 class _DefaultGenerator(Generator):
@@ -75,7 +75,7 @@ class _DefaultGenerator(Generator):
 
 
 default_generator: Generator = _DefaultGenerator()
-_SEED = {"seed": None, "data": None}
+_SEED: dict[str, int | None] = {"seed": None, "data": None}
 
 
 def set_seed(seed: int) -> None:
@@ -100,7 +100,7 @@ def set_seed(seed: int) -> None:
     np.random.seed(seed % 2**32)
 
 
-def get_seed() -> int:
+def get_seed() -> int | None:
     """The seed last set with `set_seed`; None if none was."""
     return _SEED["seed"]
 

@@ -7,16 +7,17 @@ and gradients by msjax.autograd: this file has what needs neither. It is longer 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, overload
 
 import jax
+import jax.core
 import jax.numpy as jnp
 import numpy as np
 
 from msjax.base.arrays import CONCRETE, is_tracer, known_value
 from msjax.base.state import STATE
-from msjax.base.typing import ArrayLike, JaxArray, Shape, TensorLike
+from msjax.base.typing import ArrayLike, JaxArray, PyTree, Shape
 from msjax.common import _format, dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.dtype import Type
@@ -24,9 +25,11 @@ from msjax.common.initializers import initial_array
 
 if TYPE_CHECKING:
     # The methods that other packages attach; written by tests/typing/tensor_methods.py.
+    from typing_extensions import TypeIs
+
     from msjax.common._tensor_methods import TensorMethods
     from msjax.common.initializers import Initializer
-    from msjax.common.node import Node
+    from msjax.common.tape import Node
 else:
     from msjax.common.bases import TensorBase as TensorMethods
 
@@ -53,13 +56,16 @@ class Tensor(TensorMethods):
         (Tensor(shape=[2], dtype=Float32, value= [ 1.00000000e+00,  2.00000000e+00]),)
     """
 
-    # Defaults of what few tensors have: a place on the tape (see msjax.common.node), hooks, a gradient.
-    _node = None
-    _oidx = 0
-    _hooks = None
-    _grad = None
-    _retains = False
-    _stopped = False
+    _value: JaxArray
+    # Defaults of what few tensors have: a place on the tape (see msjax.common.tape), hooks, a gradient.
+    _node: Node | None = None
+    _oidx: int = 0
+    _hooks: Any = None  # its HookList, and that of the hooks on its `grad`; the class lies above
+    _post_hooks: Any = None
+    _grad: Tensor | None = None
+    _retains: bool = False
+    _stopped: bool = False
+    _stands_for: Tensor  # of the input of a cell with backward hooks: the caller's Tensor
 
     # numpy's operators defer to Tensor's reflected ones.
     __array_priority__ = 1000
@@ -130,7 +136,11 @@ class Tensor(TensorMethods):
             step *= n
         return tuple(reversed(steps))
 
-    def stride(self, dim: int | None = None) -> Any:
+    @overload
+    def stride(self, dim: None = None) -> tuple[int, ...]: ...
+    @overload
+    def stride(self, dim: int) -> int: ...
+    def stride(self, dim: int | None = None) -> int | tuple[int, ...]:
         """Elements from one to the next along each axis, or along axis `dim`."""
         steps = tuple(s // self.itemsize for s in self.strides)
         return steps if dim is None else steps[dim]
@@ -367,7 +377,7 @@ def text_of(tensor: Tensor, kind: str, spec: str = "") -> str:
     return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value= <traced>)"
 
 
-def wrap(value: TensorLike, node: Node | None = None, oidx: int = 0, _new: Callable[..., Any] = object.__new__) -> Tensor:
+def wrap(value: JaxArray, node: Node | None = None, oidx: int = 0, _new: Callable[..., Any] = object.__new__) -> Tensor:
     """A Tensor around a jax array, without checks; on the tape, it is output number `oidx` of `node`."""
     tensor = _new(Tensor)
     tensor._value = value
@@ -383,7 +393,7 @@ def filled_like(value: JaxArray, number: float) -> Tensor:
     return wrap(jax.device_put(np.full(value.shape, number, value.dtype), value.sharding if value.committed else None))
 
 
-def renewed(value: Any) -> Any:
+def renewed(value: PyTree) -> PyTree:
     """Nested containers with new Tensors of the same values at the same places of the tape.
 
     A recomputed cell, or one with a `bprop`, returns none of its arguments, in any mode: a write to a result leaves them alone.
@@ -391,7 +401,7 @@ def renewed(value: Any) -> Any:
     return jax.tree.map(lambda v: wrap(v._value, v._node, v._oidx) if is_tensor(v) else v, value, is_leaf=is_tensor)
 
 
-def being_traced(args: Any, kwargs: Any = None) -> bool:
+def being_traced(args: Iterable[Any], kwargs: Mapping[str, Any] | None = None) -> bool:
     """Whether a call becomes part of a program: one is being traced, or jax traces a Tensor among the arguments."""
     if STATE.trace is not None or STATE.functional:
         return True
@@ -415,7 +425,7 @@ def _rebuild(array):
 jax.tree_util.register_pytree_with_keys(
     Tensor,
     lambda t: (((jax.tree_util.GetAttrKey("value"), t._escaping()),), None),
-    lambda _, children: wrap(children[0]),
+    lambda _, children: wrap(*children),
     lambda t: ((t._escaping(),), None),
 )
 
@@ -442,7 +452,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
     return Tensor.from_numpy(array)
 
 
-def is_tensor(obj: object) -> bool:
+def is_tensor(obj: object) -> TypeIs[Tensor]:
     """True for a Tensor or Parameter.
 
     Example:
@@ -453,11 +463,11 @@ def is_tensor(obj: object) -> bool:
     return isinstance(obj, Tensor)
 
 
-def is_leaf(value: TensorLike) -> bool:
+def is_leaf(value: object) -> bool:
     """For jax.tree's `is_leaf`: Tensors are leaves, and so is None, which jax would leave out."""
     return value is None or isinstance(value, Tensor)
 
 
-def tensors_in(value: TensorLike) -> list[Any]:
+def tensors_in(value: PyTree) -> list[Tensor]:
     """The Tensors in nested containers."""
     return [leaf for leaf in jax.tree.leaves(value, is_leaf=is_tensor) if isinstance(leaf, Tensor)]

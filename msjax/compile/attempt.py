@@ -18,10 +18,10 @@ from msjax.base.typing import PyTreeDef
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.common.tensor_values import TENSORS
-from msjax.compile.guards import Guards
 from msjax.compile.program import Layout, Program, SignatureChanged, aliases, is_input, raw
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import NeedsPyNative, Trace
+from msjax.compile.walk import Walk
 from msjax.hooks.batching import CallsAsOutputs
 from msjax.hooks.delivery import HookNeedsValue
 from msjax.hooks.template import Template
@@ -42,19 +42,17 @@ def build(
     environment: Any,
     leaves: Sequence[Any],
     treedef: PyTreeDef,
-    roots: list[Any],
+    before: Snapshot,
 ) -> Program:
     """Trace and compile a function for the arguments of one call.
 
-    Variables that turn out to be missing join the environment, and the code is traced again, from the Python state that the
-    first trace began with.
+    Variables that turn out to be missing join the environment, and the code is traced again, from the Python state `before`.
 
     Raises:
         FailedInBody, NeedsPyNative: it can't be compiled as it stands. The Python state is as before.
     """
     inputs = [i for i, leaf in enumerate(leaves) if is_input(leaf)]
     passed = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Parameter)}
-    before = Snapshot(roots)
     try:
         for _ in range(8):
             known = {id(v) for v in environment.variables}
@@ -216,7 +214,7 @@ class _Attempt:
             return
         ids = {id(tensor) for tensor in left}
         for hook, ref, sentence in self.trace.forward_hooks:
-            if id(ref()) in ids and any(id(v) in ids for v in Guards([hook]).variables):
+            if id(ref()) in ids and any(id(v) in ids for v in Walk([hook]).variables):
                 raise HookNeedsValue(_KEPT.format(hook=sentence))
         raise NeedsPyNative(
             f"a Tensor of shape {left[0].shape} that was computed in it is kept after the call, where there is no value for it"

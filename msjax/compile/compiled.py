@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import jax
@@ -11,26 +11,22 @@ import jax
 from msjax.autograd.imperative import BackwardError
 from msjax.base.arrays import TracedValueError
 from msjax.base.state import VERSION
-from msjax.common.random import default_generator
-from msjax.common.tensor import Tensor
 from msjax.compile.attempt import FailedInBody, build
-from msjax.compile.guards import STATIC, Guards
+from msjax.compile.environment import Environments, objects_among
 from msjax.compile.program import Program, SignatureChanged, aliases, signature
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import NeedsPyNative, RunRejected
 from msjax.hooks.delivery import HookNeedsValue, HostNeeded
 from msjax.programs.limits import CACHE_LIMIT, warn_of_shapes
 
-# So many programs are kept for one function: those used last.
+# So many programs are kept for one function: those used last. A network with a few sizes of batches in a few states has tens.
 KEPT = 256
 
-# So many compilations for other shapes, and nothing else, lead to a warning.
+# So many compilations for other shapes, and nothing else, lead to a warning: the number at which operators warn.
 _MANY_SHAPES = 64
 
-# For so many versions (see `msjax.base.state.Version`) a function remembers its environment.
-_RECENT = 4
-
-# After so many programs in a row that changed what they were compiled for, the function runs in PyNative mode.
+# After so many programs in a row that changed what they were compiled for, the function runs in PyNative mode. A first call may set
+# up state, and a second one may settle it.
 _PATIENCE = 3
 
 # What is raised where code can't be traced, but may run.
@@ -40,7 +36,7 @@ _CANT_BE_TRACED = (
 
 
 class Compiled:
-    """A function or cell as a family of programs, one for each signature.
+    """A function or cell as a family of programs, one for each environment and signature.
 
     Args:
         body: the function that is compiled, called as ``body(subject, args, kwargs)``.
@@ -49,6 +45,10 @@ class Compiled:
         roots: further objects in which Tensors and settings are looked for.
         fullgraph: True raises where it can't be compiled; False runs it in PyNative mode then.
         again: True for code that has run before, and whose effects on Python's state have happened.
+
+    Attributes:
+        compilations: how often it was compiled.
+        ways_back: {(program, which gradients are wanted): its gradients} of compiled_node.
     """
 
     def __init__(
@@ -66,15 +66,10 @@ class Compiled:
         self.name = name
         self.subject = subject
         self.roots: tuple[Any, ...] = tuple(roots)
-        self._environments = {}
+        self._environments = Environments(subject, self.roots)
         self._used = {}  # {program: (environment, key)}, the one used last at the end
         self._latest = None
         self.ways_back = {}
-        self._now: Any = None
-        self._version = -1
-        self._recent = {}  # {version: its environment}
-        self._logs = {}
-        self._own_changes = 0
         self._never = {}  # {key of a signature: Fallback} where each run changes what a program would be made for
         self.compilations: int = 0
         self._unused = set()  # the programs that have not been used since the last call of `evict_unused`
@@ -99,7 +94,7 @@ class Compiled:
 
     def run_again(self, program: Program, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run in PyNative mode what a program has run, and put back what that changes."""
-        before, values = Snapshot([self.subject(), *self.roots]), [(v, v._value) for v in program.variables]
+        before, values = Snapshot(self._environments.roots()), [(v, v._value) for v in program.variables]
         try:
             return self.body(self.subject(), args, kwargs)
         finally:
@@ -117,15 +112,19 @@ class Compiled:
     def _look_after(self, program):
         first, program.first = program.first, False
         self.after_run(first)
-        program.look_after = program.observes and bool(self._now.guards.containers)
+        program.look_after = program.observes and bool(self._environments.now.guards.contents)
 
     def find(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
         """(program, leaves of the arguments) of a call."""
-        environment = self._environment(args, kwargs)
         key, leaves, treedef = signature(args, kwargs)
+        objects = objects_among(leaves) if treedef is not None else []
+        environments = self._environments
+        environment, walk = environments.now, None
+        if objects or environments.version != VERSION.n or (environment.guards.checks and not environment.guards.hold()):
+            environment, walk = environments.find(objects)
         program = environment.programs.get(key)
         if program is None:
-            program = self._make(environment, key, leaves, treedef, args, kwargs)
+            program = self._make(environment, key, leaves, treedef, objects, walk)
         elif program is not self._latest:
             self._used[program] = self._used.pop(program)
             self._latest = program
@@ -137,7 +136,7 @@ class Compiled:
             pattern = aliases(leaves, program.variables)
             if pattern != program.aliases:
                 key = (key, pattern)
-                program = environment.programs.get(key) or self._make(environment, key, leaves, treedef, args, kwargs)
+                program = environment.programs.get(key) or self._make(environment, key, leaves, treedef, objects, None)
         return program, leaves
 
     def run_eagerly(self, program: Fallback, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -169,64 +168,23 @@ class Compiled:
             self._take_out(program)
         self._latest = None
 
-    # ---- what programs are made for
-
-    def _environment(self, args, kwargs):
-        now = self._now
-        if self._version == VERSION.n and now.guards.hold() and not now.with_args:
-            return now
-        version = VERSION.n
-        now = self._recent.get(version)
-        if now is not None and now.guards.hold():
-            self._now, self._version = now, version
-            return now
-        extra = [v for v in (*args, *kwargs.values()) if not isinstance(v, (Tensor, *STATIC))]
-        guards = Guards([self.subject(), *self.roots, *extra], self._logs)
-        found = self._environments.get(guards.key)
-        if found is None:
-            self._drop_stale()
-            found = self._environments[guards.key] = _Environment(guards, bool(extra))
-        found.guards = guards
-        self._now, self._version = found, version
-        if not extra:
-            self._recent = {**dict([*self._recent.items()][1 - _RECENT :]), version: found}
-        return found
-
     def after_run(self, first: bool = False) -> bool:
-        """Notice what a run has changed of what programs are made for; returns whether it has.
+        """Notice what a run has changed of what programs are made for; returns whether it has. See `Environments.after_run`."""
+        return self._environments.after_run(first)
 
-        Lists that only grow are logs, and make no difference from then on.
+    # ---- programs
 
-        Args:
-            first: it was the first run of its program.
-        """
-        now = self._now
-        guards = now.guards
-        if now.with_args or (self._version == VERSION.n and guards.hold() if first else guards.containers_hold()):
-            if first:
-                self._own_changes = 0
-            return False
-        self._logs.update(guards.grown())
-        expected = guards.key_without(self._logs)
-        guards = Guards([self.subject(), *self.roots], self._logs)
-        if guards.key != expected:
-            self._own_changes += first
-            return True
-        self._own_changes = 0
-        self._environments.pop(now.guards.key, None)
-        self._environments[guards.key] = now
-        now.guards = guards
-        return False
-
-    def _make(self, environment, key, leaves, treedef, args, kwargs):
+    def _make(self, environment, key, leaves, treedef, objects, walk):
+        if not environment.programs:
+            self._drop_stale()
         if key in self._never:
             return self._never[key]
         try:
-            if self._own_changes >= _PATIENCE:
+            if self._environments.own_changes >= _PATIENCE:
                 raise NeedsPyNative("each run changes a Python value that it was compiled for")
             self.compilations += 1
-            extra = [v for v in (*args, *kwargs.values()) if not isinstance(v, (Tensor, *STATIC))]
-            program = build(self.body, self, environment, leaves, treedef, [self.subject(), *self.roots, *extra])
+            before = Snapshot([*self._environments.roots(), *objects], walk)
+            program = build(self.body, self, environment, leaves, treedef, before)
         except (HookNeedsValue, BackwardError):
             raise
         except NeedsPyNative as error:
@@ -257,16 +215,12 @@ class Compiled:
     def _drop(self, program):
         environment = self._take_out(program)
         if not environment.programs:
-            self._environments = {k: e for k, e in self._environments.items() if e is not environment or e is self._now}
+            self._environments.forget(environment)
 
     def _drop_stale(self):
-        stale = [e for e in self._environments.values() if e.guards.stale()]
-        for environment in stale:
+        for environment in self._environments.take_stale():
             for program in [*environment.programs.values()]:
                 self._take_out(program)
-        if stale:
-            self._environments = {k: e for k, e in self._environments.items() if e not in stale}
-            self._recent = {v: e for v, e in self._recent.items() if e not in stale}
             self._latest = None
 
     def _take_out(self, program):
@@ -284,42 +238,34 @@ class Compiled:
         self._latest = None
 
     def _fallback(self, environment, key, error):
-        # What could not be traced may work without: kept from then on, and only then.
-        eager = Fallback(getattr(error, "why", None) or f"{type(error).__name__}: {_first_line(error)}", key)
-        if not _needs_values(error):
-            eager.error = error
-        eager.keep = lambda: self._keep(environment, key, eager)
-        return eager
+        why = getattr(error, "why", None) or f"{type(error).__name__}: {_first_line(error)}"
+        fallback = Fallback(why, key, None if _needs_values(error) else error)
+        fallback.keep = lambda: self._keep(environment, key, fallback)
+        return fallback
 
 
 class Fallback:
-    """Stands for a program that can't be made.
+    """A call that runs in PyNative mode, in the place of a program that can't be made.
+
+    Args:
+        why: the reason.
+        key: of the call's signature.
+        error: an exception that has nothing to do with tracing; if the code works in PyNative mode, it is an error of msjax.
 
     Attributes:
-        why: the reason, as long as it has not been told.
-        error: an exception that has nothing to do with tracing; if the code works in PyNative mode, it is an error of msjax.
-        keep: a function that lets it stand there from now on.
+        why: the reason; None once it has been told.
+        keep: a function that files it among the programs, so that later calls of the signature are not traced again. It is called when the
+            code has worked in PyNative mode.
     """
 
     eager = True
-    keep: Any = None
-    error: Any = None
     by_identity = False
+    keep: Any = None
 
-    def __init__(self, why: str, key: tuple):
+    def __init__(self, why: str, key: Hashable, error: BaseException | None):
         self.why: str | None = why
         self.key = key
-
-
-class _Environment:
-    """Guards, and the programs that were made for them."""
-
-    def __init__(self, guards, with_args):
-        self.guards = guards
-        self.with_args = with_args
-        self.variables = [default_generator.state, *(v for v in guards.variables if v is not default_generator.state)]
-        self.programs = {}
-        self.shapes = 0  # how many were made for calls that differ in shapes and dtypes only
+        self.error = error
 
 
 def _needs_values(error):

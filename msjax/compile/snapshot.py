@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from msjax.base.state import programs_changed
 from msjax.common.bases import CellBase
-from msjax.compile.guards import Guards, cell_contents
+from msjax.compile.guards import Name
+from msjax.compile.walk import Walk
 
 # Hooks of a cell may come and go in other threads meanwhile.
 _OTHERS_MAY_SET = frozenset(("_hooks", "_special"))
@@ -18,28 +18,28 @@ class Snapshot:
 
     Args:
         roots: functions, cells and other objects.
+        walk: one from these roots that is just over, if there is one; it goes on to the hooks.
     """
 
-    def __init__(self, roots: list[Any]):
-        found = Guards(roots, everything=True)
+    def __init__(self, roots: list[Any], walk: Walk | None = None):
+        walk = walk or Walk(roots)
+        cells = [module for module in walk.modules if isinstance(module, CellBase)]
         hooks = [
             hook.fn
-            for cell in found.cells
-            if isinstance(cell, CellBase)
+            for cell in cells
             for hook in (*cell._hooks.forward_pre, *cell._hooks.forward, *cell._hooks.backward_pre, *cell._hooks.backward)
         ]
         if hooks:
-            found = Guards([*roots, *hooks], everything=True)
-        self._containers = [(c, c.copy()) for c in (*found.mutable, *map(vars, found.cells))]
-        self._names = [(read, name, seen) for (read, name), seen in zip(found.watched, found.seen)]
-        self._cell = next((cell for cell in found.cells if isinstance(cell, CellBase)), None)
+            walk.follow(hooks)
+        self._containers = [(c, c.copy()) for c in (*walk.containers, *map(vars, walk.modules))]
+        self._names = [guard for guard in walk.found if isinstance(guard, Name)]
+        self._cell = cells[0] if cells else None
 
     def restore(self) -> None:
         """Put everything back."""
         changed = [_restore_dict(c, b) if isinstance(c, dict) else _restore(c, b) for c, b in self._containers]
-        for read, name, seen in self._names:
-            if read(name) is not seen:
-                _write(read, name, seen)
+        for name in self._names:
+            name.put_back()
         programs_changed()
         if True in changed and self._cell is not None:
             self._cell._structure_changed()
@@ -66,12 +66,3 @@ def _restore_dict(container, before):
         else:
             container[key] = old
     return changed
-
-
-def _write(read, name, value):
-    if read is cell_contents:
-        name.cell_contents = value
-    elif isinstance(read, functools.partial):
-        setattr(read.args[0], name, value)
-    else:
-        read.__self__[name] = value

@@ -41,7 +41,7 @@ def describe(value: Any) -> Any:
         return "dict", *[(describe(k), describe(v)) for k, v in value.items()]
     if cls is slice:
         return "slice", describe(value.start), describe(value.stop), describe(value.step)
-    if isinstance(value, np.dtype) and value.fields is None:
+    if issubclass(cls, np.dtype) and value.fields is None:
         return "dtype", value.name, value.byteorder
     if isinstance(value, functools.partial) and cls is functools.partial:
         return "partial", describe(value.func), describe(value.args), describe(value.keywords)

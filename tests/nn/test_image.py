@@ -5,43 +5,47 @@ import pytest
 
 import msjax as ms
 from msjax import nn
-from tests.ops.recorded import check
+from tests.expected.recorded import cases, check
 
-SETUP = "x=F(2,3,4,5); x1=F(2,3,7); x5=F(1,2,3,4,5)"
-RECORDED = [
-    ("nn.Upsample(size=(7,3))", "Upsample()"),
-    ("nn.Upsample(size=(7,3),mode='bicubic')(x)", "(2, 3, 7, 3)Float32:-0.91197"),
-    ("nn.Upsample(size=(5,6,7),mode='trilinear')(x5)", "(1, 2, 5, 6, 7)Float32:6.15983"),
-    ("nn.Upsample()", "Upsample()"),
-    ("nn.Upsample()(x)", "ValueError"),
-    ("nn.PixelShuffle(2)(F(2,8,3,3))", "(2, 2, 6, 6)Float32:0.999113"),
-    ("nn.PixelShuffle(2)", "PixelShuffle()"),
-    ("nn.PixelShuffle(2)(F(2,6,3,3))", "ValueError"),
-    ("nn.PixelShuffle(-2)", "PixelShuffle()"),
-    ("nn.PixelShuffle(2)(F(8,3,3))", "(2, 6, 6)Float32:-3.9126"),
-    ("nn.PixelUnshuffle(2)(F(2,2,4,6))", "(2, 8, 2, 3)Float32:-8.24345"),
-    ("nn.ChannelShuffle(2)(F(2,4,3,3))", "(2, 4, 3, 3)Float32:-0.902943"),
-    ("nn.ChannelShuffle(2)", "ChannelShuffle()"),
-    ("nn.ChannelShuffle('a')", "TypeError"),
-    ("nn.ChannelShuffle(0)", "ValueError"),
-    ("nn.CentralCrop(.5)(x)", "(2, 3, 2, 3)Float32:2.99766"),
-    ("nn.CentralCrop(.5)(x[0])", "(3, 2, 3)Float32:2.54665"),
-    ("nn.CentralCrop(.3)(F(2,3,9,11))", "(2, 3, 3, 5)Float32:4.99072"),
-    ("nn.CentralCrop(1.0)(x)", "(2, 3, 4, 5)Float32:4.64364"),
-    ("nn.CentralCrop(0.0)", "ValueError"),
-    ("nn.CentralCrop(1.5)", "ValueError"),
-    ("nn.CentralCrop(1)", "TypeError"),
-    ("nn.CentralCrop(.5)", "CentralCrop()"),
-    ("nn.CentralCrop(.5)(x1[0])", "ValueError"),
-    ("nn.ImageGradients()(x)", "[(2, 3, 4, 5)Float32:0.899669, (2, 3, 4, 5)Float32:-6.80683]"),
-    ("nn.ImageGradients()(x1)", "ValueError"),
-    ("nn.PSNR()", "PSNR()"),
+
+def inputs(draw):
+    return {"x": draw.F(2, 3, 4, 5), "x1": draw.F(2, 3, 7), "x5": draw.F(1, 2, 3, 4, 5)}
+
+
+CALLS = [
+    (lambda: nn.Upsample(size=(7, 3)), "Upsample()"),
+    lambda x: nn.Upsample(size=(7, 3), mode="bicubic")(x),
+    lambda x5: nn.Upsample(size=(5, 6, 7), mode="trilinear")(x5),
+    (lambda: nn.Upsample(), "Upsample()"),
+    (lambda x: nn.Upsample()(x), ValueError),
+    lambda F: nn.PixelShuffle(2)(F(2, 8, 3, 3)),
+    (lambda: nn.PixelShuffle(2), "PixelShuffle()"),
+    (lambda F: nn.PixelShuffle(2)(F(2, 6, 3, 3)), ValueError),
+    (lambda: nn.PixelShuffle(-2), "PixelShuffle()"),
+    lambda F: nn.PixelShuffle(2)(F(8, 3, 3)),
+    lambda F: nn.PixelUnshuffle(2)(F(2, 2, 4, 6)),
+    lambda F: nn.ChannelShuffle(2)(F(2, 4, 3, 3)),
+    (lambda: nn.ChannelShuffle(2), "ChannelShuffle()"),
+    (lambda: nn.ChannelShuffle("a"), TypeError),
+    (lambda: nn.ChannelShuffle(0), ValueError),
+    lambda x: nn.CentralCrop(0.5)(x),
+    lambda x: nn.CentralCrop(0.5)(x[0]),
+    lambda F: nn.CentralCrop(0.3)(F(2, 3, 9, 11)),
+    lambda x: nn.CentralCrop(1.0)(x),
+    (lambda: nn.CentralCrop(0.0), ValueError),
+    (lambda: nn.CentralCrop(1.5), ValueError),
+    (lambda: nn.CentralCrop(1), TypeError),
+    (lambda: nn.CentralCrop(0.5), "CentralCrop()"),
+    (lambda x1: nn.CentralCrop(0.5)(x1[0]), ValueError),
+    lambda x: nn.ImageGradients()(x),
+    (lambda x1: nn.ImageGradients()(x1), ValueError),
+    (lambda: nn.PSNR(), "PSNR()"),
 ]
 
 
-@pytest.mark.parametrize("expression, want", RECORDED, ids=[e for e, _ in RECORDED])
-def test_as_recorded(expression, want):
-    check(SETUP, expression, want)
+@pytest.mark.parametrize("case", cases("image_layers", inputs, CALLS))
+def test_as_recorded(case):
+    check(case)
 
 
 def test_similarity():

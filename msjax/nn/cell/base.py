@@ -33,7 +33,6 @@ from msjax.nn.cell.tree import CellTree, CellType, CompiledCacheSlot
 
 
 class Cell(
-    CellBase,
     CompiledCacheSlot,
     CellMembers,
     CellSettings,
@@ -41,6 +40,7 @@ class Cell(
     CellState,
     CellHooks,
     TorchNames,
+    CellBase,
     nnx.Module,
     metaclass=CellType,
     pytree=False,

@@ -4,108 +4,124 @@ import numpy as np
 import pytest
 
 import msjax as ms
-from msjax import ops
-from tests.ops.recorded import check
+from msjax import Tensor, ops
+from tests.expected.recorded import cases, check, with_gradients
 
-NORMALIZATION = "x=F(4,3,5,6); x2=F(4,3); x1=F(4,3,5); x5=F(2,3,4,2,2)"
-LOSSES = "x=F(3,5); y=F(3,5); t=I(5,3); p=P(3,5); b=Tensor((np.random.default_rng(1).random((3,5))>.5).astype(np.float32)); w=P(5); x4=F(2,5,3,2); t4=I(5,2,3,2)"
-IMAGES = "x=F(2,3,4,5); x1=F(2,3,7); x5=F(1,2,3,4,5)"
-POOLING = "x=F(2,3,7,8); x1=F(2,3,9); x3=F(1,2,5,6,7)"
-RECORDED = [
-    (
-        NORMALIZATION,
-        "ops.LayerNorm()(x2,ops.ones(3),ops.zeros(3))",
-        "[(4, 3)Float32:-3.53733, (4, 1)Float32:0.838679, (4, 1)Float32:0.731626]",
-    ),
-    (
-        NORMALIZATION,
-        "ops.LayerNorm(-1,-1)(x,ops.ones(6),ops.zeros(6))",
-        "[(4, 3, 5, 6)Float32:12.2844, (4, 3, 5, 1)Float32:-1.12003, (4, 3, 5, 1)Float32:2.49254]",
-    ),
-    (
-        NORMALIZATION,
-        "ops.LayerNorm(1,1,1e-5)(x,ops.ones((3,5,6)),ops.zeros((3,5,6)))",
-        "[(4, 3, 5, 6)Float32:16.9314, (4, 1, 1, 1)Float32:0.237762, (4, 1, 1, 1)Float32:-1.70273]",
-    ),
-    (NORMALIZATION, "ops.L2Normalize()(x2)", "(4, 3)Float32:-2.01873"),
-    (NORMALIZATION, "ops.L2Normalize(axis=-1)(x)", "(4, 3, 5, 6)Float32:4.77687"),
-    (NORMALIZATION, "ops.L2Normalize(axis=[0,1])(x)", "TypeError"),
-    (NORMALIZATION, "ops.L2Normalize(axis=(1,))(x)", "(4, 3, 5, 6)Float32:9.58195"),
-    (NORMALIZATION, "G(lambda x: ops.L2Normalize(axis=1)(x),x)", "[(4, 3, 5, 6)Float32:9.58195, (4, 3, 5, 6)Float32:99.9834]"),
-    (NORMALIZATION, "ops.LRN(2)(x)", "(4, 3, 5, 6)Float32:7.06975"),
-    (NORMALIZATION, "ops.LpNorm([1])(x)", "(4, 5, 6)Float32:7.73982"),
-    (NORMALIZATION, "ops.LpNorm([1,2],3,True)(x)", "(4, 1, 1, 6)Float32:-5.86909"),
-    (NORMALIZATION, "ops.LpNorm(1)(x)", "(4, 5, 6)Float32:7.73982"),
-    (NORMALIZATION, "G(lambda x: ops.LpNorm([1])(x),x)", "[(4, 5, 6)Float32:7.73982, (4, 3, 5, 6)Float32:-5.12496]"),
-    (
-        NORMALIZATION,
-        "G(lambda x,g,b: ops.LayerNorm(-1,-1,1e-5)(x,g,b)[0],x,F(6),F(6))",
-        "[(4, 3, 5, 6)Float32:16.6257, [(4, 3, 5, 6)Float32:19.0302, (6,)Float32:-5.14116, (6,)Float32:-8.36779]]",
-    ),
-    (LOSSES, "ops.SoftmaxCrossEntropyWithLogits()(x,p)", "[(3,)Float32:-4.47224, (3, 5)Float32:-0.0822425]"),
-    (LOSSES, "ops.SparseSoftmaxCrossEntropyWithLogits()(x,t)", "()Float32:1.14121"),
-    (LOSSES, "ops.SparseSoftmaxCrossEntropyWithLogits(True)(x,t)", "(3, 5)Float32:0.25877"),
-    (LOSSES, "ops.SigmoidCrossEntropyWithLogits()(x,b)", "(3, 5)Float32:-1.10754"),
-    (LOSSES, "ops.BinaryCrossEntropy('sum')(p,b,w*0+ops.ones((3,5)))", "()Float32:5.61281"),
-    (LOSSES, "ops.BinaryCrossEntropy()(p,b)", "()Float32:0.374187"),
-    (LOSSES, "ops.BCEWithLogitsLoss('none')(x,b,P(3,5),P(5))", "(3, 5)Float32:0.206431"),
-    (LOSSES, "ops.BCEWithLogitsLoss('none')(x,b)", "(3, 5)Float32:-1.10754"),
-    (LOSSES, "ops.KLDivLoss('sum')(x,p)", "()Float32:-2.01361"),
-    (LOSSES, "ops.NLLLoss('none')(x,t,w)", "[(3,)Float32:-0.287376, ()Float32:0.94599]"),
-    (LOSSES, "ops.NLLLoss('sum',2)(x,t,w)", "[()Float32:0.448069, ()Float32:0.94599]"),
-    (LOSSES, "ops.SmoothL1Loss()(x,y)", "(3, 5)Float32:-1.61503"),
-    (LOSSES, "ops.L2Loss()(x)", "()Float32:3.50173"),
-    (LOSSES, "ops.MultiMarginLoss()(x,t.astype(ms.int64),w)", "()Float32:0.335555"),
-    (
-        LOSSES,
-        "ops.CTCGreedyDecoder()(F(6,2,5),Tensor([6,5],ms.int32))",
-        "[(7, 2)Int64:-1.47748, (7,)Int64:0.359798, (2,)Int64:-1.00013, (2, 1)Float32:-0.0661758]",
-    ),
-    (IMAGES, "ops.ResizeBilinearV2()(x,(7,3))", "(2, 3, 7, 3)Float32:-0.562895"),
-    (IMAGES, "ops.ResizeBilinearV2(True)(x,(7,3))", "(2, 3, 7, 3)Float32:-1.41246"),
-    (IMAGES, "ops.ResizeBilinearV2(False,True)(x,(7,3))", "(2, 3, 7, 3)Float32:-0.449376"),
-    (IMAGES, "ops.ResizeBilinear((7,3))(x)", "(2, 3, 7, 3)Float32:-0.562895"),
-    (IMAGES, "ops.ResizeBilinear((7,3),True)(x)", "(2, 3, 7, 3)Float32:-1.41246"),
-    (IMAGES, "ops.ResizeNearestNeighbor((7,3))(x)", "(2, 3, 7, 3)Float32:-2.68049"),
-    (IMAGES, "ops.ResizeNearestNeighbor((7,3),True)(x)", "(2, 3, 7, 3)Float32:0.577368"),
-    (IMAGES, "ops.ResizeNearestNeighbor((7,3),False,True)(x)", "(2, 3, 7, 3)Float32:-2.68049"),
-    (IMAGES, "ops.ResizeNearestNeighborV2()(x,(7,3))", "(2, 3, 7, 3)Float32:-2.68049"),
-    (IMAGES, "ops.ResizeNearestNeighborV2(True)(x,(7,3))", "(2, 3, 7, 3)Float32:0.577368"),
-    (IMAGES, "ops.ResizeNearestNeighborV2(False,True)(x,(7,3))", "(2, 3, 7, 3)Float32:5.11973"),
-    (IMAGES, "ops.ResizeBicubic(False,True)(x,(7,8))", "(2, 3, 7, 8)Float32:0.960023"),
-    (IMAGES, "ops.ResizeLinear1D()(x1,Tensor([9],ms.int64))", "(2, 3, 9)Float32:-4.53298"),
-    (IMAGES, "ops.UpsampleTrilinear3D()(x5,(5,6,7))", "(1, 2, 5, 6, 7)Float32:6.15983"),
-    (IMAGES, "ops.UpsampleNearest3D()(x5,(5,6,7))", "(1, 2, 5, 6, 7)Float32:6.07631"),
-    (IMAGES, "ops.AffineGrid()(F(2,2,3),(2,3,4,5))", "(2, 4, 5, 2)Float32:0.166995"),
-    (IMAGES, "ops.Im2Col(2)(x)", "(2, 3, 4, 12)Float32:-18.1577"),
-    (IMAGES, "ops.Col2Im(2)(F(2,3,4,12),Tensor([4,5],ms.int32))", "(2, 3, 4, 5)Float32:-14.0794"),
-    (IMAGES, "ops.IOU()(P(3,4)*10,P(2,4)*10)", "(2, 3)Float32:0"),
-    (IMAGES, "ops.SpaceToDepth(2)(F(2,3,4,6))", "(2, 12, 2, 3)Float32:7.99536"),
-    (IMAGES, "ops.DepthToSpace(2)(F(2,8,2,3))", "(2, 2, 4, 6)Float32:1.64416"),
-    (IMAGES, "ops.SpaceToBatchND([2,2],[[0,0],[2,0]])(F(2,3,4,6))", "(8, 3, 2, 4)Float32:-2.07292"),
-    (IMAGES, "ops.BatchToSpaceND([2,2],[[0,1],[1,0]])(F(4,3,2,3))", "(1, 3, 3, 5)Float32:-3.55133"),
-    (POOLING, "ops.MaxPool(3,2)(x)", "(2, 3, 3, 3)Float32:-2.82139"),
-    (POOLING, "ops.AvgPool(3,2)(x)", "(2, 3, 3, 3)Float32:-0.17691"),
-    (POOLING, "ops.MaxPool3D(2,2)(x3)", "(1, 2, 2, 3, 3)Float32:-4.01429"),
-    (POOLING, "ops.MaxPool3D(2,2,'pad',1)(x3)", "(1, 2, 3, 4, 4)Float32:-1.24851"),
-    (POOLING, "ops.AvgPool3D(2,2)(x3)", "(1, 2, 2, 3, 3)Float32:-2.9923"),
-    (POOLING, "ops.AvgPool3D(2,2,'pad',1)(x3)", "(1, 2, 3, 4, 4)Float32:-0.83148"),
-    (POOLING, "ops.MaxPoolWithArgmax(2,2)(x)", "[(2, 3, 3, 4)Float32:-1.13483, (2, 3, 3, 4)Int32:-186.915]"),
-    (POOLING, "ops.MaxPoolWithArgmaxV2(2,2)(x)", "[(2, 3, 3, 4)Float32:-1.13483, (2, 3, 3, 4)Int64:-187.938]"),
-    (POOLING, "ops.MaxPool3DWithArgmax(2,2,0)(x3)", "[(1, 2, 2, 3, 3)Float32:-4.01429, (1, 2, 2, 3, 3)Int64:-346.043]"),
-    (POOLING, "ops.AdaptiveAvgPool3D(3)(x3)", "(1, 2, 3, 3, 3)Float32:-0.75374"),
-    (POOLING, "ops.AdaptiveMaxPool2D(3)(x)", "TypeError"),
-    (
-        POOLING,
-        "ops.AdaptiveMaxPool3D()(x3,Tensor([2,2,2],ms.int32))",
-        "[(1, 2, 2, 2, 2)Float32:-4.53082, (1, 2, 2, 2, 2)Int32:162.066]",
-    ),
+
+def normalization_inputs(draw):
+    return {"x": draw.F(4, 3, 5, 6), "x2": draw.F(4, 3), "x1": draw.F(4, 3, 5), "x5": draw.F(2, 3, 4, 2, 2)}
+
+
+NORMALIZATION = [
+    lambda x2: ops.LayerNorm()(x2, ops.ones(3), ops.zeros(3)),
+    lambda x: ops.LayerNorm(-1, -1)(x, ops.ones(6), ops.zeros(6)),
+    lambda x: ops.LayerNorm(1, 1, 1e-05)(x, ops.ones((3, 5, 6)), ops.zeros((3, 5, 6))),
+    lambda x2: ops.L2Normalize()(x2),
+    lambda x: ops.L2Normalize(axis=-1)(x),
+    (lambda x: ops.L2Normalize(axis=[0, 1])(x), TypeError),
+    lambda x: ops.L2Normalize(axis=(1,))(x),
+    lambda x: with_gradients(lambda x: ops.L2Normalize(axis=1)(x), x),
+    lambda x: ops.LRN(2)(x),
+    lambda x: ops.LpNorm([1])(x),
+    lambda x: ops.LpNorm([1, 2], 3, True)(x),
+    lambda x: ops.LpNorm(1)(x),
+    lambda x: with_gradients(lambda x: ops.LpNorm([1])(x), x),
+    lambda x, F: with_gradients(lambda x, g, b: ops.LayerNorm(-1, -1, 1e-05)(x, g, b)[0], x, F(6), F(6)),
 ]
 
 
-@pytest.mark.parametrize("setup, expression, want", RECORDED, ids=[e for _, e, _ in RECORDED])
-def test_as_recorded(setup, expression, want):
-    check(setup, expression, want)
+def losses_inputs(draw):
+    return {
+        "x": draw.F(3, 5),
+        "y": draw.F(3, 5),
+        "t": draw.I(5, 3),
+        "p": draw.P(3, 5),
+        "b": Tensor((np.random.default_rng(1).random((3, 5)) > 0.5).astype(np.float32)),
+        "w": draw.P(5),
+        "x4": draw.F(2, 5, 3, 2),
+        "t4": draw.I(5, 2, 3, 2),
+    }
+
+
+LOSSES = [
+    lambda x, p: ops.SoftmaxCrossEntropyWithLogits()(x, p),
+    (lambda x, t: ops.SparseSoftmaxCrossEntropyWithLogits()(x, t), 2.112169),
+    lambda x, t: ops.SparseSoftmaxCrossEntropyWithLogits(True)(x, t),
+    lambda x, b: ops.SigmoidCrossEntropyWithLogits()(x, b),
+    (lambda p, b, w: ops.BinaryCrossEntropy("sum")(p, b, w * 0 + ops.ones((3, 5))), 10.38828),
+    (lambda p, b: ops.BinaryCrossEntropy()(p, b), 0.6925512),
+    lambda x, b, P: ops.BCEWithLogitsLoss("none")(x, b, P(3, 5), P(5)),
+    lambda x, b: ops.BCEWithLogitsLoss("none")(x, b),
+    (lambda x, p: ops.KLDivLoss("sum")(x, p), -3.726821),
+    lambda x, t, w: ops.NLLLoss("none")(x, t, w),
+    lambda x, t, w: ops.NLLLoss("sum", 2)(x, t, w),
+    lambda x, y: ops.SmoothL1Loss()(x, y),
+    (lambda x: ops.L2Loss()(x), 6.481057),
+    (lambda x, t, w: ops.MultiMarginLoss()(x, t.astype(ms.int64), w), 0.6210505),
+    lambda F: ops.CTCGreedyDecoder()(F(6, 2, 5), Tensor([6, 5], ms.int32)),
+]
+
+
+def images_inputs(draw):
+    return {"x": draw.F(2, 3, 4, 5), "x1": draw.F(2, 3, 7), "x5": draw.F(1, 2, 3, 4, 5)}
+
+
+IMAGES = [
+    lambda x: ops.ResizeBilinearV2()(x, (7, 3)),
+    lambda x: ops.ResizeBilinearV2(True)(x, (7, 3)),
+    lambda x: ops.ResizeBilinearV2(False, True)(x, (7, 3)),
+    lambda x: ops.ResizeBilinear((7, 3))(x),
+    lambda x: ops.ResizeBilinear((7, 3), True)(x),
+    lambda x: ops.ResizeNearestNeighbor((7, 3))(x),
+    lambda x: ops.ResizeNearestNeighbor((7, 3), True)(x),
+    lambda x: ops.ResizeNearestNeighbor((7, 3), False, True)(x),
+    lambda x: ops.ResizeNearestNeighborV2()(x, (7, 3)),
+    lambda x: ops.ResizeNearestNeighborV2(True)(x, (7, 3)),
+    lambda x: ops.ResizeNearestNeighborV2(False, True)(x, (7, 3)),
+    lambda x: ops.ResizeBicubic(False, True)(x, (7, 8)),
+    lambda x1: ops.ResizeLinear1D()(x1, Tensor([9], ms.int64)),
+    lambda x5: ops.UpsampleTrilinear3D()(x5, (5, 6, 7)),
+    lambda x5: ops.UpsampleNearest3D()(x5, (5, 6, 7)),
+    lambda F: ops.AffineGrid()(F(2, 2, 3), (2, 3, 4, 5)),
+    lambda x: ops.Im2Col(2)(x),
+    lambda F: ops.Col2Im(2)(F(2, 3, 4, 12), Tensor([4, 5], ms.int32)),
+    lambda P: ops.IOU()(P(3, 4) * 10, P(2, 4) * 10),
+    lambda F: ops.SpaceToDepth(2)(F(2, 3, 4, 6)),
+    lambda F: ops.DepthToSpace(2)(F(2, 8, 2, 3)),
+    lambda F: ops.SpaceToBatchND([2, 2], [[0, 0], [2, 0]])(F(2, 3, 4, 6)),
+    lambda F: ops.BatchToSpaceND([2, 2], [[0, 1], [1, 0]])(F(4, 3, 2, 3)),
+]
+
+
+def pooling_inputs(draw):
+    return {"x": draw.F(2, 3, 7, 8), "x1": draw.F(2, 3, 9), "x3": draw.F(1, 2, 5, 6, 7)}
+
+
+POOLING = [
+    lambda x: ops.MaxPool(3, 2)(x),
+    lambda x: ops.AvgPool(3, 2)(x),
+    lambda x3: ops.MaxPool3D(2, 2)(x3),
+    lambda x3: ops.MaxPool3D(2, 2, "pad", 1)(x3),
+    lambda x3: ops.AvgPool3D(2, 2)(x3),
+    lambda x3: ops.AvgPool3D(2, 2, "pad", 1)(x3),
+    lambda x: ops.MaxPoolWithArgmax(2, 2)(x),
+    lambda x: ops.MaxPoolWithArgmaxV2(2, 2)(x),
+    lambda x3: ops.MaxPool3DWithArgmax(2, 2, 0)(x3),
+    lambda x3: ops.AdaptiveAvgPool3D(3)(x3),
+    (lambda x: ops.AdaptiveMaxPool2D(3)(x), TypeError),
+    lambda x3: ops.AdaptiveMaxPool3D()(x3, Tensor([2, 2, 2], ms.int32)),
+]
+
+
+@pytest.mark.parametrize(
+    "case",
+    cases("primitives_normalization", normalization_inputs, NORMALIZATION)
+    + cases("primitives_losses", losses_inputs, LOSSES)
+    + cases("primitives_images", images_inputs, IMAGES)
+    + cases("primitives_pooling", pooling_inputs, POOLING),
+)
+def test_as_recorded(case):
+    check(case)
 
 
 def test_optimizer_steps():

@@ -1,0 +1,146 @@
+"""What code may read: the names in its bytecode, the methods that it may call, and the data of classes."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+import weakref
+from typing import Any, NamedTuple
+
+from msjax.base.flax_slots import is_module_state
+from msjax.base.state import VERSION
+from msjax.common.bases import CellBase
+
+# Packages whose modules, globals and classes stay as they are: nothing in them is guarded.
+_LIBRARIES = sys.stdlib_module_names | frozenset(
+    ("jax", "jaxlib", "numpy", "flax", "optax", "msjax", "mindspore", "scipy", "torch", "matplotlib", "rich", "IPython", "pytest")
+) - {"__main__"}  # fmt: skip
+
+# Classes of the standard library whose attributes are the user's.
+_NAMESPACES = (
+    "types.SimpleNamespace",
+    "argparse.Namespace",
+    "collections.UserDict",
+    "collections.UserList",
+    "collections.ChainMap",
+)
+
+# Where the call of a cell starts.
+_ENTRIES = ("construct", "__call__", "bprop")
+
+
+class ClassNames(NamedTuple):
+    """What the instances of a class may read in it. Names only: whoever keeps them keeps no class alive.
+
+    Attributes:
+        code: all names in the code of the methods.
+        methods: those of the user's methods.
+        data: those of what the user's classes hold besides methods and properties; the user's descriptors count.
+    """
+
+    code: frozenset[str]
+    methods: tuple[str, ...]
+    data: tuple[str, ...]
+
+
+# {class of cells: (count of changes of such classes, its ClassNames)}.
+_OF_CELLS: weakref.WeakKeyDictionary[type, tuple[int, ClassNames]] = weakref.WeakKeyDictionary()
+
+
+@functools.cache
+def is_library(module: str) -> bool:
+    """Whether a module, by its full name, belongs to a package that doesn't change."""
+    return module.partition(".")[0] in _LIBRARIES
+
+
+@functools.cache
+def _is_namespace(module, name):
+    return (
+        not is_library(module)
+        or (module.startswith("msjax.") and not module.startswith("msjax.compile."))
+        or f"{module}.{name}" in _NAMESPACES
+    )
+
+
+def holds_user_data(cls: type) -> bool:
+    """Whether what the instances of a class hold is the user's."""
+    return _is_namespace(cls.__module__, cls.__qualname__)
+
+
+def names_in(code: types.CodeType) -> dict[str, None]:
+    """The names of globals and attributes in a piece of code and in the functions that it defines, in order."""
+    names = dict.fromkeys(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names.update(names_in(constant))
+    return names
+
+
+def slots_of(cls: type) -> list[str]:
+    """The names in the ``__slots__`` of a class and its bases."""
+    slots = [owner.__dict__.get("__slots__", ()) for owner in cls.__mro__]
+    names = [name for several in slots for name in ((several,) if isinstance(several, str) else several)]
+    return [name for name in names if name not in ("__dict__", "__weakref__")]
+
+
+def class_attribute(cls: type, name: str) -> Any:
+    """What a class or one of its bases holds under a name, descriptors themselves; None if there is nothing."""
+    for owner in cls.__mro__:
+        if name in vars(owner):
+            return vars(owner)[name]
+    return None
+
+
+def method_of(cls: type, name: str) -> types.FunctionType | None:
+    """The function of a method, property, class method or static method; None for anything else."""
+    found = class_attribute(cls, name)
+    found = getattr(found, "fget", None) or getattr(found, "__func__", None) or found
+    return found if isinstance(found, types.FunctionType) else None
+
+
+def names_of_class(cls: type) -> ClassNames:
+    """What the instances of a class may read in it; of a cell, by the methods that its call may reach."""
+    if not issubclass(cls, CellBase):
+        return _names_of(cls, [name for owner in _user_classes(cls) for name in vars(owner).copy()])
+    known = _OF_CELLS.get(cls)
+    if known is not None and known[0] == VERSION.classes:
+        return known[1]
+    found = _names_of(cls, _ENTRIES)
+    # Classes of cells tell when an attribute changes; other classes that they inherit from don't.
+    if all(issubclass(owner, CellBase) for owner in _user_classes(cls)):
+        _OF_CELLS[cls] = VERSION.classes, found
+    return found
+
+
+def _names_of(cls, start):
+    pending, in_code, methods = list(dict.fromkeys(start)), set(), []
+    queued = set(pending)
+    for name in pending:
+        function = method_of(cls, name)
+        if function is None:
+            continue
+        if not is_library(function.__module__ or ""):
+            methods.append(name)
+        for each in (function, getattr(function, "__wrapped__", None)):
+            if isinstance(each, types.FunctionType):
+                named = names_in(each.__code__)
+                in_code.update(named)
+                pending += [name for name in named if name not in queued]
+                queued.update(named)
+    return ClassNames(frozenset(in_code), tuple(methods), _data_of(cls))
+
+
+def _data_of(cls):
+    found = {}
+    for owner in _user_classes(cls):
+        for name, value in vars(owner).copy().items():
+            if name.startswith("__") or isinstance(value, type):
+                continue
+            if not hasattr(type(value), "__get__") or not is_library(type(value).__module__):
+                found.setdefault(name)
+    return tuple(name for name in found if name != "_abc_impl" and not is_module_state(name))
+
+
+def _user_classes(cls):
+    return [owner for owner in cls.__mro__ if not is_library(owner.__module__)]

@@ -1,0 +1,340 @@
+"""The walk that finds what a compiled function depends on, as a list of guards.
+
+It starts from the function or cell that is compiled and follows attributes, closures, containers, and the globals that its code names.
+Tensors that it overlooks are found when the program is traced.
+"""
+
+from __future__ import annotations
+
+import collections
+import types
+from collections.abc import Collection
+from typing import Any
+
+import jax
+import numpy as np
+from flax import nnx
+
+from msjax.base.context import SETTINGS
+from msjax.base.flax_slots import MODULE_STATE
+from msjax.common.bases import CellBase
+from msjax.common.tensor import Tensor
+from msjax.compile.code_names import (
+    class_attribute,
+    holds_user_data,
+    is_library,
+    method_of,
+    names_in,
+    names_of_class,
+    slots_of,
+)  # fmt: skip
+from msjax.compile.guards import (
+    INSIDE,
+    STATIC,
+    Again,
+    ClassData,
+    Contents,
+    Guard,
+    Guards,
+    Hooks,
+    Identity,
+    Log,
+    Module,
+    Name,
+    Variable,
+    number_of,
+    outline,
+    static_key,
+)  # fmt: skip
+from msjax.hooks.table import GLOBAL, HookTable
+from msjax.processes.groups import PROCESSES, WORLD_NAMES
+
+# docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
+# data that it doesn't use: settings lie closer, and are fewer and smaller.
+_DEPTH = 5  # steps from a cell or function to the objects and containers that are looked into
+_MOST_ITEMS = 1000  # of a container that holds more, the items themselves are compared, and not looked into
+_MOST_BYTES = 1 << 16  # of a larger numpy array, only the identity counts
+
+# Attributes of cells that are no guards: nnx's own, and one that follows from the hooks.
+_NOT_GUARDED = frozenset((*MODULE_STATE, "_special"))
+
+_MISSING = object()
+
+
+class Walk:
+    """One walk over what code can reach.
+
+    Args:
+        roots: functions, cells and other objects.
+        logs: ids of containers that running the program makes longer: what they hold makes no difference.
+
+    Attributes:
+        found: the guards, in the order in which they were found.
+        variables: Tensors, Parameters and Buffers.
+        modules: cells and other modules of nnx.
+        containers: lists, deques, sets and dicts, attributes of objects included.
+    """
+
+    def __init__(self, roots: list[Any], logs: Collection[int] = ()):
+        self.found: list[Guard] = [Guard(_settings(), None), Hooks.of(GLOBAL.table, None)]
+        self.variables: list[Tensor] = []
+        self.modules: list[nnx.Module] = []
+        self.containers: list[Any] = []
+        self._logs = logs
+        self._within = None
+        self._visited = {}  # {id of an object, or (id of a namespace, name): its Contents or None}
+        self._names = set()
+        self._namespaces = []
+        self.follow(roots)
+
+    def guards(self) -> Guards:
+        """What was found, as guards that can be checked."""
+        return Guards([*self.found], self._names)
+
+    def follow(self, roots: list[Any]) -> None:
+        """Start from further objects, too."""
+        for root in roots:
+            self._visit(root, 0)
+        self._visit_namespaces()
+
+    # ---- values
+
+    def _visit(self, value, depth, attribute=None):
+        """Look at a value; `attribute` is the name that code uses to find it, None where there are other ways."""
+        kind = type(value)
+        if kind is types.FunctionType:
+            self._object(value, depth)
+        elif isinstance(value, Tensor):
+            self._tensor(value)
+        elif isinstance(value, nnx.Module):
+            self._module(value)
+        elif isinstance(value, HookTable):
+            self.found.append(Hooks.of(value, self._within))
+        elif isinstance(value, (tuple, frozenset)):
+            seen = outline(value)
+            self.found.append(Guard((kind.__name__, *seen), self._within))
+            self._items(value, seen, depth, attribute)
+        elif isinstance(value, (list, set, collections.deque, dict)):
+            self._container(value, depth, attribute)
+        elif kind is np.ndarray and value.nbytes <= _MOST_BYTES:
+            if not self._found_before(value, attribute):
+                self._contents(value, (value.shape, value.dtype, value.tobytes()), attribute)
+        elif kind in STATIC:
+            self.found.append(Guard(static_key(value), self._within))
+        else:
+            self._object(value, depth)
+
+    def _items(self, items, seen, depth, attribute):
+        """Look into those of some items that their outline does not tell."""
+        if depth < _DEPTH and len(seen) <= _MOST_ITEMS:
+            for item, known in zip(items, seen):
+                if known is None:
+                    self._visit(item, depth + 1, attribute)
+
+    def _container(self, container, depth, attribute):
+        if id(container) in self._logs:
+            self.found.append(Log.of(container, self._within))
+            return
+        if self._found_before(container, attribute):
+            return
+        self.containers.append(container)
+        kind = type(container).__name__
+        if depth >= _DEPTH:
+            self._visited[id(container)] = None
+            self.found.append(Guard((kind, len(container)), self._within))
+            return
+        if isinstance(container, dict):
+            entries = container.copy()
+            keys = tuple([static_key(key) if type(key) in STATIC else str(key) for key in entries])
+            items = [*entries.values()]
+        else:
+            keys, items = (), [*container]
+        seen = outline(items)
+        outer, self._within = self._within, self._contents(container, (kind, keys, seen), attribute)
+        self._items(items, seen, depth, INSIDE)
+        self._within = outer
+
+    def _contents(self, container, seen, attribute):
+        guard = self._visited[id(container)] = Contents(seen, self._within, container, [(attribute, self._within)])
+        self.found.append(guard)
+        return guard
+
+    def _found_before(self, container, attribute):
+        """Whether a container was found before; then the guard says where."""
+        if id(container) not in self._visited:
+            return False
+        first = self._visited[id(container)]
+        if first is None:
+            self.found.append(Guard((type(container).__name__, len(container)), self._within))
+        else:
+            first.ways.append((attribute, self._within))
+            self.found.append(Again(None, self._within, first))
+        return True
+
+    def _tensor(self, tensor):
+        self.found.append(Variable.of(tensor, self._within))
+        if id(tensor) not in self._visited:
+            self._visited[id(tensor)] = None
+            self.variables.append(tensor)
+
+    def _module(self, module):
+        number, cls = number_of(module), type(module)
+        if id(module) in self._visited:
+            self.found.append(Module(("module", number), self._within))
+            return
+        self._visited[id(module)] = None
+        self.modules.append(module)
+        attributes = {
+            name: value
+            for name, value in vars(module).copy().items()
+            # What is as the class has it may as well not be there: so it is again after a hook was removed.
+            if name not in _NOT_GUARDED and getattr(cls, name, _MISSING) is not value
+        }
+        seen = outline(attributes.values())
+        whole = ("module", number, *attributes, seen)
+        if isinstance(module, CellBase):
+            self.found.append(Module(whole, self._within))
+        else:
+            # Other modules don't tell when an attribute changes.
+            self._contents(vars(module), whole, None)
+        for (name, value), known in zip(attributes.items(), seen):
+            if known is None:
+                self._visit(value, 1, name)
+        self._class(cls, 1)
+
+    def _object(self, value, depth):
+        """Look at an object that is told from others by its identity."""
+        if isinstance(value, types.MethodType):  # made anew each time that it is asked for
+            self._visit(value.__self__, depth + 1)
+            self._visit(value.__func__, depth)
+            return
+        self.found.append(Identity(("object", id(value)), self._within, value))
+        if id(value) in self._visited:
+            return
+        self._visited[id(value)] = None
+        if depth >= _DEPTH or isinstance(value, (type, jax.Array, np.ndarray, np.generic)):
+            return
+        if isinstance(value, types.ModuleType):
+            if not is_library(value.__name__):
+                self._namespaces.append((vars(value), depth))
+        elif isinstance(value, types.FunctionType):
+            self._function(value, depth)
+        elif hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial and its like
+            self._visit((value.func, *value.args, *value.keywords.values()), depth)
+        elif holds_user_data(type(value)):
+            self._attributes(value, depth)
+
+    def _attributes(self, value, depth):
+        attributes, cls = getattr(value, "__dict__", None), type(value)
+        if isinstance(attributes, dict):
+            now = attributes.copy()
+            seen = outline(now.values())
+            self._contents(attributes, (cls.__name__, *now, seen), None)
+            self.containers.append(attributes)
+            for (name, item), known in zip(now.items(), seen):
+                if known is None:
+                    self._visit(item, depth + 1, name)
+        if not is_library(cls.__module__):
+            for name in slots_of(cls):
+                self._name(_slot, setattr, value, name, depth)
+            self._class(cls, depth)
+
+    # ---- code
+
+    def _class(self, cls, depth):
+        """What instances find in their class: data, and the methods that code may call."""
+        if id(cls) in self._visited:
+            return
+        self._visited[id(cls)] = None
+        names = names_of_class(cls)
+        self._names |= names.code
+        methods = [method_of(cls, name) for name in names.methods]
+        data = {}
+        if issubclass(cls, CellBase):  # tells when an attribute changes
+            data = {name: class_attribute(cls, name) for name in names.data}
+        else:
+            for name in names.data:
+                self._name(class_attribute, setattr, cls, name, depth)
+        if methods or data:
+            seen = outline(data.values())
+            self.found.append(ClassData((*data, seen, *map(id, methods)), self._within, methods))
+            for (name, value), known in zip(data.items(), seen):
+                if known is None:
+                    self._visit(value, depth + 1, name)
+        for method in methods:
+            if id(method) not in self._visited:
+                self._visited[id(method)] = None
+                self._function(method, depth)
+
+    def _function(self, function, depth):
+        names = names_in(function.__code__)
+        self._names.update(names)
+        for name, variable in zip(function.__code__.co_freevars, function.__closure__ or ()):
+            self._name(_closed_over, _close_over, variable, name, depth)
+        for name in ("__defaults__", "__kwdefaults__"):
+            if getattr(function, name):
+                self._name(getattr, setattr, function, name, depth)
+        wrapped = getattr(function, "__wrapped__", None)
+        if wrapped is not None:
+            self._visit(wrapped, depth + 1)
+        if function.__dict__:
+            self._namespaces.append((vars(function), depth + 1))
+        if is_library(function.__module__ or ""):
+            return
+        for name in names:
+            if name in function.__globals__:
+                self._name(dict.get, dict.__setitem__, function.__globals__, name, depth)
+
+    def _visit_namespaces(self):
+        """Of modules and of attributes of functions, what some code names; that code may name more."""
+        visited = set()
+        while True:
+            places = [
+                (namespace, name, depth)
+                for namespace, depth in self._namespaces
+                for name in sorted(self._names.intersection(namespace))
+                if (id(namespace), name) not in visited
+            ]
+            if not places:
+                return
+            for namespace, name, depth in places:
+                visited.add((id(namespace), name))
+                self._name(dict.get, dict.__setitem__, namespace, name, depth)
+
+    def _name(self, read, write, owner, name, depth):
+        place = id(owner), name
+        if place in self._visited:
+            return
+        self._visited[place] = None
+        value = read(owner, name)
+        module = value.__name__ if isinstance(value, types.ModuleType) else value.__module__ if isinstance(value, type) else None
+        if module is not None and is_library(module):
+            return
+        known = static_key(value) if type(value) in STATIC else None
+        self.found.append(Name((name, known), self._within, read, write, owner, name, value))
+        if isinstance(value, type):
+            self._class(value, depth)
+        elif known is None:
+            self._visit(value, depth + 1)
+
+
+def _settings():
+    """What of the settings of the whole process goes into programs: the dialect of hooks, and over which processes they communicate."""
+    # The group of all processes follows from the place; it is made when it is first asked for.
+    groups = [group for name, group in PROCESSES.groups.items() if name not in WORLD_NAMES]
+    return "settings", SETTINGS.hook_dialect, PROCESSES.place, *groups
+
+
+def _slot(owner, name):
+    return getattr(owner, name, None)
+
+
+def _closed_over(variable, _name):
+    try:
+        return variable.cell_contents
+    except ValueError:  # not assigned yet
+        return None
+
+
+def _close_over(variable, _name, value):
+    variable.cell_contents = value
