@@ -50,6 +50,7 @@ TESTED_IN = {
     "__main__": "test_cli.py",
     "alias_path": "test_cli.py",
     "context": "base/test_context.py",
+    "everything": "test_importing.py",
     "hal": "test_runtime.py",
     "mindrecord": "dataset/test_sources.py",
     "parallel": "test_compat.py",

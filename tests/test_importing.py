@@ -16,6 +16,7 @@ def test_layers_and_operator_classes_are_imported_when_first_used():
     code = """
 import sys, msjax as ms
 def loaded(*names): return [n in sys.modules for n in names]
+ms.Tensor
 print(loaded("msjax.nn.layer.basic", "msjax.nn.optim", "msjax.ops.operations.math_ops", "msjax.nn.cell.base"))
 from msjax import nn, ops
 nn.Dense, ops.Add
@@ -24,6 +25,47 @@ from msjax.nn import *
 print(Dense is nn.Dense, "Adam" in dir(nn), "Add" in dir(ops), nn.optim.Adam is Adam)
 """
     assert run(code).splitlines() == ["[False, False, False, True]", "[True, True]", "True True True True"]
+
+
+HOOKS = """
+import sys
+import jax, jax.numpy as jnp
+from msjax import hooks
+there = {name for name in sys.modules if name.startswith("msjax")}
+print(len(there) <= 40, "flax" in sys.modules)
+
+import equinox
+model = hooks.hooked(equinox.nn.MLP(2, 2, 4, 1, key=jax.random.key(0)))
+with hooks.register_backward_hook(model, lambda module, grad_input, grad_output: print(hooks.path(module)), "layers.*"):
+    hooks.jit(jax.grad(lambda x: model(x).sum()))(jnp.ones(2))
+print(list(hooks.run_with_cache(model, jnp.ones(2))[1]), len(hooks.ops(model)(jnp.ones(2))) > 0)
+print(jax.grad(hooks.with_hooks(lambda x: x**2, backward=lambda gi, go: (gi[0] * 10,)))(3.0))
+print("flax" in sys.modules)
+
+from flax import nnx
+model = nnx.Sequential(nnx.Linear(2, 1, rngs=nnx.Rngs(0)))
+with hooks.register_forward_hook(model, lambda module, args, output: print(hooks.path(module)), "layers.*"):
+    hooks.jit(nnx.grad(lambda model: model(jnp.ones(2)).sum()))(model)
+rooms = {name.split(".")[1] for name in sys.modules if name.startswith("msjax.")}
+print(sorted(rooms))
+"""
+
+
+def test_hooks_of_jax_models_need_neither_tensors_nor_cells_nor_flax():
+    assert run(HOOKS).splitlines() == [
+        "True False", "layers.1", "layers.0", "['layers.0', 'layers.1', ''] True", "60.0", "False", "layers.0",
+        "['base', 'hooks', 'jaxprs', 'models', 'version']",
+    ]  # fmt: skip
+
+
+def test_a_module_that_is_imported_first_finds_the_rest_in_order():
+    code = """
+from msjax.autograd.op import apply
+from msjax.common import Tensor
+import msjax
+print(Tensor([1.0]) + 1, Tensor is msjax.Tensor, msjax.autograd.op.apply is apply, msjax.autograd.__spec__.name)
+"""
+    assert run(code).split("\n")[0] == "[2.] True True msjax.autograd"
 
 
 @pytest.mark.parametrize("module", [nn, ops])

@@ -28,8 +28,12 @@ _NOT_OFFERED = {"TYPE_CHECKING", "on_first_use"}
 
 
 def on_first_use(
-    module: str, placeholders: Mapping[str, str] | None = MappingProxyType({}), *, elsewhere: str | None = None
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    module: str,
+    placeholders: Mapping[str, str] | None = MappingProxyType({}),
+    *,
+    elsewhere: str | None = None,
+    door: str | None = None,
+) -> tuple[Callable[..., Any], Callable[[], list[str]]]:
     """A module's ``__getattr__`` and ``__dir__``, which import on first use what it offers type checkers.
 
     Each name stands once, where type checkers read it::
@@ -50,9 +54,11 @@ def on_first_use(
             "RowTensor" or "*Dataset", and what to do without them; the first pattern that fits counts. Importing such a name
             works; calling it raises NotImplementedError with the sentence. None for a module that MindSpore doesn't have,
             whose errors don't speak of MindSpore.
+        door (str, optional): the module that passes the names on, and whose attributes they are to users; it gives ``__getattr__`` the
+            frame of the code that asks as a second argument. Default: the module itself.
         elsewhere (str, optional): a module in which other names are looked up, since MindSpore offers them in both.
     """
-    own = sys.modules[module].__dict__
+    own, door = sys.modules[module].__dict__, door or module
 
     @functools.cache
     def offered():
@@ -72,15 +78,15 @@ def on_first_use(
             own.setdefault(name, found[name])
         return found.keys()
 
-    def __getattr__(name):
+    def __getattr__(name, caller=None):
         named, stars = offered()
         if name == "__all__" and (named or stars):
             # A star imports no modules that weren't imported before.
-            later = {offer for offer, source in named.items() if source == module} - own.keys()
+            later = {offer for offer, source in named.items() if source == door} - own.keys()
             return sorted(offer for offer in (starred() | named.keys()) - later if not offer.startswith("_"))
         if name in named:
-            within = named[name] == module
-            source = importlib.import_module(f"{module}.{name}" if within else named[name])
+            within = named[name] == door
+            source = importlib.import_module(f"{door}.{name}" if within else named[name])
             return own.setdefault(name, source if within else getattr(source, name))
         if not name.startswith("_"):
             # `from package import module` calls __getattr__ before it looks for the module.
@@ -90,7 +96,7 @@ def on_first_use(
                 return own[name]
             if elsewhere is not None and hasattr(importlib.import_module(elsewhere), name):
                 return getattr(importlib.import_module(elsewhere), name)
-        return _placeholder_or_error(module, name, placeholders, sys._getframe(1))
+        return _placeholder_or_error(door, name, placeholders, caller or sys._getframe(1))
 
     def __dir__():
         return sorted((starred() | offered()[0].keys() | own.keys()) - _NOT_OFFERED)

@@ -1,1 +1,1 @@
-"""Hooks for pure functions: functionalized networks, captures, plain functions of arrays; users reach it as ``ms.hooks``."""
+"""Pure functions of networks of cells."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from msjax.common.bases import is_cell
 from msjax.common.parameter import Parameter
-from msjax.functional.array_hooks import SITE
 from msjax.hooks.table import KINDS
+from msjax.models.array_hooks import SITE
 
 
 def hooks_of(cell: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from msjax.base.errors import describe
 from msjax.base.typing import ArrayLike
-from msjax.functional.hooked import framework_of
+from msjax.models.hooked import unhooked
 
 if TYPE_CHECKING:
     from msjax.autograd.monitor import Line
@@ -173,7 +173,7 @@ def not_hooked(model: object, who: str, others: str = "or what hooks.hooked made
         who: the name of the tool.
         others: what it takes beside Cells and nnx modules.
     """
-    framework = framework_of(model)
+    framework = unhooked(model)
     if framework is not None:
         return TypeError(f"For '{who}', give hooks.hooked(model), and run that: a model of {framework} takes no hooks by itself.")
     return TypeError(f"For '{who}', the model should be a Cell, a flax nnx module {others}, but got {describe(model)}.")

@@ -16,9 +16,9 @@ from msjax.base.state import STATE
 from msjax.common.bases import is_cell
 from msjax.common.tensor import tensors_in
 from msjax.compile.trace import RunRejected
-from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.functionalize import state_of
-from msjax.functional.hooked import framework_of
+from msjax.models.frameworks.registry import registry_of
+from msjax.models.hooked import unhooked
 from msjax.tools.checking import Check, On
 from msjax.tools.fault import Fault, not_hooked
 from msjax.tools.guard_places import Guard, Place
@@ -84,7 +84,7 @@ def guard(model: Cell | nnx.Module, on: On = "nan", gradients: bool = True) -> A
         return _CellGuard(model, check, gradients)
     if isinstance(model, nnx.Module) or registry_of(model) is not None:
         return ModuleGuard(model, check, gradients)
-    if not callable(model) or framework_of(model) is not None:
+    if not callable(model) or unhooked(model) is not None:
         raise not_hooked(model, "guard", "or a function")
     return guarded(model, check)
 

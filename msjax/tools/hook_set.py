@@ -7,10 +7,11 @@ from typing import Any
 
 from msjax.base.state import VERSION, programs_changed
 from msjax.common.tensor_hooks import HookList
-from msjax.functional.module_hooks import path, put_hook
-from msjax.functional.module_paths import Where, paths
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.table import Hook
+from msjax.models.module_hooks import path, put_hook
+from msjax.models.module_paths import paths
+from msjax.models.where import Where
 
 
 class HookSet:

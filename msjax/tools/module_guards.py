@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from msjax.functional.frameworks.registry import registry_of
+from msjax.models.frameworks.registry import registry_of
 from msjax.tools.checking import Check
 from msjax.tools.fault import Fault
 from msjax.tools.guard_places import Guard, Place

@@ -7,9 +7,9 @@ from typing import Any
 import jax
 from flax import nnx
 
-from msjax.functional.capture import capture
-from msjax.functional.frameworks.registry import registry_of
-from msjax.functional.module_paths import paths
+from msjax.models.capture import capture
+from msjax.models.frameworks.registry import registry_of
+from msjax.models.module_paths import paths
 from msjax.tools.describing import hooks_in_words
 
 

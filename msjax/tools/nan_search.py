@@ -14,9 +14,9 @@ from flax import nnx
 from msjax.autograd.grad import grad
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
-from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.functionalize import state_of
-from msjax.functional.hooked import framework_of, hooked
+from msjax.models.frameworks.registry import registry_of
+from msjax.models.hooked import hooked, unhooked
 from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
 from msjax.tools.checking import Check, On
 from msjax.tools.fault import Fault, not_hooked
@@ -70,7 +70,7 @@ def find_nan(
         backward mul
     """
     check = Check(on, "find_nan")
-    is_model = framework_of(fn) is not None
+    is_model = unhooked(fn) is not None
     if not callable(fn) and not is_model:
         raise not_hooked(fn, "find_nan", "or a function")
     if is_model:

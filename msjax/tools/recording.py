@@ -17,11 +17,11 @@ from msjax.base.errors import describe
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
-from msjax.functional.capture import capture
-from msjax.functional.frameworks.registry import registry_of
 from msjax.functional.functionalize import RANDOM, functionalize
-from msjax.functional.hooked import as_function, framework_of, hooked
-from msjax.functional.module_paths import paths
+from msjax.models.capture import capture
+from msjax.models.frameworks.registry import registry_of
+from msjax.models.hooked import as_function, hooked, unhooked
+from msjax.models.module_paths import paths
 from msjax.tools import foreign
 
 
@@ -109,7 +109,7 @@ def record(
         raise ValueError(f"For 'record', 'mode' should be one of {', '.join(modes)}, for a Cell, but got {mode!r}.")
     if is_cell(model) and mode != "functional":
         _run_cell(found, model, inputs, gradients, loss, mode)
-    elif callable(model) or framework_of(model) is not None:
+    elif callable(model) or unhooked(model) is not None:
         _capture(found, model, inputs, gradients, loss)
     else:
         raise TypeError(f"For 'record', the model should be a Cell, a module or a function, but got {describe(model)}.")
@@ -171,7 +171,7 @@ def _capture(found, model, inputs, gradients, loss):
         found.values("buffer", {n: b for n, b in after.items() if n != RANDOM and jnp.issubdtype(b.dtype, jnp.inexact)})
         of_params = lambda params: total(apply(params, buffers, *inputs)[0])  # noqa: E731
     else:
-        model = hooked(model) if framework_of(model) is not None else model
+        model = hooked(model) if unhooked(model) is not None else model
         _, captured = capture(model, "*", gradients=gradients, loss=total)(*inputs)
         params, of_params = _weights(model, inputs, total)
     found.values("parameter", params)

@@ -13,7 +13,7 @@ import jax
 
 from msjax.autograd.monitor import Monitor, set_monitor
 from msjax.base.typing import PyTree
-from msjax.functional.module_hooks import register_forward_hook, register_forward_pre_hook
+from msjax.models.module_hooks import register_forward_hook, register_forward_pre_hook
 from msjax.tools.hook_set import names_in
 
 if TYPE_CHECKING:

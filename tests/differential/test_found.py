@@ -1,4 +1,4 @@
-"""What the random cases have found, one test each; what concerns functionalized networks is in tests/functional/test_same_answers.py."""
+"""What the random cases have found, one test each; what concerns functionalized networks is in tests/functional."""
 
 import jax
 import pytest

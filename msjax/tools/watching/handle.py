@@ -14,8 +14,8 @@ import numpy as np
 from msjax.base.checks import check_int
 from msjax.base.state import STATE
 from msjax.common.bases import is_cell
-from msjax.functional.module_paths import Where
 from msjax.hooks.worker import barrier
+from msjax.models.where import Where
 from msjax.tools.watching.collecting import Collector, Names
 from msjax.tools.watching.places import CellPlaces, ModulePlaces
 from msjax.tools.watching.report import WatchReport

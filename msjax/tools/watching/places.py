@@ -11,8 +11,9 @@ from flax import nnx
 
 from msjax.base.state import STATE
 from msjax.common.tensor import tensors_in
-from msjax.functional.frameworks.registry import registry_of
-from msjax.functional.module_paths import Where, paths, selected
+from msjax.models.frameworks.registry import registry_of
+from msjax.models.module_paths import paths
+from msjax.models.where import Where, selected
 from msjax.tools.fault import not_hooked
 from msjax.tools.hook_set import HookSet, ModuleHookSet, names_in
 

@@ -8,8 +8,8 @@ from typing import Any
 import haiku
 import jax
 
-from msjax.functional.array_hooks import SITE
-from msjax.functional.frameworks.registry import Registry, Site, named_leaves
+from msjax.models.array_hooks import SITE
+from msjax.models.frameworks.registry import Registry, Site, named_leaves
 
 
 def hooked(model: Any) -> Any:

@@ -7,8 +7,7 @@ import sys
 from typing import Any
 
 from msjax.base.errors import describe
-from msjax.common.bases import is_cell
-from msjax.functional.frameworks.registry import registry_of
+from msjax.models.frameworks.framework import framework_of
 
 # {a framework: its classes of models}; one that isn't imported has no models.
 _MODELS = {
@@ -48,25 +47,19 @@ def hooked(model: Any) -> Any:
         ...     out = model.apply(params, jnp.ones(3))
         (2,)
     """
-    if registry_of(model) is not None or is_cell(model) or is_nnx(model):
+    if framework_of(model) is not None:
         return model
-    name = framework_of(model)
+    name = unhooked(model)
     if name is None:
         raise TypeError(
             "For 'hooked', the model should be a flax linen module, an equinox model, a haiku transform, an nnx module or a Cell, "
             f"but got {describe(model)}."
         )
-    return importlib.import_module(f"msjax.functional.frameworks.{name}").hooked(model)
+    return importlib.import_module(f"msjax.models.frameworks.{name}").hooked(model)
 
 
-def is_nnx(model: object) -> bool:
-    """Whether a model is a flax nnx module, Cells included; flax isn't imported for that."""
-    nnx: Any = sys.modules.get("flax.nnx")
-    return nnx is not None and isinstance(model, nnx.Module)
-
-
-def framework_of(model: object) -> str | None:
-    """The name of the framework if `hooked` takes a model, else None; nnx modules and Cells need no `hooked`."""
+def unhooked(model: object) -> str | None:
+    """The name of the framework if a model takes hooks only when `hooked` has taken it, else None."""
     for framework, (name, classes) in _MODELS.items():
         there = sys.modules.get(framework)
         # What equinox makes of functions are modules, too.
@@ -81,7 +74,7 @@ def framework_of(model: object) -> str | None:
 
 def as_function(fn: Any) -> Any:
     """What `capture` calls: of a linen module or a haiku transform its `apply`, of an equinox model a hooked copy."""
-    name = framework_of(fn)
+    name = unhooked(fn)
     if name is None:
         return fn
     model = hooked(fn)

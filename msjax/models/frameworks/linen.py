@@ -13,9 +13,9 @@ import types
 import flax.linen as linen
 from flax.core import axes_scan
 
-from msjax.functional.array_hooks import SITE
-from msjax.functional.frameworks.registry import Registry, Site, named_leaves
 from msjax.hooks.places import HOOKED_WITH
+from msjax.models.array_hooks import SITE
+from msjax.models.frameworks.registry import Registry, Site, named_leaves
 
 
 def hooked(model: linen.Module) -> linen.Module:

@@ -9,8 +9,10 @@ from typing import Any
 import jax
 from flax import nnx
 
-from msjax.functional.module_paths import call_name, named_methods, nnx_modules, subclasses
 from msjax.hooks.places import site
+from msjax.models.frameworks.nnx_modules import nnx_modules
+from msjax.models.subclasses import subclasses
+from msjax.models.where import call_name, named_methods
 
 # The attribute of a named module. nnx takes it for a part of the module's definition, so that it goes through split and merge.
 _PATH = "msjax_path"
@@ -22,11 +24,6 @@ def module_and_method(fn: Callable[..., Any] | nnx.Module) -> tuple[nnx.Module, 
         return fn, "__call__"
     owner = getattr(fn, "__self__", None)
     return (owner, fn.__name__) if isinstance(owner, nnx.Module) else None
-
-
-def paths(module: nnx.Module) -> list[str]:
-    """The paths of a model's modules that can be called; "" is the model itself."""
-    return [path for path, _ in _callable_modules(module)]
 
 
 def pure_call(

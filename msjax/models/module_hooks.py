@@ -1,28 +1,17 @@
-"""Hooks on the modules of a flax nnx model, or on the cells of a network, by path; the model isn't edited.
-
-A hooked nnx module gets a generated subclass of its class, whose ``__call__`` runs the hooks, and one static attribute with
-its path and its hooks. Both belong to the module's definition (nnx's graphdef), so they pass nnx.split, merge, jit, grad, scan,
-vmap and remat; nnx.jit compiles once more when hooks come, and finds its earlier program when they go. The hooks themselves
-run by the protocol that Cells use.
-"""
+"""Hooks on the modules of a model, or on the cells of a network, selected by their paths; the model isn't edited."""
 
 from __future__ import annotations
 
-import copy
-import functools
-import weakref
 from collections.abc import Callable
 from typing import Any
 
-from msjax.base.errors import check_hook
-from msjax.base.flax_slots import delete_static, set_static, without_attribute
-from msjax.common.bases import is_cell
-from msjax.functional.array_hooks import SITE, call_with_array_hooks
-from msjax.functional.frameworks.registry import registry_of
-from msjax.functional.module_paths import Where, paths, selected, selected_methods, subclasses
-from msjax.hooks.delivery import observes
+from msjax.base.errors import check_hook, describe
 from msjax.hooks.handle import new_hook_id
-from msjax.hooks.table import CALL_KINDS, EMPTY, Hook
+from msjax.hooks.table import Hook
+from msjax.models.array_hooks import SITE
+from msjax.models.frameworks.framework import framework_of
+from msjax.models.handle import ModuleHandle
+from msjax.models.where import Where
 
 
 def register_forward_pre_hook(
@@ -184,190 +173,24 @@ def path(module: object) -> str:
     return site.path
 
 
-class ModuleHandle:
-    """Stands for one hook on the modules that were selected; see `RemovableHandle`."""
-
-    __slots__ = ("_removes", "id")
-
-    def __init__(self, id: int, removes: list[Callable[[], Any]]):
-        self.id: int = id
-        self._removes = removes
-
-    def remove(self) -> None:
-        """Take the hook off all modules; nothing happens if it is gone already."""
-        removes, self._removes = self._removes, []
-        for remove in removes:
-            remove()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_exception: Any) -> None:
-        self.remove()
-
-
-class _Site:
-    """The hooks of one nnx module. Equal sites share a compiled program.
-
-    Attributes:
-        path: of the module in its model.
-        tables: {name of a method: its HookTable}.
-        module: a weak reference to the user's module; transformations of nnx run copies of it.
-        cls: the module's own class.
-        undo: what takes the site off the module again.
-    """
-
-    __slots__ = ("_key", "cls", "module", "path", "tables", "undo")
-
-    def __init__(self, path, tables, module, cls, undo=None):
-        self.path = path
-        self.tables = tables
-        self.module = module
-        self.cls = cls
-        self.undo = undo
-        self._key = None
-
-    @property
-    def key(self):
-        """What it is compared by."""
-        if self._key is None:
-            tables = self.tables.items()
-            hooks = [(method, kind, hook.id) for method, table in tables for kind in CALL_KINDS for hook in getattr(table, kind)]
-            self._key = self.path, tuple(hooks)
-        return self._key
-
-    @property
-    def hook_path(self):
-        """As errors name the module."""
-        return f"{self.path or 'the model'} ({self.cls.__name__})"
-
-    def with_tables(self, tables):
-        """The same with other hooks."""
-        return _Site(self.path, tables, self.module, self.cls, self.undo)
-
-    def subject(self):
-        """The user's module; if it is gone, a module without weights that has the same class and path."""
-        module = self.module()
-        if module is None:
-            module = object.__new__(_hooked_class(self.cls, tuple(sorted(self.tables))))
-            vars(module)[SITE] = self
-        return module
-
-    def put_on(self, module):
-        """Make it the site of a module; without hooks, leave the module as it was before it had any."""
-        cls = self.cls
-        if self.tables:
-            cls = _hooked_class(cls, tuple(sorted(self.tables)))
-            undo = set_static(module, SITE, self)
-            self.undo = self.undo or undo
-        else:
-            delete_static(module, SITE, self.undo)
-        if type(module) is not cls:
-            object.__setattr__(module, "__class__", cls)
-
-    def __eq__(self, other):
-        return isinstance(other, _Site) and self.key == other.key
-
-    def __hash__(self):
-        return hash(self.key)
-
-    # Copies and pickled modules have no hooks.
-
-    def __deepcopy__(self, memo):
-        return self.with_tables({})
-
-    def __reduce__(self):
-        return _Site, (self.path, {}, _no_module, self.cls)
-
-    def __repr__(self):
-        return f"<{len(self.key[1])} hooks of {self.hook_path}>"
-
-
-def _no_module():
-    return None
-
-
 def _register(model, kind, fn, where, prepend, options):
     check_hook(fn, f"register_{kind}_hook", options["observe"], options["traced"])
-    if is_cell(model):
-        register, cells = f"register_{kind}_hook", selected(paths(model), where)
-        handles = [getattr(cell, register)(fn, prepend=prepend, **options) for cell in cells.values()]
-        return ModuleHandle(handles[0].id, [handle.remove for handle in handles])
-    observed = observes(fn, options.pop("observe"), options.pop("traced"))
-    return put_hook(model, kind, Hook(new_hook_id(), fn, observe=observed, traced=not observed, **options), where, prepend)
+    return put_hook(model, kind, Hook(new_hook_id(), fn, **options), where, prepend)
 
 
 def put_hook(model: Any, kind: str, hook: Hook, where: Where, prepend: bool = False) -> ModuleHandle:
     """Register a Hook that is made already. One that comes again finds the programs that were compiled with it.
 
     Args:
-        model: a flax nnx module, or what `hooked` made of another model.
+        model: a Cell, a flax nnx module, or what `hooked` made of another model.
         kind: "forward" and the like.
-        hook (Hook): its function gets and returns arrays.
+        hook (Hook): its function gets and returns the values of the module.
         where, prepend: see `register_forward_pre_hook`.
     """
-    registry = registry_of(model)
-    if registry is not None:
-        registry.register(model, kind, hook, where, prepend)
-        return ModuleHandle(hook.id, [functools.partial(registry.remove, hook.id)])
-    refs, known, new_table = [], None, None
-    for name, module, method in selected_methods(model, where):
-        site = vars(module).get(SITE) or _Site(name, {}, weakref.ref(module), type(module))
-        table = site.tables.get(method, EMPTY)
-        if table is not known:
-            known, new_table = table, table.add(kind, hook, prepend)
-        site.with_tables({**site.tables, method: new_table}).put_on(module)
-        refs.append(site.module)
-    return ModuleHandle(hook.id, [functools.partial(_remove, refs, hook.id)])
-
-
-def _remove(refs, hook_id):
-    # Most modules have equal tables, one after the other.
-    known = table = None
-    for ref in refs:
-        module = ref()
-        site = None if module is None else vars(module).get(SITE)
-        if site is None:
-            continue
-        tables = {}
-        for method, before in site.tables.items():
-            if before is not known:
-                known, table = before, before.without(hook_id)
-            if table is not EMPTY:
-                tables[method] = table
-        site.with_tables(tables).put_on(module)
-
-
-@subclasses
-def _hooked_class(cls, methods):
-    """The class of a module with hooks on these methods: a subclass, since Python looks __call__ up in the class."""
-    return {
-        **{method: _with_hooks(cls, method) for method in methods},
-        # A copy or a pickled module has no hooks.
-        "__copy__": lambda self: _without_hooks(cls, vars(self)),
-        "__deepcopy__": lambda self, memo: copy.deepcopy(_without_hooks(cls, vars(self)), memo),
-        "__reduce_ex__": lambda self, protocol: (_without_hooks, (cls, vars(_without_hooks(cls, vars(self))))),
-    }
-
-
-def _with_hooks(cls, method):
-    own = getattr(cls, method)
-
-    @functools.wraps(own)
-    def call(self, *args, **kwargs):
-        site = vars(self).get(SITE)
-        if site is None or method not in site.tables:  # removed while the call was under way
-            return own(self, *args, **kwargs)
-        function = functools.partial(own, self)
-        # A copy outlives the module that it was copied from.
-        later = (lambda: self) if site.module() is None else site.subject
-        return call_with_array_hooks(function, args, kwargs, None, later, site, lambda: site.tables[method])
-
-    return call
-
-
-def _without_hooks(cls, attributes):
-    """A module of the class without hooks, with these attributes."""
-    module = object.__new__(cls)
-    vars(module).update(without_attribute(attributes, SITE))
-    return module
+    framework = framework_of(model)
+    if framework is None:
+        raise TypeError(
+            f"For 'register_{kind}_hook', the model should be a flax nnx module or a Cell, but got {describe(model)}. Give "
+            "hooks.hooked(model) of a flax linen module, an equinox model or a haiku transform."
+        )
+    return framework.register(model, kind, hook, where, prepend)

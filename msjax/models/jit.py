@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
+import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import jax
-from flax import nnx
 
 from msjax.base import jax_slots
 from msjax.base.errors import check_callable
-from msjax.functional.static_leaves import is_equinox, join, on_split, split
 from msjax.jaxprs.observers import with_observed
+from msjax.models.static_leaves import is_equinox, join, on_split, split
 
 
 def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
@@ -87,13 +88,14 @@ class _Jitted:
 
     def _kind(self, args, kwargs):
         """What is among the arguments: "nnx" modules, "equinox" models, or only "arrays"."""
-        for arg in args:
-            if isinstance(arg, nnx.Module):
-                return "nnx"
+        nnx_jit: Any = importlib.import_module("msjax.models.frameworks.nnx_jit") if "flax.nnx" in sys.modules else None
+        if nnx_jit is not None and any(map(nnx_jit.is_module, args)):
+            return "nnx"
         structure = jax.tree.structure((args, kwargs))
         if structure not in self._kinds:
-            leaves = jax.tree.leaves((args, kwargs), is_leaf=lambda v: isinstance(v, (*_OBJECTS, nnx.State)) or is_equinox(v))
-            has_nnx, has_equinox = any(isinstance(leaf, _OBJECTS) for leaf in leaves), any(map(is_equinox, leaves))
+            stops = is_equinox if nnx_jit is None else lambda v: nnx_jit.is_object_or_state(v) or is_equinox(v)
+            leaves = jax.tree.leaves((args, kwargs), is_leaf=stops)
+            has_nnx, has_equinox = nnx_jit is not None and any(map(nnx_jit.is_object, leaves)), any(map(is_equinox, leaves))
             self._kinds[structure] = "nnx" if has_nnx else "equinox" if has_equinox else "arrays"
         return self._kinds[structure]
 
@@ -101,16 +103,15 @@ class _Jitted:
         """The jitted function; if `observed`, one that also returns the `Observed`."""
         key = kind, observed
         if key not in self._made:
-            fn, options = on_split(self._fn) if kind == "equinox" else self._fn, self._options
+            fn, options, compile_it = on_split(self._fn) if kind == "equinox" else self._fn, self._options, jax.jit
+            if kind == "nnx":
+                from msjax.models.frameworks.nnx_jit import jit as compile_it, on_modules
             if observed:
-                fn = _on_modules(fn) if kind == "nnx" else _on_arrays(fn)
+                fn = on_modules(fn) if kind == "nnx" else _on_arrays(fn)
                 if options.get("out_shardings") is not None:
                     options = {**options, "out_shardings": (options["out_shardings"], None)}
-            self._made[key] = (nnx.jit if kind == "nnx" else jax.jit)(fn, **options)
+            self._made[key] = compile_it(fn, **options)
         return self._made[key]
-
-
-_OBJECTS = (nnx.Pytree, nnx.Variable)
 
 
 def _on_arrays(fn):
@@ -119,30 +120,3 @@ def _on_arrays(fn):
         return with_observed(fn, args, kwargs)
 
     return program
-
-
-def _on_modules(fn):
-    """A function on nnx modules, to be called under nnx.jit."""
-
-    @functools.wraps(fn)
-    def program(*args, **kwargs):
-        tag = object()
-
-        def pure(args, kwargs):
-            args, kwargs = nnx.from_tree((args, kwargs), ctxtag=tag, is_inner=True)
-            out = fn(*args, **kwargs)
-            objects = [v for v in jax.tree.leaves((args, kwargs), is_leaf=_is_object) if _is_object(v)]
-            return nnx.to_tree((objects, out), ctxtag=tag)
-
-        with nnx.update_context(tag):
-            args, kwargs = nnx.to_tree((args, kwargs), ctxtag=tag)
-            result, observed = with_observed(pure, (args, kwargs), {})
-            # The user's objects change as fn has changed theirs.
-            _, out = nnx.from_tree(result, ctxtag=tag, is_inner=False)
-        return out, observed
-
-    return program
-
-
-def _is_object(value):
-    return isinstance(value, _OBJECTS)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from msjax.base.errors import check_callable
-from msjax.common.bases import is_cell
-from msjax.functional.functionalize import functionalize
-from msjax.functional.hooked import as_function
-from msjax.functional.nnx_outputs import module_and_method, pure_call
 from msjax.hooks.places import Edits, Tracing
 from msjax.jaxprs.control_flow import rules
 from msjax.jaxprs.interpreter import Program
 from msjax.jaxprs.plan import Planner
-
-if TYPE_CHECKING:
-    from flax import nnx
+from msjax.models.frameworks.framework import framework_of_function
+from msjax.models.hooked import as_function
 
 
 class Operation(NamedTuple):
@@ -36,7 +30,7 @@ class Operation(NamedTuple):
     path: str
 
 
-def ops(fn: Callable[..., Any] | nnx.Module) -> Callable[..., list[Operation]]:
+def ops(fn: Callable[..., Any]) -> Callable[..., list[Operation]]:
     """The single operations of what a function computes, in program order; nothing is computed.
 
     Args:
@@ -62,12 +56,9 @@ def ops(fn: Callable[..., Any] | nnx.Module) -> Callable[..., list[Operation]]:
     """
     fn = as_function(fn)
     check_callable(fn, "ops")
-    module = module_and_method(fn)
-    if is_cell(fn):
-        fn = functionalize(fn)[0]
-    elif module is not None:
-        call, state = pure_call(*module, lambda path: False)
-        fn = functools.partial(_unpacked, call, state)
+    framework = framework_of_function(fn)
+    if framework is not None:
+        fn = framework.as_function(fn)
 
     def run(*args, **kwargs):
         planner = Planner(rules(), lambda *names: False, operations=True)
@@ -75,7 +66,3 @@ def ops(fn: Callable[..., Any] | nnx.Module) -> Callable[..., list[Operation]]:
         return [Operation(o.name, o.shape, o.dtype, o.path) for o in planner.listed if o.kind == "operation"]
 
     return run
-
-
-def _unpacked(call, state, *args, **kwargs):
-    return call(state, args, kwargs)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from msjax.common.bases import is_cell
-from msjax.functional.capture import capture
-from msjax.functional.functionalize import functionalize, write_back
-
-if TYPE_CHECKING:
-    from flax import nnx
+from msjax.models.capture import capture
+from msjax.models.frameworks.framework import framework_of_function
 
 
 def run_with_cache(
-    model: Callable[..., Any] | nnx.Module,
+    model: Callable[..., Any],
     *args: Any,
     where: str | Iterable[str] | Callable[[str], bool] = "*",
     edit: dict[str, Callable[[Any, Any], Any]] | None = None,
@@ -50,13 +46,6 @@ def run_with_cache(
         None ['0']
     """
     run = capture(model, where, edit=edit, stop_after=stop_after)
-    if not is_cell(model):
-        out, found = run(*args, **kwargs)
-        return out, found.activations
-    _, params, buffers = functionalize(model)
-    result, found = run(params, buffers, *args, **kwargs)
-    if result is None:
-        return None, found.activations
-    out, buffers = result
-    write_back(model, buffers=buffers)
+    framework = framework_of_function(model)
+    out, found = run(*args, **kwargs) if framework is None else framework.run(model, run, args, kwargs)
     return out, found.activations

@@ -9,19 +9,14 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from flax import nnx
 
 from msjax.base.errors import check_callable, describe
-from msjax.common.bases import is_cell
-from msjax.common.tensor import Tensor, is_tensor, tensors_in
-from msjax.functional.functionalize import pure_apply
-from msjax.functional.hooked import as_function
-from msjax.functional.nnx_outputs import module_and_method, paths, pure_call
-from msjax.hooks.places import Edits, Tracing, site
+from msjax.hooks.places import Edits, Tracing
 from msjax.jaxprs.control_flow import rules
 from msjax.jaxprs.interpreter import Interpreter, Program
 from msjax.jaxprs.plan import Patterns, Planner
-from msjax.ops.function.control.from_jax import from_jax
+from msjax.models.frameworks.framework import framework_of_function
+from msjax.models.hooked import as_function
 
 
 class Captured(NamedTuple):
@@ -40,7 +35,7 @@ class Captured(NamedTuple):
 
 
 def capture(
-    fn: Callable[..., Any] | nnx.Module,
+    fn: Callable[..., Any],
     select: str | Iterable[str] | Callable[[str], bool] = "*",
     *,
     gradients: bool = False,
@@ -106,30 +101,44 @@ def capture(
     if statistic is not None:
         # jax keeps it in a table: a partial is hashable, whatever it calls.
         statistic = functools.partial(statistic)
-    options = _Options(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps, _stop(stop_after))
+    options = Options(Patterns(select), _edits(edit), gradients, statistic, loss or _summed, max_steps, _stop(stop_after))
     if gradients and stop_after is not None:
         raise ValueError(
             "For 'capture', there are no gradients with 'stop_after': nothing is computed from which they could come."
         )
-    if is_cell(fn):
-        return _capture_cell(fn, options)
-    module = module_and_method(fn)
-    return _capturing(fn, options) if module is None else _capture_nnx(*module, options)
+    framework = framework_of_function(fn)
+    return options.of_function(fn) if framework is None else framework.capture(fn, options)
 
 
-class _Options(NamedTuple):
+class Options(NamedTuple):
+    """What a capture was asked for."""
+
     select: Patterns
     edits: Edits
     gradients: bool
     statistic: object
-    total: object
+    total: Callable[[Any], Any]
     max_steps: object
     stop: Patterns | None = None
     names: tuple[Any, ...] = ()  # those that `fn` has, beside those that its program shows
 
     @property
     def patterns(self):
+        """All patterns of places."""
         return [self.select, *(pattern for pattern, _ in self.edits.rows), *([] if self.stop is None else [self.stop])]
+
+    def of_function(self, fn: Callable[..., Any]) -> Callable[..., tuple[Any, Captured]]:
+        """The capturing function of a function of arrays."""
+        return _capturing(fn, self)
+
+    def of_pure_call(self, names: tuple[str, ...], call: Callable[..., Any]) -> Callable[..., tuple[Any, Captured]]:
+        """The capturing function of one that returns (result, state), of which the result is differentiated.
+
+        Args:
+            names: places that it has, beside those that its program shows.
+        """
+        total = self.total
+        return _capturing(call, self._replace(names=names, total=lambda result: total(result[0])))
 
 
 def _stop(name):
@@ -148,54 +157,6 @@ def _edits(edit):
     for fn in edit.values():
         check_callable(fn, "capture")
     return Edits(tuple((Patterns(pattern, "edit"), fn) for pattern, fn in edit.items()))
-
-
-def _capture_cell(net, options):
-    names = [name for name, _ in net.cells_and_names()]
-
-    def forward(*args, **kwargs):
-        handles = []
-        for name, cell in net.cells_and_names():
-            if any(pattern.match(name) for pattern in options.patterns):
-                handles.append(cell.register_forward_hook(_named_output(name), traced=True))
-        try:
-            return net(*args, **kwargs)
-        finally:
-            for handle in handles:
-                handle.remove()
-
-    total = options.total
-    own = options._replace(names=tuple(names), total=lambda result: total(result[0]))
-    return _capturing(pure_apply(net, forward), own)
-
-
-def _capture_nnx(module, method, options):
-    def run(*args, **kwargs):
-        texts = [text for pattern in options.patterns for text in pattern.patterns]
-        call, state = pure_call(module, method, lambda path: any(p.match(path) for p in options.patterns), texts)
-        total = options.total
-        own = options._replace(names=tuple(paths(module)), total=lambda result: total(result[0]))
-        result, found = _capturing(call, own)(state, args, kwargs)
-        if result is None:
-            return None, found
-        out, new = result
-        nnx.update(module, new)
-        return out, found
-
-    return run
-
-
-def _named_output(name):
-    def hook(cell, args, output):
-        single, tensors = isinstance(output, Tensor), tensors_in(output)
-        if not tensors:
-            return None
-        # An operator, so that it has its place on the tape where gradients pass hooks.
-        named = from_jax(lambda *values: site(name, values[0] if single else values))(*tensors)
-        new = iter([named] if single else named)
-        return jax.tree.map(lambda t: next(new) if isinstance(t, Tensor) else t, output, is_leaf=is_tensor)
-
-    return hook
 
 
 def _capturing(fn, options):

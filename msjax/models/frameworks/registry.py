@@ -6,6 +6,7 @@ in a registry that all copies of the hooked model share.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import weakref
 from collections.abc import Callable
@@ -14,10 +15,12 @@ from typing import Any
 
 import jax
 
-from msjax.functional.array_hooks import call_with_array_hooks
-from msjax.functional.module_paths import Where, call_name, matches, named_methods, selected, selected_calls
 from msjax.hooks.places import HOOKED_WITH, is_tracing, site
 from msjax.hooks.table import EMPTY, Hook, HookTable
+from msjax.models.array_hooks import call_with_array_hooks
+from msjax.models.frameworks.framework import Framework, add_framework
+from msjax.models.handle import ModuleHandle
+from msjax.models.where import Where, call_name, matches, named_methods, selected, selected_calls
 
 _NUMBERS = itertools.count()
 _IN_USE: weakref.WeakSet[Registry] = weakref.WeakSet()
@@ -193,3 +196,24 @@ def key_name(key: Any) -> str:
 def registry_of(model: object) -> Registry | None:
     """The Registry of a hooked model, or None."""
     return getattr(model, "msjax_registry", None)
+
+
+class HookedModels(Framework):
+    """What `hooked` makes of models of linen, equinox and haiku."""
+
+    def owns(self, model: Any) -> bool:
+        return registry_of(model) is not None
+
+    def paths(self, model: Any) -> dict[str, Any]:
+        return model.msjax_registry.paths(model)
+
+    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
+        registry = model.msjax_registry
+        registry.register(model, kind, hook, where, prepend)
+        return ModuleHandle(hook.id, [functools.partial(registry.remove, hook.id)])
+
+    def capture(self, model: Any, options: Any) -> Callable[..., Any]:
+        return options.of_function(model)
+
+
+add_framework(HookedModels())

@@ -11,13 +11,14 @@ import jax.numpy as jnp
 
 from msjax.base.arrays import is_tracer
 from msjax.base.errors import check_callable, check_hook, describe
-from msjax.functional.hooked import framework_of, is_nnx
 from msjax.hooks.backward import BackwardHooks, run_checked
 from msjax.hooks.delivery import NO_SUBJECT, observes, run_traced_hook
 from msjax.hooks.handle import new_hook_id
 from msjax.hooks.nodes import through_custom_vjp
 from msjax.hooks.table import EMPTY, Hook, HookTable
 from msjax.hooks.values import ARRAYS, ModuleSubject
+from msjax.models.frameworks.framework import framework_of
+from msjax.models.hooked import unhooked
 
 
 def hook_gradient(fn: Callable[..., Any], *, observe: bool | None = None, traced: bool | None = None) -> Callable[..., Any]:
@@ -141,7 +142,7 @@ def with_hooks(
         60.0
     """
     check_callable(fn, "with_hooks")
-    if is_nnx(fn) or framework_of(fn) is not None:
+    if framework_of(fn) is not None or unhooked(fn) is not None:
         raise TypeError(
             f"For 'with_hooks', fn should be a function, but got the module {type(fn).__name__}: a function in its place would hide "
             "its weights from the model. Use hooks.register_forward_hook(model, ...) and the like, and hooks.hooked(model) for "

@@ -15,7 +15,7 @@ from flax import nnx
 
 from msjax import hooks
 from msjax.jaxprs.observers import with_observed
-from tests.functional.test_nnx_models import MODELS, TOKENS
+from tests.models.test_nnx_models import MODELS, TOKENS
 
 equinox = pytest.importorskip("equinox")
 haiku = pytest.importorskip("haiku")

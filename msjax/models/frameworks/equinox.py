@@ -11,9 +11,9 @@ import equinox
 import jax
 
 from msjax.base.arrays import is_tracer
-from msjax.functional.array_hooks import SITE
-from msjax.functional.frameworks.registry import Registry, Site, key_name, named_leaves
-from msjax.functional.module_paths import call_name, selected_calls
+from msjax.models.array_hooks import SITE
+from msjax.models.frameworks.registry import Registry, Site, key_name, named_leaves
+from msjax.models.where import call_name, selected_calls
 
 
 def hooked(model: equinox.Module) -> equinox.Module:

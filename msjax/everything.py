@@ -1,0 +1,168 @@
+"""The names that `msjax` offers, and what has to be imported for them; `msjax` imports it on first use of one of them."""
+
+import importlib
+from typing import TYPE_CHECKING
+
+import msjax.autograd.imperative
+import msjax.autograd.tensor_api
+
+# Each of these attaches methods to Tensor, or Cells to what is below them.
+import msjax.compile.graph_mode
+import msjax.functional.cell_models
+import msjax.ops.methods.operators
+from msjax import common as common, context as context, nn as nn, ops as ops
+from msjax.autograd.grad import grad as grad, value_and_grad as value_and_grad
+from msjax.autograd.return_ids import get_grad as get_grad
+from msjax.autograd.vjp import jvp as jvp, vjp as vjp
+from msjax.base.context import (
+    COMPATIBLE as COMPATIBLE,
+    GRAPH_MODE as GRAPH_MODE,
+    LAX as LAX,
+    PYNATIVE_MODE as PYNATIVE_MODE,
+    STRICT as STRICT,
+    ParallelMode as ParallelMode,
+    get_auto_parallel_context as get_auto_parallel_context,
+    get_context as get_context,
+    get_current_device as get_current_device,
+    reset_auto_parallel_context as reset_auto_parallel_context,
+    set_auto_parallel_context as set_auto_parallel_context,
+    set_context as set_context,
+    set_device as set_device,
+)
+from msjax.base.lazy import on_first_use
+from msjax.common import dtype as dtype
+from msjax.common.dtype import *
+from msjax.common.initializer import Initializer as Initializer, initializer as initializer
+from msjax.common.parameter import Parameter as Parameter, ParameterTuple as ParameterTuple
+from msjax.common.random import (
+    Generator as Generator,
+    default_generator as default_generator,
+    get_seed as get_seed,
+    manual_seed as manual_seed,
+    set_seed as set_seed,
+)
+from msjax.common.tensor import Tensor as Tensor, from_numpy as from_numpy, is_tensor as is_tensor, tensor as tensor
+from msjax.compile.jit import jit as jit, ms_function as ms_function
+from msjax.ops.function.control.from_jax import from_jax as from_jax
+
+# Only notebooks call it; the drawing code is on a higher floor, and is imported then.
+nn.Cell._repr_html_ = lambda cell: importlib.import_module("msjax.tools.display").cell_html(cell)
+
+_PLACEHOLDERS = {"RowTensor": "gradients are dense Tensors here."}
+
+
+if TYPE_CHECKING:
+    # Imported when first used: `import msjax` stays light.
+    from msjax import (
+        alias as alias,
+        amp as amp,
+        boost as boost,
+        cli as cli,
+        communication as communication,
+        dataset as dataset,
+        experimental as experimental,
+        hal as hal,
+        hooks as hooks,
+        log as log,
+        mindrecord as mindrecord,
+        mint as mint,
+        numpy as numpy,
+        parallel as parallel,
+        profiler as profiler,
+        runtime as runtime,
+        serialization as serialization,
+        tools as tools,
+        train as train,
+    )
+    from msjax.alias import install_as_mindspore as install_as_mindspore
+    from msjax.autograd.modes import (
+        enable_grad as enable_grad,
+        is_grad_enabled as is_grad_enabled,
+        no_grad as no_grad,
+        set_grad_enabled as set_grad_enabled,
+    )
+    from msjax.autograd.recompute import recompute as recompute
+    from msjax.autograd.saved import saved_tensors_hooks as saved_tensors_hooks
+    from msjax.check import run_check as run_check
+    from msjax.common.random import (
+        get_rng_state as get_rng_state,
+        initial_seed as initial_seed,
+        seed as seed,
+        set_rng_state as set_rng_state,
+    )
+    from msjax.compat.api import _no_grad as _no_grad
+    from msjax.compile.noop import (
+        JitConfig as JitConfig,
+        jit_class as jit_class,
+        lazy_inline as lazy_inline,
+        mutable as mutable,
+        no_inline as no_inline,
+        set_recursion_limit as set_recursion_limit,
+    )
+    from msjax.functional.functionalize import functionalize as functionalize, write_back as write_back
+    from msjax.hooks.worker import synchronize as synchronize
+    from msjax.log import get_level as get_level, get_log_config as get_log_config
+    from msjax.ops.function.control.functions import constexpr as constexpr
+    from msjax.ops.function.control.transforms import jacfwd as jacfwd, jacrev as jacrev, vmap as vmap
+    from msjax.profiler import Profiler as Profiler
+    from msjax.serialization import (
+        async_ckpt_thread_status as async_ckpt_thread_status,
+        ckpt_to_safetensors as ckpt_to_safetensors,
+        load_checkpoint as load_checkpoint,
+        load_checkpoint_async as load_checkpoint_async,
+        load_param_into_net as load_param_into_net,
+        safetensors_to_ckpt as safetensors_to_ckpt,
+        save_checkpoint as save_checkpoint,
+    )
+    from msjax.serialization.stablehlo import export as export, load as load
+    from msjax.sparse_tensor import COOTensor as COOTensor, CSRTensor as CSRTensor, SparseTensor as SparseTensor
+    from msjax.train import (
+        F1 as F1,
+        MAE as MAE,
+        MSE as MSE,
+        ROC as ROC,
+        Accuracy as Accuracy,
+        BleuScore as BleuScore,
+        Callback as Callback,
+        CheckpointConfig as CheckpointConfig,
+        ConfusionMatrix as ConfusionMatrix,
+        ConfusionMatrixMetric as ConfusionMatrixMetric,
+        CosineSimilarity as CosineSimilarity,
+        Dice as Dice,
+        DynamicLossScaleManager as DynamicLossScaleManager,
+        EarlyStopping as EarlyStopping,
+        Fbeta as Fbeta,
+        FixedLossScaleManager as FixedLossScaleManager,
+        HausdorffDistance as HausdorffDistance,
+        History as History,
+        LambdaCallback as LambdaCallback,
+        LearningRateScheduler as LearningRateScheduler,
+        Loss as Loss,
+        LossMonitor as LossMonitor,
+        LossScaleManager as LossScaleManager,
+        MeanSurfaceDistance as MeanSurfaceDistance,
+        Metric as Metric,
+        Model as Model,
+        ModelCheckpoint as ModelCheckpoint,
+        OcclusionSensitivity as OcclusionSensitivity,
+        Perplexity as Perplexity,
+        Precision as Precision,
+        Recall as Recall,
+        ReduceLROnPlateau as ReduceLROnPlateau,
+        RootMeanSquareDistance as RootMeanSquareDistance,
+        RunContext as RunContext,
+        SummaryCollector as SummaryCollector,
+        SummaryRecord as SummaryRecord,
+        TimeMonitor as TimeMonitor,
+        Top1CategoricalAccuracy as Top1CategoricalAccuracy,
+        Top5CategoricalAccuracy as Top5CategoricalAccuracy,
+        TopKCategoricalAccuracy as TopKCategoricalAccuracy,
+        auc as auc,
+        build_train_network as build_train_network,
+        get_metric_fn as get_metric_fn,
+        names as names,
+        rearrange_inputs as rearrange_inputs,
+    )
+    from msjax.train.data_sink import data_sink as data_sink
+else:
+    __getattr__, __dir__ = on_first_use(__name__, _PLACEHOLDERS, door="msjax")

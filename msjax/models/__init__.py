@@ -1,0 +1,1 @@
+"""Hooks, captures and compiled functions for models of flax, equinox and haiku, and for plain functions of jax arrays."""

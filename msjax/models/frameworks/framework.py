@@ -1,0 +1,76 @@
+"""What hooks and captures ask of a framework's models: one class a framework, found by the model.
+
+A framework that isn't imported has no models, so none is imported to find out. Cells are on a higher floor, and bring theirs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from msjax.hooks.table import Hook
+from msjax.models.handle import ModuleHandle
+from msjax.models.where import Where
+
+
+class Framework:
+    """The models of one framework that take hooks."""
+
+    def owns(self, model: Any) -> bool:
+        """Whether a model is of this framework."""
+        raise NotImplementedError
+
+    def owns_function(self, fn: Any) -> bool:
+        """Whether what is called is a model of this framework, or a method of one."""
+        return self.owns(fn)
+
+    def paths(self, model: Any) -> dict[str, Any]:
+        """{path: module} of the modules that can be called; "" is the model itself."""
+        raise NotImplementedError
+
+    def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
+        """Put a hook on the modules that `where` selects; ValueError if it selects none.
+
+        Args:
+            kind: "forward" and the like.
+        """
+        raise NotImplementedError
+
+    def capture(self, model: Any, options: Any) -> Callable[..., Any]:
+        """The function that `hooks.capture` returns for a model; see `msjax.models.capture.Options`."""
+        raise NotImplementedError
+
+    def as_function(self, model: Any) -> Callable[..., Any]:
+        """A function of arrays that computes what the model does, for `hooks.ops`."""
+        return model
+
+    def run(self, model: Any, captured: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+        """Call what `capture` has returned for a model like the model; returns (result, what was captured)."""
+        return captured(*args, **kwargs)
+
+
+# Those of the frameworks that are imported, in the order in which they are asked.
+_FRAMEWORKS: list[Framework] = []
+
+
+def add_framework(framework: Framework, first: bool = False) -> None:
+    """Make a framework known; `first` for one whose models are also models of another one."""
+    _FRAMEWORKS.insert(0 if first else len(_FRAMEWORKS), framework)
+
+
+def framework_of(model: Any) -> Framework | None:
+    """The framework that a model is of, as it takes hooks; None for a plain function, and for what `hooked` has yet to take."""
+    return next((framework for framework in _there() if framework.owns(model)), None)
+
+
+def framework_of_function(fn: Any) -> Framework | None:
+    """The framework of a model that is called, or of which a method is."""
+    return next((framework for framework in _there() if framework.owns_function(fn)), None)
+
+
+def _there():
+    if "flax.nnx" in sys.modules:
+        importlib.import_module("msjax.models.frameworks.nnx")
+    return _FRAMEWORKS
