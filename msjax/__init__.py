@@ -28,15 +28,21 @@ else:
             if package != "msjax" or module.partition(".")[0] in _ALONE or "msjax.everything" in sys.modules:
                 return None
             importlib.import_module("msjax.everything")
-            return importlib.util.spec_from_loader(name, _There()) if name in sys.modules else None
+            there = sys.modules.get(name)
+            if there is None:
+                return None
+            # Python loads what the spec of the module in sys.modules says.
+            there.__spec__ = importlib.util.spec_from_loader(name, _There(there))
+            return there.__spec__
 
     class _There(importlib.abc.Loader):
         """The loader of a module that was imported while it was looked for: hands out that module."""
 
+        def __init__(self, module):
+            self.module, self.spec = module, module.__spec__
+
         def create_module(self, spec):
-            module = sys.modules[spec.name]
-            self.spec = module.__spec__
-            return module
+            return self.module
 
         def exec_module(self, module):
             module.__spec__ = self.spec

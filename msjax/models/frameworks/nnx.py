@@ -60,7 +60,8 @@ class NnxModels(Framework):
             patterns = options.patterns
             texts = [text for pattern in patterns for text in pattern.patterns]
             call, state = pure_call(module, method, lambda path: any(p.match(path) for p in patterns), texts)
-            captured = options.of_pure_call(tuple(callable_modules(module)), call)
+            names = tuple(".".join(path) for path, inner in nnx_modules(module) if callable(inner))
+            captured = options.of_pure_call(names, call)
             result, found = captured(state, args, kwargs)
             if result is None:
                 return None, found
