@@ -32,11 +32,14 @@ else:
             if there is None:
                 return None
             # Python loads what the spec of the module in sys.modules says.
-            there.__spec__ = importlib.util.spec_from_loader(name, _There(there))
-            return there.__spec__
+            spec = importlib.util.spec_from_loader(name, _There(there), origin=there.__spec__.origin)
+            spec.submodule_search_locations = there.__spec__.submodule_search_locations
+            there.__spec__ = spec
+            return spec
 
     class _There(importlib.abc.Loader):
-        """The loader of a module that was imported while it was looked for: hands out that module."""
+        """The loader of a module that was imported while it was looked for: hands out that module. For all else it is the module's own
+        loader."""
 
         def __init__(self, module):
             self.module, self.spec = module, module.__spec__
@@ -46,6 +49,9 @@ else:
 
         def exec_module(self, module):
             module.__spec__ = self.spec
+
+        def __getattr__(self, name):
+            return getattr(self.spec.loader, name)
 
     sys.meta_path.insert(0, _Opening())
 
