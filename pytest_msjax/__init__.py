@@ -79,7 +79,7 @@ class HookLog:
 
 
 def _selects(where, path, module):
-    from msjax.functional.module_paths import selected
+    from msjax.models.where import selected
 
     try:
         return bool(selected({path: module}, where))
