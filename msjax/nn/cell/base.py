@@ -15,6 +15,7 @@ from msjax.autograd.recompute import call_recomputed
 from msjax.autograd.saved import saved_tensors_hooks
 from msjax.base import jax_slots
 from msjax.base.calls import entered
+from msjax.base.checks import check_options
 from msjax.base.context import GRAPH_MODE, SETTINGS
 from msjax.base.errors import cell_path
 from msjax.base.flax_slots import MODULE_STATE, blank_like
@@ -30,6 +31,12 @@ from msjax.nn.cell.settings import CellSettings
 from msjax.nn.cell.state_dict import CellState
 from msjax.nn.cell.torch_names import TorchNames
 from msjax.nn.cell.tree import CellTree, CellType, CompiledCacheSlot
+
+# The options of `Cell.recompute` in MindSpore's releases.
+_RECOMPUTE = (
+    "use_reentrant", "output_recompute", "early_stop", "context_fn", "mp_comm_recompute", "parallel_optimizer_comm_recompute",
+    "recompute_slice_activation", "mode",
+)  # fmt: skip
 
 
 class Cell(
@@ -194,8 +201,12 @@ class Cell(
         The cell's own hooks run once. Forward hooks of the cells inside run again in the backward pass.
 
         Args:
-            use_reentrant, output_recompute, early_stop, kwargs: accepted for compatibility with MindSpore; without effect.
+            use_reentrant, output_recompute, early_stop: accepted for compatibility with MindSpore; without effect.
             context_fn (callable, optional): returns two context managers, for the first and the second run.
+            **kwargs: MindSpore's `mp_comm_recompute`, `parallel_optimizer_comm_recompute` and `recompute_slice_activation`; without effect.
+
+        Raises:
+            TypeError: there is no such option.
 
         Example:
             >>> import msjax as ms
@@ -205,6 +216,7 @@ class Cell(
             >>> print(ms.grad(net)(ms.Tensor(0.0)))
             1.0
         """
+        check_options(kwargs, _RECOMPUTE, "recompute")
         vars(self)["_recompute"] = {"context_fn": context_fn}
         self._refresh_special()
 

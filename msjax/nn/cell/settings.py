@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from msjax.base.checks import check_options
 from msjax.base.errors import describe
 from msjax.base.state import programs_changed
 from msjax.common import dtype as mstype
@@ -58,7 +60,14 @@ class CellSettings:
             raise TypeError(f"For 'set_jit_config', the argument should be a JitConfig, but got {describe(jit_config)}.")
 
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
-        """Without effect. It tells MindSpore's compiler which sizes vary; msjax compiles a program for each combination of shapes."""
+        """Without effect. It tells MindSpore's compiler which sizes vary; msjax compiles a program for each combination of shapes.
+
+        Raises:
+            TypeError: `construct` has no parameter of such a name.
+        """
+        parameters = inspect.signature(self.construct).parameters
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            check_options(kwargs, parameters, "set_inputs", what="input")
 
     def cast_inputs(self, inputs: Sequence[Any], dst_type: Type) -> tuple[Any, ...]:
         """Cast the floating Tensors among the inputs to a type; the rest stays as it is."""
