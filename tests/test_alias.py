@@ -64,6 +64,7 @@ def test_forwarding_modules_leave_the_real_modules_alone(mindspore):
 
 
 def test_every_forwarding_module_has_a_target(mindspore):
+    # The table has no other reader than the finder of modules.
     assert alias._FORWARDING["mindspore.nn.layer.math"] == "msjax.nn"
     for name, real in alias._FORWARDING.items():
         if importlib.util.find_spec(real) is not None:

@@ -8,6 +8,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn, ops
+from msjax.tools import hooks_of
 
 
 def net_and_input():
@@ -126,7 +127,7 @@ def test_cell_registers_a_pair_and_removes_it():
     log.clear()
     handle.remove()
     same(all_grads(net, net, x), expected)
-    assert not log and not net._special
+    assert not log and not hooks_of(net)
 
 
 # ---- recompute

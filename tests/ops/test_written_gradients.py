@@ -83,7 +83,7 @@ def test_cheap_arithmetic_keeps_only_its_operands_or_results(name):
 
     def run(x):
         out = fn(x)
-        made.append((out._node.spec, out._node.residuals))
+        made.append((out._node.spec, out._node.residuals))  # the arrays that the tape keeps for the backward pass
         return out.sum()
 
     np.testing.assert_allclose(ms.grad(run)(ms.Tensor(x)).asnumpy(), jax.grad(lambda x: reference(x).sum())(x), rtol=1e-6)
