@@ -20,17 +20,14 @@ from msjax.base.context import GRAPH_MODE, SETTINGS
 from msjax.base.errors import cell_path
 from msjax.base.flax_slots import MODULE_STATE, blank_like
 from msjax.base.state import ACTIVITY, COMPILER, STATE, programs_changed
-from msjax.common.bases import CellBase
 from msjax.common.tensor_values import TENSORS
 from msjax.hooks import table as hook_table
 from msjax.hooks.protocol import call_with_hooks
 from msjax.nn.cell.custom_bprop import call_with_bprop
-from msjax.nn.cell.hooks import CellHooks, hooks_of
-from msjax.nn.cell.members import CellMembers
-from msjax.nn.cell.settings import CellSettings
+from msjax.nn.cell.hooks import hooks_of
 from msjax.nn.cell.state_dict import CellState
 from msjax.nn.cell.torch_names import TorchNames
-from msjax.nn.cell.tree import CellTree, CellType, CompiledCacheSlot
+from msjax.nn.cell.tree import CellType, CompiledCacheSlot
 
 # The options of `Cell.recompute` in MindSpore's releases.
 _RECOMPUTE = (
@@ -39,19 +36,7 @@ _RECOMPUTE = (
 )  # fmt: skip
 
 
-class Cell(
-    CompiledCacheSlot,
-    CellMembers,
-    CellSettings,
-    CellTree,
-    CellState,
-    CellHooks,
-    TorchNames,
-    CellBase,
-    nnx.Module,
-    metaclass=CellType,
-    pytree=False,
-):
+class Cell(CompiledCacheSlot, TorchNames, CellState, nnx.Module, metaclass=CellType, pytree=False):
     """The base class of layers and networks.
 
     A subclass creates its layers and Parameters in ``__init__`` and computes in ``construct``. Calling the cell runs
@@ -115,7 +100,7 @@ class Cell(
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if SETTINGS.mode == GRAPH_MODE:
-            done, result = COMPILER.call_cell(self, args, kwargs)  # pyright: ignore[reportOptionalCall]
+            done, result = COMPILER.call_cell(self, args, kwargs)
             if done:
                 return result
         if self._special:
@@ -185,7 +170,7 @@ class Cell(
         if self._hooks.in_calls or self._to_float is not None or self._recompute:
             vars(self)["_special"] = True
         else:
-            self.__dict__.pop("_special", None)
+            vars(self).pop("_special", None)
 
     def recompute(
         self,
@@ -193,7 +178,7 @@ class Cell(
         use_reentrant: bool = True,
         output_recompute: bool = False,
         early_stop: bool = True,
-        context_fn: Callable[..., Any] | None = None,
+        context_fn: Callable[[], tuple[Any, Any]] | None = None,
         **kwargs: Any,
     ) -> None:
         """Recompute inner values of this cell in the backward pass instead of keeping them; see `ms.recompute`.
@@ -223,7 +208,7 @@ class Cell(
     # ---- state
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__
+        return vars(self)
 
     if not TYPE_CHECKING:
 
