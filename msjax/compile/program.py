@@ -197,7 +197,7 @@ class Program:
         self.writes = [(v, order[i]) for v, i in self.writes]
         self.written_arguments = [(leaf, order[i]) for leaf, i in self.written_arguments]
         self.attributes = [(cell, name, tensor, order[i]) for cell, name, tensor, i in self.attributes]
-        after, self.after = self.after(), None
+        after, self.after = self.after(), None  # pyright: ignore[reportOptionalCall]
         self.finish, self.observes = after.call, after.observes
 
     def _compute(self, leaves, place):

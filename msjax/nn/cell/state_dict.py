@@ -52,27 +52,26 @@ class CellState(CellTree):
                 prefix = value
             else:
                 keep_vars = value
-        if destination is None:
-            made: Any = OrderedDict()
+        made: Any = destination
+        if made is None:
+            made = OrderedDict()
             made._metadata = OrderedDict()
-            destination = made
         metadata = {"version": 1}
-        of_cells = getattr(destination, "_metadata", None)
-        if of_cells is not None:
-            of_cells[prefix[:-1]] = metadata
+        if hasattr(made, "_metadata"):
+            made._metadata[prefix[:-1]] = metadata
         for hook in self._hooks.state_dict_pre:
             hook.fn(self, prefix, keep_vars)
         for name, value in self._own_state():
-            destination[prefix + name] = value
+            made[prefix + name] = value
         for name, cell in self._children():
-            cell.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+            cell.state_dict(destination=made, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook in self._hooks.state_dict_post:
-            result = hook.fn(self, destination, prefix, metadata)
+            result = hook.fn(self, made, prefix, metadata)
             if result is not None:
                 raise RuntimeError(
                     f"A state_dict post hook should change the dict and return None, but {hook.name} returned {describe(result)}."
                 )
-        return destination
+        return made
 
     def _own_state(self):
         yield from self._own_parameters()

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from msjax.base.arrays import is_tracer
 from msjax.base.state import STATE
 from msjax.common.tensor import Tensor
-from msjax.compile.trace import Trace, in_program
+from msjax.compile.trace import in_program
 from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
 from msjax.hooks.values import ARRAYS
 from msjax.tools.watching.statistics import statistics
@@ -83,9 +83,7 @@ class Collector:
             trace.at_end(functools.partial(self._end_of_program, self._programs[trace], weakref.ref(trace)))
         return self._programs[trace]
 
-    def _end_of_program(
-        self, program: _Program, trace: Callable[[], Trace | None], changed: Sequence[tuple[Tensor, Any]]
-    ) -> None:
+    def _end_of_program(self, program: _Program, trace: Callable[[], Any], changed: Sequence[tuple[Tensor, Any]]) -> None:
         before = {id(tensor): value for tensor, value in changed}
         parameters = {n: (before[id(p)], p._value) for n, p in self._tensors().items() if id(p) in before}
         if "parameter" in self.parameters:
