@@ -373,12 +373,12 @@ def test_other_settings_need_no_other_program(make_with, programs, monkeypatch):
 
     def results(constants):
         # Nothing public says which settings are constants of a step's program, and how many programs there are.
-        def trace(self, args, own=settings._Program.trace):
+        def trace(self, args, own=settings._StepProgram.trace):
             self.constants = constants
             own(self, args)
             made.append(self)
 
-        monkeypatch.setattr(settings._Program, "trace", trace)
+        monkeypatch.setattr(settings._StepProgram, "trace", trace)
         engine.compiled_step.cache_clear(), engine._step_of.cache_clear()
         for value in (0.4, 0.6, 0.7):
             w = Parameter(Tensor(np.linspace(-1, 1, 6, dtype=np.float32)), name="w")
