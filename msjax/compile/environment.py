@@ -37,7 +37,7 @@ class Environment:
         self.guards = guards
         self.with_arguments = with_arguments
         generator: Any = default_generator.state
-        self.variables: list[Buffer] = [generator, *(v for v in variables if v is not generator)]
+        self.variables: list[Buffer] = [generator, *[v for v in variables if v is not generator]]
         self.programs: dict[Hashable, Any] = {}
         self.shapes = 0
 

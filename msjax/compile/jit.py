@@ -118,7 +118,7 @@ def _jitted(function, fullgraph):
         return compiled
 
     def call(*args, **kwargs):
-        if inlined(args, kwargs):
+        if (ACTIVITY.slow_dispatch and one_by_one()) or being_traced(args, kwargs):
             return function(*args, **kwargs)
         if WORKER.failures.first is not None:
             WORKER.raise_pending()
@@ -138,11 +138,13 @@ def _jitted(function, fullgraph):
 
 def inlined(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """True where a call is part of a program that is being compiled already, by msjax or by jax, or has to run in PyNative mode."""
-    if ACTIVITY.slow_dispatch:
-        monitor = current()
-        if monitor is not None and monitor.eager:
-            return True
-    return being_traced(args, kwargs)
+    return (ACTIVITY.slow_dispatch and one_by_one()) or being_traced(args, kwargs)
+
+
+def one_by_one() -> bool:
+    """True where a monitor of this thread wants to see operators run one by one, in PyNative mode."""
+    monitor = current()
+    return monitor is not None and monitor.eager
 
 
 def _is_method(function) -> bool:
