@@ -96,7 +96,7 @@ def jit(function: Callable[..., Any] | None = None, *, fullgraph: bool = False, 
 
 def ms_function(
     fn: Callable[..., Any] | None = None, obj: object = None, input_signature: object = None, *,
-    fullgraph: bool = False, **options: Unpack[Options],
+    fullgraph: bool = False, **options: Any,
 ) -> Any:  # fmt: skip
     """MindSpore 1's name of `jit`."""
     check_options(options, _KNOWN, "ms_function")

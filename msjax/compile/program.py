@@ -54,7 +54,7 @@ def _leaf_key(leaf):
     return "object", id(leaf)
 
 
-def aliases(leaves: Sequence[Any], variables: list[Tensor]) -> tuple:
+def aliases(leaves: Sequence[Any], variables: Sequence[Tensor]) -> tuple:
     """Which leaves are an object that stands earlier among the leaves, or among the variables: (leaf, other) pairs of numbers.
 
     The other's number is negative for a variable: -1 for the first. () if all are objects of their own.
