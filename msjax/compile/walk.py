@@ -348,7 +348,7 @@ def _hooks_guard(table: HookTable, within: Contents | None) -> Hooks:
 
 
 def _settings():
-    """What of the settings of the whole process goes into programs: the dialect of hooks, and over which processes they communicate."""
+    """The settings of the whole process that programs depend on: the dialect of hooks, and the groups of processes that communicate."""
     # The group of all processes follows from the place; it is made when it is first asked for.
     groups = [group for name, group in PROCESSES.groups.items() if name not in WORLD_NAMES]
     return "settings", SETTINGS.hook_dialect, PROCESSES.place, *groups
