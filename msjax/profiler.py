@@ -7,9 +7,19 @@ from typing import Any, Self
 
 import jax
 
+from msjax.base.checks import check_options
 from msjax.hooks.worker import synchronize
 
 __all__ = ["Profiler", "ProfilerActivity", "ProfilerLevel", "profile", "schedule", "tensorboard_trace_handler"]
+
+
+# The settings of `Profiler` in MindSpore's releases.
+_KNOWN = (
+    "output_path", "start_profile", "on_trace_ready", "schedule", "profiler_level", "activities", "aic_metrics", "aicore_metrics",
+    "with_stack", "profile_memory", "data_process", "parallel_strategy", "l2_cache", "hbm_ddr", "pcie", "sys_io", "sys_interconnection",
+    "host_sys", "sync_enable", "data_simplification", "record_shapes", "export_type", "mstx", "mstx_domain_include",
+    "mstx_domain_exclude", "profile_communication", "profile_framework", "op_time", "host_stack", "timeline_limit",
+)  # fmt: skip
 
 
 class ProfilerLevel(enum.Enum):
@@ -33,8 +43,10 @@ def schedule(*, wait: int, active: int, warmup: int = 0, repeat: int = 0, skip_f
     return {"wait": wait + warmup, "active": active, "repeat": repeat, "skip_first": skip_first}
 
 
-def tensorboard_trace_handler(dir_name: str | None = None, *args: Any, **kwargs: Any) -> str | None:
-    """The folder for traces, as the argument `on_trace_ready` of `profile`."""
+def tensorboard_trace_handler(
+    dir_name: str | None = None, worker_name: str | None = None, analyse_flag: bool = True, async_mode: bool = False
+) -> str | None:
+    """The folder for traces, as the argument `on_trace_ready` of `profile`; the other arguments are without effect."""
     return dir_name
 
 
@@ -52,6 +64,7 @@ class Profiler:
 
     Raises:
         RuntimeError: another trace is being recorded.
+        TypeError: there is no such setting.
     """
 
     def __init__(
@@ -62,6 +75,7 @@ class Profiler:
         schedule: dict[str, int] | None = None,
         **kwargs: Any,
     ):
+        check_options(kwargs, _KNOWN, "Profiler", what="setting")
         self.output_path: str = on_trace_ready or output_path
         self._schedule = schedule
         self._running = False
@@ -88,8 +102,10 @@ class Profiler:
         if self._schedule is not None:
             (self.start if self._wanted() else self.stop)()
 
-    def analyse(self, *args: Any, **kwargs: Any) -> None:
-        """The end of recording: writes the trace. There is nothing to analyse then."""
+    def analyse(
+        self, offline_path: str | None = None, pretty: bool = False, step_list: list[int] | None = None, mode: str = "sync"
+    ) -> None:
+        """The end of recording: writes the trace. There is nothing to analyse then; the arguments are without effect."""
         self.stop()
 
     def _wanted(self):
@@ -117,5 +133,9 @@ def profile(
         schedule (dict, optional): see `schedule`.
         on_trace_ready (str, optional): the folder, from `tensorboard_trace_handler`. By default "./data".
         **kwargs: MindSpore's other settings, without effect.
+
+    Raises:
+        TypeError: there is no such setting.
     """
+    check_options(kwargs, _KNOWN, "profile", what="setting")
     return Profiler(start_profile=False, on_trace_ready=on_trace_ready, schedule=schedule)

@@ -5,11 +5,13 @@ XLA orders its own work, so streams and events only carry MindSpore's programs a
 
 from __future__ import annotations
 
+import inspect
 import time
 from typing import Any, Self
 
 import jax
 
+from msjax.base.checks import check_options
 from msjax.base.context import set_context
 from msjax.hooks.worker import synchronize as synchronize
 
@@ -66,37 +68,61 @@ def memory_summary() -> str:
     return "\n".join(f"{name:32} {value}" for name, value in memory_stats().items())
 
 
-def _without_effect(name, reason):
+def _without_effect(name, reason, **parameters):
+    """A function of such parameters, with these defaults, that does nothing."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signature = inspect.Signature([inspect.Parameter(k, kind, default=v) for k, v in parameters.items()])
+
     def call(*args: Any, **kwargs: Any) -> None:
-        return None
+        check_options(kwargs, parameters, name, what="argument")
+        signature.bind(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"Without effect: {reason}"
+    call.__signature__ = signature  # pyright: ignore[reportFunctionMemberAccess]  # inspect reads it
     return call
 
 
+_REQUIRED = inspect.Parameter.empty
 _BY_JAX = "jax manages memory by itself."
 empty_cache = _without_effect("empty_cache", _BY_JAX)
 set_memory = _without_effect(
-    "set_memory", "the environment variable XLA_PYTHON_CLIENT_MEM_FRACTION sets jax's share of the memory."
+    "set_memory",
+    "the environment variable XLA_PYTHON_CLIENT_MEM_FRACTION sets jax's share of the memory.",
+    init_size="2GB",
+    increase_size="2GB",
+    max_size="1024GB",
+    optimize_level="O0",
+    huge_page_reserve_size="0GB",
 )
 reset_max_memory_allocated = _without_effect("reset_max_memory_allocated", "jax keeps the largest number of the whole run.")
 reset_max_memory_reserved = _without_effect("reset_max_memory_reserved", "jax keeps the largest number of the whole run.")
 reset_peak_memory_stats = _without_effect("reset_peak_memory_stats", "jax keeps the largest numbers of the whole run.")
-dispatch_threads_num = _without_effect("dispatch_threads_num", "XLA chooses its threads.")
-set_cpu_affinity = _without_effect("set_cpu_affinity", "start the program with taskset instead.")
-set_kernel_launch_group = _without_effect("set_kernel_launch_group", "XLA launches its kernels.")
-set_kernel_launch_capture = _without_effect("set_kernel_launch_capture", "XLA launches its kernels.")
+dispatch_threads_num = _without_effect("dispatch_threads_num", "XLA chooses its threads.", threads_num=_REQUIRED)
+set_cpu_affinity = _without_effect(
+    "set_cpu_affinity",
+    "start the program with taskset instead.",
+    enable_affinity=_REQUIRED,
+    affinity_cpu_list=None,
+    module_to_cpu_dict=None,
+    bind_file=None,
+)
+set_kernel_launch_group = _without_effect(
+    "set_kernel_launch_group", "XLA launches its kernels.", thread_num=2, kernel_group_num=8
+)
+set_kernel_launch_capture = _without_effect(
+    "set_kernel_launch_capture", "XLA launches its kernels.", enable_capture_graph=_REQUIRED, op_capture_skip=None
+)
 
 
 class Stream:
     """A stream of work. XLA orders its work by itself, so that all streams are one.
 
     Args:
-        priority: without effect.
+        priority, stream, stream_id: without effect.
     """
 
-    def __init__(self, priority: int = 0, **kwargs: Any):
+    def __init__(self, priority: int = 0, *, stream: Stream | None = None, stream_id: int | None = None):
         self.priority: int = priority
 
     def synchronize(self) -> None:
@@ -171,7 +197,7 @@ def default_stream() -> Stream:
 
 
 current_stream = communication_stream = default_stream
-set_cur_stream = _without_effect("set_cur_stream", "XLA orders its work by itself.")
+set_cur_stream = _without_effect("set_cur_stream", "XLA orders its work by itself.", stream=_REQUIRED)
 
 
 class StreamCtx:

@@ -39,7 +39,6 @@ ANNOTATIONS_THAT_POINT_UP = {
     ("msjax.base.typing", "msjax.common.parameter"),
     ("msjax.base.typing", "msjax.common.tensor"),
     ("msjax.base.typing", "msjax.nn.learning_rate_schedule"),
-    ("msjax.compile.graph_mode", "msjax.nn.cell"),
     ("msjax.compile.trace", "msjax.nn.cell"),
 }
 # Attributes of flax nnx that are not public.

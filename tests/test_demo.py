@@ -11,6 +11,7 @@ import msjax as ms
 from msjax import nn
 from msjax.demo import DemoError, digits, five_hooks, run_demo
 from msjax.demo.lenet import LeNet5
+from msjax.tools import hooks_of
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_the_five_hooks():
     softmax = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
     expected = (softmax - np.eye(10)[labels.asnumpy()]) / 4
     np.testing.assert_allclose(seen[3].value, expected, rtol=1e-4, atol=1e-7)
-    assert not net.conv2._hooks, "the hooks were taken away again"
+    assert not hooks_of(net.conv2), "the hooks were taken away again"
 
 
 def test_a_short_run(console, tmp_path, monkeypatch):
@@ -92,7 +93,7 @@ def test_the_picture(tmp_path):
     activations, gradients = picture.capture(net, images, 6)
     assert {n: v.shape for n, v in activations.items()} == {n: v.shape for n, v in gradients.items()}
     np.testing.assert_array_equal(gradients["fc3"], np.eye(10, dtype=np.float32)[6])
-    assert not any(cell._hooks for cell in net.cells())
+    assert not any(hooks_of(cell) for cell in net.cells())
     path = tmp_path / "seen.png"
     picture.draw(path, activations, gradients, 6, 0.5)
     assert path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 20_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from msjax import nn
-from msjax.base.checks import check_one_of, check_type
+from msjax.base.checks import check_one_of, check_options, check_type
 from msjax.base.errors import describe
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
@@ -150,7 +150,7 @@ def _black(network, classes, dtype):
     return _OutputTo32(network)
 
 
-_LEVEL_SETTINGS = ("cast_model_type", "keep_batchnorm_fp32", "loss_scale_manager")
+LEVEL_SETTINGS = ("cast_model_type", "keep_batchnorm_fp32", "loss_scale_manager")
 
 
 def build_train_network(
@@ -180,9 +180,7 @@ def build_train_network(
     check_one_of(level, _LEVELS, "level", who)
     if boost_level != "O0":
         raise NotImplementedError(f"For '{who}', 'boost_level' other than 'O0' is not offered.")
-    unknown = set(kwargs) - set(_LEVEL_SETTINGS)
-    if unknown:
-        raise ValueError(f"For '{who}', there are no arguments {sorted(unknown)}; further ones are {', '.join(_LEVEL_SETTINGS)}.")
+    check_options(kwargs, LEVEL_SETTINGS, who, what="argument", error=ValueError)
     level = "O2" if level == "auto" else level
     cast = kwargs.get("cast_model_type", mstype.float16 if level in ("O2", "O3") else mstype.float32)
     keep = kwargs.get("keep_batchnorm_fp32", level != "O3")

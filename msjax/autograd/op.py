@@ -14,19 +14,19 @@ import jax
 
 from msjax.autograd.monitor import current
 from msjax.autograd.op_errors import raise_op_error
-from msjax.autograd.residuals import VJP, ResidualSpec, TracedVJP, recomputed_if_cheap, source_of
+from msjax.autograd.residuals import Forward, ResidualSpec
+from msjax.autograd.traced_vjp import VJP, TracedVJP
 from msjax.base.arrays import CONCRETE, is_tracer
 from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, ROOT, STATE, Scope
-from msjax.base.typing import PyTreeDef
 from msjax.common.arrays import as_array
 from msjax.common.tape import SEQUENCE, Edge, Grads, Need, Node
 from msjax.common.tensor import Tensor, is_tensor, wrap
 from msjax.hooks.batching import after_calls
 from msjax.hooks.values import ARRAYS
+from msjax.programs.bound import Bound
 from msjax.programs.cache import ProgramCache
 from msjax.programs.compiler_options import is_nested
-from msjax.programs.signature import shape_of
 
 
 class Op:
@@ -44,7 +44,7 @@ class Op:
     Attributes:
         jit: compiles its functions; None for the usual way, that of its group of processes for an operator with collectives.
         programs: the compiled function for each tuple of static values.
-        forwards: the compiled function that also returns `Residuals`, for each pair of static values and slots, the
+        forwards: the compiled function that also returns residuals (`Forward`), for each pair of static values and slots, the
             positions of the operands that gradients are taken for.
         accumulation_order: the order of operands in which `Tensor.backward()` passes gradients on, if PyTorch does not go
             from the first operand to the last.
@@ -92,10 +92,10 @@ class Op:
 
     def bind(self, static: tuple[Any, ...]) -> Callable[..., Any]:
         """`fn` with its static values bound: a function of the operands only."""
-        return _Bound(self.fn, static) if static else self.fn
+        return Bound(self.fn, static) if static else self.fn
 
     def forward_fn(self, static_and_slots: tuple[Any, tuple[int, ...]]) -> Callable[..., Any]:
-        """The function that `forwards` keeps compiled: from operand values to (outputs, Residuals)."""
+        """The function that `forwards` keeps compiled, for static values and slots."""
         static, slots = static_and_slots
         return Forward(self.bind(static), slots, self.int_grad, self.jit)
 
@@ -106,111 +106,6 @@ class Op:
         except KeyError:
             made = self._derived[key] = make()
             return made
-
-
-class Forward:
-    """The function of operands that returns an operator's outputs and `Residuals`, and that `Op.forwards` keeps compiled."""
-
-    __name__ = "forward"  # jax names programs after it
-
-    def __init__(
-        self, fn: Callable[..., Any], slots: tuple[int, ...], int_grad: bool | tuple[int, ...], jit: Callable[..., Any] | None
-    ):
-        self.fn = fn
-        self.slots: tuple[int, ...] = slots
-        self.int_grad: bool | tuple[int, ...] = int_grad
-        self.jit = jit
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """What the program depends on; see `programs.description`."""
-        return self.fn, self.slots, self.int_grad
-
-    def __call__(self, *values: Any) -> tuple[tuple[Any, ...], Residuals]:
-        pull = TracedVJP(recomputed_if_cheap(self.fn, values), values, self.slots, self.int_grad)
-        leaves, treedef = jax.tree.flatten(pull.vjp)
-        sources, kept = [], []
-        for leaf in leaves:
-            source = source_of(leaf, values, pull.out)
-            sources.append(source or ("kept", len(kept)))
-            if source is None:
-                kept.append(leaf)
-        # The spec outlives the trace, so it must not hold tracers.
-        spec = ResidualSpec(pull.without_values(), tuple(sources), self, tuple(map(shape_of, values)), treedef)
-        return pull.out, Residuals(spec, kept)
-
-    def metadata_of(self, result: Any) -> ResidualSpec:
-        """The description of the residuals, which the program needs as long as it lives."""
-        return result[1].spec
-
-    def stored_metadata(self, spec: ResidualSpec) -> tuple[VJP, tuple[tuple[str, int], ...]]:
-        """The part of that description that is stored with a program on disk."""
-        return spec.pull, spec.sources
-
-    def restored_metadata(
-        self, stored: tuple[VJP, tuple[tuple[str, int], ...]], values: Sequence[Any]
-    ) -> tuple[ResidualSpec, PyTreeDef]:
-        """(the description of the residuals of a program from disk, the structure of its results)."""
-        spec = ResidualSpec(*stored, self, tuple(map(shape_of, values)))
-        kept = [0] * sum(kind == "kept" for kind, _ in spec.sources)
-        return spec, jax.tree.structure(((0,) * len(spec.pull.carries), Residuals(spec, kept)))
-
-
-class Residuals:
-    """The residuals of a compiled forward; `spec` describes them."""
-
-    __slots__ = ("spec", "leaves")
-
-    def __init__(self, spec: ResidualSpec, leaves: Sequence[Any]):
-        self.spec = spec
-        self.leaves = leaves
-
-    def collected(self, values: Sequence[Any], out: Sequence[Any]) -> list[Any]:
-        """All residuals in the backward's order: those that are kept, and those among the operands and results of the call."""
-        of = {"kept": self.leaves, "in": values, "out": out}
-        return [of[kind][i] for kind, i in self.spec.sources]
-
-    def emptied(self) -> Residuals:
-        """The same without values."""
-        return Residuals(self.spec, ())
-
-
-# jax keeps the structures of results for long, so they refer to the spec weakly; the compiled forward keeps it.
-jax.tree_util.register_pytree_node(
-    Residuals,
-    lambda r: (r.leaves, r.spec.token),
-    lambda token, leaves: Residuals(token.spec(), leaves),  # pyright: ignore[reportArgumentType]
-)
-
-
-class _Bound:
-    """`fn` with its static values bound. Not a partial, since jax names programs after `__name__`."""
-
-    def __init__(self, fn: Callable[..., Any], static: tuple[Any, ...]):
-        self.fn = fn
-        self.static = _thawed(static)
-        self.__name__ = getattr(fn, "__name__", "op")
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """What the program depends on; see `programs.description`."""
-        return self.fn, self.static
-
-    def __call__(self, *operands: Any) -> Any:
-        return self.fn(*operands, *self.static)
-
-    @property
-    def gradient(self) -> Callable[..., Any] | None:
-        """The hand-written gradient of `fn` (see `TracedVJP`) with the same static values; None for none."""
-        rule = getattr(self.fn, "gradient", None)
-        return None if rule is None else lambda slots, *operands: rule(slots, *operands, *self.static)
-
-
-def _thawed(static):
-    """Static values as kernels get them: plain floats, since the float class of cache keys never equals an int."""
-    return tuple([
-        float(v) if isinstance(v, float) else _thawed(v) if v.__class__ is tuple else v for v in static
-    ])  # fmt: skip
 
 
 def apply(op: Op, operands: Sequence[Any], static: tuple[Any, ...] = ()) -> Any:
@@ -297,24 +192,25 @@ def _record(op, operands, values, static, traced):
     slots = tuple(slots)
     if traced:
         pull = TracedVJP(op.bind(static), values, slots, op.int_grad)
-        out, residuals = pull.out, None
+        out, residuals, spec = pull.out, None, None
     else:
-        out, residuals = op.forwards[static, slots](*values)
-        pull = residuals.spec.pull
-        if residuals.spec.fresh:
-            residuals.spec.compile_ahead(residuals.collected(values, out), out)
+        out, residuals, token = op.forwards[static, slots](*values)
+        spec = token.spec()
+        pull = spec.pull
+        if spec.fresh:
+            spec.compile_ahead(spec.collected(residuals, values, out), out)
     node = None
     if True in pull.carries:
         if pull.slots != slots:
             edges = [e for i, e in zip(slots, edges) if i in pull.slots]
-        node = OpNode(base, edges, op, static, pull, residuals)
+        node = OpNode(base, edges, op, static, pull, spec, residuals)
         if base is not scope:
             scope.nested = True
-        if (base is not scope or base is ROOT) and (pull.keeps_values() if residuals is None else residuals.spec.sources):
+        if (base is not scope or base is ROOT) and (pull.keeps_values() if spec is None else spec.sources):
             # At ROOT, because backward(create_graph=True) may be called later.
             node.needs_operands = True
             node.values = values
-        if residuals is not None and residuals.spec.needs_values:
+        if spec is not None and spec.needs_values:
             node.values = values
             node.out = out
         if STATE.saving is not None:
@@ -349,13 +245,14 @@ class OpNode(Node):
 
     Attributes:
         pullback: the call's vjp.
-        residuals: those of the compiled forward; None if the call was traced: then `pullback` holds them.
+        spec: the description of the residuals; None if the call was traced.
+        residuals: those that the compiled forward has returned; None if the call was traced: then `pullback` holds them.
         values, out: operand values and results, if the backward needs them.
         needs_operands: True if the backward itself may be differentiated with respect to the operands.
         saved: the object that holds values, results and residuals instead (see msjax.autograd.saved), or None.
     """
 
-    __slots__ = ("op", "static", "pullback", "residuals", "values", "out", "needs_operands", "saved")
+    __slots__ = ("op", "static", "pullback", "spec", "residuals", "values", "out", "needs_operands", "saved")
 
     # Any, since they are there only if the backward needs them.
     values: Any
@@ -369,7 +266,8 @@ class OpNode(Node):
         op: Op,
         static: tuple[Any, ...],
         pullback: VJP,
-        residuals: Residuals | None,
+        spec: ResidualSpec | None,
+        residuals: Sequence[Any] | None,
     ):
         # The same as Node.__init__, inlined to save a call for each operator.
         self.seq: int = next(SEQUENCE)
@@ -381,6 +279,7 @@ class OpNode(Node):
         self.static: tuple[Any, ...] = static
         # Any, since `release` sets them to None.
         self.pullback: Any = pullback
+        self.spec: Any = spec
         self.residuals: Any = residuals
         self.values = self.out = self.saved = None
         self.needs_operands: bool = False
@@ -398,18 +297,18 @@ class OpNode(Node):
         return [slots.index(i) for i in order if i in slots]
 
     def pull(self, cts: list[Any], need: Need) -> Grads:
-        if self.residuals is None:
+        spec = self.spec
+        if spec is None:
             if self.op.runs_cells:
                 cts = [None if ct is None else after_calls(ARRAYS, ct) for ct in cts]
             return self.pullback(cts, need)
-        spec = self.residuals.spec
         if self.nout == 1:
             key = _ONE, need
             given = cts
         else:
             key = tuple([c is not None for c in cts]), need
             given = [c for c in cts if c is not None]
-        kept = self.residuals.leaves if self.saved is None and not spec.needs_values else self._residuals(spec)
+        kept = self.residuals if self.saved is None and not spec.needs_values else self._all_residuals(spec)
         try:  # as `run_cached` does; written out, since every operator's gradient comes here
             grads = spec.backwards[key](*kept, *given)
         except ValueError as error:
@@ -421,10 +320,12 @@ class OpNode(Node):
         found = iter(grads)
         return [next(found) if n else None for n in need]
 
-    def _residuals(self, spec):
+    def _all_residuals(self, spec):
         if self.saved is not None:
             return self.saved.residuals(self)
-        return self.residuals.collected(self.values, self.out) if spec.needs_values else self.residuals.leaves
+        # As `spec.collected` does; written out, since half of the operators' gradients come here.
+        of = {"kept": self.residuals, "in": self.values, "out": self.out}
+        return [of[kind][i] for kind, i in spec.sources]
 
     def _inputs(self):
         """The operands at the time of the call; those on the tape as Tensors."""
@@ -451,11 +352,10 @@ class OpNode(Node):
             key = ("again", self.static, slots, given, need, n)
             gradient = self.op.derived(key, lambda: self._gradient_op(gradient_from_inputs, int_grad))
             grads = apply(gradient, [*inputs, *cts])
-        elif self.residuals is not None:
-            spec = self.residuals.spec
+        elif (spec := self.spec) is not None:
             key = ("back", spec, given, need)
             gradient = self.op.derived(key, lambda: self._gradient_op(spec.backward_fn((given, need)), True))
-            grads = apply(gradient, [*self._residuals(spec), *cts])
+            grads = apply(gradient, [*self._all_residuals(spec), *cts])
         else:
             pullback = self.pullback
 
@@ -472,9 +372,9 @@ class OpNode(Node):
         return Op("gradient of " + self.op.name, fn, int_grad=int_grad, jit=self.op.jit)
 
     def release(self) -> None:
-        if self.base is ROOT and self.residuals is not None and not self.residuals.spec.sources:
+        if self.base is ROOT and self.spec is not None and not self.spec.sources:
             return  # nothing to free; as in PyTorch, several graphs may share such a node and each run backward through it
-        self.edges = self.residuals = self.values = self.out = self.saved = self.pullback = None
+        self.edges = self.spec = self.residuals = self.values = self.out = self.saved = self.pullback = None
 
 
 def _after(op, operands, values, out, node):

@@ -127,8 +127,8 @@ class _Region:
             for operand in operands:
                 if isinstance(operand, Tensor) and operand._node is not None and self._is_outside(operand._node):
                     self.outside.setdefault(id(operand), _Snapshot(operand))
-        residuals = node.residuals
-        if residuals is None or not residuals.spec.sources:
+        spec = node.spec
+        if spec is None or not spec.sources:
             return
         seen = (node.op, node.static, node.pullback.slots)
         if first:
@@ -142,9 +142,9 @@ class _Region:
                     f"For 'recompute', {callable_name(self.block)} did something else in its second run: it recorded "
                     f"operator {node.op.name!r} where the first run had {expected}."
                 )
-            self.store.append((residuals.collected(node.values, node.out), values))
+            self.store.append((spec.collected(node.residuals, node.values, node.out), values))
         node.values = node.out = None
-        node.residuals = residuals.emptied()
+        node.residuals = ()
 
     def _is_outside(self, node) -> bool:
         return node.seq < self.start or node.__class__ is RootLeaf

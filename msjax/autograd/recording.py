@@ -212,7 +212,8 @@ def zeros_like(tensor: Tensor) -> Tensor:
     return filled_like(tensor._value, 0)
 
 
-def check_function(fn: object, who: str) -> None:
-    """TypeError unless `fn` can be called."""
+def check_function(fn: object, who: str) -> Callable[..., Any]:
+    """`fn`; a TypeError unless it can be called."""
     if not callable(fn):
         raise TypeError(f"For '{who}', 'fn' should be a function or a Cell, but got {describe(fn)}.")
+    return fn

@@ -1,8 +1,8 @@
-"""The vjp of one operator: traced with its call, or compiled into a backward that takes residuals.
+"""The residuals of an operator on the tape: what its compiled forward keeps for its compiled backward.
 
-`jax.grad`, run eagerly, traces again at every call. Here the vjp of an operator is traced once per
-signature. The compiled forward (`Op.compile_forward`) returns its result and a flat list of residuals; the structure of that
-list is kept with the compiled program as auxiliary data of its output.
+`jax.grad`, run eagerly, traces again at every call. Here the vjp of an operator is traced once for each signature. The compiled
+forward returns its results and a flat list of residuals; the structure of that list is in a `ResidualSpec`, to which the results
+refer.
 """
 
 from __future__ import annotations
@@ -12,183 +12,78 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
+from msjax.autograd.traced_vjp import VJP, TracedVJP, recomputed_if_cheap
 from msjax.base.arrays import is_tracer
 from msjax.base.typing import JaxArray, PyTreeDef
-from msjax.common.tape import Grads, Need
+from msjax.common.tape import Need
 from msjax.programs.cache import ProgramCache
-from msjax.programs.compiler_options import equations
+from msjax.programs.signature import shape_of
 
 
-class VJP:
-    """How gradients of one call's outputs become gradients of its inputs, without the function that does it.
-
-    Attributes:
-        single: True if the operator returned a bare array.
-        carries: for each output, whether a gradient can flow back from it.
-        slots: the operands that can receive a gradient.
-        in_dtypes: their dtypes.
-        shadow: for each output, (shape, dtype) of what is differentiated in its place: integers are, as floats.
-        by_rule: whether the operator's hand-written gradient is used, which returns one for every operand.
-    """
-
-    slots: tuple[int, ...]
-    in_dtypes: list[np.dtype[Any]]
-    by_rule: bool
-    single: bool
-    shadow: list[tuple[tuple[int, ...], np.dtype[Any]]]
-    carries: tuple[bool, ...]
-
-    def without_values(self) -> VJP:
-        """The same without what was traced."""
-        copy = VJP()
-        copy.__dict__.update({name: self.__dict__[name] for name in VJP.__annotations__})
-        return copy
-
-    def gradients(self, cts: Grads, need: Need, vjp: Callable[..., Any]) -> list[JaxArray | None]:
-        """Gradients of the inputs for which `need` is True, None for the others.
-
-        Args:
-            cts: one gradient for each output, None where there is none.
-            need: one bool for each of `slots`.
-            vjp: the function that `jax.vjp` or the hand-written gradient returned.
-        """
-        full = []
-        for ct, (shape, dtype) in zip(cts, self.shadow):
-            if not jnp.issubdtype(dtype, jnp.inexact):
-                full.append(np.zeros(shape, jax.dtypes.float0))
-            elif ct is None:
-                full.append(jnp.zeros(shape, dtype))
-            else:
-                full.append(ct.astype(dtype))
-        grads = vjp(full[0] if self.single else tuple(full))
-        if self.by_rule:
-            grads = [grads[i] for i in self.slots]
-        return [g.astype(d) if wanted else None for g, d, wanted in zip(grads, self.in_dtypes, need)]
-
-
-class TracedVJP(VJP):
-    """The vjp of one traced call: maps gradients of its outputs to gradients of its inputs.
+class Forward:
+    """The function that `Op.forwards` keeps compiled: from operands to (outputs, residuals that are kept, `SpecToken`).
 
     Args:
-        fn: the operator on jax arrays; returns an array or a tuple of arrays. It may have a hand-written gradient, the attribute
-            `gradient`: called with `slots` and the operands, it returns (what `fn` returns, a `jax.tree_util.Partial` that maps
-            the gradients of that to a tuple with the gradients of the operands, None outside `slots`), or None if the rule
-            does not cover the case.
-        values: its operands, some of them traced.
-        slots: the operands to differentiate with respect to.
-
-    Attributes:
-        out: what `fn` returned, always as a tuple.
-        vjp: maps the gradients of that; see `VJP.gradients`.
+        fn: the operator's function of operands.
+        slots: the positions of the operands that gradients are taken for.
+        int_grad, jit: see `Op`.
     """
 
-    def __init__(self, fn: Callable[..., Any], values: Sequence[Any], slots: tuple[int, ...], int_grad: bool | tuple[int, ...]):
-        dtypes = [jnp.result_type(values[i]) for i in slots]
-        # A gradient with respect to integers is taken in floats and cast: MindSpore differentiates integers, jax doesn't.
-        as_ints = [jnp.issubdtype(d, jnp.integer) for d in dtypes]
-        keep = [
-            (i, d)
-            for i, d, is_int in zip(slots, dtypes, as_ints)
-            if jnp.issubdtype(d, jnp.inexact) or (is_int and (int_grad is True or (int_grad and i in int_grad)))
-        ]
-        self.slots = tuple(i for i, _ in keep)
-        self.in_dtypes = [d for _, d in keep]
-        shadowed = any(jnp.issubdtype(d, jnp.integer) for d in self.in_dtypes)
+    __name__ = "forward"  # jax names programs after it
 
-        held = list(values)
-
-        def along(*inputs):
-            full = list(held)
-            for i, value in zip(self.slots, inputs):
-                full[i] = value
-            return fn(*full)
-
-        rule = None if shadowed else getattr(fn, "gradient", None)
-        found = None if rule is None or not self.slots else rule(self.slots, *values)
-        self.by_rule = found is not None
-        if found is None:
-            inputs = [_shadow(values[i]) if jnp.issubdtype(d, jnp.integer) else values[i] for i, d in keep]
-            found = jax.vjp(along, *inputs)
-        out, self.vjp = found
-        # jax may keep `along` with the vjp, and the operands' tracers would keep the trace of a program that was dropped.
-        held.clear()
-        self.single = not isinstance(out, (tuple, list))
-        shadow_out = (out,) if self.single else tuple(out)
-        self.shadow = [(o.shape, o.dtype) for o in shadow_out]
-        if shadowed:
-            out = fn(*values)
-            self.out = (out,) if self.single else tuple(out)
-        else:
-            self.out = shadow_out
-        self.carries = tuple(bool(self.slots) and jnp.issubdtype(d, jnp.inexact) for _, d in self.shadow)
-
-    def keeps_values(self) -> bool:
-        """Whether the gradients depend on values of the forward pass: those of linear operators don't."""
-        return any(map(is_tracer, jax.tree.leaves(self.vjp)))
-
-    def __call__(self, cts: Grads, need: Need) -> list[JaxArray | None]:
-        """Gradients of the inputs; see `gradients`."""
-        return self.gradients(cts, need, self.vjp)
-
-
-# Where a function consists of these, what its gradient needs costs less to compute again than to keep.
-_CHEAP = frozenset(
-    "abs add and broadcast_in_dim ceil clamp convert_element_type copy custom_jvp_call div eq floor ge gt integer_pow is_finite jit le "
-    "lt max min mul ne neg not or pjit reshape round select_n sign square squeeze stop_gradient sub xor".split()
-)
-# Where it has none of these, there is nothing to compute again.
-_NEEDS_RESIDUALS = frozenset("abs clamp div integer_pow max min select_n sign square".split())
-
-
-class Recomputed:
-    """A function whose gradient keeps its operands, and computes from them again what it needs."""
-
-    def __init__(self, fn: Callable[..., Any]):
+    def __init__(
+        self, fn: Callable[..., Any], slots: tuple[int, ...], int_grad: bool | tuple[int, ...], jit: Callable[..., Any] | None
+    ):
         self.fn = fn
+        self.slots: tuple[int, ...] = slots
+        self.int_grad: bool | tuple[int, ...] = int_grad
+        self.jit = jit
 
-    def __call__(self, *operands: Any) -> Any:
-        return self.fn(*operands)
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What the program depends on; see `programs.description`."""
+        return self.fn, self.slots, self.int_grad
 
-    def gradient(self, slots: tuple[int, ...], *operands: Any) -> tuple[Any, Callable[..., Any]]:
-        """The result and its gradient; see `TracedVJP`."""
+    def __call__(self, *values: Any) -> tuple[tuple[Any, ...], list[Any], SpecToken]:
+        return self.with_metadata(*values)[0]
 
-        def pull(*operands_and_ct):
-            *full, ct = operands_and_ct
+    # ---- a `programs.store.FunctionWithMetadata`, whose metadata are ResidualSpecs
 
-            def along(*inputs):
-                for i, value in zip(slots, inputs):
-                    full[i] = value
-                return self.fn(*full)
+    def with_metadata(self, *values: Any) -> tuple[tuple[tuple[Any, ...], list[Any], SpecToken], ResidualSpec]:
+        """(the results, the description of the residuals)."""
+        pull = TracedVJP(recomputed_if_cheap(self.fn, values), values, self.slots, self.int_grad)
+        leaves, treedef = jax.tree.flatten(pull.vjp)
+        sources, kept = [], []
+        for leaf in leaves:
+            source = source_of(leaf, values, pull.out)
+            sources.append(source or ("kept", len(kept)))
+            if source is None:
+                kept.append(leaf)
+        # The spec outlives the trace, so it must not hold tracers.
+        spec = ResidualSpec(pull.without_values(), tuple(sources), self, tuple(map(shape_of, values)), treedef)
+        return (pull.out, kept, spec.token), spec
 
-            grads = dict(zip(slots, jax.vjp(along, *[full[i] for i in slots])[1](ct)))
-            return tuple(grads.get(i) for i in range(len(full)))
+    def stored_metadata(self, spec: ResidualSpec) -> tuple[VJP, tuple[tuple[str, int], ...]]:
+        """The part of the description that is stored with a program on disk."""
+        return spec.pull, spec.sources
 
-        return self.fn(*operands), jax.tree_util.Partial(pull, *operands)
-
-
-def recomputed_if_cheap(fn: Callable[..., Any], operands: Sequence[Any]) -> Callable[..., Any]:
-    """A function, as `Recomputed` where that is better: elementwise arithmetic without transcendental functions."""
-    if getattr(fn, "gradient", None) is not None:
-        return fn
-    names = {eqn.primitive.name for eqn in equations(jax.make_jaxpr(fn)(*operands).jaxpr)}
-    return Recomputed(fn) if names <= _CHEAP and names & _NEEDS_RESIDUALS else fn
-
-
-def _shadow(value):
-    x64 = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
-    return value.astype(jnp.float64 if x64 else jnp.float32)
+    def restored_metadata(
+        self, stored: tuple[VJP, tuple[tuple[str, int], ...]], values: Sequence[Any]
+    ) -> tuple[ResidualSpec, PyTreeDef]:
+        """(the description of the residuals of a program from disk, the structure of its results)."""
+        spec = ResidualSpec(*stored, self, tuple(map(shape_of, values)))
+        kept = [0] * sum(kind == "kept" for kind, _ in spec.sources)
+        return spec, jax.tree.structure(((0,) * len(spec.pull.carries), kept, spec.token))
 
 
 class ResidualSpec:
-    """Describes the residuals of a compiled forward; there is one for each signature.
+    """The description of the residuals of a compiled forward, and its compiled backwards; there is one for each signature.
 
     Args:
         pull: the vjp, without its residuals.
         sources: see below.
-        forward: the function that was traced (`op.Forward`).
+        forward: the function that was traced.
         shapes: of its operands.
         treedef: the structure of the vjp function whose leaves are the residuals; None if the compiled forward comes from
             disk: then it is found when it is needed.
@@ -199,7 +94,7 @@ class ResidualSpec:
         backwards: the compiled backward for each pair of (for each output, whether it has a gradient; for each of `slots`,
             whether its gradient is needed). It takes the residuals, then the given gradients, and returns the needed ones.
         fresh: True until the backward has been compiled ahead.
-        token: stands for it in the structure of a program's results.
+        token: the reference to this object in the structure of a program's results.
     """
 
     __slots__ = ("pull", "sources", "forward", "shapes", "backwards", "needs_values", "fresh", "token", "_treedef", "__weakref__")
@@ -208,7 +103,7 @@ class ResidualSpec:
         self,
         pull: VJP,
         sources: tuple[tuple[str, int], ...],
-        forward: Any,
+        forward: Forward,
         shapes: tuple[Any, ...],
         treedef: PyTreeDef | None = None,
     ):
@@ -227,7 +122,7 @@ class ResidualSpec:
         """The structure of the vjp function whose leaves are the residuals."""
         if self._treedef is None:
             found = []
-            jax.eval_shape(lambda *values: found.append(self.forward(*values)[1].spec), *self.shapes)
+            jax.eval_shape(lambda *values: found.append(self.forward.with_metadata(*values)[1]), *self.shapes)
             if found[0].sources != self.sources:
                 raise RuntimeError(f"The gradient of {self.forward.fn} is traced otherwise than when its program was stored.")
             self._treedef = found[0].treedef
@@ -237,6 +132,11 @@ class ResidualSpec:
     def identity(self) -> tuple[Any, ...]:
         """What backwards depend on; see `programs.description`."""
         return self.forward, [None if s is None else (s.shape, s.dtype, s.weak_type) for s in self.shapes]
+
+    def collected(self, kept: Sequence[Any], values: Sequence[Any], out: Sequence[Any]) -> list[Any]:
+        """All residuals in the backward's order: those that were returned, and those among the operands and results of the call."""
+        of = {"kept": kept, "in": values, "out": out}
+        return [of[kind][i] for kind, i in self.sources]
 
     def compile_ahead(self, residuals: Sequence[Any], out: Sequence[JaxArray]) -> None:
         """Compile the backward in the background while the forward pass goes on, as it will most probably be needed.
@@ -278,8 +178,12 @@ class Backward:
         return tuple(g for g in grads if g is not None)
 
 
+@jax.tree_util.register_static
 class SpecToken:
-    """A weak reference to a ResidualSpec."""
+    """The reference to a ResidualSpec as a static part of a program's results.
+
+    It is weak, since jax keeps the structures of results for long; whoever keeps the program keeps the spec.
+    """
 
     __slots__ = ("spec",)
 

@@ -62,18 +62,18 @@ class saved_tensors_hooks:
 
     def save(self, node: OpNode, operands: Sequence[Any], values: Sequence[Any]) -> None:
         """Pack the residuals of a node that has just been recorded."""
-        residuals = node.residuals
-        if residuals is None:
+        spec = node.spec
+        if spec is None:
             raise NotImplementedError(
                 "saved_tensors_hooks is not offered in a program that is being compiled; there, XLA decides what is kept."
             )
-        if not residuals.spec.sources:
+        if not spec.sources:
             return
-        kept = residuals.collected(node.values, node.out)
+        kept = spec.collected(node.residuals, node.values, node.out)
         # In nested gradient functions the backward pass is recorded too, and needs the operands for that.
         node.saved = _Packed(self, kept, values if node.needs_operands and node.base is not ROOT else None)
         node.values = node.out = None
-        node.residuals = residuals.emptied()
+        node.residuals = ()
 
 
 class _Packed:

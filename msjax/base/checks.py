@@ -7,7 +7,7 @@ operator leaves out `who` where the operator's name is added to its errors anywa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, TypedDict, TypeGuard, Unpack
 
 from msjax.base.errors import describe
@@ -108,6 +108,47 @@ def check_ints(value: Any, n: int, name: str, who: str | None = None, *, low: fl
     for one in values:
         _in_range(one, name, who, low=low)
     return tuple(values)
+
+
+def check_known(name: str, known: Collection[str], who: str, what: str, error: type[Exception]) -> None:
+    """Raise if there is no such name.
+
+    Args:
+        name: what was given.
+        known: the names that there are.
+        who: the function that was called.
+        what: what the names are of, such as "option".
+        error: the class of the exception.
+
+    Raises:
+        error: it names those that are close to the one that was given; all, if none is.
+
+    Example:
+        >>> from msjax.base.checks import check_known
+        >>> check_known("colour", ["color", "size"], "paint", "option", TypeError)
+        Traceback (most recent call last):
+        TypeError: For 'paint', there is no option 'colour'; did you mean 'color'?
+    """
+    if name in known:
+        return
+    import difflib  # here, since it is needed for errors only
+
+    near = difflib.get_close_matches(str(name), known)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(known)}."
+    raise error(f"For '{who}', there is no {what} {name!r}; {hint}")
+
+
+def check_options(
+    options: Iterable[str], known: Collection[str], who: str, *, what: str = "option", error: type[Exception] = TypeError
+) -> None:
+    """Raise if a function that takes ``**options`` was given one that it doesn't know; see `check_known`.
+
+    Args:
+        options: the names that were given, or a dict of the options.
+        known: the names of all options, also of those that are parameters of their own: one that is misspelt may be meant.
+    """
+    for name in options:
+        check_known(name, known, who, what, error)
 
 
 def check_axis(axis: object, rank: int, *, bools: bool = False) -> None:

@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from msjax.base import disk_cache
-from msjax.base.checks import check_bool, check_positive_int, check_str
+from msjax.base.checks import check_bool, check_known, check_options, check_positive_int, check_str
 from msjax.base.parallel_context import (
     ParallelMode as ParallelMode,
     get_auto_parallel_context as get_auto_parallel_context,
@@ -66,6 +66,18 @@ _NO_EFFECT = {
     "enable_mem_reuse": True,
     "enable_ge": False,
     "device_type": None,
+    "aoe_tune_mode": "",
+    "aoe_config": {},
+    "debug_level": 0,
+    "disable_format_transform": False,
+    "enable_auto_mixed_precision": False,
+    "infer_boost": "off",
+    "inter_op_parallel_num": 0,
+    "jit_enable_inplace_ops": True,
+    "jit_level": "",
+    "load_compile_cache": False,
+    "profiling_options": "training_trace",
+    "save_compile_cache": False,
 }
 
 
@@ -129,14 +141,13 @@ def set_context(**kwargs: Any) -> None:
         >>> ms.get_context("mode")
         1
     """
+    check_options(kwargs, _names(), "set_context", what="setting", error=ValueError)
     for name, value in kwargs.items():
         setter = _SETTERS.get(name)
         if setter is not None:
             setter(value)
-        elif name in SETTINGS.kept:
-            SETTINGS.kept[name] = value
         else:
-            raise ValueError(f"For 'set_context', there is no setting {name!r}; msjax has {', '.join(sorted(_names()))}.")
+            SETTINGS.kept[name] = value
 
 
 def get_context(attr_key: str) -> Any:
@@ -149,9 +160,8 @@ def get_context(attr_key: str) -> Any:
         return SETTINGS.device_target or _default_target()
     if attr_key in _SETTERS:
         return getattr(SETTINGS, attr_key)
-    if attr_key in SETTINGS.kept:
-        return SETTINGS.kept[attr_key]
-    raise ValueError(f"For 'get_context', there is no setting {attr_key!r}; msjax has {', '.join(sorted(_names()))}.")
+    check_known(attr_key, _names(), "get_context", "setting", ValueError)
+    return SETTINGS.kept[attr_key]
 
 
 def set_device(device_target: str, device_id: int | None = None) -> None:
@@ -274,4 +284,4 @@ _SETTERS = {
 
 
 def _names():
-    return [*_SETTERS, *SETTINGS.kept]
+    return sorted((*_SETTERS, *SETTINGS.kept))

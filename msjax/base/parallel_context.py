@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msjax.base.checks import check_type
+from msjax.base.checks import check_known, check_options, check_type
 
 
 class ParallelMode:
@@ -48,6 +48,16 @@ _DEFAULTS: dict[str, Any] = {
     "pipeline_config": {},
     "pipeline_segments": 1,
     "pipeline_result_broadcast": False,
+    "pipeline_interleave": False,
+    "pipeline_scheduler": "1f1b",
+    "auto_pipeline": False,
+    "sharding_propagation": False,
+    "init_param_in_compile": True,
+    "optimizer_weight_shard_aggregated_save": False,
+    "group_ckpt_save_file": "",
+    "dump_local_norm": False,
+    "dump_local_norm_path": "",
+    "dump_device_local_norm": False,
 }
 _SETTINGS: dict[str, Any] = {}
 
@@ -77,9 +87,8 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
         True
         >>> ms.reset_auto_parallel_context()
     """
+    check_options(kwargs, _DEFAULTS, "set_auto_parallel_context", what="setting", error=ValueError)
     for name, value in kwargs.items():
-        if name not in _DEFAULTS:
-            raise ValueError(f"For 'set_auto_parallel_context', there is no setting {name!r}; msjax has {', '.join(_DEFAULTS)}.")
         if name != "dataset_strategy":  # a str or a tuple
             check_type(value, type(_DEFAULTS[name]), name, "set_auto_parallel_context")
         if name == "parallel_mode":
@@ -106,8 +115,7 @@ def get_auto_parallel_context(attr_key: str) -> Any:
     Raises:
         ValueError: an unknown setting.
     """
-    if attr_key not in _DEFAULTS:
-        raise ValueError(f"For 'get_auto_parallel_context', there is no setting {attr_key!r}; msjax has {', '.join(_DEFAULTS)}.")
+    check_known(attr_key, _DEFAULTS, "get_auto_parallel_context", "setting", ValueError)
     return _SETTINGS.get(attr_key, _DEFAULTS[attr_key])
 
 

@@ -79,7 +79,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
         default_input: a Tensor, number, list, numpy or jax array; the initial data. An int becomes Int32.
         name (str, optional): the name; by default that of the attribute the Parameter is assigned to.
         requires_grad (bool): whether it is trained.
-        layerwise_parallel, parallel_optimizer: accepted for compatibility with MindSpore, without effect.
+        layerwise_parallel, parallel_optimizer, storage_format, device: accepted for compatibility with MindSpore, without effect.
 
     Raises:
         TypeError: a wrong type of data.
@@ -109,7 +109,8 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
         requires_grad: bool = True,
         layerwise_parallel: bool = False,
         parallel_optimizer: bool = True,
-        **_: Any,
+        storage_format: str = "",
+        device: str | None = None,
     ):
         if name is not None and not isinstance(name, str):
             raise ValueError(f"For 'Parameter', 'name' should be a str, but got {name!r}.")
@@ -220,8 +221,8 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
             f"For 'set_data', the data of Parameter {self.name!r} should be a Tensor or a number, but got {type(data).__name__}."
         )
 
-    def init_data(self, *_args: Any, **_kwargs: Any) -> Parameter:
-        """The Parameter itself; its data is there from the start."""
+    def init_data(self, layout: Any = None, set_sliced: bool = False) -> Parameter:  # pyright: ignore[reportIncompatibleMethodOverride]  # MindSpore's
+        """The Parameter itself; its data is there from the start. The arguments are without effect."""
         return self
 
     def clone(self, init: InitLike = "same") -> Parameter:

@@ -186,8 +186,8 @@ class Tensor(TensorMethods):
         """Always False: data is made when the Tensor is."""
         return False
 
-    def init_data(self, *_args: Any, **_kwargs: Any) -> Tensor:
-        """The Tensor itself; its data is there from the start."""
+    def init_data(self, slice_index: int | None = None, shape: Any = None, opt_shard_group: str | None = None) -> Tensor:
+        """The Tensor itself; its data is there from the start. The arguments are without effect."""
         return self
 
     def value(self) -> Tensor:

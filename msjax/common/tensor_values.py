@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import jax
 
@@ -31,7 +31,7 @@ class TensorValues(Values):
     def is_leaf(self, value: Any) -> bool:
         return value is None or isinstance(value, Tensor)
 
-    def is_value(self, leaf: Any) -> bool:
+    def is_value(self, leaf: Any) -> TypeGuard[Tensor]:
         return isinstance(leaf, Tensor)
 
     def is_fixed(self, leaf: Any) -> bool:
@@ -41,13 +41,13 @@ class TensorValues(Values):
     def raw(self, leaf: Any) -> Any:
         return leaf._value
 
-    made = staticmethod(wrap)
+    made = staticmethod(wrap)  # pyright: ignore[reportAssignmentType]  (called in the same way)
 
     def find(self, tree: Any) -> tuple[list[Any], Any, list[int]]:
         leaves, treedef = jax.tree.flatten(tree, is_leaf=is_leaf)
         return leaves, treedef, [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
 
-    being_traced = staticmethod(being_traced)
+    being_traced = staticmethod(being_traced)  # pyright: ignore[reportAssignmentType]
 
     def depending(self, array: Any, value: Any) -> Tensor:
         return wrap(array, value._node, value._oidx)
@@ -101,7 +101,7 @@ class TensorValues(Values):
             through = through_node(out, hooks.call_pre_hooks if pre else hooks.keep, hooks)
             if through is not None:
                 if not pre:
-                    hooks.n_outputs, through._node.also_run = 1, hooks.inputs
+                    hooks.n_outputs, through._node.also_run = 1, hooks.inputs  # pyright: ignore[reportOptionalMemberAccess]
                 return through
         leaves, treedef, at = ([out], None, [0]) if isinstance(out, Tensor) else _find(out)
         tensors = [leaves[i] for i in at]

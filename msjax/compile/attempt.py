@@ -143,7 +143,7 @@ class _Attempt:
             trace.end([(t, v) for t, v in may_change if isinstance(t, Tensor) and t._value is not v])
             self._check_containers(leaves, args, kwargs)
             self.result = Template(out, TENSORS, (nnx.Module,))
-            self.outputs = self.result.taken()
+            self.outputs: Any = self.result.taken()
             self.holes = len(self.outputs)
             self.writes = [
                 (variable, self._output(variable._value))

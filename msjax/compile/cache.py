@@ -1,4 +1,4 @@
-"""Where compiled programs are kept: with the cell or function that they were made of, to go when it goes."""
+"""The place of compiled programs: the cell or function that they were made of, so that they go when it goes."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ if TYPE_CHECKING:
     from msjax.compile.compiled import Compiled
 
 
-_OTHERS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+# {owner: {purpose: Compiled}} of owners that have no attributes.
+_OTHERS: weakref.WeakKeyDictionary[Any, dict[Hashable, Compiled]] = weakref.WeakKeyDictionary()
 
 
-def compiled_for(owner: object, salt: Hashable, make: Callable[[Any], Compiled]) -> Compiled:
+def compiled_for(owner: object, purpose: Hashable, make: Callable[[Any], Compiled]) -> Compiled:
     """The Compiled of an owner for a purpose, made when it is first asked for.
 
     Args:
         owner: a cell or function.
-        salt: hashable; the purpose.
-        make: a function from a weak reference to the owner to the Compiled.
+        purpose: what of it is compiled: its call, or a certain gradient.
+        make: makes it from a weak reference to the owner.
     """
-    by_salt = getattr(owner, "compiled_families", None)
-    if by_salt is None:
-        by_salt = {}
+    by_purpose = getattr(owner, "compiled_families", None)
+    if by_purpose is None:
+        by_purpose = {}
         try:
             # Hooks may hold the cell: kept on the cell itself, all of it is found by the garbage collector.
-            object.__setattr__(owner, "compiled_families", by_salt)
+            object.__setattr__(owner, "compiled_families", by_purpose)
         except (AttributeError, TypeError):
             try:
-                by_salt = _OTHERS.setdefault(owner, by_salt)
+                by_purpose = _OTHERS.setdefault(owner, by_purpose)
             except TypeError:  # no weak references to it: compiled anew at each call
                 return make(lambda: owner)
-    found = by_salt.get(salt)
+    found = by_purpose.get(purpose)
     if found is None:
-        found = by_salt[salt] = make(weakref.ref(owner))
+        found = by_purpose[purpose] = make(weakref.ref(owner))
     return found

@@ -82,7 +82,7 @@ class Compiled:
 
     def run(self, program: Program | Fallback, leaves: Sequence[Any], args: tuple, kwargs: dict[str, Any]) -> Any:
         """Run a program that `find` found."""
-        if program.eager:
+        if isinstance(program, Fallback):
             return self.run_eagerly(program, args, kwargs)
         try:
             return self.execute(program, leaves)
@@ -114,13 +114,13 @@ class Compiled:
         self.after_run(first)
         program.look_after = program.observes and bool(self._environments.now.guards.contents)
 
-    def find(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
+    def find(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, Sequence[Any]]:
         """(program, leaves of the arguments) of a call."""
         key, leaves, treedef = signature(args, kwargs)
         objects = objects_among(leaves) if treedef is not None else []
         environments = self._environments
         environment, walk = environments.now, None
-        if objects or environments.version != VERSION.n or (environment.guards.checks and not environment.guards.hold()):
+        if objects or environment.version != VERSION.n or (environment.guards.checks and not environment.guards.hold()):
             environment, walk = environments.find(objects)
         program = environment.programs.get(key)
         if program is None:
@@ -131,7 +131,7 @@ class Compiled:
             if program in self._unused:
                 self._unused.discard(program)
                 CACHE_LIMIT.count()
-        if program.by_identity:
+        if program.by_identity and isinstance(program, Program):
             # It matters which arguments are the same object.
             pattern = aliases(leaves, program.variables)
             if pattern != program.aliases:

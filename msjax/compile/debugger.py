@@ -31,10 +31,10 @@ class RefuseDebuggers:
                 refuse("it starts a debugger with breakpoint()")
             return hook(*args, **kwargs)
 
-        def set_trace(debugger, *args, **kwargs):
+        def set_trace(self, *args, **kwargs):
             if threading.get_ident() == thread:
-                refuse(f"it starts a debugger ({type(debugger).__name__})")
-            return start(debugger, *args, **kwargs)
+                refuse(f"it starts a debugger ({type(self).__name__})")
+            return start(self, *args, **kwargs)
 
         sys.breakpointhook, bdb.Bdb.set_trace = breakpointhook, set_trace
         return self

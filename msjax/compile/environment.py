@@ -9,7 +9,6 @@ import jax
 import numpy as np
 
 from msjax.base.state import VERSION
-from msjax.common.buffer import Buffer
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
 from msjax.compile.guards import STATIC, Guards
@@ -31,15 +30,21 @@ class Environment:
         variables: the Tensors that programs take; those that tracing finds to be missing join them.
         programs: {key of a signature: program}.
         shapes: how many of them were made for calls that differ in shapes and dtypes only.
+        version: the count of `VERSION` at which it was found last: while that is the same, its guards are all that has to hold. -1 where it
+            has to be found at each call.
     """
 
-    def __init__(self, guards: Guards, variables: Iterable[Buffer], with_arguments: bool):
+    def __init__(self, guards: Guards, variables: list[Tensor], with_arguments: bool):
         self.guards = guards
         self.with_arguments = with_arguments
-        generator: Any = default_generator.state
-        self.variables: list[Buffer] = [generator, *(v for v in variables if v is not generator)]
+        self.variables = variables
         self.programs: dict[Hashable, Any] = {}
         self.shapes = 0
+        self.version = -1
+
+
+# Before the first call.
+_NONE = Environment(Guards([], ()), [], with_arguments=True)
 
 
 class Environments:
@@ -50,9 +55,7 @@ class Environments:
         roots: further objects in which what it depends on is looked for.
 
     Attributes:
-        now: the environment of the latest call; None before the first.
-        version: the count of `VERSION` at which it was found. While that is the same, it is the environment of a call, too, if its guards
-            hold. -1 where it has to be found at each call.
+        now: the environment of the latest call.
         own_changes: how many programs in a row changed, in their first run, what they were compiled for.
     """
 
@@ -62,8 +65,7 @@ class Environments:
         self._by_key: dict[Hashable, Environment] = {}
         self._recent: dict[int, Environment] = {}  # by the count of `VERSION`
         self._logs: dict[int, Any] = {}
-        self.now: Any = None
-        self.version = -1
+        self.now: Environment = _NONE
         self.own_changes = 0
 
     def roots(self) -> list[Any]:
@@ -83,16 +85,20 @@ class Environments:
         if not arguments:
             recent = self._recent.get(version)
             if recent is not None and recent.guards.hold():
-                self.now, self.version = recent, version
+                recent.version = version
+                self.now = recent
                 return recent, None
         walk = Walk([*self.roots(), *arguments], self._logs)
         guards = walk.guards()
         found = self._by_key.get(guards.key)
         if found is None:
-            found = self._by_key[guards.key] = Environment(guards, walk.variables, bool(arguments))
+            generator = default_generator.state
+            variables = [generator, *[v for v in walk.variables if v is not generator]]
+            found = self._by_key[guards.key] = Environment(guards, variables, bool(arguments))
         found.guards = guards
-        self.now, self.version = found, -1 if arguments else version
+        self.now = found
         if not arguments:
+            found.version = version
             self._recent = {**dict([*self._recent.items()][1 - _REMEMBERED :]), version: found}
         return found, None if self._logs else walk
 
@@ -107,7 +113,7 @@ class Environments:
         """
         now = self.now
         guards = now.guards
-        if now.with_arguments or (self.version == VERSION.n and guards.hold() if first else guards.contents_hold()):
+        if now.with_arguments or (now.version == VERSION.n and guards.hold() if first else guards.contents_hold()):
             if first:
                 self.own_changes = 0
             return False

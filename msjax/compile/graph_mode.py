@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flax import nnx
 
 from msjax.base.state import COMPILER, ROOT, STATE
+from msjax.common.bases import CellBase
 from msjax.compile.cache import compiled_for
 from msjax.compile.compiled import Compiled
 from msjax.compile.compiled_node import run
 from msjax.compile.jit import inlined
 from msjax.hooks.worker import WORKER
 
-if TYPE_CHECKING:
-    from msjax.nn.cell import Cell
 
-
-def call_cell(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
+def call_cell(cell: CellBase, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, Any]:
     """Run the call of a cell as one program.
 
     Returns:
@@ -46,7 +44,7 @@ def _call_cell(cell, args, kwargs):
 
 def whole(
     function: Callable[..., Any],
-    salt: tuple[Any, ...],
+    purpose: tuple[Any, ...],
     body: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -56,7 +54,7 @@ def whole(
 
     Args:
         function: what is differentiated.
-        salt: hashable; says what of it is computed.
+        purpose: hashable; what of it is computed. It begins with a word for messages.
         body: the gradient function, called as ``body(function, args, kwargs)``; it holds no reference to `function`.
         roots: Parameters that it uses besides.
 
@@ -67,10 +65,10 @@ def whole(
         return False, None
     owner = getattr(function, "__self__", None)
     owner = owner if isinstance(owner, nnx.Module) else function
-    name = f"{salt[0]} of {getattr(function, '__qualname__', type(function).__name__)}"
+    name = f"{purpose[0]} of {getattr(function, '__qualname__', type(function).__name__)}"
     if owner is not function:
         inner = function.__func__
-        salt = (*salt, inner)
+        purpose = (*purpose, inner)
 
         def subject(ref):
             return lambda: getattr(ref(), inner.__name__)
@@ -79,7 +77,7 @@ def whole(
         def subject(ref):
             return ref
 
-    compiled = compiled_for(owner, salt, lambda ref: Compiled(body, subject(ref), name, roots=roots))
+    compiled = compiled_for(owner, purpose, lambda ref: Compiled(body, subject(ref), name, roots=roots))
     return True, compiled(args, kwargs)
 
 

@@ -8,29 +8,23 @@ again? Changes of cells, hooks and settings are counted in `msjax.base.state.VER
 from __future__ import annotations
 
 import collections
-import itertools
-import weakref
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field
 from operator import is_
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from msjax.common.dtype import Type
-from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
-from msjax.hooks.table import EMPTY, Hook, HookTable
-
-if TYPE_CHECKING:
-    from flax import nnx
+from msjax.hooks.table import Hook
 
 # Classes of values that programs are compiled for: compared by value.
 STATIC = (type(None), bool, int, float, complex, str, bytes, Type, np.dtype, type(Ellipsis), slice)
 
 # Of those, the ones whose own == is right. Of the others the text is: by it, a NaN equals another one, and 0.0 is not -0.0.
-_BY_TEXT = (float, complex, slice)
-_BY_VALUE = frozenset(STATIC).difference(_BY_TEXT)
+BY_TEXT = (float, complex, slice)
+BY_VALUE = frozenset(STATIC).difference(BY_TEXT)
 
 # Containers that code may change, and whose items have an order.
 _ORDERED = (list, collections.deque)
@@ -41,28 +35,10 @@ INSIDE = object()
 # How a guard is checked, as (read, a, b, seen): it holds if ``read(a, b)`` is the object `seen`.
 Check: TypeAlias = tuple[Callable[[Any, Any], Any], Any, Any, Any]
 
-_NUMBERS = itertools.count(1)
-_NUMBER_OF: weakref.WeakKeyDictionary[nnx.Module, int] = weakref.WeakKeyDictionary()
-
 
 def static_key(value: Any) -> tuple[type, Any]:
     """What a value of one of the classes `STATIC` is compared by."""
-    return type(value), repr(value) if isinstance(value, _BY_TEXT) else value
-
-
-def outline(values: Iterable[Any]) -> tuple[Any, ...]:
-    """What is seen of several values at first sight: their `static_key`, and None for those that have to be looked into."""
-    return tuple([
-        (type(v), v) if type(v) in _BY_VALUE else (type(v), repr(v)) if type(v) in _BY_TEXT else None for v in values
-    ])  # fmt: skip
-
-
-def number_of(module: nnx.Module) -> int:
-    """A number for a cell or another module that no other one of the process ever has."""
-    number = _NUMBER_OF.get(module)
-    if number is None:
-        number = _NUMBER_OF[module] = next(_NUMBERS)
-    return number
+    return type(value), repr(value) if isinstance(value, BY_TEXT) else value
 
 
 @dataclass(eq=False, slots=True)
@@ -111,10 +87,6 @@ class Hooks(Guard):
 
     hooks: list[Hook]
 
-    @classmethod
-    def of(cls, table: HookTable, within: Contents | None) -> Hooks:
-        return cls(table, within, table.all() if table is not EMPTY else [])
-
     def stale(self) -> bool:
         """True if one of them was removed."""
         return any(hook.removed for hook in self.hooks)
@@ -132,25 +104,15 @@ class Variable(Guard):
     tensor: Tensor
     hooks: tuple[int, ...]
 
-    @classmethod
-    def of(cls, tensor: Tensor, within: Contents | None) -> Variable:
-        table = tensor.__dict__.get("_hooks")
-        hooks = tuple(table.hooks) if table else ()
-        requires_grad = tensor.requires_grad if isinstance(tensor, Parameter) else None
-        return cls(("tensor", id(tensor), requires_grad, hooks), within, tensor, hooks)
-
     def stale(self) -> bool:
-        """True if one of its hooks was removed."""
-        return any(number not in self.tensor._hooks.hooks for number in self.hooks)
+        """True if one of its hooks was removed, as all are by a write in place."""
+        now = self.tensor._hooks
+        return bool(self.hooks) and (now is None or any(number not in now.hooks for number in self.hooks))
 
 
 @dataclass(eq=False, slots=True)
 class Log(Guard):
     """A list or deque that running the program makes longer: it is known by its identity, and what it holds makes no difference."""
-
-    @classmethod
-    def of(cls, container: Any, within: Contents | None) -> Log:
-        return cls(log_key(container), within)
 
 
 def log_key(container: Any) -> Hashable:

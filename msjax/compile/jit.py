@@ -6,11 +6,12 @@ import functools
 import inspect
 import weakref
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from flax import nnx
 
 from msjax.autograd.monitor import current
+from msjax.base.checks import check_options
 from msjax.base.errors import describe
 from msjax.base.state import ACTIVITY
 from msjax.base.typing import CompiledFunction
@@ -24,27 +25,38 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
+class Options(TypedDict, total=False):
+    """What MindSpore's `jit` takes besides, in one release or another: nothing of it makes a difference to a program of XLA."""
+
+    capture_mode: str
+    jit_level: str
+    dynamic: int
+    backend: str
+    disable_format_transform: bool
+    exec_order: str
+    ge_options: dict[str, Any]
+    auto_offload: str
+    infer_boost: str
+    exc_mode: str
+    jit_syntax_level: str
+    debug_level: str
+    mode: str
+    input_signature: Any
+    hash_args: Any
+    jit_config: Any
+    compile_once: bool
+
+
+_KNOWN = ("fullgraph", *Options.__annotations__)
+
+
 @overload
-def jit(function: Callable[_P, _R], *, fullgraph: bool = False, **options: Any) -> CompiledFunction[_P, _R]: ...
+def jit(function: Callable[_P, _R], *, fullgraph: bool = False, **options: Unpack[Options]) -> CompiledFunction[_P, _R]: ...
 @overload
 def jit(
-    function: None = None, *, fullgraph: bool = False, **options: Any
+    function: None = None, *, fullgraph: bool = False, **options: Unpack[Options]
 ) -> Callable[[Callable[_P, _R]], CompiledFunction[_P, _R]]: ...
-def jit(
-    function: Callable[..., Any] | None = None,
-    *,
-    mode: str = "PSJit",
-    input_signature: object = None,
-    hash_args: object = None,
-    jit_config: object = None,
-    compile_once: bool = False,
-    capture_mode: str = "ast",
-    jit_level: str = "O0",
-    dynamic: int = 0,
-    fullgraph: bool = False,
-    backend: str = "",
-    **options: Any,
-) -> Any:
+def jit(function: Callable[..., Any] | None = None, *, fullgraph: bool = False, **options: Unpack[Options]) -> Any:
     """Compile a function, method or Cell: its calls run as one XLA program.
 
     It is compiled once for each combination of shapes and dtypes of its Tensors, of the values of its other arguments,
@@ -56,14 +68,15 @@ def jit(
 
     Args:
         function (callable): what is compiled. Left out, a decorator is returned.
-        input_signature: ignored, as are the other options: each signature gets a program of its own.
         fullgraph (bool): True makes it an error, and not a warning, if the function can't be compiled.
+        **options: MindSpore's other options, such as `jit_level`, `backend` and `input_signature`; without effect, since each signature
+            gets a program of its own.
 
     Returns:
         A function that is called like `function`. Its method ``compilations()`` says how often it was compiled.
 
     Raises:
-        TypeError: `function` is not callable.
+        TypeError: `function` is not callable, or there is no such option.
 
     Example:
         >>> import msjax as ms
@@ -73,6 +86,7 @@ def jit(
         >>> print(f(ms.Tensor(2.0), ms.Tensor(3.0)))
         7.0
     """
+    check_options(options, _KNOWN, "jit")
     if function is None:
         return functools.partial(jit, fullgraph=fullgraph)
     if not callable(function):
@@ -80,9 +94,13 @@ def jit(
     return _jitted(function, fullgraph)
 
 
-def ms_function(fn: Callable[..., Any] | None = None, obj: object = None, input_signature: object = None, **options: Any) -> Any:
+def ms_function(
+    fn: Callable[..., Any] | None = None, obj: object = None, input_signature: object = None, *,
+    fullgraph: bool = False, **options: Any,
+) -> Any:  # fmt: skip
     """MindSpore 1's name of `jit`."""
-    return jit(fn, **options) if fn is not None else functools.partial(ms_function, **options)
+    check_options(options, _KNOWN, "ms_function")
+    return jit(fn, fullgraph=fullgraph) if fn is not None else functools.partial(ms_function, fullgraph=fullgraph)
 
 
 def _jitted(function, fullgraph):
@@ -100,7 +118,7 @@ def _jitted(function, fullgraph):
         return compiled
 
     def call(*args, **kwargs):
-        if inlined(args, kwargs):
+        if (ACTIVITY.slow_dispatch and one_by_one()) or being_traced(args, kwargs):
             return function(*args, **kwargs)
         if WORKER.failures.first is not None:
             WORKER.raise_pending()
@@ -120,11 +138,13 @@ def _jitted(function, fullgraph):
 
 def inlined(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """True where a call is part of a program that is being compiled already, by msjax or by jax, or has to run in PyNative mode."""
-    if ACTIVITY.slow_dispatch:
-        monitor = current()
-        if monitor is not None and monitor.eager:
-            return True
-    return being_traced(args, kwargs)
+    return (ACTIVITY.slow_dispatch and one_by_one()) or being_traced(args, kwargs)
+
+
+def one_by_one() -> bool:
+    """True where a monitor of this thread wants to see operators run one by one, in PyNative mode."""
+    monitor = current()
+    return monitor is not None and monitor.eager
 
 
 def _is_method(function) -> bool:

@@ -54,7 +54,7 @@ def _leaf_key(leaf):
     return "object", id(leaf)
 
 
-def aliases(leaves: Sequence[Any], variables: list[Tensor]) -> tuple:
+def aliases(leaves: Sequence[Any], variables: Sequence[Tensor]) -> tuple:
     """Which leaves are an object that stands earlier among the leaves, or among the variables: (leaf, other) pairs of numbers.
 
     The other's number is negative for a variable: -1 for the first. () if all are objects of their own.
@@ -197,7 +197,7 @@ class Program:
         self.writes = [(v, order[i]) for v, i in self.writes]
         self.written_arguments = [(leaf, order[i]) for leaf, i in self.written_arguments]
         self.attributes = [(cell, name, tensor, order[i]) for cell, name, tensor, i in self.attributes]
-        after, self.after = self.after(), None
+        after, self.after = self.after(), None  # pyright: ignore[reportOptionalCall]
         self.finish, self.observes = after.call, after.observes
 
     def _compute(self, leaves, place):

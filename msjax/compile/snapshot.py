@@ -23,7 +23,7 @@ class Snapshot:
 
     def __init__(self, roots: list[Any], walk: Walk | None = None):
         walk = walk or Walk(roots)
-        cells = [module for module in walk.modules if isinstance(module, CellBase)]
+        cells: list[Any] = [module for module in walk.modules if isinstance(module, CellBase)]
         hooks = [
             hook.fn
             for cell in cells

@@ -7,8 +7,10 @@ Tensors that it overlooks are found when the program is traced.
 from __future__ import annotations
 
 import collections
+import itertools
 import types
-from collections.abc import Collection
+import weakref
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import jax
@@ -18,6 +20,7 @@ from flax import nnx
 from msjax.base.context import SETTINGS
 from msjax.base.flax_slots import MODULE_STATE
 from msjax.common.bases import CellBase
+from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 from msjax.compile.code_names import (
     class_attribute,
@@ -27,8 +30,10 @@ from msjax.compile.code_names import (
     names_in,
     names_of_class,
     slots_of,
-)  # fmt: skip
+)
 from msjax.compile.guards import (
+    BY_TEXT,
+    BY_VALUE,
     INSIDE,
     STATIC,
     Again,
@@ -42,11 +47,10 @@ from msjax.compile.guards import (
     Module,
     Name,
     Variable,
-    number_of,
-    outline,
+    log_key,
     static_key,
-)  # fmt: skip
-from msjax.hooks.table import GLOBAL, HookTable
+)
+from msjax.hooks.table import EMPTY, GLOBAL, HookTable
 from msjax.processes.groups import PROCESSES, WORLD_NAMES
 
 # docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
@@ -59,6 +63,9 @@ _MOST_BYTES = 1 << 16  # of a larger numpy array, only the identity counts
 _NOT_GUARDED = frozenset((*MODULE_STATE, "_special"))
 
 _MISSING = object()
+
+_NUMBERS = itertools.count(1)
+_NUMBER_OF: weakref.WeakKeyDictionary[nnx.Module, int] = weakref.WeakKeyDictionary()
 
 
 class Walk:
@@ -76,7 +83,7 @@ class Walk:
     """
 
     def __init__(self, roots: list[Any], logs: Collection[int] = ()):
-        self.found: list[Guard] = [Guard(_settings(), None), Hooks.of(GLOBAL.table, None)]
+        self.found: list[Guard] = [Guard(_settings(), None), _hooks_guard(GLOBAL.table, None)]
         self.variables: list[Tensor] = []
         self.modules: list[nnx.Module] = []
         self.containers: list[Any] = []
@@ -109,9 +116,9 @@ class Walk:
         elif isinstance(value, nnx.Module):
             self._module(value)
         elif isinstance(value, HookTable):
-            self.found.append(Hooks.of(value, self._within))
+            self.found.append(_hooks_guard(value, self._within))
         elif isinstance(value, (tuple, frozenset)):
-            seen = outline(value)
+            seen = _outline(value)
             self.found.append(Guard((kind.__name__, *seen), self._within))
             self._items(value, seen, depth, attribute)
         elif isinstance(value, (list, set, collections.deque, dict)):
@@ -133,7 +140,7 @@ class Walk:
 
     def _container(self, container, depth, attribute):
         if id(container) in self._logs:
-            self.found.append(Log.of(container, self._within))
+            self.found.append(Log(log_key(container), self._within))
             return
         if self._found_before(container, attribute):
             return
@@ -149,7 +156,7 @@ class Walk:
             items = [*entries.values()]
         else:
             keys, items = (), [*container]
-        seen = outline(items)
+        seen = _outline(items)
         outer, self._within = self._within, self._contents(container, (kind, keys, seen), attribute)
         self._items(items, seen, depth, INSIDE)
         self._within = outer
@@ -172,13 +179,16 @@ class Walk:
         return True
 
     def _tensor(self, tensor):
-        self.found.append(Variable.of(tensor, self._within))
+        table = tensor.__dict__.get("_hooks")
+        hooks = tuple(table.hooks) if table else ()
+        requires_grad = tensor.requires_grad if isinstance(tensor, Parameter) else None
+        self.found.append(Variable(("tensor", id(tensor), requires_grad, hooks), self._within, tensor, hooks))
         if id(tensor) not in self._visited:
             self._visited[id(tensor)] = None
             self.variables.append(tensor)
 
     def _module(self, module):
-        number, cls = number_of(module), type(module)
+        number, cls = _number_of(module), type(module)
         if id(module) in self._visited:
             self.found.append(Module(("module", number), self._within))
             return
@@ -190,7 +200,7 @@ class Walk:
             # What is as the class has it may as well not be there: so it is again after a hook was removed.
             if name not in _NOT_GUARDED and getattr(cls, name, _MISSING) is not value
         }
-        seen = outline(attributes.values())
+        seen = _outline(attributes.values())
         whole = ("module", number, *attributes, seen)
         if isinstance(module, CellBase):
             self.found.append(Module(whole, self._within))
@@ -228,7 +238,7 @@ class Walk:
         attributes, cls = getattr(value, "__dict__", None), type(value)
         if isinstance(attributes, dict):
             now = attributes.copy()
-            seen = outline(now.values())
+            seen = _outline(now.values())
             self._contents(attributes, (cls.__name__, *now, seen), None)
             self.containers.append(attributes)
             for (name, item), known in zip(now.items(), seen):
@@ -256,7 +266,7 @@ class Walk:
             for name in names.data:
                 self._name(class_attribute, setattr, cls, name, depth)
         if methods or data:
-            seen = outline(data.values())
+            seen = _outline(data.values())
             self.found.append(ClassData((*data, seen, *map(id, methods)), self._within, methods))
             for (name, value), known in zip(data.items(), seen):
                 if known is None:
@@ -318,8 +328,27 @@ class Walk:
             self._visit(value, depth + 1)
 
 
+def _outline(values: Iterable[Any]) -> tuple[Any, ...]:
+    """What is seen of several values at first sight: their `static_key`, and None for those that have to be looked into."""
+    return tuple([
+        (type(v), v) if type(v) in BY_VALUE else (type(v), repr(v)) if type(v) in BY_TEXT else None for v in values
+    ])  # fmt: skip
+
+
+def _number_of(module: nnx.Module) -> int:
+    """A number for a cell or another module that no other one of the process ever has."""
+    number = _NUMBER_OF.get(module)
+    if number is None:
+        number = _NUMBER_OF[module] = next(_NUMBERS)
+    return number
+
+
+def _hooks_guard(table: HookTable, within: Contents | None) -> Hooks:
+    return Hooks(table, within, table.all() if table is not EMPTY else [])
+
+
 def _settings():
-    """What of the settings of the whole process goes into programs: the dialect of hooks, and over which processes they communicate."""
+    """The settings of the whole process that programs depend on: the dialect of hooks, and the groups of processes that communicate."""
     # The group of all processes follows from the place; it is made when it is first asked for.
     groups = [group for name, group in PROCESSES.groups.items() if name not in WORLD_NAMES]
     return "settings", SETTINGS.hook_dialect, PROCESSES.place, *groups

@@ -47,13 +47,6 @@ def check_pool(number: int | None, processes: bool, who: str) -> tuple[Any, ...]
     return workers, processes and workers > 1
 
 
-def check_options(options: dict[str, Any], allowed: tuple[Any, ...], who: str) -> None:
-    """TypeError for a keyword that the operation does not know."""
-    for key in options:
-        if key not in allowed:
-            raise TypeError(f"For '{who}', there is no argument {key!r}; it knows {', '.join(allowed)}.")
-
-
 def check_list(value: TensorLike, name: str, who: str, empty: bool = False) -> list[Any]:
     """The value, if it is a list that is not empty."""
     check_type(value, list, name, who)

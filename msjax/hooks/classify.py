@@ -15,7 +15,7 @@ import inspect
 import types
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from types import FunctionType
@@ -118,7 +118,7 @@ def _calls_for_nothing(instructions, function, owner, depth) -> bool:
     return callable(callee) and _returns_none(callee, depth + 1)
 
 
-def called(instructions: list[dis.Instruction], names: _Names) -> tuple[Any, str | None]:
+def called(instructions: list[dis.Instruction], names: Names) -> tuple[Any, str | None]:
     """(callee, attribute name or None) of the call with which the instructions end; the callee may be UNKNOWN.
 
     The callee is the expression that begins at the same position as the call; the arguments begin later.
@@ -181,6 +181,14 @@ def _attribute(value, name):
     ):
         return UNKNOWN
     return getattr(value, name)
+
+
+class Names(Protocol):
+    """What the names in a piece of code stand for: globals, variables of closures, and locals; `UNKNOWN` for what can't be known."""
+
+    def globally(self, name: str) -> Any: ...
+    def closed(self, name: str) -> Any: ...
+    def local(self, name: str) -> Any: ...
 
 
 class _Names:

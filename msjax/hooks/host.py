@@ -58,7 +58,7 @@ def call_on_host(
             result = (result,) if single else result
             return tuple(np.asarray(values.raw(result[i])) for i in there)
 
-    raws = [values.raw(value) if value is not None else None for value in group]
+    raws: list[Any] = [values.raw(value) if value is not None else None for value in group]
     shapes = tuple(jax.core.ShapedArray(raws[i].shape, raws[i].dtype) for i in there)
     results = _host_p.bind(*[values.raw(leaves[i]) for i in at], on_host=on_host, shapes=shapes, what=what)
     new = list(group)

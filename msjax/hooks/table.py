@@ -130,7 +130,7 @@ class GlobalHooks:
 
     def __init__(self):
         self.table: HookTable = EMPTY
-        self.changed = None
+        self.changed: Callable[[HookTable], None] | None = None
 
     @property
     def _hooks(self) -> HookTable:

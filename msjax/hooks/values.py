@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -53,7 +53,7 @@ class Values:
         """For jax.tree's `is_leaf`: what is not taken apart. Modules and variables go through as they are; None is no empty tree."""
         return value is None or _is_of_nnx(value)
 
-    def is_value(self, leaf: Any) -> bool:
+    def is_value(self, leaf: Any) -> TypeGuard[Any]:
         """Whether a leaf is a value: hooks of gradients count these."""
         return isinstance(leaf, (jax.Array, np.ndarray)) and not jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 

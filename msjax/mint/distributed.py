@@ -40,14 +40,14 @@ def is_initialized() -> bool:
     return PROCESSES.initialized
 
 
-def init_process_group(backend: str = "hccl", init_method: str | None = None, timeout: Any = None, world_size: int = -1, rank: int = -1, *others: Any, **settings: Any) -> None:  # fmt: skip
+def init_process_group(backend: str = "hccl", init_method: str | None = None, timeout: Any = None, world_size: int = -1, rank: int = -1, store: Any = None, group_name: str = "", pg_options: Any = None, device_id: Any = None) -> None:  # fmt: skip
     """Join the other processes; see `communication.init`.
 
     Args:
         backend (str): "hccl", "nccl" or "mccl", without effect.
         init_method, timeout: without effect: the launcher's environment variables say where the others are.
         world_size, rank (int): what the caller expects. Default: -1, whatever the launcher says.
-        others, settings: MindSpore's other arguments, without effect.
+        store, group_name, pg_options, device_id: without effect.
 
     Raises:
         ValueError: an unknown backend, or `world_size` or `rank` is not that of the launcher.
@@ -75,8 +75,11 @@ def destroy_process_group(group: str | None = None) -> None:
         communication.destroy_group(group)
 
 
-def new_group(ranks: Sequence[int] | None = None, *others: Any, **settings: Any) -> str:
-    """Make a group of some processes; None is all. Every process calls it.
+def new_group(
+    ranks: Sequence[int] | None = None, timeout: Any = None, backend: str | None = None, pg_options: Any = None,
+    use_local_synchronization: bool = False, group_desc: str | None = None,
+) -> str:  # fmt: skip
+    """Make a group of some processes; None is all. Every process calls it. The other arguments are without effect.
 
     Returns:
         str, the group's name: the same for the same ranks.

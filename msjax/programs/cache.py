@@ -207,7 +207,7 @@ class TracedFunction:
     """A function as jax traces it: counts its signatures, and holds what its programs need as long as they live.
 
     Args:
-        fn: the function. If it has a method `metadata_of`, the metadata of its programs is what that returns for the traced results.
+        fn: the function, a `FunctionWithMetadata` or any other one.
         cache, key: where its program stands.
 
     Attributes:
@@ -250,10 +250,11 @@ class TracedFunction:
                     and program is not None
                 ):
                     cache.put(self.key, SignatureCache(self.fn, cache, self.key, programs=dict.fromkeys(self.seen, program)))
-        result = self.fn(*values)
-        metadata_of = getattr(self.fn, "metadata_of", None)
-        if metadata_of is not None:
-            self.metadata.append(metadata_of(result))
+        with_metadata = getattr(self.fn, "with_metadata", None)
+        if with_metadata is None:
+            return self.fn(*values)
+        result, metadata = with_metadata(*values)
+        self.metadata.append(metadata)
         return result
 
 

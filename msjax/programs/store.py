@@ -26,10 +26,11 @@ _MOST_WAITING = 256
 
 
 class FunctionWithMetadata(Protocol):
-    """A function whose programs need metadata as long as they live: results refer to it, and jax itself does not keep it."""
+    """A function whose programs need metadata as long as they live: their results refer to it, and jax itself does not keep it."""
 
-    def metadata_of(self, result: Any) -> Any:
-        """The metadata of a program, from what the function returned while it was traced."""
+    def with_metadata(self, *values: Any) -> tuple[Any, Any]:
+        """(the function's results, the metadata of a program that is traced for these operands)."""
+        ...
 
     def stored_metadata(self, metadata: Any) -> Any:
         """The part of the metadata that is stored with the program; it can be pickled."""

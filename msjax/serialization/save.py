@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_one_of, check_str, check_type
+from msjax.base.checks import check_bool, check_one_of, check_options, check_str, check_type
 from msjax.base.errors import describe
 from msjax.common.arrays import concrete
 from msjax.common.parameter import Parameter
@@ -17,6 +17,10 @@ from msjax.nn.cell.base import Cell
 from msjax.serialization.files import writing
 from msjax.serialization.formats import find, no_encryption
 
+_KNOWN = (
+    "save_obj", "ckpt_file_name", "integrated_save", "async_save", "append_dict", "enc_key", "enc_mode", "choice_func", "crc_check",
+    "format", "incremental", "remove_redundancy", "global_step_num", "execute_mode",
+)  # fmt: skip
 _WRITERS: list[Any] = []
 
 
@@ -40,6 +44,7 @@ def save_checkpoint(
         choice_func (callable, optional): says of a name whether it is saved.
         crc_check (bool): whether a checksum is saved, too. Default: False.
         format (str): "ckpt" for MindSpore's own format, "safetensors" or "npz". Default: "ckpt".
+        **kwargs: MindSpore's `incremental`, `remove_redundancy`, `global_step_num` and `execute_mode`, without effect.
 
     Raises:
         TypeError: an argument of a wrong type.
@@ -59,9 +64,7 @@ def save_checkpoint(
     for name, flag in (("integrated_save", integrated_save), ("crc_check", crc_check)):
         check_bool(flag, name, who)
     check_one_of(async_save, (False, True, "thread", "process"), "async_save", who)
-    unknown = set(kwargs) - {"incremental", "remove_redundancy", "global_step_num", "execute_mode"}
-    if unknown:
-        raise TypeError(f"{who}() got unexpected keyword arguments {sorted(unknown)}.")
+    check_options(kwargs, _KNOWN, who, what="argument")
     no_encryption(enc_key, "enc_key", who)
     codec = find(format, who)
     entries = {name: value for name, value in _entries(save_obj).items() if choice_func is None or choice_func(name)}

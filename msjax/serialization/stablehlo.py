@@ -11,13 +11,20 @@ from typing import Any
 
 import jax
 
+from msjax.base.checks import check_options
 from msjax.base.errors import describe
 from msjax.common.tensor import Tensor, wrap
 from msjax.functional.functionalize import functionalize
+from msjax.serialization.formats import no_encryption
 
 __all__ = ["export", "load"]
 
 _ENDINGS = {"MINDIR": ".mindir", "STABLEHLO": ".stablehlo"}
+
+
+# MindSpore's settings of both, besides encryption.
+_EXPORT = ("file_name", "file_format", "enc_key", "enc_mode", "dataset", "incremental", "custom_func", "obf_func", "obf_config")
+_LOAD = ("file_name", "dec_key", "dec_mode", "obf_func")
 
 
 def export(net: Any, *inputs: Any, file_name: str, file_format: str = "MINDIR", **kwargs: Any) -> None:
@@ -34,7 +41,8 @@ def export(net: Any, *inputs: Any, file_name: str, file_format: str = "MINDIR", 
 
     Raises:
         ValueError: another format, such as "ONNX".
-        TypeError: an input is not a Tensor.
+        TypeError: an input is not a Tensor, or there is no such setting.
+        NotImplementedError: `enc_key` is given.
         ImportError: the package flatbuffers is missing.
 
     Example:
@@ -47,6 +55,8 @@ def export(net: Any, *inputs: Any, file_name: str, file_format: str = "MINDIR", 
         ...     print(nn.GraphCell(ms.load(f"{folder}/relu.mindir"))(x))
         [[1. 0.]]
     """
+    check_options(kwargs, _EXPORT, "export", what="setting")
+    no_encryption(kwargs.get("enc_key"), "enc_key", "export")
     if file_format not in _ENDINGS:
         raise ValueError(f"For 'export', 'file_format' should be one of {', '.join(_ENDINGS)}, but got {file_format!r}.")
     for value in inputs:
@@ -94,9 +104,13 @@ def load(file_name: str, **kwargs: Any) -> Graph:
 
     Raises:
         FileNotFoundError: there is no such file.
+        TypeError: there is no such setting.
+        NotImplementedError: `dec_key` is given.
         ValueError: the file holds something else, such as a MindIR file that MindSpore has written.
         ImportError: the package flatbuffers is missing.
     """
+    check_options(kwargs, _LOAD, "load", what="setting")
+    no_encryption(kwargs.get("dec_key"), "dec_key", "load")
     _check_flatbuffers("load")
     with open(file_name, "rb") as file:
         data = file.read()

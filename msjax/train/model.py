@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from msjax.amp import build_train_network
-from msjax.base.checks import check_int
+from msjax.amp.precision import LEVEL_SETTINGS, build_train_network
+from msjax.base.checks import check_int, check_options
 from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
@@ -61,6 +61,7 @@ class Model:
                 raise TypeError(f"For 'Model', '{name}' should be a Cell, but got {describe(cell)}.")
         if loss_fn is not None and not callable(loss_fn):
             raise TypeError(f"For 'Model', 'loss_fn' should be a Cell, but got {describe(loss_fn)}.")
+        check_options(kwargs, LEVEL_SETTINGS, "Model", what="argument", error=ValueError)
         self._network, self._loss_fn, self._optimizer = network, loss_fn, optimizer
         self._metrics = get_metrics(metrics)
         self._manager = kwargs.get("loss_scale_manager")

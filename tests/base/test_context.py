@@ -83,9 +83,9 @@ def test_device():
     ms.set_context(device_target="CPU")
     assert ms.get_context("device_target") == "CPU"
     ms.set_device("CPU", 1)
-    assert (Tensor([1.0]) * 2)._value.devices() == {jax.devices("cpu")[1]}
+    assert jax.numpy.asarray(Tensor([1.0]) * 2).devices() == {jax.devices("cpu")[1]}
     ms.set_context(device_target="CPU")
-    assert Tensor([1.0])._value.devices() == {jax.devices("cpu")[1]}
+    assert jax.numpy.asarray(Tensor([1.0])).devices() == {jax.devices("cpu")[1]}
     with pytest.warns(UserWarning, match="device_target 'GPU', device 0, is not there"):
         ms.set_context(device_target="GPU")
     assert ms.get_context("device_target") == "GPU"

@@ -392,6 +392,11 @@ def test_guards_of_removed_hooks_are_stale():
         assert not guards.stale()
         handle.remove()
         assert guards.stale() and not without.stale() and not found(root).stale()
+    product = weight * 2
+    product.register_hook(lambda grad: None)
+    guards = found(product)
+    product.add_(1)  # the hooks belong to the value that was there
+    assert guards.stale() and not found(product).stale()
 
 
 def test_guards_keep_no_cell_alive_and_never_take_a_new_one_for_it():

@@ -40,7 +40,7 @@ def ways_to_run(net):
 
     def barrier(fn):
         def run(x):
-            jax.block_until_ready(fn(jnp.asarray(x._value)))
+            jax.block_until_ready(fn(jnp.asarray(x)))
             ms.hooks.barrier()
 
         return run
@@ -81,7 +81,7 @@ class Looping(nn.Cell):
 
     def loop(self, cell, x):
         def step(v):
-            return cell(ms.Tensor(v))._value + 1
+            return jnp.asarray(cell(ms.Tensor(v))) + 1
 
         def all_of_it(v):
             if self.kind == "scan":
@@ -143,7 +143,7 @@ class SideBySide(nn.Cell):
 
     def construct(self, x):
         def loop(cell, v):
-            return jax.lax.scan(lambda carry, _: (cell(ms.Tensor(carry))._value, None), v, None, length=2)[0]
+            return jax.lax.scan(lambda carry, _: (jnp.asarray(cell(ms.Tensor(carry))), None), v, None, length=2)[0]
 
         a, b, _ = [ms.from_jax(functools.partial(loop, cell))(x) for cell in (self.a, self.b, self.unused)]
         return a + b
@@ -171,7 +171,7 @@ def test_hooks_of_a_loop_that_runs_twice_with_the_same_function_run_in_program_o
             self.loop = ms.from_jax(lambda v: jax.lax.scan(self.step, v, None, length=2)[0])
 
         def step(self, carry, _):
-            return self.a(ms.Tensor(carry))._value, None
+            return jnp.asarray(self.a(ms.Tensor(carry))), None
 
         def construct(self, x):
             return self.loop(self.b(self.loop(x)))

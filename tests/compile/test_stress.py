@@ -38,7 +38,7 @@ else:
     if route == "scan":
         f = lambda v: jax.lax.scan(lambda c, _: (c + apply(params, buffers, v)[0].sum(), None), 0.0, None, length=1)[0]
     step = jax.jit(jax.grad(f))
-    v = x._value
+    v = jax.numpy.asarray(x)
     for _ in range(STEPS):
         out = step(v)
     jax.block_until_ready(out)

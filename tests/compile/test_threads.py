@@ -7,6 +7,7 @@ import numpy as np
 
 import msjax as ms
 from msjax import nn
+from msjax.tools import hooks_of
 
 
 def test_two_threads_compile_and_register():
@@ -38,4 +39,4 @@ def test_two_threads_compile_and_register():
         done.set()
         thread.join()
         sys.setswitchinterval(before)
-    assert not errors and not net._hooks
+    assert not errors and not hooks_of(net)

@@ -353,10 +353,10 @@ class Looping(nn.Cell):
 
     def construct(self, x, y):
         def body(carry, _):
-            return self.within(ms.Tensor(carry))._value + 1, None
+            return jnp.asarray(self.within(ms.Tensor(carry))) + 1, None
 
         x = self.before(x)
-        carry, _ = jax.lax.scan(body, x._value, None, length=2)
+        carry, _ = jax.lax.scan(body, jnp.asarray(x), None, length=2)
         return self.after(ms.Tensor(carry)) + self.apart(y)
 
 

@@ -174,13 +174,12 @@ def test_debug_mode_runs_everything_in_the_callers_thread():
     assert seen == {threading.get_ident()}
 
 
-def test_a_setting_gives_all_operations_workers():
+def test_a_setting_gives_all_operations_workers(monkeypatch):
     seen = set()
-    ds.config._VALUES["num_parallel_workers"] = 2
-    try:
-        list(numbers(8).map(lambda v: time.sleep(0.001) or seen.add(threading.current_thread().name) or v, ["v"]))
-    finally:
-        ds.config._VALUES["num_parallel_workers"] = None
+    # Nothing public takes the setting back.
+    monkeypatch.setitem(ds.config._VALUES, "num_parallel_workers", None)
+    ds.config.set_num_parallel_workers(2)
+    list(numbers(8).map(lambda v: time.sleep(0.001) or seen.add(threading.current_thread().name) or v, ["v"]))
     assert seen and all(name.startswith("msjax-dataset") for name in seen)
 
 

@@ -8,7 +8,6 @@ MindSpore gave one number for each array: its sum weighted by cos(1), cos(2), ..
 that wrote the files: their weighted sums are MindSpore's to 5e-6 of the sum of the absolute terms.
 """
 
-import ast
 import functools
 import inspect
 import pathlib
@@ -18,6 +17,7 @@ import pytest
 
 import msjax as ms
 from tests.expected.arrays import assert_close
+from tests.expected.source import text_of, texts_of
 
 DATA = pathlib.Path(__file__).parents[1] / "data" / "recorded"
 RTOL, ATOL = 2e-5, 2e-6
@@ -52,21 +52,6 @@ def with_gradients(function, *inputs):
 
 
 @functools.cache
-def _lambdas(path):
-    """{line: text} of the outermost lambda that begins on each line of a file."""
-    texts = {}
-    for node in ast.walk(ast.parse(pathlib.Path(path).read_text())):
-        if isinstance(node, ast.Lambda):
-            texts.setdefault(node.lineno, ast.unparse(node.body))
-    return texts
-
-
-def text_of(call):
-    """The expression of a lambda, as its file has it."""
-    return _lambdas(call.__code__.co_filename)[call.__code__.co_firstlineno]
-
-
-@functools.cache
 def arrays(table):
     """{call: {place: array}} of a file of records; the place is where in the result the array stands, such as "[1][0]"."""
     found = {}
@@ -86,8 +71,7 @@ def cases(table, inputs, calls):
         calls: functions, or pairs of a function and what comes of it.
     """
     rows = [row if isinstance(row, tuple) else (row, None) for row in calls]
-    texts = [text_of(call) for call, _ in rows]
-    assert len(set(texts)) == len(texts), "one call to a line, and each once"
+    texts = texts_of(call for call, _ in rows)
     return [pytest.param((table, inputs, call, want), id=text) for (call, want), text in zip(rows, texts)]
 
 

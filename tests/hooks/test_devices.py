@@ -48,7 +48,7 @@ def test_a_modifier_on_the_host_keeps_the_gradient_s_sharding():
 
     def clip(cell, gi, go):
         new = ms.Tensor(np.clip(gi[0].asnumpy(), -1, 0.1))
-        made.append(type(new._value))
+        made.append(type(new._value))  # what the Tensor holds: see below
         return new
 
     net.register_backward_hook(clip)
@@ -107,7 +107,7 @@ PROCESS = """
         net.register_backward_hook(hook)
 
     def tripled(net, log):
-        net.register_backward_hook(lambda cell, gi, go: log.append(type(gi[0]._value).__name__ != "ArrayImpl") or gi[0] * 3)
+        net.register_backward_hook(lambda cell, gi, go: log.append(isinstance(jax.numpy.asarray(gi[0]), jax.core.Tracer)) or gi[0] * 3)
 
     def each_device(f):
         return jax.shard_map(f, mesh=mesh, in_specs=P("d"), out_specs=P("d"))

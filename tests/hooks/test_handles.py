@@ -8,7 +8,7 @@ import pytest
 
 import msjax as ms
 from msjax import Parameter, Tensor, nn
-from msjax.hooks.table import EMPTY
+from msjax.tools import hooks_of
 
 X = Tensor([1.0, 2.0])
 
@@ -32,21 +32,21 @@ REGISTER = {
 @pytest.mark.parametrize("register", REGISTER.values(), ids=REGISTER)
 def test_remove(register):
     net = nn.ReLU()
-    assert net._hooks is EMPTY
+    assert not hooks_of(net)
     handle, other = register(net), register(net)
-    assert handle.remove() is None and net._hooks is not EMPTY
+    assert handle.remove() is None and hooks_of(net)
     assert handle.remove() is None
     other.remove()
-    assert net._hooks is EMPTY and not net._special
+    assert not hooks_of(net)
 
 
 @pytest.mark.parametrize("register", REGISTER.values(), ids=REGISTER)
 def test_with(register):
     net = nn.ReLU()
     with pytest.raises(KeyError), register(net) as handle:
-        assert net._hooks is not EMPTY
+        assert hooks_of(net)
         raise KeyError
-    assert net._hooks is EMPTY
+    assert not hooks_of(net)
     handle.remove()
 
 
@@ -152,7 +152,7 @@ def test_ten_thousand_registrations_leave_no_object_behind():
     register_and_remove(10_000 // 6 + 1)
     # The registration itself keeps nothing; the interpreter and pytest may hold a few objects more or less.
     assert count() - before < 20
-    assert net._hooks is EMPTY and weight.hooks() == [] and x.hooks() == []
+    assert not hooks_of(net) and weight.hooks() == [] and x.hooks() == []
 
 
 def test_passes_with_hooks_leave_no_object_behind():
@@ -197,4 +197,4 @@ def test_hooks_of_module_functions_can_be_pickled_with_the_cell():
     other = pickle.loads(pickle.dumps(net))
     x = Tensor([[1.0, 2.0]])
     assert other(x).tolist() == net(x).tolist()
-    assert [h.fn for h in other._hooks.forward] == [nothing]
+    assert hooks_of(other) == {"forward": ["nothing"]}

@@ -13,7 +13,7 @@ import pytest
 
 import msjax as ms
 from msjax import nn
-from msjax.hooks.worker import WORKER
+from msjax.hooks.worker import WORKER  # its private counts are the bound that is tested: how many bytes and calls wait
 
 
 def hooked(hook):

@@ -10,6 +10,7 @@ from jax.ad_checkpoint import checkpoint_name
 import msjax as ms
 from msjax import nn
 from msjax.hooks import site
+from msjax.tools import hooks_of
 
 X = jnp.array([1.0, 2.0, 3.0])
 
@@ -24,7 +25,7 @@ def test_capture_of_a_cell():
     assert set(found.activations) == {"0", "1", ""} == set(found.gradients)
     np.testing.assert_array_equal(found.activations["0"], [[2, 2]])
     np.testing.assert_array_equal(found.gradients["0"], [[1, 1]])
-    assert not net[0]._hooks
+    assert not hooks_of(net[0])
     (_, _), found = ms.hooks.capture(net, ["1"], statistic=jnp.mean)(params, buffers, x)
     assert float(found.activations["1"]) == 2 and found.gradients == {}
     (_, _), found = ms.hooks.capture(net, "1", gradients=True, loss=lambda out: (out**2).sum())(params, buffers, x)
@@ -361,7 +362,7 @@ def test_edits_of_a_cell():
     x = jnp.array([[1.0, -1.0, 2.0]], jnp.float32)
     (out, _), found = jax.jit(ms.hooks.capture(net, "1", edit={"0": lambda v, i: v * 5}))(params, buffers, x)
     np.testing.assert_array_equal(out, [[10, 10]])
-    assert list(found.activations) == ["1"] and not net[0]._hooks and not net[1]._hooks
+    assert list(found.activations) == ["1"] and not hooks_of(net[0]) and not hooks_of(net[1])
     with pytest.raises(ValueError, match="no place was selected by '2'; there are '', '0', '1'"):
         ms.hooks.capture(net, "2")(params, buffers, x)
 

@@ -8,7 +8,7 @@ from jax.test_util import check_grads
 
 import msjax as ms
 from msjax import nn
-from msjax.ops.function.nn_func.normalization import _standardize
+from msjax.ops.function.nn_func.normalization import _standardize  # the kernel: it has derivatives of its own for jax
 from tests.expected.recorded import cases, check
 
 

@@ -87,7 +87,7 @@ def check_gradient(case):
         full = list(case.inputs)
         for i, v in zip(wrt, values):
             full[i] = v
-        return loss_of(case)(*(ms.Tensor(v) if not isinstance(v, jax.core.Tracer) else _wrap(v) for v in full))._value
+        return jnp.asarray(loss_of(case)(*(ms.Tensor(v) if not isinstance(v, jax.core.Tracer) else _wrap(v) for v in full)))
 
     own = [jnp.asarray(case.inputs[i]) for i in wrt]
     gradient = jax.grad(pure, argnums=tuple(range(len(wrt))))

@@ -8,7 +8,7 @@ import pytest
 import msjax as ms
 from msjax import ops
 from msjax.ops.function.nn_func.pooling import max_pool
-from msjax.ops.function.nn_func.pooling_kernels import _max_pool
+from msjax.ops.function.nn_func.pooling_kernels import _max_pool  # the kernel: it has derivatives of its own for jax
 from tests.ops.harness import Case, check_gradient
 
 RNG = np.random.default_rng(0)

@@ -27,7 +27,7 @@ def same(a, b):
 def _same(x, y):
     if isinstance(x, str) or isinstance(y, str):
         return x == y
-    x, y = (np.asarray(v._value) if isinstance(v, Tensor) else v for v in (x, y))
+    x, y = (v.asnumpy() if isinstance(v, Tensor) else v for v in (x, y))
     return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
 
 

@@ -32,7 +32,7 @@ def test_all_types():
     for name, p in list(parameters.items())[: len(DTYPES)]:
         want = np.array([[0, 1, 2], [1, 0, 3]])
         want = want.astype(bool) if name == "bool" else want
-        assert np.array_equal(np.asarray(p._value).astype(np.complex128), want.astype(np.complex128)), name
+        assert np.array_equal(p.asnumpy().astype(np.complex128), want.astype(np.complex128)), name
     assert parameters["scalar"].shape == () and float(parameters["scalar"].asnumpy()) == 1.5
 
 

@@ -56,6 +56,7 @@ def test_big_tensors_stand_in_slices(monkeypatch):
     monkeypatch.setattr(ckpt, "SLICE_BYTES", 16)
     entries = {"a": np.arange(10, dtype=np.float32), "b": np.ones(2, np.float32)}
     data = content("ckpt", entries, False)
+    # The slices stand in the file only; what reads it puts them together.
     values = [ckpt._read_value(value) for _, _, value in wire.fields(memoryview(data))]
     assert [(name, dims, len(part)) for name, dims, _, part in values] == [
         ("a", (10,), 16), ("a", (10,), 16), ("a", (10,), 8), ("b", (2,), 8),

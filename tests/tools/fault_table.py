@@ -56,7 +56,7 @@ def step_of(net, mode):
     apply, params, buffers = ms.functionalize(net)
     step = jax.value_and_grad(lambda params, x: apply(params, buffers, x)[0].sum())
     step = guard(step) if mode == "function" else jax.jit(step)
-    return lambda x: jax.block_until_ready(step(params, x._value))
+    return lambda x: jax.block_until_ready(step(params, jnp.asarray(x)))
 
 
 def caught(run, *within):

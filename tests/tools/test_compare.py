@@ -12,7 +12,7 @@ from flax import linen, nnx
 
 import msjax as ms
 from msjax import hooks, nn
-from msjax.tools import Record, compare, record
+from msjax.tools import Record, compare, hooks_of, record
 from msjax.tools.comparison import Comparison, Row
 from msjax.tools.texts import printed
 from tests.tools.nets_for_records import LeNet, Transformer
@@ -81,7 +81,7 @@ def test_modes_and_files(tmp_path):
         found = compare(path, record(net, x, mode=mode))
         assert found and len(found.rows) == 18, found
     assert ms.get_context("mode") == ms.PYNATIVE_MODE
-    assert not any(cell._hooks for _, cell in net.cells_and_names())
+    assert not any(hooks_of(cell) for _, cell in net.cells_and_names())
     assert compare(str(path), net) and str(compare(path, net)).startswith("All 18 arrays agree.")
     assert repr(Record.read(path)) == "<record of 4 calls and 19 arrays, msjax>"
 

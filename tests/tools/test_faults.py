@@ -9,7 +9,7 @@ from flax import linen, nnx
 
 import msjax as ms
 from msjax import hooks, nn, ops
-from msjax.tools import Fault, find_nan, guard
+from msjax.tools import Fault, find_nan, guard, hooks_of
 from msjax.tools.checking import Check
 
 # {name: (what a cell computes, pass, names of the operation)}: the first four in the forward pass, the others in the backward.
@@ -118,7 +118,7 @@ def run(net, x, mode):
         step(x, ms.Tensor(np.ones((*x.shape[:-1], 2) if x.ndim == 3 else (1, 2), "float32"))) if mode == "graph" else step(x)
     for p, value in zip(net.get_parameters(), before):
         np.testing.assert_array_equal(p.asnumpy(), value)
-    assert not any(cell._hooks for _, cell in net.cells_and_names())
+    assert not any(hooks_of(cell) for _, cell in net.cells_and_names())
     return raised.value
 
 

@@ -30,7 +30,7 @@ def steps(net, step, count, **options):
     with watch(net, **options) as watched:
         for _ in range(count):
             step(X)
-    assert not any(cell._hooks for _, cell in net.cells_and_names())
+    assert not any(hooks_of(cell) for _, cell in net.cells_and_names())
     return watched
 
 
@@ -122,7 +122,7 @@ def test_graph_mode_and_model():
     assert [(row.step, row.name) for row in watched.rows] == [
         (s, n) for s in (2, 4) for n in ("2", *(f"2.{p}" for p in ("weight", "bias")))
     ] or {(row.step, row.name) for row in watched.rows} == {(s, n) for s in (2, 4) for n in ("2", "2.weight", "2.bias")}
-    assert not any(cell._hooks for _, cell in net.cells_and_names())
+    assert not any(hooks_of(cell) for _, cell in net.cells_and_names())
 
 
 def test_optimizer_outside_of_the_program():

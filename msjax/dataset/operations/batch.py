@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.checks import check_bool, check_int
+from msjax.base.checks import check_bool, check_int, check_options
 from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
-from msjax.dataset.checks import LARGEST, check_columns, check_options, check_pool
+from msjax.dataset.checks import LARGEST, check_columns, check_pool
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.batch_work import BatchWork
 from msjax.dataset.operations.map import MapDataset
@@ -21,7 +21,10 @@ from msjax.dataset.parallel import ordered_map
 from msjax.dataset.run import row_draws
 from msjax.dataset.values import as_value, for_function, is_text, same_type
 
-_OPTIONS = ("per_batch_map", "input_columns", "output_columns", "python_multiprocessing", "max_rowsize")
+_KNOWN = (
+    "batch_size", "drop_remainder", "num_parallel_workers", "per_batch_map", "input_columns", "output_columns",
+    "python_multiprocessing", "max_rowsize",
+)  # fmt: skip
 
 
 class BatchInfo:
@@ -68,7 +71,7 @@ class BatchDataset(Dataset):
         **options: Any,
     ):
         who = self._who
-        check_options(options, _OPTIONS, who)
+        check_options(options, _KNOWN, who, what="argument")
         self._inputs = (dataset,)
         self._batch_size = batch_size if callable(batch_size) else check_batch_size(batch_size, who)
         self._drop = check_bool(drop_remainder, "drop_remainder", who)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from msjax.base.checks import check_type
+from msjax.base.checks import check_options, check_type
 from msjax.base.errors import describe
 from msjax.dataset.callback import DSCallback
-from msjax.dataset.checks import check_columns, check_options, check_pool
+from msjax.dataset.checks import check_columns, check_pool
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.operations.shared import Layout, is_image_transform, is_transform, operation_name, row_error
 from msjax.dataset.parallel import ordered_map
@@ -19,7 +19,10 @@ from msjax.dataset.run import row_draws
 from msjax.dataset.values import as_value, for_function, is_pil
 from msjax.dataset.vision.pixels import Pixels
 
-_OPTIONS = ("python_multiprocessing", "max_rowsize", "cache", "callbacks", "offload")
+_KNOWN = (
+    "operations", "input_columns", "output_columns", "num_parallel_workers", "python_multiprocessing", "max_rowsize", "cache",
+    "callbacks", "offload",
+)  # fmt: skip
 
 
 class MapDataset(Dataset):
@@ -35,7 +38,7 @@ class MapDataset(Dataset):
         **options: Any,
     ):
         who = "map"
-        check_options(options, _OPTIONS, who)
+        check_options(options, _KNOWN, who, what="argument")
         if options.get("cache") is not None:
             raise NotImplementedError("For 'map', msjax has no cache server; leave 'cache' out.")
         self._inputs = (dataset,)

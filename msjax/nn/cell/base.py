@@ -15,36 +15,28 @@ from msjax.autograd.recompute import call_recomputed
 from msjax.autograd.saved import saved_tensors_hooks
 from msjax.base import jax_slots
 from msjax.base.calls import entered
+from msjax.base.checks import check_options
 from msjax.base.context import GRAPH_MODE, SETTINGS
 from msjax.base.errors import cell_path
 from msjax.base.flax_slots import MODULE_STATE, blank_like
 from msjax.base.state import ACTIVITY, COMPILER, STATE, programs_changed
-from msjax.common.bases import CellBase
 from msjax.common.tensor_values import TENSORS
 from msjax.hooks import table as hook_table
 from msjax.hooks.protocol import call_with_hooks
 from msjax.nn.cell.custom_bprop import call_with_bprop
-from msjax.nn.cell.hooks import CellHooks, hooks_of
-from msjax.nn.cell.members import CellMembers
-from msjax.nn.cell.settings import CellSettings
+from msjax.nn.cell.hooks import hooks_of
 from msjax.nn.cell.state_dict import CellState
 from msjax.nn.cell.torch_names import TorchNames
-from msjax.nn.cell.tree import CellTree, CellType, CompiledCacheSlot
+from msjax.nn.cell.tree import CellType, CompiledCacheSlot
+
+# The options of `Cell.recompute` in MindSpore's releases.
+_RECOMPUTE = (
+    "use_reentrant", "output_recompute", "early_stop", "context_fn", "mp_comm_recompute", "parallel_optimizer_comm_recompute",
+    "recompute_slice_activation", "mode",
+)  # fmt: skip
 
 
-class Cell(
-    CompiledCacheSlot,
-    CellMembers,
-    CellSettings,
-    CellTree,
-    CellState,
-    CellHooks,
-    TorchNames,
-    CellBase,
-    nnx.Module,
-    metaclass=CellType,
-    pytree=False,
-):
+class Cell(CompiledCacheSlot, TorchNames, CellState, nnx.Module, metaclass=CellType, pytree=False):
     """The base class of layers and networks.
 
     A subclass creates its layers and Parameters in ``__init__`` and computes in ``construct``. Calling the cell runs
@@ -108,7 +100,7 @@ class Cell(
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if SETTINGS.mode == GRAPH_MODE:
-            done, result = COMPILER.call_cell(self, args, kwargs)  # pyright: ignore[reportOptionalCall]
+            done, result = COMPILER.call_cell(self, args, kwargs)
             if done:
                 return result
         if self._special:
@@ -178,7 +170,7 @@ class Cell(
         if self._hooks.in_calls or self._to_float is not None or self._recompute:
             vars(self)["_special"] = True
         else:
-            self.__dict__.pop("_special", None)
+            vars(self).pop("_special", None)
 
     def recompute(
         self,
@@ -186,7 +178,7 @@ class Cell(
         use_reentrant: bool = True,
         output_recompute: bool = False,
         early_stop: bool = True,
-        context_fn: Callable[..., Any] | None = None,
+        context_fn: Callable[[], tuple[Any, Any]] | None = None,
         **kwargs: Any,
     ) -> None:
         """Recompute inner values of this cell in the backward pass instead of keeping them; see `ms.recompute`.
@@ -194,8 +186,12 @@ class Cell(
         The cell's own hooks run once. Forward hooks of the cells inside run again in the backward pass.
 
         Args:
-            use_reentrant, output_recompute, early_stop, kwargs: accepted for compatibility with MindSpore; without effect.
+            use_reentrant, output_recompute, early_stop: accepted for compatibility with MindSpore; without effect.
             context_fn (callable, optional): returns two context managers, for the first and the second run.
+            **kwargs: MindSpore's `mp_comm_recompute`, `parallel_optimizer_comm_recompute` and `recompute_slice_activation`; without effect.
+
+        Raises:
+            TypeError: there is no such option.
 
         Example:
             >>> import msjax as ms
@@ -205,13 +201,14 @@ class Cell(
             >>> print(ms.grad(net)(ms.Tensor(0.0)))
             1.0
         """
+        check_options(kwargs, _RECOMPUTE, "recompute")
         vars(self)["_recompute"] = {"context_fn": context_fn}
         self._refresh_special()
 
     # ---- state
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__
+        return vars(self)
 
     if not TYPE_CHECKING:
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,12 +14,10 @@ from msjax.base.state import ACTIVITY, STATE, swap
 from msjax.common.node import FunctionNode, place_on_tape
 from msjax.common.tensor import Tensor, is_tensor, renewed, wrap
 from msjax.hooks.nodes import under_jax_transform
-
-if TYPE_CHECKING:
-    from msjax.nn.cell import Cell
+from msjax.nn.cell.parts import CellPart
 
 
-def call_with_bprop(cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_with_bprop(cell: CellPart, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run `construct` without recording; `bprop` computes the gradient."""
     tensors = [a for a in args if isinstance(a, Tensor)]
     edges, base = place_on_tape(tensors)

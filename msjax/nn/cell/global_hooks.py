@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
+from msjax.base.typing import (
+    BackwardHook,
+    BackwardPreHook,
+    ForwardHook,
+    ForwardHookWithKwargs,
+    ForwardPreHook,
+    ForwardPreHookWithKwargs,
+)
 from msjax.hooks.handle import RemovableHandle
 from msjax.hooks.table import GLOBAL, register
 
@@ -15,7 +20,7 @@ __all__ = [
 
 
 def register_cell_forward_pre_hook(
-    hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    hook_fn: ForwardPreHook | ForwardPreHookWithKwargs, *, prepend: bool = False, with_kwargs: bool = False
 ) -> RemovableHandle:
     """Register a forward pre hook for all cells; it runs before the cell's own.
 
@@ -44,7 +49,11 @@ def register_cell_forward_pre_hook(
 
 
 def register_cell_forward_hook(
-    hook_fn: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    hook_fn: ForwardHook | ForwardHookWithKwargs,
+    *,
+    prepend: bool = False,
+    with_kwargs: bool = False,
+    always_call: bool = False,
 ) -> RemovableHandle:
     """Register a forward hook for all cells; it runs before the cell's own.
 
@@ -66,7 +75,7 @@ def register_cell_forward_hook(
     return register(GLOBAL, "forward", hook_fn, prepend, with_kwargs=bool(with_kwargs), always_call=bool(always_call))
 
 
-def register_cell_backward_pre_hook(hook_fn: Callable[..., Any], *, prepend: bool = False) -> RemovableHandle:
+def register_cell_backward_pre_hook(hook_fn: BackwardPreHook, *, prepend: bool = False) -> RemovableHandle:
     """Register a backward pre hook for all cells; it runs before the cell's own.
 
     Args:
@@ -85,7 +94,7 @@ def register_cell_backward_pre_hook(hook_fn: Callable[..., Any], *, prepend: boo
     return register(GLOBAL, "backward_pre", hook_fn, prepend)
 
 
-def register_cell_backward_hook(hook_fn: Callable[..., Any], *, prepend: bool = False) -> RemovableHandle:
+def register_cell_backward_hook(hook_fn: BackwardHook, *, prepend: bool = False) -> RemovableHandle:
     """Register a backward hook for all cells; it runs before the cell's own.
 
     Args:

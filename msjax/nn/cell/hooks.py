@@ -16,9 +16,10 @@ from msjax.base.typing import (
 )
 from msjax.hooks import table as hook_table
 from msjax.hooks.handle import RemovableHandle
+from msjax.nn.cell.parts import CellPart
 
 
-def hooks_of(cell: Any) -> hook_table.HookTable:
+def hooks_of(cell: CellPart) -> hook_table.HookTable:
     """The hooks that run when a cell is called: those of all cells, then its own."""
     own, table = cell._hooks, hook_table.GLOBAL.table
     if table is hook_table.EMPTY:
@@ -28,7 +29,7 @@ def hooks_of(cell: Any) -> hook_table.HookTable:
     return replace(own, **{kind: getattr(table, kind) + getattr(own, kind) for kind in hook_table.CALL_KINDS})
 
 
-class CellHooks:
+class CellHooks(CellPart):
     """The part of Cell that registers hooks. The hook table is immutable; `_set_hooks` replaces it."""
 
     def register_forward_pre_hook(

@@ -13,6 +13,7 @@ from msjax.common.bases import CellBase
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor
+from msjax.nn.cell.tree import CellTree
 
 if TYPE_CHECKING:
     from msjax.nn.cell.base import Cell
@@ -28,7 +29,7 @@ def _is_number_for(parameter, value):
     return parameter.shape == () and (isinstance(value, int) or (isinstance(value, float) and parameter.is_floating_point()))
 
 
-class CellMembers:
+class CellMembers(CellTree):
     """The part of Cell that handles assignment to attributes and registers members by name."""
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -45,7 +46,7 @@ class CellMembers:
             self._check_initialized(name, value)
             if isinstance(value, ParameterTuple):
                 # Its Parameters are members under their present names.
-                self.__dict__["_tuple_names"] = (*self._tuple_names, (name, tuple(p.name for p in value)))
+                vars(self)["_tuple_names"] = (*self._tuple_names, (name, tuple(p.name for p in value)))
             else:
                 kind = Parameter if isinstance(value, Parameter) else Buffer
                 current = self.__dict__.get(name)
@@ -70,7 +71,7 @@ class CellMembers:
     def __delattr__(self, name: str) -> None:
         object.__delattr__(self, name)
         programs_changed()
-        self.__dict__["_order"] = tuple(n for n in self._order if n != name)
+        vars(self)["_order"] = tuple(n for n in self._order if n != name)
         self._structure_changed()
 
     def _check_initialized(self, name, value):
@@ -113,8 +114,7 @@ class CellMembers:
         if name not in self._empty_buffers():
             self._check_free("register_buffer", name, Buffer)
         if tensor is None:
-            self.__dict__.setdefault("_none_buffers", ())
-            self.__dict__["_none_buffers"] += (name,)
+            vars(self)["_none_buffers"] = (*self._empty_buffers(), name)
             object.__setattr__(self, name, None)
             return
         if not isinstance(tensor, Tensor):

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from msjax.base.checks import check_options
 from msjax.base.errors import describe
 from msjax.base.state import programs_changed
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.nn.cell.tree import CellTree
 
 if TYPE_CHECKING:
     from msjax.compile.noop import JitConfig
 
 
-class CellSettings:
+class CellSettings(CellTree):
     """The part of Cell with its settings, most of which apply to the cells inside, too."""
 
     def set_train(self, mode: bool = True) -> Self:
         """Set the cell and all cells inside to training (True) or inference (False); returns the cell."""
         for _, cell in self.cells_and_names():
             object.__setattr__(cell, "training", bool(mode))
-            cell.__dict__.pop("_phase", None)
+            vars(cell).pop("_phase", None)
         programs_changed()
         return self
 
@@ -46,7 +49,7 @@ class CellSettings:
         if dst_type not in (mstype.float16, mstype.bfloat16, mstype.float32):
             raise ValueError(f"For 'to_float', the type should be ms.float16, ms.bfloat16 or ms.float32, but got {dst_type!r}.")
         for _, cell in self.cells_and_names():
-            cell.__dict__["_to_float"] = dst_type
+            vars(cell)["_to_float"] = dst_type
             cell._refresh_special()
         return self
 
@@ -58,7 +61,14 @@ class CellSettings:
             raise TypeError(f"For 'set_jit_config', the argument should be a JitConfig, but got {describe(jit_config)}.")
 
     def set_inputs(self, *inputs: Any, **kwargs: Any) -> None:
-        """Without effect. It tells MindSpore's compiler which sizes vary; msjax compiles a program for each combination of shapes."""
+        """Without effect. It tells MindSpore's compiler which sizes vary; msjax compiles a program for each combination of shapes.
+
+        Raises:
+            TypeError: `construct` has no parameter of such a name.
+        """
+        parameters = inspect.signature(self.construct).parameters
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+            check_options(kwargs, parameters, "set_inputs", what="input")
 
     def cast_inputs(self, inputs: Sequence[Any], dst_type: Type) -> tuple[Any, ...]:
         """Cast the floating Tensors among the inputs to a type; the rest stays as it is."""
@@ -68,8 +78,8 @@ class CellSettings:
 
     def add_flags(self, **flags: Any) -> Self:
         """Store settings on the cell, readable with `get_flags` and as attributes; returns the cell."""
-        self.__dict__.update(flags)
-        self.__dict__["_flags"] = {**(self._flags or {}), **flags}
+        vars(self).update(flags)
+        vars(self)["_flags"] = {**(self._flags or {}), **flags}
         return self
 
     def add_flags_recursive(self, **flags: Any) -> Self:

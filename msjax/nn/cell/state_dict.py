@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict, namedtuple
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
 from msjax.hooks import table as hook_table
 from msjax.hooks.handle import RemovableHandle
+from msjax.nn.cell.tree import CellTree
 
 
 class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -25,7 +26,7 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
     __str__ = __repr__
 
 
-class CellState:
+class CellState(CellTree):
     """The part of Cell that reads and writes state dicts."""
 
     def state_dict(
@@ -51,25 +52,26 @@ class CellState:
                 prefix = value
             else:
                 keep_vars = value
-        if destination is None:
-            destination = OrderedDict()
-            destination._metadata = OrderedDict()
+        made: Any = destination
+        if made is None:
+            made = OrderedDict()
+            made._metadata = OrderedDict()
         metadata = {"version": 1}
-        if hasattr(destination, "_metadata"):
-            destination._metadata[prefix[:-1]] = metadata
+        if hasattr(made, "_metadata"):
+            made._metadata[prefix[:-1]] = metadata
         for hook in self._hooks.state_dict_pre:
             hook.fn(self, prefix, keep_vars)
         for name, value in self._own_state():
-            destination[prefix + name] = value
+            made[prefix + name] = value
         for name, cell in self._children():
-            cell.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+            cell.state_dict(destination=made, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook in self._hooks.state_dict_post:
-            result = hook.fn(self, destination, prefix, metadata)
+            result = hook.fn(self, made, prefix, metadata)
             if result is not None:
                 raise RuntimeError(
                     f"A state_dict post hook should change the dict and return None, but {hook.name} returned {describe(result)}."
                 )
-        return destination
+        return made
 
     def _own_state(self):
         yield from self._own_parameters()
@@ -77,7 +79,7 @@ class CellState:
             if buffer.persistent:
                 yield name, buffer
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> Any:
+    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True) -> _IncompatibleKeys:
         """Set Parameters and buffers from a dict.
 
         Args:
@@ -142,21 +144,23 @@ class CellState:
         for name, cell in children.items():
             cell._plan_load(state, f"{prefix}{name}.", metadata, missing, unexpected, errors, writes)
 
-    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_state_dict_pre_hook(self, hook: Callable[[Any, str, bool], Any]) -> RemovableHandle:
         """Register ``hook(cell, prefix, keep_vars)``, called before `state_dict` adds the cell's state."""
         return hook_table.register(self, "state_dict_pre", hook)
 
-    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_state_dict_post_hook(self, hook: Callable[[Any, dict[str, Any], str, dict[str, Any]], Any]) -> RemovableHandle:
         """Register ``hook(cell, state_dict, prefix, local_metadata)``, called after `state_dict` has added the cell's
         state; it may change the dict."""
         return hook_table.register(self, "state_dict_post", hook)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(
+        self, hook: Callable[[Any, dict[str, Any], str, dict[str, Any], bool, list[str], list[str], list[str]], Any]
+    ) -> RemovableHandle:
         """Register ``hook(cell, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)``,
         called before `load_state_dict` reads the cell's state; it may change the dict and the lists."""
         return hook_table.register(self, "load_state_dict_pre", hook)
 
-    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_load_state_dict_post_hook(self, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
         """Register ``hook(cell, incompatible_keys)``, called at the end of `load_state_dict`; it may change the
         lists of keys."""
         return hook_table.register(self, "load_state_dict_post", hook)

@@ -13,6 +13,9 @@ from msjax.base.typing import BackwardHook, BackwardPreHook
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import wrap
 from msjax.hooks.handle import RemovableHandle
+from msjax.nn.cell.hooks import CellHooks
+from msjax.nn.cell.members import CellMembers
+from msjax.nn.cell.settings import CellSettings
 
 if TYPE_CHECKING:
     from msjax.nn.cell.base import Cell
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 _PARAMETERS = weakref.WeakKeyDictionary()
 
 
-class TorchNames:
+class TorchNames(CellMembers, CellSettings, CellHooks):
     """The part of Cell with PyTorch's names."""
 
     def register_full_backward_hook(self, hook: BackwardHook, prepend: bool = False) -> RemovableHandle:
@@ -53,7 +56,7 @@ class TorchNames:
         if remove_duplicate:
             yield from self.cells_and_names(memo, prefix)
             return
-        yield prefix, self
+        yield prefix, self  # pyright: ignore[reportReturnType]  (it is a Cell)
         for name, cell in self._modules.items():
             yield from cell.named_modules(None, f"{prefix}.{name}" if prefix else name, False)
 
@@ -73,7 +76,7 @@ class TorchNames:
     @property
     def _modules(self):
         """The child cells by name; writing to the mapping changes the cell."""
-        return _Children(self)
+        return _Children(self)  # pyright: ignore[reportArgumentType]  (it is a Cell)
 
     def get_submodule(self, target: str) -> Cell:
         """PyTorch's name of `get_sub_cell`."""
@@ -187,7 +190,7 @@ class _Children(MutableMapping):
     def __init__(self, cell: Cell):
         self._cell = cell
 
-    def _members(self):
+    def _members(self) -> dict[str, Any]:
         members = self._cell.__dict__
         return {name: value for name, value in members.items() if isinstance(value, TorchNames)}
 

@@ -11,17 +11,16 @@ from flax import nnx
 from msjax.base.state import VERSION, programs_changed
 from msjax.common.buffer import Buffer
 from msjax.common.parameter import Parameter, ParameterTuple
-from msjax.common.tensor import Tensor
+from msjax.nn.cell.parts import CellPart
 
 if TYPE_CHECKING:
-    from msjax.common.bases import CellBase
     from msjax.nn.cell.base import Cell
 
 
 _VERSIONS = itertools.count(1)
 
 
-class CellType(type(nnx.Module)):  # type: ignore[misc]
+class CellType(type(nnx.Module)):
     """The class of cell classes: tells compiled programs when an attribute of such a class changes."""
 
     def __setattr__(cls, name: str, value: Any) -> None:
@@ -46,7 +45,7 @@ class CompiledCacheSlot:
     __slots__ = ("cached_children", "compiled_families")
 
 
-class CellTree:
+class CellTree(CellPart):
     """The part of Cell that lists its members, which are plain attributes, in the order of their creation."""
 
     _structure_version = 0
@@ -56,7 +55,7 @@ class CellTree:
     def _structure_changed(self, added=None):
         """Record that members changed: a new structure version invalidates what is cached by it."""
         if added is not None and added not in self._order:
-            self.__dict__["_order"] = (*self._order, added)
+            vars(self)["_order"] = (*self._order, added)
         CellTree._structure_version = next(_VERSIONS)
         programs_changed()
 
@@ -76,7 +75,7 @@ class CellTree:
                 found[name] = cell
         return found
 
-    def _children(self) -> list[Any]:
+    def _children(self) -> list[tuple[str, Any]]:
         """(name, cell) of the child cells; one with two names is listed twice."""
         return [(name, value) for name, value in self._members_in_order() if isinstance(value, CellTree)]
 
@@ -106,12 +105,12 @@ class CellTree:
         seen = set() if cells is None else cells
         if self in seen:
             return
-        seen.add(self)
-        yield name_prefix, self
+        seen.add(self)  # pyright: ignore[reportArgumentType]  (it is a Cell)
+        yield name_prefix, self  # pyright: ignore[reportReturnType]
         for name, cell in self.name_cells().items():
             yield from cell.cells_and_names(seen, f"{name_prefix}.{name}" if name_prefix else name)
 
-    def get_sub_cell(self, target: str) -> CellBase:
+    def get_sub_cell(self, target: str) -> Cell:
         """The cell at a path such as "block.0.conv"; the empty path is this cell.
 
         Raises:
@@ -122,13 +121,13 @@ class CellTree:
             cell = cell.__dict__.get(part)
             if not isinstance(cell, CellTree):
                 raise AttributeError(f"{type(self).__name__} has no cell {target!r}.")
-        return cell
+        return cell  # pyright: ignore[reportReturnType]  (a CellTree is a Cell)
 
-    def apply(self, fn: Callable[..., Any]) -> Self:
+    def apply(self, fn: Callable[[Cell], Any]) -> Self:
         """Call ``fn(cell)`` for all cells inside, children first, then for this cell; returns the cell."""
         for cell in self.cells():
             cell.apply(fn)
-        fn(self)
+        fn(self)  # pyright: ignore[reportArgumentType]  (it is a Cell)
         return self
 
     # ---- parameters
@@ -194,8 +193,8 @@ class CellTree:
 
     # ---- buffers
 
-    def named_buffers(self, name_prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """(path, Tensor) of the buffers; those set to None are left out."""
+    def named_buffers(self, name_prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Buffer]]:
+        """(path, Buffer) of the buffers; those set to None are left out."""
         seen = set()
         cells = self.cells_and_names(name_prefix=name_prefix) if recurse else [(name_prefix, self)]
         for prefix, cell in cells:
@@ -204,12 +203,12 @@ class CellTree:
                     seen.add(id(value))
                     yield (f"{prefix}.{name}" if prefix else name), value
 
-    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+    def buffers(self, recurse: bool = True) -> Iterator[Buffer]:
         """The buffers; those set to None are left out."""
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    def get_buffer(self, target: str) -> Tensor:
+    def get_buffer(self, target: str) -> Buffer:
         """The buffer at a path such as "bn.mean".
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from msjax.base.checks import check_bool
+from msjax.base.checks import check_bool, check_options
 from msjax.base.typing import JaxArray, JaxArrays, LearningRate, ParametersLike
 from msjax.common.tensor import Tensor
 from msjax.nn.cell.base import Cell
@@ -41,6 +41,12 @@ class _BiasCorrected(Optimizer):
         return formulas.adam(u.value, m, v, *u.context, u.rate, c.beta1, c.beta2, c.eps, u.grad, c.use_nesterov, *vhat)
 
 
+_ADAM = (
+    "params", "learning_rate", "beta1", "beta2", "eps", "use_locking", "use_nesterov", "weight_decay", "loss_scale", "use_amsgrad",
+    "use_lazy", "use_offload",
+)  # fmt: skip
+
+
 class Adam(_BiasCorrected):
     """Adaptive moment estimation, with the correction of the bias in the learning rate.
 
@@ -71,9 +77,7 @@ class Adam(_BiasCorrected):
         eps: float = 1e-8, use_locking: bool = False, use_nesterov: bool = False, weight_decay: float | Cell = 0.0,
         loss_scale: float = 1.0, use_amsgrad: bool = False, **kwargs: Any,
     ):  # fmt: skip
-        wrong = set(kwargs) - {"use_lazy", "use_offload"}
-        if wrong:
-            raise KeyError(f"For 'Adam', there are no arguments {sorted(wrong)}; further ones are 'use_lazy' and 'use_offload'.")
+        check_options(kwargs, _ADAM, "Adam", what="argument", error=KeyError)
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         self.use_lazy: bool = check_bool(kwargs.get("use_lazy", False), "use_lazy", "Adam")
         self.use_offload: bool = check_bool(kwargs.get("use_offload", False), "use_offload", "Adam")

@@ -102,7 +102,7 @@ class _Trace:
         return answer
 
 
-class _Program:
+class _StepProgram:
     """The compiled step for one combination of what the formula decides by its settings.
 
     Attributes:
@@ -153,7 +153,7 @@ class CompiledStep:
 
     def __init__(self, step: Callable[..., Any]):
         self._step = step
-        self._programs: list[_Program] = []
+        self._programs: list[_StepProgram] = []
 
     def with_settings(self, values: Sequence[float]) -> Callable[..., PyTree]:
         """The function of the arrays alone."""
@@ -194,7 +194,7 @@ class CompiledStep:
         shapes = [(array.shape, array.dtype) for array in args[0]]
         # With the default options, XLA compiles equal updates once, but takes four times as long for one.
         options = quick_options() if len(shapes) < 4 * len(set(shapes)) else {}
-        program = _Program(self._step, values, options)
+        program = _StepProgram(self._step, values, options)
         program.trace(args)
         self._programs = [program, *self._programs[: _PROGRAMS - 1]]
         return program

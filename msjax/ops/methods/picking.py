@@ -52,7 +52,8 @@ def _index_add(
     y: Tensor | None = None,
     source: Tensor | None = None,
     alpha: int = 1,
-    **_: Any,
+    use_lock: bool = True,
+    check_index_bound: bool = True,
 ) -> Tensor:
     """Slices added along an axis: ``index_add(indices, y, axis)`` or ``index_add(dim, index, source, alpha=1)``."""
     if args and isinstance(args[0], Tensor):

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from msjax.base.arrays import is_tracer
 from msjax.base.state import STATE
 from msjax.common.tensor import Tensor
-from msjax.compile.trace import Trace, in_program
+from msjax.compile.trace import in_program
 from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
 from msjax.hooks.values import ARRAYS
 from msjax.tools.watching.statistics import statistics
@@ -42,7 +42,7 @@ class Collector:
         self._tensors, self._ran = tensors, ran
         self._calls: dict[tuple[str, str], int] = {}
         self.statistics = jax.jit(functools.partial(statistics, bins=bins))
-        self._programs: weakref.WeakKeyDictionary[Any, _Program] = weakref.WeakKeyDictionary()
+        self._programs: weakref.WeakKeyDictionary[Any, _ProgramStatistics] = weakref.WeakKeyDictionary()
 
     def __bool__(self) -> bool:
         return bool(self._tables or self._values)
@@ -73,18 +73,18 @@ class Collector:
                 if program is not None:
                     program.values += [(*names[0], value)]
 
-    def program(self) -> _Program | None:
-        """What is noted of a program while it is traced; None if jax compiles it, and in a forward pass that is computed again."""
+    def program(self) -> _ProgramStatistics | None:
+        """The statistics of the program that is being traced; None if jax compiles it, and in a forward pass that is computed again."""
         trace = STATE.trace
         if trace.silent or not in_program():
             return None
         if trace not in self._programs:
-            self._programs[trace] = _Program()
+            self._programs[trace] = _ProgramStatistics()
             trace.at_end(functools.partial(self._end_of_program, self._programs[trace], weakref.ref(trace)))
         return self._programs[trace]
 
     def _end_of_program(
-        self, program: _Program, trace: Callable[[], Trace | None], changed: Sequence[tuple[Tensor, Any]]
+        self, program: _ProgramStatistics, trace: Callable[[], Any], changed: Sequence[tuple[Tensor, Any]]
     ) -> None:
         before = {id(tensor): value for tensor, value in changed}
         parameters = {n: (before[id(p)], p._value) for n, p in self._tensors().items() if id(p) in before}
@@ -112,8 +112,8 @@ class Collector:
 
 
 @dataclass(eq=False)
-class _Program:
-    """What is noted of a program while it is traced.
+class _ProgramStatistics:
+    """The statistics that a program computes, as they are noted while it is traced.
 
     Attributes:
         values: (kind, name, value) of which it computes statistics.

@@ -15,6 +15,7 @@ def net_of_two():
 
 
 def test_no_hooks_no_long_way():
+    # Which way a call takes shows in nothing but its time; `_special` decides it.
     net = net_of_two()
     assert GLOBAL.table is EMPTY and not net._special
     handle = nn.register_cell_forward_hook(lambda cell, args, out: None)

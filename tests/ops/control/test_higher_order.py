@@ -129,7 +129,7 @@ def test_loops():
     assert ops.Scan()(lambda c, x: (c + x, c * x), 1, [1, 2, 3]) == (7, [1, 4, 12])
 
     def compiled(v):
-        return ops.WhileLoop()(lambda q: q.sum() < 20, lambda q: q * 2, Tensor(v))._value
+        return ops.WhileLoop()(lambda q: q.sum() < 20, lambda q: q * 2, Tensor(v))
 
     assert jax.jit(compiled)(A).tolist() == [8, 16]
 
@@ -137,7 +137,7 @@ def test_loops():
 def test_python_functions_in_programs():
     double = ops.PyFunc(lambda x: 2 * x, [ms.float32], [(2,)], [ms.float32], [(2,)])
     assert double(Tensor(A))[0].tolist() == [2, 4]
-    assert jax.jit(lambda v: double(Tensor(v))[0]._value)(A).tolist() == [2, 4]
+    assert jax.jit(lambda v: double(Tensor(v))[0])(A).tolist() == [2, 4]
     assert ops.scalar_add(1, 2) == 3 and ops.tuple_getitem((5, 6), 1) == 6 and ops.make_tuple(1, 2) == (1, 2)
 
 
