@@ -115,7 +115,6 @@ class Tracing:
 
     Attributes:
         uses_callbacks: True once the program contains host callbacks.
-        silent: True while code is run a second time: observers are not called.
         falls_back: whether code that can't become part of the program runs in PyNative mode instead.
         on_host: whether the code runs within a callback of XLA, so that new Tensors have numpy arrays.
         stops_gradients: True once `ops.stop_gradient` was called.
@@ -126,7 +125,6 @@ class Tracing:
     uses_callbacks = stops_gradients = False
     falls_back = False
     on_host = False
-    silent = False
 
     def __init__(self):
         self.forward_hooks: list[tuple[Callable[..., Any], weakref.ref[Any], str]] = []

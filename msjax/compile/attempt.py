@@ -57,7 +57,7 @@ def build(
         for _ in range(8):
             known = {id(v) for v in environment.variables}
             environment.variables += [v for k, v in passed.items() if k not in known]
-            attempt = _Attempt(body, compiled.subject(), environment.variables, leaves, treedef, inputs, compiled.name)
+            attempt = _Attempt(body, compiled, environment.variables, leaves, treedef, inputs)
             missing = attempt.trace_it()
             if not missing:
                 if compiled.again:
@@ -74,15 +74,16 @@ def build(
 class _Attempt:
     """One try to trace a body with a set of variables."""
 
-    def __init__(self, body, subject, variables, leaves, treedef, inputs, name):
+    def __init__(self, body, compiled, variables, leaves, treedef, inputs):
         self.body: Any = body
-        self.subject = subject
+        self.subject = compiled.subject()
         self.variables = list(variables)
         self.leaves: Any = leaves
         self.treedef = treedef
         self.inputs = inputs
         self.aliases = aliases(leaves, variables)
-        self.name = name
+        self.name = compiled.name
+        self.again, self.drops_events = compiled.again, compiled.drops_events
         self.trace = Trace(self.variables)
         self.in_body = False
 
@@ -94,7 +95,7 @@ class _Attempt:
             places = [{name: v.__dict__[name] for name in ("_node", "_oidx") if name in v.__dict__} for v in self.variables]
             values = [*before, *[raw(self.leaves[i]) for i in self.inputs]]
             try:
-                with CallsAsOutputs():
+                with CallsAsOutputs(self.drops_events):
                     self.jaxpr = jax.make_jaxpr(self._pure, axis_env=PROCESSES.axes())(*values)
             except (Exception, NeedsPyNative) as error:
                 # What failed may have done so for what was missing.
@@ -232,7 +233,8 @@ class _Attempt:
 
         program.__name__ = self.name.replace(" ", "_").replace(".", "_") or "program"
         # A run that is rejected has to leave the earlier values where they are; an input that is an output has to stay, too.
-        written = set() if trace.may_be_rejected else {id(variable) for variable, _ in self.writes}
+        # What is computed again writes nothing.
+        written = set() if trace.may_be_rejected or self.again else {id(variable) for variable, _ in self.writes}
         kept = observing.outputs_that_are_inputs()
         donated = tuple(i for i, v in enumerate(self.variables) if id(v) in written and i not in kept)
         return Program(

@@ -48,8 +48,11 @@ class Compiled:
 
     Attributes:
         compilations: how often it was compiled.
-        ways_back: {(program, which gradients are wanted): its gradients} of compiled_node.
+        ways_back: {(program, which gradients are wanted): its gradient} of `compile.gradient`.
+        drops_events: whether its programs have no events: of code that another program has run.
     """
+
+    drops_events = False
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from msjax.base.state import COMPILER, ROOT, STATE
 from msjax.common.bases import CellBase
 from msjax.compile.cache import compiled_for
 from msjax.compile.compiled import Compiled
-from msjax.compile.compiled_node import run
+from msjax.compile.gradient import run
 from msjax.compile.jit import inlined
 from msjax.hooks.worker import WORKER
 

@@ -18,7 +18,7 @@ from msjax.base.typing import CompiledFunction
 from msjax.common.tensor import being_traced
 from msjax.compile.cache import compiled_for
 from msjax.compile.compiled import Compiled
-from msjax.compile.compiled_node import run
+from msjax.compile.gradient import run
 from msjax.hooks.worker import WORKER
 
 _P = ParamSpec("_P")

@@ -186,9 +186,10 @@ class Program:
             raise
 
     def run_on(self, values: Sequence[JaxArray], leaves: Sequence[Any]) -> Any:
-        """Run it on other values of its variables, which stay as they are; nothing is written."""
-        values = [jnp.copy(v) if i in self.donated else v for i, v in enumerate(values)]
-        outs = self._outs(values, leaves)
+        """Run it on other values of its variables, which stay as they are; nothing is written. It donates nothing.
+
+        Within another program, it becomes part of that."""
+        outs = self._outs(list(values), leaves)
         return self.finish(outs)
 
     def _settle(self):

@@ -70,7 +70,6 @@ class Trace(Tracing):
     Attributes:
         cells: {id: (cell, {name: Tensor} of its attributes before the call)} of those that were called.
         missing: {id: (Tensor, its value)} of those that it used, but was not known to use.
-        silent: True while what happens is no part of the program's doings (a forward that is computed again).
         refused: why the program can't be compiled, once that is known.
         may_be_rejected: whether an event may raise `RunRejected`. Then the program writes nothing in the place of what it reads.
     """
@@ -82,7 +81,6 @@ class Trace(Tracing):
         self.variables = {id(v): v for v in variables}
         self.may_be_rejected: bool = False
         self.missing = {}
-        self.silent = False
         self.refused = None
         self.cells = {}
         self.world = None
@@ -157,8 +155,7 @@ class Trace(Tracing):
     def put(self, event: Event, arrays: Sequence[Any] = ()) -> None:
         """Let an event happen when a run has come to this place, after the text that was printed so far."""
         self.comes_to_event()
-        if not self.silent:
-            self._put(event, arrays)
+        self._put(event, arrays)
 
     def _put(self, event, arrays):
         # At the program's own level, whatever loop or transformation of jax is being traced now.
@@ -192,7 +189,7 @@ class Trace(Tracing):
             fn(changed)
 
     def guard(self) -> Boundary | None:
-        return Boundary(self) if self.here() and not self.silent else None
+        return Boundary(self) if self.here() else None
 
     def mark(self, tensor: TensorLike, kind: str, spec: str) -> str:
         """The placeholder for a Tensor's text, which each run fills in; text that is not printed at once is refused."""
@@ -212,9 +209,8 @@ class Trace(Tracing):
         if self._text:
             text, self._text = "".join(self._text), []
             self._printed.update(int(found[1]) for found in MARK.finditer(text))
-            if not self.silent:
-                printed = Text(text, self._marks)
-                self._put(printed, printed.taken())
+            printed = Text(text, self._marks)
+            self._put(printed, printed.taken())
 
     def forget(self) -> None:
         """Let go of the cells and values that the code worked on."""

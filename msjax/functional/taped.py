@@ -13,14 +13,13 @@ from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
 
-from msjax.autograd.backward import run_backward
-from msjax.autograd.op import OpNode
 from msjax.autograd.recording import GradientScope
+from msjax.autograd.traced_tape import TracedTape
 from msjax.base import jax_slots
 from msjax.base.arrays import is_tracer, known_value
 from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
-from msjax.common.node import FunctionNode, Node
 from msjax.common.tensor import Tensor, wrap
 from msjax.common.tensor_values import TENSORS
 from msjax.hooks.batching import CallbackBatch
@@ -41,7 +40,6 @@ class FunctionalRun(Tracing):
         self.on_tape = on_tape
         self.hooks_gradients = False
         self.outer = STATE.trace
-        self.silent = self.outer is not None and self.outer.silent
         self.world = jax_slots.trace_state()
         # Not under jax.jit: loops run at once, and what jax traces otherwise has its values.
         self.eager = known_value(jnp.zeros(())) is not None
@@ -133,19 +131,20 @@ def run_taped(
             marked = [scope.mark(t, w) for t, w in zip(inputs[n:], wanted[n:]) if w or t.is_floating_point()]
             outputs, state = body(inputs[n:])
             outputs = [*calls.add_dependency(TENSORS, outputs), *state]
-            tape = _Tape(outputs, weights, marked, [i for i, w in enumerate(wanted) if w])
+            tape = TracedTape(scope, outputs, [*weights, *(leaf for leaf in marked if leaf.requested)], marked, weights)
             results = [t._value for t in outputs]
         done = [] if calls.done is None or not is_tracer(calls.done) else [calls.done]
-        return results, _Residuals(tape, [tape.take_values(), list(arrays[:n]), done])
+        numbers = [i for i, w in enumerate(wanted) if w]
+        return results, _Residuals((tape, numbers), [tape.take_values(), list(arrays[:n]), done])
 
     def backward(residuals, cts):
-        tape, (kept, held, done) = residuals.tape, residuals.values
+        (tape, numbers), (kept, held, done) = residuals.recorded, residuals.values
         grads: list[Any] = [None] * (n + len(arguments))
         tape.put_back(kept)
         try:
             with Installed(variables, held, True), swap(recording=False), CallbackBatch() as calls:
                 calls.done = done[0] if done else None
-                found = tape.run_backward(cts)
+                found = tape.run_backward([None if isinstance(ct, SymbolicZero) else ct for ct in cts])
                 calls.flush()
                 if calls.done is not None:
                     # Calls of the forward pass, too: jax.grad drops its outputs, and gradients may need none of its values.
@@ -155,7 +154,7 @@ def run_taped(
                     found = calls.add_dependency(TENSORS, found)
         finally:
             tape.forget_values()
-        for i, grad in zip(tape.wanted, found):
+        for i, grad in zip(numbers, found):
             grads[i] = None if grad is None else grad._value
         return tuple(grads)
 
@@ -164,99 +163,14 @@ def run_taped(
 
 
 class _Residuals:
-    """What the forward rule hands to the backward rule: arrays, and the tape that they belong to."""
+    """What the forward rule hands to the backward rule: arrays, and (the tape that they belong to, the numbers of the inputs whose
+    gradients are asked for)."""
 
-    def __init__(self, tape: Any, values: Any):
-        self.tape = tape
+    def __init__(self, recorded: Any, values: Any):
+        self.recorded = recorded
         self.values = values
 
 
-jax.tree_util.register_pytree_node(_Residuals, lambda r: ((r.values,), r.tape), lambda tape, values: _Residuals(tape, *values))
-
-
-class _Tape:
-    """The recorded nodes of one traced forward pass; between the rules they hold no values.
-
-    Args:
-        outputs: the Tensors that the body returned.
-        weights: the leaves of Parameters, whose hooks get zeros where no gradient arrives.
-        marked: the leaves of arguments.
-        wanted: the numbers of the inputs whose gradients are asked for.
-    """
-
-    def __init__(self, outputs: Any, weights: Any, marked: Any, wanted: Any):
-        self.ends = [(t._node, t._oidx) for t in outputs]
-        self.weights = dict.fromkeys(weights)
-        self.marked = marked
-        self.leaves = [*weights, *(leaf for leaf in marked if leaf.requested)]
-        self.wanted = wanted
-        self.nodes = _reached([node for node, _ in self.ends if node is not None])
-        self.structures: list[Any] = []
-
-    def take_values(self) -> list[Any]:
-        """Take out of the nodes what belongs to the present trace; `put_back` is its inverse."""
-        taken = []
-        for node in self.nodes:
-            if isinstance(node, OpNode) and node.residuals is None:
-                leaves, treedef = jax.tree.flatten(node.pullback.vjp)
-                node.pullback.out = None
-            elif isinstance(node, FunctionNode) and node.keeps:
-                leaves, treedef = [t._value for t in node.keeps], None
-            else:
-                continue
-            self.structures.append((node, treedef, [None if is_tracer(leaf) else (leaf,) for leaf in leaves]))
-            taken += filter(is_tracer, leaves)
-        for leaf in self.marked:
-            _keep_type(leaf.tensor)
-        self.forget_values()
-        return taken
-
-    def forget_values(self) -> None:
-        """Leave no tracer in the nodes."""
-        for node, treedef, _ in self.structures:
-            if treedef is not None:
-                node.pullback.vjp = None
-            else:
-                for tensor in node.keeps:
-                    _keep_type(tensor)
-
-    def put_back(self, values: Sequence[Any]) -> None:
-        rest = iter(values)
-        for node, treedef, known in self.structures:
-            leaves = [next(rest) if leaf is None else leaf[0] for leaf in known]
-            if treedef is not None:
-                node.pullback.vjp = jax.tree.unflatten(treedef, leaves)
-            else:
-                for tensor, leaf in zip(node.keeps, leaves):
-                    tensor._value = leaf
-
-    def zeros(self, number: int) -> Tensor:
-        """A zero gradient of a leaf."""
-        value = self.leaves[number].tensor._value
-        return wrap(jnp.zeros(value.shape, value.dtype))
-
-    def run_backward(self, cts: Sequence[Any]) -> list[Any]:
-        """The gradients of the leaves, as Tensors, None where none arrives."""
-        roots = [
-            (node, i, ct)
-            for (node, i), ct in zip(self.ends, cts)
-            if node is not None and not isinstance(ct, jax.custom_derivatives.SymbolicZero)
-        ]
-        found = run_backward(roots, set(self.leaves), keep=True, weights=self.weights)
-        return [wrap(found[leaf]) if leaf in found else None for leaf in self.leaves]
-
-
-def _keep_type(tensor):
-    tensor._value = jax.ShapeDtypeStruct(tensor._value.shape, tensor._value.dtype)
-
-
-def _reached(stack: list[Node]) -> list[Node]:
-    seen: dict[Node, None] = {}
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen[node] = None
-            stack += [edge[0] for edge in node.edges or () if edge is not None]
-            if node.also_run is not None:
-                stack.append(node.also_run)
-    return list(seen)
+jax.tree_util.register_pytree_node(
+    _Residuals, lambda r: ((r.values,), r.recorded), lambda recorded, values: _Residuals(recorded, *values)
+)

@@ -56,6 +56,7 @@ class _Calls(threading.local):
         batch: the CallbackBatch under way.
         untied: while `tie_calls_to` runs, the results of calls that nothing depends on yet.
         outputs: whether a `CallsAsOutputs` is under way.
+        dropped: whether it drops the calls.
     """
 
     def __init__(self):
@@ -63,6 +64,7 @@ class _Calls(threading.local):
         self.batch: CallbackBatch | None = None
         self.untied: list[JaxArray] | None = None
         self.outputs: bool = False
+        self.dropped: bool = False
 
 
 _CALLS = _Calls()
@@ -104,7 +106,9 @@ def observe_traced(values: Values, event: Event, arrays: Sequence[Any], carried:
 
 
 def put_event(event: Event, arrays: Sequence[Any]) -> None:
-    """Put an event into a program that is traced within `CallsAsOutputs`, at this place."""
+    """Put an event into a program that is traced within `CallsAsOutputs`, at this place; it is dropped if events are."""
+    if _CALLS.dropped:
+        return
     event.collected = True
     _bind(arrays, (Bound(event, tuple(range(len(arrays)))),), None, kept=True)
 
@@ -215,16 +219,23 @@ class CallsAsOutputs:
     """A context manager for tracing a program that hands out the values of its events, which happen after each run.
 
     No result of the program depends on them: each is an equation with an effect, which is taken out before the program is compiled.
+
+    Args:
+        dropped: whether there are no events: of code that a program computes again.
     """
 
+    def __init__(self, dropped: bool = False):
+        self.dropped = dropped
+
     def __enter__(self) -> Self:
-        self.around, _CALLS.outputs = _CALLS.outputs, True
-        self.key = _OUTPUTS(True)
+        self.around = _CALLS.outputs, _CALLS.dropped
+        _CALLS.outputs, _CALLS.dropped = True, self.dropped
+        self.key = _OUTPUTS("dropped" if self.dropped else "outputs")
         self.key.__enter__()
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        _CALLS.outputs = self.around
+        _CALLS.outputs, _CALLS.dropped = self.around
         self.key.__exit__(*exception)
 
 

@@ -93,8 +93,6 @@ def run_traced_hook(
     what = HookLabel(kind, fn, owners)
     trace = STATE.trace
     if observes(fn, observe, traced):
-        if trace is not None and trace.silent:
-            return None, carried
         return None, _observe(values, fn, subject, args, what, carried)
     head = () if subject is NO_SUBJECT else (values.during(subject),)
     try:

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 
 from msjax.base.arrays import is_tracer
-from msjax.base.state import STATE
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.compile.trace import in_program, program_here
 from msjax.hooks.delivery import NO_SUBJECT, run_traced_hook
@@ -52,9 +51,6 @@ class Guard:
             if self.check(values):
                 self.found(place, args)
             return
-        trace = STATE.trace
-        if trace is not None and trace.silent:
-            return  # a forward pass that is computed again
         program = program_here()
         if program is not None:
             self._flag(program, place, values)

@@ -1,5 +1,7 @@
 """Hooks of Tensors in compiled code: behind forward modifiers, and with values that decide what they return."""
 
+import itertools
+
 import pytest
 
 import msjax as ms
@@ -95,3 +97,22 @@ def test_backward_hooks_and_variables_behind_a_jitted_function():
     (gx, gw), messages = warned(ms.grad(lambda x: net(x).sum(), 0, weight), f32(3))
     assert gx.tolist() == [8] and gw.tolist() == [18] and len(messages) == 1
     assert float(net.count) == 1 and len(seen) == 1
+
+
+RUNS = itertools.count()
+
+
+def test_a_backward_that_reads_values_runs_no_forward_code_again():
+    net = nn.ReLU()
+    net.register_backward_hook(lambda cell, grad_input, grad_output: (grad_input[0] * (2 if float(grad_input[0]) > 0 else 3),))
+
+    @ms.jit
+    def f(x):
+        next(RUNS)
+        return net(x) * x
+
+    step = ms.grad(lambda x: f(x))
+    assert warned(step, ms.Tensor(3.0))[0].tolist() == 9
+    before = next(RUNS)
+    assert step(ms.Tensor(4.0)).tolist() == 12
+    assert next(RUNS) == before + 1

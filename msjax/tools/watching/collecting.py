@@ -74,9 +74,9 @@ class Collector:
                     program.values += [(*names[0], value)]
 
     def program(self) -> _ProgramStatistics | None:
-        """The statistics of the program that is being traced; None if jax compiles it, and in a forward pass that is computed again."""
+        """The statistics of the program that is being traced; None if jax compiles it."""
         trace = STATE.trace
-        if trace.silent or not in_program():
+        if not in_program():
             return None
         if trace not in self._programs:
             self._programs[trace] = _ProgramStatistics()
