@@ -229,7 +229,7 @@ _ONE = (True,)
 
 
 class SavedValues(Protocol):
-    """What `OpNode.saved` holds: the values of one node, wherever they are meanwhile."""
+    """The values of one node, kept elsewhere meanwhile; for `OpNode.saved`."""
 
     def residuals(self, node: OpNode) -> Sequence[Any]:
         """The residuals, in the order in which the compiled backward takes them."""
@@ -378,7 +378,7 @@ class OpNode(Node):
 
 
 def _after(op, operands, values, out, node):
-    """What settings ask for after an operator ran on concrete values."""
+    """Wait and tell the monitor, as settings ask, after an operator ran on concrete values."""
     if ACTIVITY.synchronize:
         _wait(out, op)
     monitor = current()

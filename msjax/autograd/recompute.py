@@ -197,7 +197,7 @@ class _Region:
 
 
 class _Recomputed:
-    """What a node has in `saved`: its residuals come from the second run."""
+    """The values of one node, for its `saved`, which the second run computes."""
 
     __slots__ = ("region", "i")
 
