@@ -94,7 +94,7 @@ class Op:
         """`fn` with its static values bound: a function of the operands only."""
         return Bound(self.fn, static) if static else self.fn
 
-    def forward_fn(self, static_and_slots: tuple[Any, tuple[int, ...]]) -> Callable[..., Any]:
+    def forward_fn(self, static_and_slots: tuple[tuple[Any, ...], tuple[int, ...]]) -> Callable[..., Any]:
         """The function that `forwards` keeps compiled, for static values and slots."""
         static, slots = static_and_slots
         return Forward(self.bind(static), slots, self.int_grad, self.jit)
