@@ -323,7 +323,7 @@ class _Request:
 
 def _run(request, fn, args, kwargs):
     """`request.run`, compiled into one program if `fn` is compiled or in graph mode, otherwise operator by operator."""
-    # `jit` returns functions with the attribute; a Cell is asked for nothing, since what it lacks takes it long.
+    # `jit` returns functions with the attribute; a Cell is not asked, since looking for what it lacks takes it long.
     if SETTINGS.mode == GRAPH_MODE or (not isinstance(fn, CellBase) and hasattr(fn, "compilations")):
         weights = request.weights
         key, parameters = (None, ()) if weights is None else (weights.key, weights.parameters)

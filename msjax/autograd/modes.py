@@ -5,11 +5,14 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, TypeVar, overload
 
 from msjax.base.state import STATE
 
 __all__ = ["enable_grad", "is_grad_enabled", "no_grad", "set_grad_enabled"]
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class _Recording:
@@ -27,7 +30,7 @@ class _Recording:
     def __exit__(self, *_exception: Any) -> None:
         STATE.recording = self._before.pop()
 
-    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, fn: _F) -> _F:
         """Decorate `fn` so that this setting holds whenever it runs."""
         if not callable(fn):
             raise TypeError(f"{type(self).__name__} decorates a function, but got {fn!r}.")
@@ -45,14 +48,14 @@ class _Recording:
                         return stop.value
                     value = yield given
 
-            return steps
+            return steps  # pyright: ignore[reportReturnType]  (it has the signature of `fn`)
 
         @functools.wraps(fn)
         def call(*args, **kwargs):
             with type(self)(*self._arguments()):
                 return fn(*args, **kwargs)
 
-        return call
+        return call  # pyright: ignore[reportReturnType]
 
     def _arguments(self) -> tuple[Any, ...]:
         return ()
@@ -72,6 +75,10 @@ class no_grad(_Recording):
         False
     """
 
+    @overload
+    def __new__(cls, fn: None = None) -> Self: ...
+    @overload
+    def __new__(cls, fn: _F) -> _F: ...
     def __new__(cls, fn: Callable[..., Any] | None = None) -> Any:
         # `@ms.no_grad` without parentheses decorates, too.
         made = super().__new__(cls)
@@ -126,7 +133,7 @@ class set_grad_enabled(_Recording):
         STATE.recording = self._recording
         return self
 
-    def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, fn: _F) -> _F:
         STATE.recording = self._at_once
         return super().__call__(fn)
 

@@ -50,7 +50,7 @@ class Line(NamedTuple):
 
 
 class Made(NamedTuple):
-    """How a node of the tape came about.
+    """The origin of a node of the tape: the call that made it.
 
     Attributes:
         operation: the operator's name.
@@ -97,7 +97,7 @@ class Monitor:
         """Called with the node of an operator that ran on values that jax traces."""
 
     def here(self, operation: str, values: Sequence[Any]) -> Made:
-        """How something comes about that is computed now."""
+        """The origin of a node that is made now."""
         shapes = tuple([(tuple(v.shape), str(v.dtype)) for v in values if hasattr(v, "shape")])
         return Made(operation, cell_path(), tuple(STATE.owners), user_lines(), shapes)
 

@@ -94,7 +94,7 @@ class Op:
         """`fn` with its static values bound: a function of the operands only."""
         return Bound(self.fn, static) if static else self.fn
 
-    def forward_fn(self, static_and_slots: tuple[Any, tuple[int, ...]]) -> Callable[..., Any]:
+    def forward_fn(self, static_and_slots: tuple[tuple[Any, ...], tuple[int, ...]]) -> Callable[..., Any]:
         """The function that `forwards` keeps compiled, for static values and slots."""
         static, slots = static_and_slots
         return Forward(self.bind(static), slots, self.int_grad, self.jit)
@@ -229,7 +229,7 @@ _ONE = (True,)
 
 
 class SavedValues(Protocol):
-    """What `OpNode.saved` holds: the values of one node, wherever they are meanwhile."""
+    """The values of one node, kept elsewhere meanwhile; for `OpNode.saved`."""
 
     def residuals(self, node: OpNode) -> Sequence[Any]:
         """The residuals, in the order in which the compiled backward takes them."""
@@ -378,7 +378,7 @@ class OpNode(Node):
 
 
 def _after(op, operands, values, out, node):
-    """What settings ask for after an operator ran on concrete values."""
+    """Wait and tell the monitor, as settings ask, after an operator ran on concrete values."""
     if ACTIVITY.synchronize:
         _wait(out, op)
     monitor = current()

@@ -8,8 +8,8 @@ under the same conditions, and the operators get their residuals from that run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, TypeAlias
 
 import jax
 
@@ -23,6 +23,8 @@ from msjax.common.tensor import Tensor, is_tensor, renewed, tensors_in, wrap
 
 __all__ = ["recompute"]
 
+TwoContexts: TypeAlias = "tuple[AbstractContextManager[Any], AbstractContextManager[Any]]"
+
 
 def recompute(
     block: Callable[..., Any],
@@ -30,7 +32,7 @@ def recompute(
     use_reentrant: bool = True,
     output_recompute: bool = False,
     early_stop: bool = True,
-    context_fn: Callable[[], tuple[Any, Any]] | None = None,
+    context_fn: Callable[[], TwoContexts] | None = None,
     **kwargs: Any,
 ) -> Any:
     """Call a cell or function without keeping its inner values; the backward pass computes them again.
@@ -68,7 +70,7 @@ def call_recomputed(
     block: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    context_fn: Callable[[], tuple[Any, Any]] | None = None,
+    context_fn: Callable[[], TwoContexts] | None = None,
 ) -> Any:
     """`recompute` after its checks; `Cell.recompute` uses it too."""
     first, second = (nullcontext(), nullcontext()) if context_fn is None else context_fn()
@@ -82,7 +84,9 @@ def call_recomputed(
 class _Region:
     """One recomputed call: what is needed to run the block again under the same conditions."""
 
-    def __init__(self, block: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], context: Any):
+    def __init__(
+        self, block: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], context: AbstractContextManager[Any]
+    ):
         self.block = block
         self.context = context
         leaves, self.treedef = jax.tree.flatten((args, kwargs), is_leaf=is_tensor)
@@ -197,7 +201,7 @@ class _Region:
 
 
 class _Recomputed:
-    """What a node has in `saved`: its residuals come from the second run."""
+    """The values of one node, for its `saved`, which the second run computes."""
 
     __slots__ = ("region", "i")
 

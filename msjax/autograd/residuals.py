@@ -42,7 +42,7 @@ class Forward:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What the program depends on; see `programs.description`."""
+        """The values that the program depends on; see `programs.description`."""
         return self.fn, self.slots, self.int_grad
 
     def __call__(self, *values: Any) -> tuple[tuple[Any, ...], list[Any], SpecToken]:
@@ -130,7 +130,7 @@ class ResidualSpec:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What backwards depend on; see `programs.description`."""
+        """The values that the backward programs depend on; see `programs.description`."""
         return self.forward, [None if s is None else (s.shape, s.dtype, s.weak_type) for s in self.shapes]
 
     def collected(self, kept: Sequence[Any], values: Sequence[Any], out: Sequence[Any]) -> list[Any]:
@@ -167,7 +167,7 @@ class Backward:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What the program depends on; see `programs.description`."""
+        """The values that the program depends on; see `programs.description`."""
         return self.spec.identity, self.given, self.need
 
     def __call__(self, *args: Any) -> Any:

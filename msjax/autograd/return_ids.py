@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from msjax.base.errors import describe
+from msjax.base.typing import PyTree
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
 
 
-def get_grad(gradients: Sequence[Any], identifier: int | Parameter) -> Tensor:
+def get_grad(gradients: PyTree, identifier: int | Parameter) -> Tensor:
     """Look up one gradient in the result of a gradient function with ``return_ids=True``.
 
     Args:

@@ -16,7 +16,7 @@ from msjax.programs.compiler_options import equations
 
 
 class VJP:
-    """How gradients of one call's outputs become gradients of its inputs, without the function that does it.
+    """A vjp of one call without its function: how gradients of the outputs are handed to it, and those of the inputs back.
 
     Attributes:
         single: True if the operator returned a bare array.
@@ -35,7 +35,7 @@ class VJP:
     carries: tuple[bool, ...]
 
     def without_values(self) -> VJP:
-        """The same without what was traced."""
+        """A copy without what was traced."""
         copy = VJP()
         copy.__dict__.update({name: self.__dict__[name] for name in VJP.__annotations__})
         return copy

@@ -1,1 +1,1 @@
-"""What every other package may use: the state of a thread, settings, messages, checks of arguments, types, names imported late."""
+"""The lowest floor, which every other package may use: the state of a thread, settings, messages, checks of arguments, types, names imported late."""

@@ -29,7 +29,7 @@ DIALECTS = ("tutorial", "mindspore-2.10", "mindspore-1")
 DEVICE_TARGETS = ("CPU", "GPU", "TPU", "Ascend", "Davinci")
 
 # Settings of MindSpore programs that have no counterpart in XLA: stored, so that they can be read back, without effect.
-_NO_EFFECT = {
+_NO_EFFECT: dict[str, Any] = {
     "device_id": 0,
     "save_graphs": False,
     "save_graphs_path": "",

@@ -110,7 +110,7 @@ def with_constants_as_inputs(jaxpr: jax.extend.core.Jaxpr) -> jax.extend.core.Ja
 
 @contextlib.contextmanager
 def context_of(eqn: jax.extend.core.JaxprEqn) -> Iterator[None]:
-    """What jax had set when it traced an equation: its source line and name stack, and settings such as the mesh."""
+    """A context with what jax had set when it traced an equation: its source line and name stack, and settings such as the mesh."""
     info = eqn.source_info
     names = source_info_util.current_name_stack() + info.name_stack
     with source_info_util.user_context(info.traceback, name_stack=names), eqn.ctx.manager:

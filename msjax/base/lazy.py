@@ -154,7 +154,7 @@ def placeholder(module: str, name: str, sentence: str) -> Any:
     return _PlaceholderType(name, (), {"__new__": __new__, "__module__": module, "__doc__": full, "_sentence": full})
 
 
-def is_placeholder(value: Any) -> bool:
+def is_placeholder(value: object) -> bool:
     """Whether a value is a `placeholder`."""
     return isinstance(value, _PlaceholderType)
 

@@ -64,7 +64,7 @@ class State(threading.local):
         trace: the `Tracing` in progress in this thread, or None.
         functional: True while a functionalized network runs, under any jax transformation or none.
         hooks_run: True while this thread runs the hooks of programs that jax, not msjax, compiled.
-        monitor: what sees the operators that this thread runs in PyNative mode (msjax.autograd.monitor), or None.
+        monitor: the `Monitor` that sees the operators of this thread in PyNative mode (msjax.autograd.monitor), or None.
     """
 
     def __init__(self):
@@ -110,8 +110,8 @@ class swap:
 
 
 class Tracing:
-    """What `STATE.trace` holds while Python code runs to become part of a program: a program that msjax compiles, or a hook
-    that runs on the host within one.
+    """A trace under way in this thread, `STATE.trace`: Python code runs to become part of a program that msjax compiles, or as a
+    hook on the host within one.
 
     Attributes:
         uses_callbacks: True once the program contains host callbacks.

@@ -141,7 +141,7 @@ _R = TypeVar("_R", covariant=True)
 
 
 class KernelDecorator(Protocol):
-    """What `operator(...)` returns: it makes a kernel of jax arrays a function of Tensors with the same parameters."""
+    """A decorator, made by `operator(...)`, that makes a kernel of jax arrays a function of Tensors with the same parameters."""
 
     @overload
     def __call__(self, kernel: Callable[_P, jax.Array], /) -> Callable[_P, Tensor]: ...
@@ -176,10 +176,10 @@ class BinaryOperator(Protocol):
 
 
 class CompiledFunction(Protocol[_P, _R]):
-    """What `ms.jit` returns: a function with the same arguments, and a method that says how often it was compiled."""
+    """A function that `ms.jit` has made: it has the same arguments, and a method that says how often it was compiled."""
 
     def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
     def __get__(self, instance: Any, owner: Any = None, /) -> CompiledFunction[..., _R]: ...
     def compilations(self) -> int:
-        """How many programs were made, one for each combination of shapes, dtypes and other arguments."""
+        """The number of programs that were made, one for each combination of shapes, dtypes and other arguments."""
         ...

@@ -29,7 +29,7 @@ def value_text(value: JaxArray, kind: str, spec: str = "") -> str:
 
 
 def format_str(array: np.ndarray) -> str:
-    """What ``print(tensor)`` shows: numpy's text of the value, by its print options of the moment."""
+    """The text that ``print(tensor)`` shows: numpy's text of the value, by its print options of the moment."""
     if array.size == 0:
         return "[]"
     if array.dtype == ml_dtypes.bfloat16:
@@ -53,7 +53,7 @@ def _scalar(value) -> str:
 
 
 def format_repr(array: np.ndarray, dtype_name: str, head: str = "Tensor") -> str:
-    """What a Tensor looks like inside a tuple or as ``repr(tensor)``."""
+    """The text of a Tensor inside a tuple, or of ``repr(tensor)``."""
     shape = "[" + ", ".join(map(str, array.shape)) + "]"
     break_after_value = "\n" if array.ndim > 1 else " "
     if array.size == 0:

@@ -243,7 +243,7 @@ def dtype_to_pytype(type_: Type) -> type[Any]:
     return {string: str, list_: list, tuple_: tuple, type_none: type(None)}[type_]
 
 
-def pytype_to_dtype(obj: Any) -> Type:
+def pytype_to_dtype(obj: object) -> Type:
     """The msjax type of a Python or numpy type.
 
     Raises:
@@ -266,7 +266,7 @@ def pytype_to_dtype(obj: Any) -> Type:
     raise NotImplementedError(f"msjax has no data type for {obj!r}.")
 
 
-def get_py_obj_dtype(obj: Any) -> Type:
+def get_py_obj_dtype(obj: object) -> Type:
     """The msjax type of a Python object: that of a function is Func, that of other objects pytype_to_dtype's."""
     if isinstance(obj, (types.FunctionType, types.MethodType)):
         raise NotImplementedError("msjax has no type object for functions.")

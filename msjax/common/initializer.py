@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from msjax.base.typing import DTypeLike, InitLike
+from msjax.base.typing import DTypeLike, InitLike, Shape
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.initializers import (
@@ -34,7 +32,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def initializer(init: InitLike, shape: int | Sequence[int] | None = None, dtype: DTypeLike = mstype.float32) -> Tensor:
+def initializer(init: InitLike, shape: Shape | None = None, dtype: DTypeLike = mstype.float32) -> Tensor:
     """A Tensor made by an initializer.
 
     Args:
@@ -53,13 +51,12 @@ def initializer(init: InitLike, shape: int | Sequence[int] | None = None, dtype:
         [[0. 0.]
          [0. 0.]]
     """
-    if isinstance(shape, Tensor):
-        shape = shape.tolist()
+    sizes = shape.tolist() if isinstance(shape, Tensor) else shape
     if isinstance(init, Tensor):
-        shape = init.shape if shape is None else (shape,) if isinstance(shape, int) else tuple(shape)
-        if tuple(init.shape) != shape:
-            raise ValueError(f"For 'initializer', the Tensor has shape {init.shape}, but expected is {shape}.")
+        expected = init.shape if sizes is None else (sizes,) if isinstance(sizes, int) else tuple(sizes)
+        if tuple(init.shape) != expected:
+            raise ValueError(f"For 'initializer', the Tensor has shape {init.shape}, but expected is {expected}.")
         return wrap(as_array(init, dtype))
-    if shape is None:
+    if sizes is None:
         raise ValueError("For 'initializer', 'shape' is missing.")
-    return wrap(initial_array(init, shape, dtype))
+    return wrap(initial_array(init, sizes, dtype))

@@ -6,6 +6,7 @@ Random ones draw from one numpy generator, which ``ms.set_seed`` seeds.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class Initializer:
         self._initialize(arr)
 
 
-def initial_array(init: InitLike, shape: Any, dtype: DTypeLike) -> JaxArray:
+def initial_array(init: InitLike, shape: int | Sequence[int], dtype: DTypeLike) -> JaxArray:
     """A jax array made by an initializer.
 
     Args:
@@ -67,7 +68,7 @@ def initial_array(init: InitLike, shape: Any, dtype: DTypeLike) -> JaxArray:
         TypeError: a wrong type of `init`.
         ValueError: an unknown name, or a shape with something other than non-negative ints.
     """
-    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    sizes: Any = shape if isinstance(shape, (tuple, list)) else (shape,)
     if not all((is_int(s) or isinstance(s, np.integer)) and s >= 0 for s in sizes):
         raise ValueError(
             f"For 'initializer', 'shape' should be an int, or a tuple or list of ints, none negative, but got {shape!r}."

@@ -13,7 +13,7 @@ from msjax.common.tensor import Tensor, wrap
 
 
 class Leaf(Node):
-    """Where a gradient is asked for: an input or weight of a gradient function, or a Tensor that requires one.
+    """A leaf whose gradient is asked for: an input or weight of a gradient function, or a Tensor that requires one.
 
     An edge, if there is one, leads to what the same Tensor was on the tape of the outer scope.
     """

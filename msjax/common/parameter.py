@@ -221,7 +221,7 @@ class Parameter(Tensor, nnx.Param[Any], metaclass=Kind):
             f"For 'set_data', the data of Parameter {self.name!r} should be a Tensor or a number, but got {type(data).__name__}."
         )
 
-    def init_data(self, layout: Any = None, set_sliced: bool = False) -> Parameter:  # pyright: ignore[reportIncompatibleMethodOverride]  # MindSpore's
+    def init_data(self, layout: Any = None, set_sliced: bool = False) -> Parameter:
         """The Parameter itself; its data is there from the start. The arguments are without effect."""
         return self
 

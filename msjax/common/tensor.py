@@ -7,7 +7,7 @@ and gradients by msjax.autograd: this file has what needs neither. It is longer 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import jax
@@ -17,7 +17,7 @@ import numpy as np
 
 from msjax.base.arrays import CONCRETE, is_tracer, known_value
 from msjax.base.state import STATE
-from msjax.base.typing import ArrayLike, JaxArray, PyTree, Shape
+from msjax.base.typing import ArrayLike, JaxArray, PyTree
 from msjax.common import _format, dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.dtype import Type
@@ -74,7 +74,7 @@ class Tensor(TensorMethods):
         self,
         input_data: ArrayLike | None = None,
         dtype: Type | None = None,
-        shape: Shape | None = None,
+        shape: int | Sequence[int] | None = None,
         init: Initializer | str | None = None,
         const_arg: bool = False,
     ):
@@ -433,7 +433,7 @@ jax.tree_util.register_pytree_with_keys(
 def tensor(
     input_data: ArrayLike | None = None,
     dtype: Type | None = None,
-    shape: Shape | None = None,
+    shape: int | Sequence[int] | None = None,
     init: Initializer | str | None = None,
     const_arg: bool = False,
 ) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -27,13 +27,13 @@ class HookList:
     __slots__ = ("hooks", "after", "__weakref__")
 
     def __init__(self):
-        self.hooks: dict[int, Callable[..., Any]] = {}
-        self.after: list[Callable[..., Any]] = []
+        self.hooks: dict[int, Callable[[Tensor], Any]] = {}
+        self.after: list[Callable[[Tensor], Any]] = []
 
     def __bool__(self) -> bool:
         return bool(self.hooks or self.after)
 
-    def add(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def add(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
         """Register `hook(grad)`; it runs after the hooks registered before."""
         handle = RemovableHandle(self, _remove, new_hook_id())
         # The second run of a recomputed call comes by again.
@@ -55,7 +55,7 @@ class HookList:
             function(grad)
         return grad
 
-    def run_each(self, grads: list[Any]) -> list[Any]:
+    def run_each(self, grads: Iterable[Tensor | None]) -> list[Tensor | None]:
         """Run all hooks on each of several gradients; None stays None."""
         return [grad if grad is None else self.run(grad) for grad in grads]
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msjax.base.checks import check_str
 from msjax.base.errors import describe
 from msjax.base.state import STATE, programs_changed
 from msjax.processes import progress
 from msjax.processes.joining import ALONE, Place, join, place_in_environment
+
+if TYPE_CHECKING:
+    import jax
 
 # XLA's own errors begin with their kind, such as UNAVAILABLE.
 _OF_XLA = re.compile("[A-Z_]+: ")
@@ -54,7 +57,7 @@ class Group:
         return self.ranks.index(rank)
 
     @cached_property
-    def mesh(self) -> Any:
+    def mesh(self) -> jax.sharding.Mesh:
         """One device of each process."""
         import jax
         import numpy as np

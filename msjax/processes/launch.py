@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from typing import Any, TextIO
+from typing import IO, TextIO
 
 from msjax.processes.progress import VARIABLE, Progress
 
@@ -153,7 +153,7 @@ class _Worker:
         for thread in self.copying:
             thread.join(max(0, deadline - time.monotonic()))
 
-    def _copy(self, pipe: Any, target: TextIO):
+    def _copy(self, pipe: IO[str], target: TextIO):
         with pipe:
             for line in pipe:
                 if pipe is self.process.stderr and line.strip():

@@ -1,4 +1,4 @@
-"""How far each process of a program has come, for the launcher, which notices by it that one hangs."""
+"""Counts of the collectives that each process of a program has begun, by which the launcher notices that one hangs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Progress:
         _COUNT.pack_into(self._shared, _COUNT.size * rank, self.counts()[rank] + 1)
 
     def counts(self) -> list[int]:
-        """How many collectives each process has begun."""
+        """For each process, the number of collectives that it has begun."""
         return [count for (count,) in _COUNT.iter_unpack(self._shared[:])]
 
 

@@ -22,7 +22,7 @@ class Bound:
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """What the program depends on; see `programs.description`."""
+        """The values that the program depends on; see `programs.description`."""
         return self.fn, self.static
 
     def __call__(self, *operands: Any) -> Any:

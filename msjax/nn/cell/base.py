@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from flax import nnx
 
 from msjax.autograd.precision import computing_in
-from msjax.autograd.recompute import call_recomputed
+from msjax.autograd.recompute import TwoContexts, call_recomputed
 from msjax.autograd.saved import saved_tensors_hooks
 from msjax.base import jax_slots
 from msjax.base.calls import entered
@@ -178,7 +178,7 @@ class Cell(CompiledCacheSlot, TorchNames, CellState, nnx.Module, metaclass=CellT
         use_reentrant: bool = True,
         output_recompute: bool = False,
         early_stop: bool = True,
-        context_fn: Callable[[], tuple[Any, Any]] | None = None,
+        context_fn: Callable[[], TwoContexts] | None = None,
         **kwargs: Any,
     ) -> None:
         """Recompute inner values of this cell in the backward pass instead of keeping them; see `ms.recompute`.

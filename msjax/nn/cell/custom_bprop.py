@@ -61,7 +61,7 @@ def call_with_bprop(cell: CellPart, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def _in_functional_program(tensors):
-    # The forward of a functionalized network, off the tape: who looks into it, as `capture` does, differentiates it.
+    # The forward of a functionalized network, off the tape: code that looks into it, as `capture` does, differentiates it.
     return STATE.functional and any(is_tracer(t._value) for t in tensors)
 
 

@@ -14,6 +14,7 @@ from msjax.base.typing import (
     ForwardPreHook,
     ForwardPreHookWithKwargs,
 )
+from msjax.common.tensor import Tensor
 from msjax.hooks import table as hook_table
 from msjax.hooks.handle import RemovableHandle
 from msjax.nn.cell.parts import CellPart
@@ -167,7 +168,9 @@ class CellHooks(CellPart):
         """
         return hook_table.register(self, "backward", hook_fn, prepend, observe=observe, traced=traced)
 
-    def register_saved_tensors_hooks(self, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> RemovableHandle:
+    def register_saved_tensors_hooks(
+        self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]
+    ) -> RemovableHandle:
         """Pack and unpack the Tensors that operators save for the backward pass while ``construct`` runs.
 
         The functions are those of `ms.saved_tensors_hooks`. If several pairs are registered, the last one is used.

@@ -132,5 +132,5 @@ class CellSettings(CellTree):
 
     @property
     def parameter_layout_dict(self) -> dict[str, Any]:
-        """How MindSpore would split the Parameters: not at all."""
+        """The layouts of Parameters that MindSpore would split: none."""
         return {}
