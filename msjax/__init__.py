@@ -12,7 +12,7 @@ import msjax.autograd.tensor_api
 
 # Each of these attaches methods to Tensor.
 import msjax.compile.graph_mode
-import msjax.ops.methods.operators
+import msjax.ops.methods.tensor_methods
 from msjax import common as common, context as context, nn as nn, ops as ops
 from msjax.autograd.grad import grad as grad, value_and_grad as value_and_grad
 from msjax.autograd.return_ids import get_grad as get_grad
