@@ -9,7 +9,7 @@ import msjax.autograd.tensor_api
 # Each of these attaches methods to Tensor, or Cells to what is below them.
 import msjax.compile.graph_mode
 import msjax.functional.cell_models
-import msjax.ops.methods.operators
+import msjax.ops.methods.tensor_methods
 from msjax import common as common, context as context, nn as nn, ops as ops
 from msjax.autograd.grad import grad as grad, value_and_grad as value_and_grad
 from msjax.autograd.return_ids import get_grad as get_grad

@@ -39,6 +39,8 @@ ANNOTATIONS_THAT_POINT_UP = {
     ("msjax.base.typing", "msjax.common.parameter"),
     ("msjax.base.typing", "msjax.common.tensor"),
     ("msjax.base.typing", "msjax.nn.learning_rate_schedule"),
+    # The types of the attributes that higher floors attach to Tensor.
+    ("msjax.common.tensor", "msjax.ops.methods.tensor_methods"),
     ("msjax.compile.trace", "msjax.nn.cell"),
 }
 # Attributes of flax nnx that are not public.

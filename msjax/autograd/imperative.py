@@ -18,6 +18,7 @@ from msjax.base.arrays import is_tracer
 from msjax.base.checks import check_bool
 from msjax.base.errors import check_hook, describe
 from msjax.base.state import ROOT, STATE
+from msjax.common.bases import attached_to, computed, settable
 from msjax.common.node import RootLeaf
 from msjax.common.tape import Node
 from msjax.common.tensor import Tensor, wrap
@@ -306,12 +307,16 @@ _NOT_HERE = (
     "or ms.vjp; or call backward() outside, in PyNative mode."
 )
 
-for _name, _property in (
-    ("requires_grad", property(_requires_grad, _set_requires_grad)),
-    ("is_leaf", property(_is_leaf)),
-    ("grad_fn", property(_grad_fn)),
-    ("grad", property(_grad, _set_grad)),
-):
-    setattr(Tensor, _name, _property)
-for _method in (requires_grad_, retain_grad, register_post_accumulate_grad_hook, backward):
-    setattr(Tensor, _method.__name__, _method)
+
+@attached_to(Tensor)
+class GradientMethods:
+    """Gradients that `backward` stores."""
+
+    requires_grad = settable(_requires_grad, _set_requires_grad)
+    is_leaf = computed(_is_leaf)
+    grad_fn = computed(_grad_fn)
+    grad = settable(_grad, _set_grad)
+    requires_grad_ = requires_grad_
+    retain_grad = retain_grad
+    register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
+    backward = backward

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msjax.base.errors import check_hook, where
 from msjax.base.typing import TensorHook
+from msjax.common.bases import attached_to
 from msjax.common.node import RootLeaf
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
@@ -88,5 +89,10 @@ def remove_hook(self: Tensor) -> None:
         self._hooks.clear()
 
 
-for _method in (register_hook, hooks, remove_hook):
-    setattr(Tensor, _method.__name__, _method)
+@attached_to(Tensor)
+class HookMethods:
+    """Methods of hooks on gradients."""
+
+    register_hook = register_hook
+    hooks = hooks
+    remove_hook = remove_hook

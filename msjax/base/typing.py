@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Any",
     "ArrayLike",
+    "Attribute",
     "Axes",
     "BackwardHook",
     "BackwardPreHook",
+    "BinaryMethod",
     "BinaryOperator",
     "Callable",
     "CompiledFunction",
@@ -50,12 +52,14 @@ __all__ = [
     "KernelDecorator",
     "LearningRate",
     "Mapping",
+    "MethodOfManyNames",
     "Number",
     "PadWidths",
     "ParametersLike",
     "PyTree",
     "PyTreeDef",
     "Sequence",
+    "SettableAttribute",
     "Shape",
     "TensorHook",
     "TensorLike",
@@ -138,6 +142,7 @@ class TensorHook(Protocol):
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R", covariant=True)
+_V = TypeVar("_V")
 
 
 class KernelDecorator(Protocol):
@@ -157,22 +162,50 @@ class KernelDecorator(Protocol):
     def __call__(self, kernel: Callable[_P, Any], /) -> Callable[_P, Any]: ...
 
 
-class UnaryOperator(Protocol):
-    """An elementwise operator of one Tensor."""
+class Attribute(Protocol[_R]):
+    """What a class gives its instances under a name: a property's value, or the call of a method."""
+
+    def __get__(self, instance: Any, owner: Any = None, /) -> _R: ...
+
+
+class SettableAttribute(Protocol[_V]):
+    """A property that can be set."""
+
+    def __get__(self, instance: Any, owner: Any = None, /) -> _V: ...
+    def __set__(self, instance: Any, value: _V, /) -> None: ...
+
+
+class UnaryOperator(Attribute["Callable[[], Tensor]"], Protocol):
+    """An elementwise operator of one Tensor; as an attribute of Tensor, a method without arguments."""
 
     def __call__(self, input: TensorLike) -> Tensor: ...
 
 
-class UnaryOperatorOfX(Protocol):
+class UnaryOperatorOfX(Attribute["Callable[[], Tensor]"], Protocol):
     """An elementwise operator of one Tensor that MindSpore calls x."""
 
     def __call__(self, x: TensorLike) -> Tensor: ...
 
 
-class BinaryOperator(Protocol):
+class BinaryMethod(Protocol):
+    """A method of a Tensor that takes another one or a number."""
+
+    def __call__(self, other: TensorLike) -> Tensor: ...
+
+
+class BinaryOperator(Attribute[BinaryMethod], Protocol):
     """An elementwise operator of two Tensors or numbers."""
 
     def __call__(self, input: TensorLike, other: TensorLike) -> Tensor: ...
+
+
+class MethodOfManyNames(Protocol[_P, _R]):
+    """A method whose arguments have other names, too; type checkers know those of the function only."""
+
+    @overload
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    @overload
+    def __call__(self, *args: TensorLike | Axes | None, **kwargs: TensorLike | Axes | Type | None) -> _R: ...
 
 
 class CompiledFunction(Protocol[_P, _R]):

@@ -1,18 +1,27 @@
-"""Base classes of Tensor and Cell, by which code below them recognizes their instances; empty at run time.
+"""Base classes of Tensor and Cell, by which code below them recognizes their instances, and attributes that code above attaches.
 
-For a type checker, they declare what that code uses of an instance.
+The classes are empty at run time. For a type checker, they declare what that code uses of an instance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from msjax.base.typing import Attribute, SettableAttribute
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
     from msjax.base.typing import JaxArray
     from msjax.common.dtype import Type
+
+_C = TypeVar("_C", bound=type)
+_V = TypeVar("_V")
+# What Python puts into each class.
+_OF_EVERY_CLASS = frozenset(
+    "__annotations__ __dict__ __doc__ __firstlineno__ __hash__ __module__ __qualname__ __static_attributes__ __weakref__".split()
+)
 
 
 class TensorBase:
@@ -44,3 +53,25 @@ class CellBase:
 def is_cell(value: object) -> TypeIs[CellBase]:
     """True for a Cell; False for anything else, a class of cells included."""
     return isinstance(value, CellBase)
+
+
+def attached_to(cls: type) -> Callable[[_C], _C]:
+    """Decorator: gives a class of a lower floor the attributes of the decorated class, where type checkers find their types."""
+
+    def attach(attributes):
+        for name, value in vars(attributes).items():
+            if name not in _OF_EVERY_CLASS:
+                setattr(cls, name, value)
+        return attributes
+
+    return attach
+
+
+def computed(get: Callable[[Any], _V]) -> Attribute[_V]:
+    """A property of a class whose attributes are attached to another one: its function takes an instance of that one."""
+    return cast(Attribute[_V], property(get))
+
+
+def settable(get: Callable[[Any], _V], set: Callable[[Any, _V], None]) -> SettableAttribute[_V]:
+    """A `computed` that can be set."""
+    return cast(SettableAttribute[_V], property(get, set))

@@ -24,12 +24,13 @@ from msjax.common.dtype import Type
 from msjax.common.initializers import initial_array
 
 if TYPE_CHECKING:
-    # The methods that other packages attach; written by tests/typing/tensor_methods.py.
     from typing_extensions import TypeIs
 
-    from msjax.common._tensor_methods import TensorMethods
     from msjax.common.initializers import Initializer
     from msjax.common.tape import Node
+
+    # What packages of higher floors attach: only its types are needed here.
+    from msjax.ops.methods.tensor_methods import TensorMethods
 else:
     from msjax.common.bases import TensorBase as TensorMethods
 

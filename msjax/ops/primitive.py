@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, Self, dataclass_transform
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast, dataclass_transform
 
+from msjax.base.typing import Attribute, MethodOfManyNames
 from msjax.ops.dispatch.docs import DerivedDoc
 
 
@@ -59,6 +59,8 @@ class Primitive:
         return f"Prim[{self.name}]" + (f"<{', '.join(f'{k}={v}' for k, v in shown.items())}>" if shown else "")
 
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 REQUIRED = inspect.Parameter.empty
 _PACKAGE = "msjax.ops.operations"
 
@@ -139,7 +141,7 @@ def _fits(names, required, args, kwargs):
     return all(key in names[given:] for key in kwargs) and all(key in kwargs for key in names[given:required])
 
 
-def method_of(function: Callable[..., Any], **renamed: Any) -> Callable[..., Any]:
+def method_of(function: Callable[Concatenate[Any, _P], _R], **renamed: str) -> Attribute[MethodOfManyNames[_P, _R]]:
     """A method that also accepts some arguments under the names that MindSpore's method uses."""
 
     def method(self, *args, **kwargs):
@@ -150,9 +152,4 @@ def method_of(function: Callable[..., Any], **renamed: Any) -> Callable[..., Any
 
     method.__doc__ = function.__doc__
     method.__wrapped__, method.renamed = function, renamed  # for what shows signatures
-    return method
-
-
-def same_named(functions: dict[ModuleType, str]) -> dict[str, Callable[..., Any]]:
-    """Methods that are functions of the same name, from {module: names separated by spaces}."""
-    return {name: getattr(module, name) for module, names in functions.items() for name in names.split()}
+    return cast(Any, method)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, overload
 
 import jax
 import numpy as np
 
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import DTypeLike, JaxArray, TensorLike
 from msjax.common import dtype as mstype
+from msjax.common.bases import attached_to, computed
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
 from msjax.ops.dispatch.operator import operator
@@ -23,9 +24,7 @@ from msjax.ops.function.array_func import (
 )
 from msjax.ops.function.array_func.arrange import shape_of
 from msjax.ops.function.image_func import pixels
-from msjax.ops.methods.inplace import METHODS as INPLACE
-from msjax.ops.methods.picking import METHODS as PICKING
-from msjax.ops.primitive import method_of, same_named
+from msjax.ops.primitive import method_of
 
 # ---- Python's protocols
 
@@ -36,7 +35,7 @@ def _iterate(self: Tensor) -> Iterator[Tensor]:
     return (self[i] for i in range(self._value.shape[0]))
 
 
-def _contains(self: Tensor, element: TensorLike) -> bool:
+def _contains(self: Tensor, element: Any) -> bool:
     """Whether any element equals a number or Tensor."""
     return bool((self == element).any())
 
@@ -181,10 +180,20 @@ def _mH(self: Tensor) -> Tensor:
     return _reverse_matrix(_conjugate(self) if self.is_complex() else self)
 
 
+def _flip(self: Tensor, *dims: Any) -> Tensor:
+    """The elements in the opposite order along axes, given as ints or a tuple."""
+    return ordering.flip(self, shape_of(dims))
+
+
+def _reverse_sequence(self: Tensor, seq_lengths: TensorLike, seq_dim: int = 0, batch_dim: int = 0) -> Tensor:
+    """The first elements along an axis, as many as a length for each of another axis says, in the opposite order."""
+    return ordering.reverse_sequence(self, seq_lengths, seq_dim, batch_dim)
+
+
 # ---- data types
 
 
-def _astype(self: Tensor, dtype: Type, copy: bool = True) -> Tensor:
+def _astype(self: Tensor, dtype: DTypeLike, copy: bool = True) -> Tensor:
     """The elements converted to another data type, given as a type or its name."""
     return casting.cast(self, mstype.float64 if dtype is float else dtype)
 
@@ -203,7 +212,11 @@ def _to(
     return self if dtype is None else casting.cast(self, dtype)
 
 
-def _type(self: Tensor, dtype: Type | None = None) -> Tensor | str:
+@overload
+def _type(self: Tensor, dtype: None = None) -> str: ...
+@overload
+def _type(self: Tensor, dtype: DTypeLike) -> Tensor: ...
+def _type(self: Tensor, dtype: DTypeLike | None = None) -> Tensor | str:
     """The elements converted to a data type; without one, the name of the present one."""
     return str(self.dtype) if dtype is None else casting.cast(self, dtype)
 
@@ -254,72 +267,91 @@ def _fill(self: Tensor, value: TensorLike) -> Tensor:
     return _full(self, self.shape, 0 if value is None else value.item() if isinstance(value, Tensor) else value, None)
 
 
-METHODS = {
-    "__iter__": _iterate,
-    "__contains__": _contains,
-    "T": property(_T),
-    "mT": property(_mT),
-    "H": property(_H),
-    "mH": property(_mH),
+@attached_to(Tensor)
+class ArrayMethods:
+    """Methods that rearrange and convert elements."""
+
+    __iter__ = _iterate
+    __contains__ = _contains
+    T = computed(_T)
+    mT = computed(_mT)
+    H = computed(_H)
+    mH = computed(_mH)
     # shape and order
-    "reshape": _reshape,
-    "view": _view,
-    "reshape_as": arrange.view_as,
-    "resize": _resize,
-    "transpose": _transpose,
-    "permute": _permute,
-    "squeeze": _squeeze,
-    "flatten": _flatten,
-    "broadcast_to": _expand,
-    "expand": _expand,
-    "expand_as": method_of(arrange.expand_as, x="other"),
-    "tile": _tile,
-    "repeat": _repeat,
-    "repeat_interleave": _repeat_interleave,
-    "flip": lambda self, *dims: ordering.flip(self, shape_of(dims)),
-    "reverse_sequence": lambda self, seq_lengths, seq_dim=0, batch_dim=0: ordering.reverse_sequence(
-        self, seq_lengths, seq_dim, batch_dim
-    ),
+    reshape = _reshape
+    view = _view
+    reshape_as = arrange.view_as
+    resize = _resize
+    transpose = _transpose
+    permute = _permute
+    squeeze = _squeeze
+    flatten = _flatten
+    broadcast_to = _expand
+    expand = _expand
+    expand_as = method_of(arrange.expand_as, x="other")
+    tile = _tile
+    repeat = _repeat
+    repeat_interleave = _repeat_interleave
+    flip = _flip
+    reverse_sequence = _reverse_sequence
+    view_as = arrange.view_as
+    expand_dims = arrange.expand_dims
+    unsqueeze = arrange.unsqueeze
+    ravel = arrange.ravel
+    t = ordering.t
+    swapaxes = ordering.swapaxes
+    swapdims = ordering.swapdims
+    moveaxis = ordering.moveaxis
+    movedim = ordering.movedim
+    fliplr = ordering.fliplr
+    flipud = ordering.flipud
+    reverse = ordering.reverse
+    roll = ordering.roll
+    rot90 = ordering.rot90
     # pieces
-    "split": method_of(splitting.split, dim="axis", split_size="split_size_or_sections"),
-    "chunk": method_of(splitting.chunk, dim="axis"),
-    "narrow": method_of(splitting.narrow, dim="axis"),
+    split = method_of(splitting.split, dim="axis", split_size="split_size_or_sections")
+    chunk = method_of(splitting.chunk, dim="axis")
+    narrow = method_of(splitting.narrow, dim="axis")
+    tensor_split = splitting.tensor_split
+    hsplit = splitting.hsplit
+    vsplit = splitting.vsplit
+    dsplit = splitting.dsplit
+    unbind = splitting.unbind
+    slice_scatter = splitting.slice_scatter
+    select_scatter = splitting.select_scatter
     # diagonals
-    "diag": _diag,
-    "diagonal": method_of(diagonals.diagonal, axis1="dim1", axis2="dim2"),
+    diag = _diag
+    diagonal = method_of(diagonals.diagonal, axis1="dim1", axis2="dim2")
+    diagflat = diagonals.diagflat
+    diagonal_scatter = diagonals.diagonal_scatter
+    fill_diagonal = diagonals.fill_diagonal
+    tril = diagonals.tril
+    triu = diagonals.triu
     # windows
+    unfold = pixels.unfold
+    fold = pixels.fold
+    col2im = pixels.col2im
     # types
-    "astype": _astype,
-    "to": _to,
-    "type": _type,
-    "bool": _caster("bool"),
-    "byte": _caster("uint8"),
-    "char": _caster("int8"),
-    "short": _caster("int16"),
-    "int": _caster("int32"),
-    "long": _caster("int64"),
-    "half": _caster("float16"),
-    "bfloat16": _caster("bfloat16"),
-    "float": _caster("float32"),
-    "double": _caster("float64"),
-    "copy": _copy,
-    "clone": _copy,
+    astype = _astype
+    to = _to
+    type = _type
+    bool = _caster("bool")
+    byte = _caster("uint8")
+    char = _caster("int8")
+    short = _caster("int16")
+    int = _caster("int32")
+    long = _caster("int64")
+    half = _caster("float16")
+    bfloat16 = _caster("bfloat16")
+    float = _caster("float32")
+    double = _caster("float64")
+    copy = _copy
+    clone = _copy
+    type_as = casting.type_as
     # new ones
-    "new_zeros": _new_zeros,
-    "new_ones": _new_ones,
-    "new_full": _new_full,
-    "new_empty": _new_empty,
-    "fill": _fill,
-    "fills": _fill,
-}
-METHODS |= same_named(
-    {
-        arrange: "view_as expand_dims unsqueeze ravel",
-        ordering: "t swapaxes swapdims moveaxis movedim fliplr flipud reverse roll rot90",
-        splitting: "tensor_split hsplit vsplit dsplit unbind slice_scatter select_scatter",
-        diagonals: "diagflat diagonal_scatter fill_diagonal tril triu",
-        pixels: "unfold fold col2im",
-        casting: "type_as",
-    }
-)
-METHODS |= PICKING | INPLACE
+    new_zeros = _new_zeros
+    new_ones = _new_ones
+    new_full = _new_full
+    new_empty = _new_empty
+    fill = _fill
+    fills = _fill

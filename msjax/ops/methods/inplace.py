@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.inplace import rebind
 from msjax.base.typing import JaxArray, TensorLike
+from msjax.common.bases import attached_to
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.array_func import arrange, casting, diagonals, gathering, indexing, scattering, selecting
 
+_P = ParamSpec("_P")
 
-def inplace(function: Callable[..., Any]) -> Any:
+
+def inplace(function: Callable[_P, Tensor]) -> Callable[_P, Tensor]:
     """The method that gives a Tensor the result of a function of it, in the Tensor's own data type."""
 
     @functools.wraps(function)
@@ -119,20 +122,22 @@ def _set(
     return _assign_value(self, Tensor(np.zeros(0, self.dtype.np)) if source is None else source)
 
 
-METHODS = {
-    "fill_": inplace(_fill),
-    "zero_": inplace(_zero),
-    "copy_": inplace(_copy),
-    "masked_fill_": inplace(selecting.masked_fill),
-    "masked_scatter_": inplace(selecting.masked_scatter),
-    "scatter_": inplace(_scatter),
-    "scatter_add_": inplace(_scatter_add),
-    "index_add_": inplace(_index_add),
-    "index_copy_": inplace(_index_copy),
-    "index_fill_": inplace(scattering.index_fill),
-    "index_put_": inplace(indexing.index_put),
-    "put_": inplace(_put),
-    "fill_diagonal_": inplace(_fill_diagonal),
-    "assign_value": _assign_value,
-    "set_": _set,
-}
+@attached_to(Tensor)
+class InplaceMethods:
+    """Methods that give a Tensor new data."""
+
+    fill_ = inplace(_fill)
+    zero_ = inplace(_zero)
+    copy_ = inplace(_copy)
+    masked_fill_ = inplace(selecting.masked_fill)
+    masked_scatter_ = inplace(selecting.masked_scatter)
+    scatter_ = inplace(_scatter)
+    scatter_add_ = inplace(_scatter_add)
+    index_add_ = inplace(_index_add)
+    index_copy_ = inplace(_index_copy)
+    index_fill_ = inplace(scattering.index_fill)
+    index_put_ = inplace(indexing.index_put)
+    put_ = inplace(_put)
+    fill_diagonal_ = inplace(_fill_diagonal)
+    assign_value = _assign_value
+    set_ = _set

@@ -1,10 +1,10 @@
-"""Operators as methods of Tensor."""
+"""Python's operators of one or two Tensors."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
@@ -14,11 +14,11 @@ from msjax.autograd.op_errors import raise_op_error
 from msjax.base.arrays import CONCRETE
 from msjax.base.errors import describe
 from msjax.base.state import ACTIVITY
-from msjax.base.typing import TensorLike
+from msjax.base.typing import BinaryOperator, TensorLike, UnaryOperator
+from msjax.common.bases import attached_to
 from msjax.common.tensor import Tensor
 from msjax.ops.function.linalg_func import linear
-from msjax.ops.function.math_func import arithmetic, comparison
-from msjax.ops.methods import array, math
+from msjax.ops.function.math_func import arithmetic, comparison, elementary, logic
 from msjax.programs.compiler_options import is_nested
 
 _OPERANDS = (Tensor, numbers.Number, np.ndarray, np.generic, jax.Array)
@@ -34,7 +34,7 @@ def _refused(function: Callable[..., Any], other: TensorLike) -> Tensor:
     return NotImplemented
 
 
-def _binary(function: Callable[..., Any], operands: Any) -> Any:
+def _method(function: Callable[..., Any], operands: tuple[type, ...]) -> Callable[[Tensor, Any], Tensor]:
     """A method for an operator of two Tensors, with a fast path where nothing is recorded."""
     op = getattr(function, "op", None)
     programs = None if op is None else op.programs
@@ -59,44 +59,81 @@ def _binary(function: Callable[..., Any], operands: Any) -> Any:
     return method
 
 
-def _reflected(function: Callable[..., Any], operands: Any) -> Any:
+def _reflected_method(function: Callable[..., Any], operands: tuple[type, ...]) -> Callable[[Tensor, Any], Tensor]:
     def method(self, other):
         return function(other, self) if isinstance(other, operands) else _refused(function, other)
 
     return method
 
 
-_BINARY = {
-    "add": arithmetic.add,
-    "sub": arithmetic.sub_method,
-    "mul": arithmetic.mul,
-    "truediv": arithmetic.true_divide,
-    "floordiv": arithmetic.floor_divide,
-    "mod": arithmetic.floor_mod,
-    "pow": arithmetic.pow,
-    "matmul": linear.matmul,
-}
-_COMPARISONS = {
-    "eq": comparison.equal,
-    "ne": comparison.not_equal,
-    "gt": comparison.greater,
-    "ge": comparison.greater_equal,
-    "lt": comparison.less,
-    "le": comparison.less_equal,
-}
+# Type checkers read here what an operator takes: Tensors and numbers, also lists of numbers, or anything to compare with.
 
 
-def attach(cls: Any) -> None:
-    """Put the methods on a class of Tensors."""
-    for name, function in _BINARY.items():
-        operands = _WITH_LISTS if name in ("add", "sub", "floordiv") else _OPERANDS
-        setattr(cls, f"__{name}__", _binary(function, operands))
-        setattr(cls, f"__r{name}__", _reflected(function, operands))
-    for name, function in _COMPARISONS.items():
-        setattr(cls, f"__{name}__", _binary(function, _OPERANDS))
-    for table in (math.METHODS, array.METHODS):
-        for name, function in table.items():
-            setattr(cls, name, function)
+def _binary(function: Callable[..., Any]) -> Callable[[Tensor, TensorLike], Tensor]:
+    return _method(function, _OPERANDS)
 
 
-attach(Tensor)
+def _reflected(function: Callable[..., Any]) -> Callable[[Tensor, TensorLike], Tensor]:
+    return _reflected_method(function, _OPERANDS)
+
+
+def _binary_of_lists(function: Callable[..., Any]) -> Callable[[Tensor, TensorLike | Sequence[Any]], Tensor]:
+    return _method(function, _WITH_LISTS)
+
+
+def _reflected_of_lists(function: Callable[..., Any]) -> Callable[[Tensor, TensorLike | Sequence[Any]], Tensor]:
+    return _reflected_method(function, _WITH_LISTS)
+
+
+def _comparison(function: Callable[..., Any]) -> Callable[[Tensor, TensorLike | None], Tensor]:
+    return _method(function, _OPERANDS)
+
+
+def _swapped(function: BinaryOperator) -> Callable[[Tensor, TensorLike], Tensor]:
+    def method(self: Tensor, other: TensorLike) -> Tensor:
+        return function(other, self)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _unary(function: UnaryOperator) -> Callable[[Tensor], Tensor]:
+    return function
+
+
+@attached_to(Tensor)
+class OperatorMethods:
+    """Python's operators of one or two Tensors."""
+
+    __add__ = _binary_of_lists(arithmetic.add)
+    __radd__ = _reflected_of_lists(arithmetic.add)
+    __sub__ = _binary_of_lists(arithmetic.sub_method)
+    __rsub__ = _reflected_of_lists(arithmetic.sub_method)
+    __mul__ = _binary(arithmetic.mul)
+    __rmul__ = _reflected(arithmetic.mul)
+    __truediv__ = _binary(arithmetic.true_divide)
+    __rtruediv__ = _reflected(arithmetic.true_divide)
+    __floordiv__ = _binary_of_lists(arithmetic.floor_divide)
+    __rfloordiv__ = _reflected_of_lists(arithmetic.floor_divide)
+    __mod__ = _binary(arithmetic.floor_mod)
+    __rmod__ = _reflected(arithmetic.floor_mod)
+    __pow__ = _binary(arithmetic.pow)
+    __rpow__ = _reflected(arithmetic.pow)
+    __matmul__ = _binary(linear.matmul)
+    __rmatmul__ = _reflected(linear.matmul)
+    __eq__: ClassVar[Callable[[Tensor, TensorLike | None], Tensor]] = _comparison(comparison.equal)
+    __ne__: ClassVar[Callable[[Tensor, TensorLike | None], Tensor]] = _comparison(comparison.not_equal)
+    __gt__ = _comparison(comparison.greater)
+    __ge__ = _comparison(comparison.greater_equal)
+    __lt__ = _comparison(comparison.less)
+    __le__ = _comparison(comparison.less_equal)
+    __neg__ = _unary(elementary.neg)
+    __pos__ = _unary(elementary.positive)
+    __abs__ = _unary(elementary.abs)
+    __invert__ = _unary(logic.bitwise_not)
+    __and__ = logic.bitwise_and
+    __or__ = logic.bitwise_or
+    __xor__ = logic.bitwise_xor
+    __rand__ = _swapped(logic.bitwise_and)
+    __ror__ = _swapped(logic.bitwise_or)
+    __rxor__ = _swapped(logic.bitwise_xor)

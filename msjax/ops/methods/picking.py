@@ -9,6 +9,7 @@ import numpy as np
 
 from msjax.base.typing import TensorLike
 from msjax.common import dtype as mstype
+from msjax.common.bases import attached_to
 from msjax.common.tensor import Tensor
 from msjax.ops.function.array_func import (
     arrange,
@@ -22,7 +23,6 @@ from msjax.ops.function.array_func import (
     selecting,
     sorting,
 )
-from msjax.ops.primitive import same_named
 
 
 def _gather(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -203,37 +203,51 @@ def _searchsorted(self: Tensor, v: Tensor, side: str = "left", sorter: TensorLik
     return searching.searchsorted(self, v if isinstance(v, Tensor) else Tensor(v), out_int32=True, side=side, sorter=sorter)
 
 
-METHODS = {
-    "__getitem__": indexing.getitem,
-    "__setitem__": indexing.setitem,
+@attached_to(Tensor)
+class PickingMethods:
+    """Methods that gather, scatter, sort and count elements."""
+
+    __getitem__ = indexing.getitem
+    __setitem__ = indexing.setitem
     # picking and putting
-    "gather": _gather,
-    "index_select": _index_select,
-    "index_add": _index_add,
-    "take": _take,
-    "choose": _choose,
-    "itemset": _itemset,
-    "scatter": _scatter,
-    "scatter_add": _scatter_add,
-    "select": _select,
-    "where": _where,
+    gather = _gather
+    index_select = _index_select
+    index_add = _index_add
+    take = _take
+    choose = _choose
+    itemset = _itemset
+    scatter = _scatter
+    scatter_add = _scatter_add
+    select = _select
+    where = _where
+    gather_elements = gathering.gather_elements
+    gather_nd = gathering.gather_nd
+    index_fill = scattering.index_fill
+    inplace_update = scattering.inplace_update
+    index_put = indexing.index_put
+    masked_fill = selecting.masked_fill
+    masked_select = selecting.masked_select
+    masked_scatter = selecting.masked_scatter
+    nonzero = selecting.nonzero
+    argwhere = selecting.argwhere
+    scatter_sub = scattering.tensor_scatter_sub
+    scatter_mul = scattering.tensor_scatter_mul
+    scatter_div = scattering.tensor_scatter_div
+    scatter_max = scattering.tensor_scatter_max
+    scatter_min = scattering.tensor_scatter_min
+    unsorted_segment_sum = segments.unsorted_segment_sum
+    unsorted_segment_prod = segments.unsorted_segment_prod
+    unsorted_segment_max = segments.unsorted_segment_max
+    unsorted_segment_min = segments.unsorted_segment_min
     # sorting and counting
-    "sort": _sort,
-    "argsort": _argsort,
-    "unique": _unique,
-    "searchsorted": _searchsorted,
-}
-METHODS |= same_named(
-    {
-        gathering: "gather_elements gather_nd",
-        scattering: "index_fill inplace_update",
-        indexing: "index_put",
-        selecting: "masked_fill masked_select masked_scatter nonzero argwhere",
-        sorting: "msort topk top_k unique_consecutive unique_with_pad",
-        searching: "bincount histc",
-    }
-)
-for _how in ("sub", "mul", "div", "max", "min"):
-    METHODS[f"scatter_{_how}"] = getattr(scattering, f"tensor_scatter_{_how}")
-for _how in ("sum", "prod", "max", "min"):
-    METHODS[f"unsorted_segment_{_how}"] = getattr(segments, f"unsorted_segment_{_how}")
+    sort = _sort
+    argsort = _argsort
+    unique = _unique
+    searchsorted = _searchsorted
+    msort = sorting.msort
+    topk = sorting.topk
+    top_k = sorting.top_k
+    unique_consecutive = sorting.unique_consecutive
+    unique_with_pad = sorting.unique_with_pad
+    bincount = searching.bincount
+    histc = searching.histc

@@ -8,6 +8,7 @@ import numpy as np
 
 import msjax as ms
 from msjax import nn, ops
+from msjax.base.typing import TensorHook
 from msjax.common.dtype import Type
 
 x = ms.Tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -53,6 +54,45 @@ assert_type(x.detach(), ms.Tensor)
 assert_type(x.backward(), None)
 for row in x:
     assert_type(row, ms.Tensor)
+
+# operators of other kinds
+assert_type(x & 1, ms.Tensor)
+assert_type(1 | x, ms.Tensor)
+assert_type(~x, ms.Tensor)
+assert_type(x != 1, ms.Tensor)
+assert_type([1, 2] + x, ms.Tensor)
+assert_type(round(x), ms.Tensor)
+assert_type(abs(x), ms.Tensor)
+assert_type(1.0 in x, bool)
+total: ms.Tensor | int = sum([x, x])
+assert_type(max(x, x), ms.Tensor)
+
+# methods by their arguments' names, MindSpore's older and newer ones
+assert_type(x.maximum(other=x), ms.Tensor)
+assert_type(x.abs(), ms.Tensor)
+assert_type(x.max(1), tuple[ms.Tensor, ms.Tensor])
+assert_type(x.max(initial=0), ms.Tensor)
+assert_type(x.amax(0, keepdims=True), ms.Tensor)
+assert_type(x.amax(dim=0, keepdim=True), ms.Tensor)
+assert_type(x.median(dim=0), tuple[ms.Tensor, ms.Tensor])
+assert_type(x.split(split_size=1, dim=0), tuple[ms.Tensor, ...])
+assert_type(x.cumsum(dim=0), ms.Tensor)
+assert_type(x.std(axis=0, ddof=1), ms.Tensor)
+assert_type(x.argmax_with_value(axis=1), tuple[ms.Tensor, ms.Tensor])
+assert_type(x.scatter_sub(indices=x, updates=1), ms.Tensor)
+assert_type(x.unsorted_segment_sum(x, num_segments=2), ms.Tensor)
+assert_type(x.type(), str)
+assert_type(x.type(ms.float16), ms.Tensor)
+assert_type(x.astype("float16"), ms.Tensor)
+assert_type(x.flip(0), ms.Tensor)
+assert_type(x.exp_(), ms.Tensor)
+assert_type(x.masked_fill_(x > 0, value=1.0), ms.Tensor)
+assert_type(x.is_leaf, bool)
+assert_type(x.hooks(), list[TensorHook])
+x.requires_grad = True
+x.grad = None
+assert_type(ms.Parameter(x).sum(), ms.Tensor)
+assert_type({x: 1}, dict[ms.Tensor, int])
 
 # functions
 assert_type(ops.add(x, x), ms.Tensor)

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.typing import JaxArray, Number, TensorLike
+from msjax.base.typing import Attribute, JaxArray, Number, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
@@ -116,7 +116,11 @@ def scatter_rows(x: TensorLike, indices: TensorLike, updates: TensorLike, how: s
     return combine(how, x, updates, index)
 
 
-class _TensorScatter(Protocol):
+class _ScatterMethod(Protocol):
+    def __call__(self, indices: Tensor, updates: TensorLike) -> Tensor: ...
+
+
+class _TensorScatter(Attribute[_ScatterMethod], Protocol):
     def __call__(self, input_x: Tensor, indices: Tensor, updates: TensorLike) -> Tensor: ...
 
 

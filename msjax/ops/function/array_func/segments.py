@@ -7,6 +7,7 @@ from typing import Protocol
 import jax.numpy as jnp
 import numpy as np
 
+from msjax.base.typing import Attribute
 from msjax.common.arrays import concrete
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import freeze, operator
@@ -30,7 +31,11 @@ def _segment(x, ids, number, how):
     return combine(how, jnp.full(shape, info.min if how == "max" else info.max, x.dtype), x, (ids,))
 
 
-class _SegmentOperator(Protocol):
+class _SegmentMethod(Protocol):
+    def __call__(self, segment_ids: Tensor, num_segments: int | Tensor) -> Tensor: ...
+
+
+class _SegmentOperator(Attribute[_SegmentMethod], Protocol):
     def __call__(self, x: Tensor, segment_ids: Tensor, num_segments: int | Tensor) -> Tensor: ...
 
 

@@ -1,0 +1,115 @@
+"""Tensor methods of linear algebra and random numbers."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+from msjax.autograd.op import apply
+from msjax.base.typing import TensorLike
+from msjax.common.bases import attached_to
+from msjax.common.random import Generator
+from msjax.common.tensor import Tensor
+from msjax.ops.dispatch.random_keys import next_key
+from msjax.ops.function.linalg_func import decompositions, layers, linear, solvers
+from msjax.ops.function.math_func import (
+    inplace_math,
+)
+from msjax.ops.function.random_func import choices, distributions
+from msjax.ops.methods.inplace import inplace
+from msjax.ops.primitive import method_of
+
+
+def _addition(function: Callable[..., Any], first: str, second: str) -> Callable[..., Tensor]:
+    """The method of a function such as addmm, whose two operands have these names."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        given = dict(zip((first, second, "beta", "alpha"), args))
+        if len(args) > 4 or given.keys() & kwargs.keys():
+            raise TypeError(f"{function.__name__} takes {first}, {second}, beta and alpha, each once.")
+        return function(self, **given, **kwargs)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _qr(self: Tensor, some: bool = True) -> Any:
+    """The QR decomposition; q is square unless `some`."""
+    return decompositions.qr(self, "reduced" if some else "complete")
+
+
+def _triangular_solve(
+    self: Tensor, A: TensorLike, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Any:
+    """The solution X of A X = self for a triangular A, and A itself."""
+    return solvers.triangular_solve(A, self, not upper, False, transpose, unitriangular), A
+
+
+def _bernoulli(self: Tensor, *, generator: Generator | None = None) -> Tensor:
+    """Ones with the probabilities that this Tensor holds, else zeros."""
+    return choices.bernoulli_ext(self, generator=generator)
+
+
+def _uniform(self: Tensor, from_: float = 0.0, to: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Random numbers, uniform in [from_, to), in this Tensor's shape and dtype."""
+    return inplace_math.uniform_.__wrapped__(self, from_, to, generator=generator)
+
+
+def _cauchy(self: Tensor, median: float = 0.0, sigma: float = 1.0) -> Tensor:
+    """Random numbers of a Cauchy distribution, in this Tensor's shape, as Float32."""
+    return apply(distributions.CAUCHY, (next_key(), builtins.float(median), builtins.float(sigma)), (self.shape,))
+
+
+def _log_normal(self: Tensor, mean: float = 1.0, std: float = 2.0) -> Tensor:
+    """Random numbers whose logarithms are normal, in this Tensor's shape and dtype."""
+    return apply(distributions.LOG_NORMAL, (self, next_key(), builtins.float(mean), builtins.float(std)))
+
+
+@attached_to(Tensor)
+class LinearMethods:
+    """Methods of linear algebra and random numbers."""
+
+    # linear algebra
+    matmul = method_of(linear.matmul, tensor2="other")
+    addmm = _addition(layers.addmm, "mat1", "mat2")
+    addmv = _addition(layers.addmv, "mat", "vec")
+    addr = _addition(layers.addr, "vec1", "vec2")
+    addbmm = _addition(layers.addbmm, "batch1", "batch2")
+    baddbmm = _addition(layers.baddbmm, "batch1", "batch2")
+    trace = decompositions.trace_method
+    qr = _qr
+    ormqr = method_of(decompositions.ormqr, input2="tau", input3="other")
+    triangular_solve = _triangular_solve
+    addmm_ = inplace(_addition(layers.addmm, "mat1", "mat2"))
+    adjoint = decompositions.adjoint
+    cholesky = decompositions.cholesky
+    det = decompositions.det
+    eigvals = decompositions.eigvals
+    geqrf = decompositions.geqrf
+    log_matrix_determinant = decompositions.log_matrix_determinant
+    logdet = decompositions.logdet
+    matrix_determinant = decompositions.matrix_determinant
+    matrix_power = decompositions.matrix_power
+    orgqr = decompositions.orgqr
+    slogdet = decompositions.slogdet
+    svd = decompositions.svd
+    cholesky_inverse = solvers.cholesky_inverse
+    cholesky_solve = solvers.cholesky_solve
+    inverse = solvers.inverse
+    lstsq = solvers.lstsq
+    lu_solve = solvers.lu_solve
+    mm = linear.mm
+    bmm = linear.bmm
+    dot = linear.dot
+    inner = linear.inner
+    outer = linear.outer
+    ger = linear.ger
+    cross = linear.cross
+    # random
+    bernoulli = _bernoulli
+    uniform = _uniform
+    cauchy = _cauchy
+    log_normal = _log_normal
+    multinomial = choices.multinomial
+    random_categorical = choices.random_categorical

@@ -1,0 +1,241 @@
+"""Tensor methods of reductions and cumulative operators.
+
+MindSpore's methods accept two sets of argument names: the older axis, keepdims (or keep_dims) and ddof, and the newer
+dim, keepdim and correction. So do these.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, overload
+
+from msjax.base.typing import Attribute, Axes, Number, TensorLike
+from msjax.common.bases import attached_to
+from msjax.common.dtype import Type
+from msjax.common.tensor import Tensor
+from msjax.ops.dispatch.operator import freeze
+from msjax.ops.function.array_func import casting
+from msjax.ops.function.math_func import (
+    cumulative,
+    extremes,
+    norms,
+    reduction,
+    statistics,
+)
+from msjax.ops.primitive import method_of
+
+
+def _axis(kwargs: dict[str, Any], axis: Any) -> Any:
+    return kwargs.pop("dim", kwargs.pop("axis", axis))
+
+
+def _keep(kwargs: dict[str, Any], keep: bool) -> bool:
+    for name in ("keepdim", "keepdims", "keep_dims"):
+        keep = kwargs.pop(name, keep)
+    return keep
+
+
+def _done(name: str, kwargs: dict[str, Any]) -> None:
+    if kwargs:
+        raise TypeError(f"Tensor.{name}() got an unexpected keyword argument {next(iter(kwargs))!r}.")
+
+
+# ---- reductions
+
+
+def _sum(
+    self: Tensor,
+    axis: int | Sequence[int] | None = None,
+    dtype: Type | None = None,
+    keepdims: bool = False,
+    initial: Number | None = None,
+    **kwargs: Any,
+) -> Tensor:
+    """The sum over axes (all by default); of Bools and integers as Int64.
+
+    Args:
+        axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
+        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
+        keepdims (bool): whether reduced axes stay, with size 1; also called `keepdim`, then second. Default: False.
+        initial (number, optional): added to the sum. Default: None.
+    """
+    axis = _axis(kwargs, axis)
+    if isinstance(dtype, builtins.bool):
+        dtype, keepdims = None, dtype
+    keepdims = _keep(kwargs, keepdims)
+    _done("sum", kwargs)
+    out = reduction.sum(self, axis, keepdims, dtype=dtype)
+    return out if initial is None else out + initial
+
+
+def _mean(
+    self: Tensor, axis: int | Sequence[int] | None = None, keep_dims: bool = False, *, dtype: Type | None = None, **kwargs: Any
+) -> Tensor:
+    """The mean over axes (all by default); of integers an integer, rounded towards zero.
+
+    Args:
+        axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
+        keep_dims (bool): whether reduced axes stay, with size 1; also called `keepdim`. Default: False.
+        dtype (ms.dtype, optional): the dtype to convert to first. Default: None.
+    """
+    axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
+    _done("mean", kwargs)
+    return reduction.mean(self if dtype is None else casting.cast(self, dtype), axis, keep)
+
+
+def _prod(
+    self: Tensor, axis: int | Sequence[int] | None = None, keep_dims: bool = False, dtype: Type | None = None, **kwargs: Any
+) -> Tensor:
+    """The product over axes (all by default); of Bools and integers as Int64.
+
+    Args:
+        axis, keep_dims, dtype: as in `mean`.
+    """
+    axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
+    _done("prod", kwargs)
+    if isinstance(keep, Type):
+        keep, dtype = False, keep
+    return reduction.prod(self, axis, keep, dtype)
+
+
+_OLD = frozenset(("axis", "keepdims", "initial", "where", "return_indices"))
+
+
+class _Extreme(Protocol):
+    @overload
+    def __call__(self, *, initial: Number | None = ..., where: TensorLike = ...) -> Tensor: ...
+    @overload
+    def __call__(self, dim: int, keepdim: bool = ...) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def __call__(self, axis: Any = ..., keepdims: bool = ..., **kwargs: Any) -> Any: ...
+
+
+def _extreme(name: str, whole: Callable[..., Any], with_index: Callable[..., Any]) -> Attribute[_Extreme]:
+    def method(self, *args, **kwargs):
+        old = not _OLD.isdisjoint(kwargs) or (args and not isinstance(args[0], builtins.int))
+        names = ("axis", "keepdims") if old else ("dim", "keepdim")
+        if len(args) > 2:
+            raise TypeError(f"Tensor.{name}() takes at most 2 positional arguments, but got {len(args)}.")
+        given = {**dict(zip(names, args)), **kwargs}
+        axis, keep = freeze(_axis(given, None)), _keep(given, False)
+        if builtins.any(not isinstance(a, builtins.int) for a in (axis if isinstance(axis, tuple) else (axis or 0,))):
+            raise TypeError(f"For 'Tensor.{name}', the axis should be an int or several, but got {axis!r}.")
+        initial, where, indices = given.pop("initial", None), given.pop("where", None), given.pop("return_indices", False)
+        _done(name, given)
+        if isinstance(axis, builtins.int) and (indices or not old):
+            return with_index(self, axis, keep, initial=initial, where=where)
+        return whole(self, axis, keep, initial=initial, where=where)
+
+    what = "largest" if name == "max" else "smallest"
+    method.__name__ = name
+    method.__doc__ = f"""The {what} value of all; or those along an axis.
+
+    ``x.{name}(dim, keepdim=False)`` gives (values, indices) along an axis; ``x.{name}(axis=axis, keepdims=False, *,
+    initial=None, where=None, return_indices=False)`` the values alone, over one axis or several.
+    """
+    return method
+
+
+class _Moment(Protocol):
+    def __call__(self, axis: Axes | None = None, ddof: float = 0, keepdims: bool = False, **kwargs: Any) -> Tensor: ...
+
+
+def _moment(name: str, function: Callable[..., Any]) -> Attribute[_Moment]:
+    def method(
+        self: Tensor, axis: int | Sequence[int] | None = None, ddof: float | bool = 0, keepdims: bool = False, **kwargs: Any
+    ) -> Tensor:
+        axis, keep = _axis(kwargs, axis), _keep(kwargs, keepdims)
+        ddof = kwargs.pop("correction", ddof)
+        _done(name, kwargs)
+        return function(self, axis, ddof, keep)
+
+    method.__name__ = name
+    method.__doc__ = f"""{(function.__doc__ or "").strip()}
+
+    Args:
+        axis (int, tuple or list, optional): also called `dim`. Default: None, for all.
+        ddof (int): also called `correction`. Default: 0.
+        keepdims (bool): whether reduced axes stay, with size 1; also called `keepdim`. Default: False.
+    """
+    return method
+
+
+def _count_nonzero(
+    self: Tensor, axis: tuple[Any, ...] | int = (), keep_dims: bool = False, dtype: Type | None = None, **kwargs: Any
+) -> Tensor:
+    """How many values over axes (all by default) are not 0, as Int32 by default."""
+    axis, keep = _axis(kwargs, axis), _keep(kwargs, keep_dims)
+    _done("count_nonzero", kwargs)
+    return reduction.count_nonzero(self, () if axis is None else axis, keep, **({} if dtype is None else {"dtype": dtype}))
+
+
+class _WithValue(Protocol):
+    def __call__(self, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]: ...
+
+
+def _with_value(function: Callable[..., Any]) -> Attribute[_WithValue]:
+    def method(self: Tensor, axis: int = 0, keep_dims: bool = False) -> tuple[Tensor, Tensor]:
+        return function(self, axis, keep_dims)
+
+    method.__doc__ = f"{function.__doc__.splitlines()[0]}\n\n    Returns:\n        (values, indices).\n    "  # pyright: ignore[reportOptionalMemberAccess]
+    return method
+
+
+def _ptp(self: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The largest value minus the smallest, over axes (all by default)."""
+    return extremes.amax(self, axis, keepdims) - extremes.amin(self, axis, keepdims)
+
+
+def _sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """The sum over the axes along which a Tensor of the shape `size` would be repeated to this one's shape."""
+    size = freeze(size[0] if len(size) == 1 and not isinstance(size[0], builtins.int) else size)
+    lead = self.ndim - len(size)
+    if lead < 0 or builtins.any(n not in (1, m) for n, m in zip(size, self.shape[lead:])):
+        raise ValueError(f"For 'Tensor.sum_to_size', the shape {self.shape} can't be summed to {size}.")
+    axes = [lead + i for i, n in enumerate(size) if n == 1 and self.shape[lead + i] != 1]
+    out = reduction.sum_kept(self, tuple(axes), True) if axes else self
+    return reduction.sum_kept(out, tuple(builtins.range(lead)), False) if lead else out
+
+
+@attached_to(Tensor)
+class ReductionMethods:
+    """Methods of reductions and cumulative operators."""
+
+    sum = _sum
+    mean = _mean
+    prod = _prod
+    max = _extreme("max", extremes.amax, extremes.max)
+    min = _extreme("min", extremes.amin, extremes.min)
+    amax = method_of(extremes.amax, dim="axis", keepdim="keepdims")
+    amin = method_of(extremes.amin, dim="axis", keepdim="keepdims")
+    ptp = _ptp
+    argmax = method_of(extremes.argmax, axis="dim", keepdims="keepdim")
+    argmin = method_of(extremes.argmin, dim="axis", keepdim="keepdims")
+    argmax_with_value = _with_value(extremes.max)
+    argmin_with_value = _with_value(extremes.min)
+    any = method_of(reduction.any, keepdims="keep_dims", keepdim="keep_dims", dim="axis")
+    all = method_of(reduction.all, keepdims="keep_dims", keepdim="keep_dims", dim="axis")
+    std = _moment("std", reduction.std)
+    var = _moment("var", reduction.var)
+    count_nonzero = _count_nonzero
+    logsumexp = method_of(reduction.logsumexp, axis="dim", keepdims="keepdim")
+    nansum = method_of(reduction.nansum, dim="axis", keepdim="keepdims")
+    nanmean = method_of(reduction.nanmean, dim="axis", keepdim="keepdims")
+    median = method_of(statistics.median, dim="axis", keepdim="keepdims")
+    nanmedian = method_of(statistics.nanmedian, dim="axis", keepdim="keepdims")
+    sum_to_size = _sum_to_size
+    aminmax = extremes.aminmax
+    kthvalue = statistics.kthvalue
+    quantile = statistics.quantile
+    nanquantile = statistics.nanquantile
+    cov = statistics.cov
+    norm = norms.norm
+    renorm = norms.renorm
+    # cumulative
+    cumsum = method_of(cumulative.cumsum, dim="axis")
+    cumprod = method_of(cumulative.cumprod, axis="dim")
+    cummax = method_of(cumulative.cummax, dim="axis")
+    cummin = method_of(cumulative.cummin, dim="axis")
+    logcumsumexp = method_of(cumulative.logcumsumexp, dim="axis")
+    diff = method_of(cumulative.diff, dim="axis")

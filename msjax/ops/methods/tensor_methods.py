@@ -1,0 +1,29 @@
+"""The attributes of Tensor that this floor and the tape's attach: its base, as type checkers see it."""
+
+from __future__ import annotations
+
+from msjax.autograd.imperative import GradientMethods
+from msjax.autograd.tensor_api import HookMethods
+from msjax.common.bases import TensorBase
+from msjax.ops.methods.array import ArrayMethods
+from msjax.ops.methods.elementwise import ElementwiseMethods
+from msjax.ops.methods.inplace import InplaceMethods
+from msjax.ops.methods.linear import LinearMethods
+from msjax.ops.methods.operators import OperatorMethods
+from msjax.ops.methods.picking import PickingMethods
+from msjax.ops.methods.reductions import ReductionMethods
+
+
+class TensorMethods(
+    OperatorMethods,
+    ElementwiseMethods,
+    ReductionMethods,
+    LinearMethods,
+    ArrayMethods,
+    PickingMethods,
+    InplaceMethods,
+    GradientMethods,
+    HookMethods,
+    TensorBase,
+):
+    """What Tensor has besides what its own body defines."""
