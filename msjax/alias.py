@@ -152,7 +152,9 @@ class _Forwarding(importlib.abc.Loader):
         own = getattr(sys.modules.get(parent), child, real)
         module.__getattr__ = _passing_on(module.__name__, partial(getattr, real), partial(getattr, own))
         module.__dir__ = lambda: dir(real)
-        module.__all__ = list(getattr(real, "__all__", None) or (name for name in vars(real) if not name.startswith("_")))
+        vars(module)["__all__"] = list(
+            getattr(real, "__all__", None) or (name for name in vars(real) if not name.startswith("_"))
+        )
 
 
 def _exists(module):

@@ -252,7 +252,7 @@ def _info(options) -> int:
         "devices": ", ".join(f"{d.platform}:{d.id} ({d.device_kind})" for d in jax.devices()),
         "mode": {code: name for name, code in _MODES.items()}[msjax.get_context("mode")],
         "hook dialect": msjax.get_context("hook_dialect"),
-        "64-bit types": "on" if jax.config.jax_enable_x64 else "off (`msjax run` switches them on)",
+        "64-bit types": "on" if jax.config.read("jax_enable_x64") else "off (`msjax run` switches them on)",
         "compile cache": "off" if disk_cache.is_off() else f"{folder} ({len(stored)} programs, {size / 2**20:.1f} MiB)",
     }
     for name, value in rows.items():

@@ -30,7 +30,7 @@ from msjax.runtime import (
 
 
 def _devices(target):
-    target = (target or get_context("device_target")).lower()
+    target = str(target or get_context("device_target")).lower()
     try:
         return jax.local_devices(backend="gpu" if target == "ascend" else target)
     except RuntimeError:

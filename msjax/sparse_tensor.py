@@ -38,16 +38,17 @@ def _sum(indices, values, shape, axis):
     return jnp.expand_dims(total, axis)
 
 
-def _check_tensors(who, **tensors):
-    for name, tensor in tensors.items():
-        check_type(tensor, Tensor, name, who)
-        if name != "values" and tensor.dtype.kind != "i":
-            raise TypeError(f"For '{who}', '{name}' should be of an integer type, but it is {tensor.dtype}.")
+def _check_tensor(tensor: Tensor | None, name: str, who: str) -> Tensor:
+    found: Tensor = check_type(tensor, Tensor, name, who)
+    if name != "values" and found.dtype.kind != "i":
+        raise TypeError(f"For '{who}', '{name}' should be of an integer type, but it is {found.dtype}.")
+    return found
 
 
-def _check_shape(who, shape):
+def _check_shape(shape, who):
     if not isinstance(shape, tuple) or not all(isinstance(n, int) and n > 0 for n in shape):
         raise TypeError(f"For '{who}', 'shape' should be a tuple of positive int, but got {describe(shape)}.")
+    return shape
 
 
 class _Sparse:
@@ -83,7 +84,8 @@ class _Sparse:
 
     def _with(self, values) -> Self:
         parts = [values if name == "values" else getattr(self, name) for name in self._parts]
-        return type(self)(*parts, self.shape)
+        made: Any = type(self)
+        return made(*parts, self.shape)
 
     def astype(self, dtype: Type) -> Self:
         """The same with values of another type."""
@@ -148,15 +150,12 @@ class COOTensor(_Sparse):
     ):
         if coo_tensor is not None:
             indices, values, shape = coo_tensor.to_tuple()
-        _check_tensors("COOTensor", indices=indices, values=values)
-        _check_shape("COOTensor", shape)
-        if indices.ndim != 2 or indices.shape != (values.shape[0], len(shape)):  # pyright: ignore[reportOptionalMemberAccess]
-            raise ValueError(
-                f"For 'COOTensor', 'indices' should have shape ({values.shape[0]}, {len(shape)}), but its shape is {indices.shape}."  # pyright: ignore[reportOptionalMemberAccess]
-            )
-        self.indices: Tensor = indices
-        self.values: Tensor = values
-        self.shape: tuple[int, ...] = shape
+        self.indices: Tensor = _check_tensor(indices, "indices", "COOTensor")
+        self.values: Tensor = _check_tensor(values, "values", "COOTensor")
+        self.shape: tuple[int, ...] = _check_shape(shape, "COOTensor")
+        fitting = (self.values.shape[0], len(self.shape))
+        if self.indices.ndim != 2 or self.indices.shape != fitting:
+            raise ValueError(f"For 'COOTensor', 'indices' should have shape {fitting}, but its shape is {self.indices.shape}.")
 
     def _coordinates(self):
         return self.indices._value
@@ -243,17 +242,16 @@ class CSRTensor(_Sparse):
     ):
         if csr_tensor is not None:
             indptr, indices, values, shape = csr_tensor.to_tuple()
-        _check_tensors("CSRTensor", indptr=indptr, indices=indices, values=values)
-        _check_shape("CSRTensor", shape)
-        if len(shape) != 2 or indptr.shape != (shape[0] + 1,) or indices.shape != values.shape[:1]:  # pyright: ignore[reportOptionalMemberAccess, reportOptionalSubscript]
+        self.indptr: Tensor = _check_tensor(indptr, "indptr", "CSRTensor")
+        self.indices: Tensor = _check_tensor(indices, "indices", "CSRTensor")
+        self.values: Tensor = _check_tensor(values, "values", "CSRTensor")
+        self.shape: tuple[int, ...] = _check_shape(shape, "CSRTensor")
+        shapes = [tensor.shape for tensor in (self.indptr, self.indices, self.values)]
+        if len(self.shape) != 2 or shapes[0] != (self.shape[0] + 1,) or shapes[1] != shapes[2][:1]:
             raise ValueError(
                 f"For 'CSRTensor', shape {shape} needs 'indptr' of shape (rows + 1,) and as many indices as values, but got "
-                f"{indptr.shape}, {indices.shape} and {values.shape}."  # pyright: ignore[reportOptionalMemberAccess]
+                f"{shapes[0]}, {shapes[1]} and {shapes[2]}."
             )
-        self.indptr: Tensor = indptr
-        self.indices: Tensor = indices
-        self.values: Tensor = values
-        self.shape: tuple[int, ...] = shape
 
     def _coordinates(self):
         columns, ends = self.indices._value, self.indptr._value[1:]

@@ -65,10 +65,10 @@ class StaticLossScaler(LossScaler):
             raise ValueError(f"For '{type(self).__name__}', 'scale_value' should be at least 1, but got {describe(scale_value)}.")
         self.scale_value: Parameter = Parameter(Tensor(scale_value, mstype.float32), name="scale_value")
 
-    def scale(self, inputs: PyTree) -> Tensor:
+    def scale(self, inputs: PyTree) -> Any:
         return _map(lambda v: apply(_SCALE, (self.scale_value.value(), v)), inputs)
 
-    def unscale(self, inputs: PyTree) -> tuple[Tensor, ...]:
+    def unscale(self, inputs: PyTree) -> Any:
         return _map(lambda v: apply(_UNSCALE, (self.scale_value.value(), v)), inputs)
 
     def adjust(self, grads_finite: Tensor | bool) -> bool:

@@ -6,7 +6,6 @@ from typing import Any
 
 from msjax.autograd.modes import no_grad, set_grad_enabled
 from msjax.base.state import STATE
-from msjax.common.tensor import Tensor
 from msjax.compile.jit import jit as jit, ms_function as ms_function
 from msjax.compile.noop import jit_class as jit_class
 from msjax.hooks.worker import synchronize
@@ -59,7 +58,7 @@ class _CellGraphExecutor:
         jit(obj)(*args, **kwargs)
         return f"{phase}.{type(obj).__name__}", True
 
-    def __call__(self, obj: Any, *args: Any, phase: str = "predict") -> Tensor:
+    def __call__(self, obj: Any, *args: Any, phase: str = "predict") -> Any:
         return jit(obj)(*args)
 
 

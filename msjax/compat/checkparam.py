@@ -186,8 +186,8 @@ def args_type_check(*types: Any, **named: Any) -> Callable[..., Any]:
     return decorate
 
 
-def twice(x: Any) -> tuple[Any, ...]:
-    """A number twice; tuples as they are."""
+def twice(x: Any) -> tuple[Any, ...] | list[Any]:
+    """A number twice; tuples and lists as they are."""
     return x if isinstance(x, (tuple, list)) else (x, x)
 
 

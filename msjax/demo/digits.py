@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from msjax.base.typing import TensorLike
-
 _TEST = 360
 
 
@@ -28,7 +26,7 @@ def load_digits() -> tuple[Any, Any]:
         return arrays["images"], arrays["labels"]
 
 
-def enlarge(images: TensorLike, size: int = 32) -> Any:
+def enlarge(images: np.ndarray, size: int = 32) -> np.ndarray:
     """Scale square images to `size` x `size` by bilinear interpolation, with values from -1 to 1.
 
     Args:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from msjax.base.typing import TensorLike
 from msjax.common import dtype as mstype
 from msjax.serialization import wire
 from msjax.serialization.files import CorruptCheckpoint
@@ -56,7 +56,7 @@ def _value(name, data):
     else:
         kind = mstype.from_np(data.dtype).name.encode()
         dims = data.shape
-        content = memoryview(np.ascontiguousarray(data).reshape(-1).view(np.uint8)) if data.size else memoryview(b"")
+        content = np.ascontiguousarray(data).reshape(-1).view(np.uint8).data if data.size else memoryview(b"")
     head = b"".join(wire.key(1, wire.VARINT) + wire.varint(d) for d in dims) + wire.header(2, len(kind)) + kind
     for start in range(0, max(len(content), 1), SLICE_BYTES):
         part = content[start : start + SLICE_BYTES]
@@ -155,7 +155,7 @@ def _entry(name, dims, type_name, content):
     return array(name, dims, dtype, content)
 
 
-def array(name: str, dims: Any, dtype: TensorLike, content: Any) -> np.ndarray:
+def array(name: str, dims: Sequence[int], dtype: np.dtype[Any], content: bytes | memoryview) -> np.ndarray:
     """The bytes as an array, without a copy; an error if their length does not fit shape and type.
 
     Raises:

@@ -44,7 +44,7 @@ class Check:
             self.what = f"value for which {getattr(on, '__name__', 'the predicate')} holds"
         self.on = on
 
-    def applies(self, value: object) -> bool:
+    def applies(self, value: Any) -> bool:
         """Whether a value is an array that can be wrong: one of floating-point or complex numbers."""
         return hasattr(value, "dtype") and jnp.issubdtype(value.dtype, jnp.inexact)
 

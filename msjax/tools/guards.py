@@ -104,7 +104,7 @@ class _Flags(NamedTuple):
 class _CellGuard(Guard):
     """The guard of a Cell."""
 
-    def __init__(self, model: Cell | nnx.Module, check: Check, gradients: bool):
+    def __init__(self, model: Cell, check: Check, gradients: bool):
         super().__init__(model, check, gradients)
         self._search: Any = None
         self._flags: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()

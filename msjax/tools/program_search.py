@@ -10,7 +10,7 @@ import functools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -26,10 +26,6 @@ from msjax.jaxprs.source_lines import SourceLines
 from msjax.tools.checking import Check
 from msjax.tools.fault import Fault, Statistics, statistics_of
 from msjax.tools.scopes import Scopes
-
-if TYPE_CHECKING:
-    from msjax.hooks.places import Measure
-
 
 # So many steps of a while_loop are looked at.
 _STEPS = 1024
@@ -131,7 +127,7 @@ class _Planner(Planner):
         only: the name of the only operation; by default all.
     """
 
-    def __init__(self, measure: Measure, only: str | None = None):
+    def __init__(self, measure: Callable[[list[jax.Array], list[jax.Array]], jax.Array], only: str | None = None):
         super().__init__(rules(_STEPS), lambda *names: "@" in names[0] and (only is None or names[-1] == only), operations=True)
         self.measure = measure
         self.places = {}

@@ -163,7 +163,7 @@ def _buffers(net):
 
 def _capture(found, model, inputs, gradients, loss):
     inputs = jax.tree.map(lambda x: x._value if isinstance(x, Tensor) else x, inputs, is_leaf=is_leaf)
-    total = loss or (lambda out: sum(v.sum() for v in jax.tree.leaves(out) if jnp.issubdtype(v.dtype, jnp.inexact)))
+    total: Any = loss or (lambda out: sum(v.sum() for v in jax.tree.leaves(out) if jnp.issubdtype(v.dtype, jnp.inexact)))
     if is_cell(model):
         apply, params, buffers = functionalize(model)
         run = capture(model, "*", gradients=gradients, loss=total)
@@ -175,7 +175,7 @@ def _capture(found, model, inputs, gradients, loss):
         _, captured = capture(model, "*", gradients=gradients, loss=total)(*inputs)
         params, of_params = _weights(model, inputs, total)
     found.values("parameter", params)
-    if gradients and params:
+    if gradients and params and of_params is not None:
         found.values("parameter_gradient", jax.grad(of_params)(params))
     # The modules of a linen or haiku model are known when it has run.
     classes = {name: type(m).__name__ for name, m in paths(model).items()} if _is_module(model) else {}

@@ -15,7 +15,8 @@ def printed(shown: Any, width: int = 120) -> str:
     """
     from rich.console import Console
 
-    console = Console(file=io.StringIO(), width=width, color_system=None, force_jupyter=False)
+    file = io.StringIO()
+    console = Console(file=file, width=width, color_system=None, force_jupyter=False)
     console.print(shown)
-    lines = [line.removeprefix(" ").rstrip() for line in console.file.getvalue().splitlines()]
+    lines = [line.removeprefix(" ").rstrip() for line in file.getvalue().splitlines()]
     return "\n".join(line for line in lines if line)

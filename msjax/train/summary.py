@@ -111,8 +111,8 @@ class SummaryRecord:
             raise ValueError(f"For 'SummaryRecord', 'max_file_size' should be positive, but got {max_file_size}.")
         tensorboardx("SummaryRecord")
         from tensorboardX import summary
-        from tensorboardX.proto.event_pb2 import Event
-        from tensorboardX.proto.summary_pb2 import Summary
+        from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]
+        from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
         from tensorboardX.record_writer import RecordWriter
 
         self._summary, self._event, self._summaries = summary, Event, Summary

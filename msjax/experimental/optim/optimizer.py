@@ -52,7 +52,7 @@ class Optimizer(CompiledOptimizer):
             raise TypeError(
                 f"For '{type(self).__name__}', 'params' should be a list of Parameters or dicts, but got {describe(params)}."
             )
-        groups = list(params)
+        groups: list[Any] = list(params)
         if not groups:
             raise ValueError(f"For '{type(self).__name__}', 'params' should not be empty.")
         if not isinstance(groups[0], dict):

@@ -99,6 +99,9 @@ class CompiledOptimizer(Cell):
     # Whether the engine adds the weight decay to the gradients; False where the formula has its own.
     decays_gradient = True
     state_requires_grad = False
+    parameters: ParameterTuple
+    # {attribute: (prefix, start, form)} of what `add_state` was told.
+    _states: dict[str, tuple[str, Any, str]]
 
     def __init__(self):
         super().__init__(auto_prefix=False)

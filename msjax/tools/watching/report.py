@@ -6,6 +6,8 @@ import html
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from msjax.tools.texts import printed
 from msjax.tools.watching.sinks import WatchRow
 
@@ -47,7 +49,7 @@ class WatchReport:
             justify = "left" if name in ("kind", "name", "histogram") else "right"
             table.add_column(name, justify=justify, no_wrap=name != "name", overflow="fold")
         for cells in self._cells():
-            by_name = dict(zip(_COLUMNS, cells))
+            by_name: dict[str, str] = dict(zip(_COLUMNS, cells))
             table.add_row(*(Text(by_name[name]) for name in shown))
         yield table
 
@@ -66,7 +68,7 @@ class WatchReport:
         return f"<b>{self._title()}</b><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
 
-def bars(counts: Sequence[float]) -> str:
+def bars(counts: Sequence[float] | np.ndarray) -> str:
     """A histogram as a line of text: what is there at all is seen."""
     size = max(1, -(-len(counts) // _WIDTH))
     sums = [float(sum(counts[i : i + size])) for i in range(0, len(counts), size)]

@@ -109,7 +109,7 @@ class EarlyStopping(_Watching):
             if self.restore_best_weights:
                 if self.verbose:
                     print("Restoring model weights from the end of the best epoch.", flush=True)
-                for parameter, best in zip(network.get_parameters(), self.best_weights):
+                for parameter, best in zip(network.get_parameters(), self.best_weights or ()):
                     parameter.set_data(best)
 
     def on_train_end(self, run_context: RunContext) -> None:

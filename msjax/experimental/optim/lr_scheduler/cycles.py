@@ -113,7 +113,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
                     f"For 'CosineAnnealingWarmRestarts', '{name}' should be a positive int, but got {describe(value)}."
                 )
         self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
-        self.T_cur: int = last_epoch
+        self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> Sequence[float | Tensor]:

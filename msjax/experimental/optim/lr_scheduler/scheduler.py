@@ -7,7 +7,6 @@ from typing import Any
 
 from msjax.base.checks import check_int
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor
@@ -31,7 +30,7 @@ def per_group(optimizer: Optimizer, value: Any, name: str, who: str) -> list[Any
     return values
 
 
-def as_float(value: TensorLike) -> float:
+def as_float(value: float | Tensor) -> float:
     """A number or 0-d Tensor as a float."""
     return float(value.asnumpy()) if isinstance(value, Tensor) else float(value)
 
@@ -87,6 +86,10 @@ class LRScheduler:
         """The learning rates of the present epoch, one for each parameter group."""
         raise NotImplementedError(f"{type(self).__name__} defines no 'get_lr'.")
 
+    def _get_closed_form_lr(self) -> Sequence[float | Tensor]:
+        """The learning rates of an epoch that `step` is given; by default, `get_lr` makes them from the present ones."""
+        return self.get_lr()
+
     def get_last_lr(self) -> list[Any]:
         """The learning rates last set: one Tensor for each parameter group."""
         return self._last_lr
@@ -98,7 +101,7 @@ class LRScheduler:
             rates = self.get_lr()
         else:
             self.last_epoch: int = epoch
-            rates = self._get_closed_form_lr() if hasattr(type(self), "_get_closed_form_lr") else self.get_lr()
+            rates = self._get_closed_form_lr()
         self._set(rates)
 
     def _set(self, rates):

@@ -39,7 +39,7 @@ def _assign(variable, value):
     return jnp.broadcast_to(jnp.asarray(value), variable.shape).astype(variable.dtype)
 
 
-def assign(variable: Parameter, value: Tensor) -> Parameter:
+def assign(variable: Parameter, value: TensorLike) -> Parameter:
     """Give a Parameter another value.
 
     Args:
