@@ -21,7 +21,7 @@ class Way:
     Attributes:
         make: from an owner to the function.
         text: what it is, for readers.
-        takes: from an owner to the reason why it makes no sense for it, or None.
+        takes: from an owner's class to the reason why it makes no sense for it, or None.
         live: whether a function that was made before sees hooks that come and go.
         copies: whether hooks of Cells get a copy (docs/flax.md), since the way splits and merges the network.
         graph: whether it runs in graph mode.
@@ -98,7 +98,7 @@ def _functional(jit):
 
 
 def _no_cell(owner):
-    return None if owner.net is not None else "functionalize takes a Cell; the owners in a Cell cover it"
+    return None if owner.is_cell else "functionalize takes a Cell; the owners in a Cell cover it"
 
 
 # ---- the objects themselves under jax's transformations
@@ -150,7 +150,7 @@ def _nnx(jit):
 
 
 def _no_nnx(owner):
-    return None if owner.net is not None or owner.module is not None else "nnx's transformations take nnx modules"
+    return None if owner.is_cell or owner.is_nnx else "nnx's transformations take nnx modules"
 
 
 def _eager(owner):

@@ -17,7 +17,7 @@ class Kind:
 
     Attributes:
         on: from an owner and a log to a context manager, or to a list of handles.
-        takes: from an owner to the reason why it makes no sense for it, or None.
+        takes: from an owner's class to the reason why it makes no sense for it, or None.
     """
 
     on: Callable

@@ -26,6 +26,8 @@ class Owner:
     """The network of one owner, made anew for each run."""
 
     net = module = None
+    # Known of the class: pytest asks for them when it collects, and no network is to be made for that.
+    is_cell = is_nnx = False
     hooks_cells = False
     params = {}
 
@@ -69,6 +71,7 @@ def _at(model, path):
 class InCell(_WithOwnObjects):
     """A Cell with a body of Cells."""
 
+    is_cell = True
     hooks_cells = True
 
     def __init__(self):
@@ -102,6 +105,8 @@ class NnxInCell(InCell):
 
 class Nnx(_WithOwnObjects):
     """An nnx model."""
+
+    is_nnx = True
 
     def __init__(self):
         self.module = networks.NnxNet()

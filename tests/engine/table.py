@@ -17,15 +17,9 @@ from tests.engine.owners import OWNERS
 RUNS = 2
 
 
-@functools.cache
-def blank(owner):
-    """An owner to ask what makes sense for it."""
-    return OWNERS[owner]()
-
-
 def why_not(owner, way, kind):
     """The reason why a combination makes no sense, or None."""
-    return WAYS[way].takes(blank(owner)) or KINDS[kind].takes(blank(owner))
+    return WAYS[way].takes(OWNERS[owner]) or KINDS[kind].takes(OWNERS[owner])
 
 
 def combinations():
@@ -100,7 +94,7 @@ def differences(owner, way, kind):
     """What a combination gives else than the eager run: lines of text."""
     expected = reference(owner, kind)
     found = Found(owner, way, kind)
-    lines, copies = [], WAYS[way].copies and blank(owner).hooks_cells
+    lines, copies = [], WAYS[way].copies and OWNERS[owner].hooks_cells
     for number, got in enumerate(found.runs):
         lines += _differ(f"run {number + 1}", expected.runs[0], got, copies)
     return lines + _differ("after the hooks are gone", plain(owner), found.after, copies)
