@@ -117,7 +117,8 @@ class _Attempt:
                 self.subject = self.leaves = self.body = None
                 self.trace.forget()
         missing = [tensor for tensor, _ in self.trace.missing.values()]
-        if not missing:
+        if not missing and not self.again:
+            # Code that has run before has been checked then; a recorded forward pass keeps Tensors on its tape.
             self._check_escaped()
         return missing
 

@@ -11,7 +11,7 @@ from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
 from msjax.ops.function.nn_func import pooling as ops
 from msjax.ops.function.nn_func.sliding import n_ints, same_pads
-from msjax.ops.operations import nn_ops
+from msjax.ops.operations import pooling_ops
 
 __all__ = [
     "AvgPool1d", "AvgPool1dExt", "AvgPool2d", "AvgPool2dExt", "AvgPool3d", "AvgPool3dExt", "LPPool1d", "LPPool2d",
@@ -26,7 +26,7 @@ def _primitive(name):
         known = {"kernel_size": cell.kernel_size, "strides": cell.stride, "pad_mode": cell.pad_mode}
         if cell.axes == 3 and cell.pad_mode == "PAD":
             known |= {"pad_list" if name == "MaxPool3D" else "pad": cell.padding, "ceil_mode": cell.ceil_mode}
-        return getattr(nn_ops, name)(**known)
+        return getattr(pooling_ops, name)(**known)
 
     return PrimitiveAttribute(make)
 
