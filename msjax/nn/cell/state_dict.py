@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
@@ -13,7 +13,12 @@ from msjax.hooks.handle import RemovableHandle
 from msjax.nn.cell.tree import CellTree
 
 
-class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+class _Keys(NamedTuple):
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class _IncompatibleKeys(_Keys):
     """The result of `Cell.load_state_dict`: the lists of missing and of unexpected keys."""
 
     __slots__ = ()
