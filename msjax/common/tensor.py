@@ -17,11 +17,12 @@ import numpy as np
 
 from msjax.base.arrays import CONCRETE, is_tracer, known_value
 from msjax.base.state import STATE
-from msjax.base.typing import ArrayLike, JaxArray, PyTree
+from msjax.base.typing import JaxArray, PyTree
 from msjax.common import _format, dtype as mstype
 from msjax.common.arrays import as_array, concrete
 from msjax.common.dtype import Type
 from msjax.common.initializers import initial_array
+from msjax.common.typing import ArrayLike
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs

@@ -8,7 +8,7 @@ import numpy as np
 
 from msjax.base.checks import check_bool, check_int, check_type, is_int, is_number
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
+from msjax.common.typing import TensorLike
 from msjax.dataset import config
 
 if TYPE_CHECKING:

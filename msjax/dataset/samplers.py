@@ -11,7 +11,7 @@ import numpy as np
 
 from msjax.base.checks import check_bool, check_int, is_int, is_number
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
+from msjax.common.typing import TensorLike
 from msjax.dataset.checks import check_list
 from msjax.dataset.run import Run
 

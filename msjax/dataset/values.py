@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.common.dtype import Type, as_dtype
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 
 _TEXT = ("U", "S")
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from msjax.base.checks import check_bool, check_int, check_str, check_type, is_int
 from msjax.base.errors import describe
-from msjax.base.typing import ArrayLike
+from msjax.common.typing import ArrayLike
 from msjax.dataset.checks import check_list
 from msjax.dataset.text.base import TextTransform
 from msjax.dataset.transforms.base import Transform

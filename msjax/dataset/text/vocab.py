@@ -10,8 +10,8 @@ import numpy as np
 
 from msjax.base.checks import check_bool, check_int, check_str, check_type, is_int
 from msjax.base.errors import describe
-from msjax.base.typing import DTypeLike
 from msjax.common.dtype import int32
+from msjax.common.typing import DTypeLike
 from msjax.dataset.checks import check_columns, check_list
 from msjax.dataset.dataset import Dataset
 from msjax.dataset.text.base import TextTransform

@@ -8,7 +8,7 @@ import threading
 
 import numpy as np
 
-from msjax.base.typing import TensorLike
+from msjax.common.typing import TensorLike
 from msjax.dataset.vision.enums import Inter
 
 # OpenCV weighs bytes with whole numbers of this scale.

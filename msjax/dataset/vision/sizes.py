@@ -10,7 +10,7 @@ import numpy as np
 
 from msjax.base.checks import check_bool, check_int, is_int
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
+from msjax.common.typing import TensorLike
 from msjax.dataset.checks import check_enum, check_range, check_size
 from msjax.dataset.run import row_rng
 from msjax.dataset.values import is_pil

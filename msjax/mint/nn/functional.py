@@ -10,9 +10,10 @@ import numpy as np
 from msjax import ops
 from msjax.base.checks import check_one_of
 from msjax.base.lazy import on_first_use
-from msjax.base.typing import Axes, DTypeLike, TensorLike
+from msjax.base.typing import Axes
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
+from msjax.common.typing import DTypeLike, TensorLike
 from msjax.mint.arrange import flatten
 from msjax.mint.reduction import norm
 from msjax.mint.special import log_softmax

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.mint.nn import functional as F
 from msjax.mint.nn.layers import Layer
 

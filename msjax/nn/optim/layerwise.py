@@ -12,11 +12,13 @@ import numpy as np
 from msjax.autograd.op import Op, apply
 from msjax.base.checks import check_bool, check_float, check_number, check_type
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, JaxArrays, LearningRate, ParametersLike
+from msjax.base.typing import JaxArray, JaxArrays
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.common.typing import ParametersLike
 from msjax.nn.cell.base import Cell
+from msjax.nn.learning_rate_schedule import LearningRate
 from msjax.nn.optim.engine import Update
 from msjax.nn.optim.optimizer import Optimizer
 from msjax.ops.function.nn_func import optimizer_steps as formulas

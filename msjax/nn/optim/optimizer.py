@@ -11,9 +11,9 @@ import jax.numpy as jnp
 
 from msjax.base.checks import check_bool, check_float, check_number, check_one_of, is_number
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.common.parameter import Parameter, ParameterTuple
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.typing import TensorLike
 from msjax.nn.cell.base import Cell
 from msjax.nn.layer.container import CellList
 from msjax.nn.learning_rate_schedule import LearningRateSchedule

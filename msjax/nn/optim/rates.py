@@ -9,12 +9,11 @@ import numpy as np
 
 from msjax.autograd.op import Op, apply
 from msjax.base.errors import describe
-from msjax.base.typing import LearningRate
 from msjax.common import dtype as mstype
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, wrap
 from msjax.nn.cell.base import Cell
-from msjax.nn.learning_rate_schedule import LearningRateSchedule
+from msjax.nn.learning_rate_schedule import LearningRate, LearningRateSchedule
 
 
 class RateTable(LearningRateSchedule):

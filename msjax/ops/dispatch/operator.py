@@ -16,9 +16,9 @@ import numpy as np
 from msjax.autograd.op import Op, apply
 from msjax.autograd.op_errors import raise_op_error
 from msjax.base.errors import describe, where
-from msjax.base.typing import KernelDecorator
 from msjax.common.dtype import Type, as_dtype
 from msjax.common.tensor import Tensor
+from msjax.common.typing import KernelDecorator
 
 _PLAIN = (type(None), bool, int, str, Type)
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from msjax.base.checks import check_axis, check_int
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.function.array_func.casting import ints
 

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 
 from msjax.autograd.inplace import rebind
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.tensors import require_integers
 from msjax.ops.function.array_func.scattering import index_combine, scatter_rows

@@ -10,10 +10,11 @@ import jax.numpy as jnp
 
 from msjax.base.arrays import known_value
 from msjax.base.errors import describe
-from msjax.base.typing import DTypeLike, Number, TensorLike
+from msjax.base.typing import Number
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, is_tensor
+from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 
 __all__ = [

@@ -8,11 +8,12 @@ import jax.numpy as jnp
 
 from msjax.base.checks import check_positive_int, is_int
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, Number, TensorLike
+from msjax.base.typing import JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.arrays import concrete
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.promotion import as_operand
 from msjax.programs.cache import make_array

@@ -5,11 +5,12 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from msjax.base.typing import JaxArray, Number, TensorLike
+from msjax.base.typing import JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.arrays import as_array
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor, wrap
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
 

@@ -11,8 +11,9 @@ import numpy as np
 from msjax.base.arrays import known_value
 from msjax.base.context import SETTINGS
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import axis_of, require_tensors
 

@@ -10,8 +10,9 @@ import jax
 
 from msjax.base.checks import check_positive_int, is_int
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import axis_of
 

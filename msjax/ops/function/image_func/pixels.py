@@ -12,8 +12,9 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.base.checks import check_positive_int
 from msjax.base.errors import describe
-from msjax.base.typing import Axes, PadWidths, TensorLike
+from msjax.base.typing import Axes, PadWidths
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.nn_func.sliding import n_ints, out_sizes, pad_spatial, steps
 

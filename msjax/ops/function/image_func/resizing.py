@@ -10,8 +10,9 @@ import numpy as np
 from msjax.autograd.op import apply
 from msjax.base.checks import check_bool, is_number
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
 from msjax.ops.function.nn_func.pooling import adaptive_avg_pool1d

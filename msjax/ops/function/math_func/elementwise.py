@@ -5,8 +5,9 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from msjax.base.typing import BinaryOperator, JaxArray, Number, TensorLike
+from msjax.base.typing import JaxArray, Number
 from msjax.common.tensor import Tensor
+from msjax.common.typing import BinaryOperator, TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
     FLOATS_OF_SPECIAL,

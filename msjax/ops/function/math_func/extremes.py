@@ -8,9 +8,10 @@ from typing import Any
 import jax.numpy as jnp
 
 from msjax.base.checks import check_int
-from msjax.base.typing import JaxArray, Number, TensorLike
+from msjax.base.typing import JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.function.math_func.reduction import reduced_axes
 

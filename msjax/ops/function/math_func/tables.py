@@ -9,8 +9,9 @@ from typing import Any, Literal, TypeVar, overload
 
 import jax.numpy as jnp
 
-from msjax.base.typing import BinaryOperator, JaxArray, TensorLike, UnaryOperator, UnaryOperatorOfX
+from msjax.base.typing import JaxArray
 from msjax.common.dtype import Type
+from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator, UnaryOperatorOfX
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
     as_operand,

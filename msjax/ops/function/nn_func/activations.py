@@ -7,8 +7,9 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.base.checks import check_number
-from msjax.base.typing import JaxArray, TensorLike, UnaryOperator, UnaryOperatorOfX
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike, UnaryOperator, UnaryOperatorOfX
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, kind_of, need_floats, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap

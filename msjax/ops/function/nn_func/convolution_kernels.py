@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.function.nn_func.sliding import on_cpu, out_sizes, pad_spatial, steps
 

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.base.checks import check_int, check_number
 from msjax.base.errors import describe
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze, operator
 from msjax.ops.dispatch.tensors import require_tensors
 

@@ -7,8 +7,9 @@ from typing import Any
 from msjax.autograd.op import apply
 from msjax.base.checks import check_int, check_number, check_type
 from msjax.base.errors import describe
-from msjax.base.typing import PadWidths, TensorLike
+from msjax.base.typing import PadWidths
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func.pooling_kernels import (
     ADAPTIVE_AVG_POOL,

@@ -8,7 +8,8 @@ import jax
 import jax.numpy as jnp
 
 from msjax.base.checks import check_ints
-from msjax.base.typing import JaxArray, PadWidths, TensorLike
+from msjax.base.typing import JaxArray, PadWidths
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze
 
 

@@ -7,10 +7,11 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.base.checks import check_int
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap

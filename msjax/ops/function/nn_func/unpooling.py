@@ -8,9 +8,9 @@ import jax
 
 from msjax.autograd.op import apply
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.common.random import default_generator
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.function.nn_func.pooling import check_tensor
 from msjax.ops.function.nn_func.pooling_kernels import (

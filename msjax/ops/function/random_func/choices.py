@@ -7,11 +7,11 @@ import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.base.checks import check_positive_int
-from msjax.base.typing import TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.random import Generator
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap

@@ -8,10 +8,10 @@ import jax
 
 from msjax.autograd.op import Op, apply
 from msjax.base.checks import is_int
-from msjax.base.typing import DTypeLike, TensorLike
 from msjax.common import dtype as mstype
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.common.typing import DTypeLike, TensorLike
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key, wrap
 
