@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from msjax.base.checks import check_int, check_number
+from msjax.base.typing import TensorLike
 from msjax.common.tensor import Tensor
 from msjax.ops.dispatch.operator import operator
 
@@ -26,7 +27,7 @@ def _lrn(x, depth_radius, bias, alpha, beta):
 
 
 def lrn(
-    x: Tensor,
+    x: TensorLike,
     depth_radius: int = 5,
     bias: float = 1.0,
     alpha: float = 1.0,
