@@ -194,7 +194,7 @@ class MaxPool2dExt(Cell):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
-    def construct(self, input: TensorLike) -> Any:
+    def construct(self, input: Tensor) -> Any:
         return ops.max_pool2d(
             input, self.kernel_size, self.stride, self.padding, self.dilation, self.return_indices, self.ceil_mode
         )
