@@ -18,12 +18,12 @@ __all__ = ["rand", "rand_like", "randint", "randint_like", "randn", "randn_like"
 
 
 def shape_of(size: Shape, name: str) -> tuple[Any, ...]:
-    size = freeze(size)
-    size = size if isinstance(size, tuple) else (size,)
-    for n in size:
+    given = freeze(size)
+    sizes = given if isinstance(given, tuple) else (given,)
+    for n in sizes:
         if not is_int(n) or n < 0:
-            raise ValueError(f"For '{name}', a shape should be made of ints that are not negative, but got {size!r}.")
-    return size
+            raise ValueError(f"For '{name}', a shape should be made of ints that are not negative, but got {sizes!r}.")
+    return sizes
 
 
 def _sizes(size, name):
