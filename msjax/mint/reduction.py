@@ -144,10 +144,9 @@ def norm(
         dtype (ms.dtype, optional): the dtype to convert to first.
     """
     input = _typed(input, dtype)
-    order = 2 if p in ("fro", None) else p
     if p == "nuc":
         return ops.norm(input, "nuc", dim, keepdim)
-    return ops.vector_norm(input, order, dim, keepdim)
+    return ops.vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim)  # pyright: ignore[reportArgumentType]
 
 
 # ---- values and indices

@@ -125,7 +125,7 @@ class Ngram(TextTransform):
     """
 
     def __init__(
-        self, n: int | list[int], left_pad: tuple[int, ...] = ("", 0), right_pad: tuple[int, ...] = ("", 0), separator: str = " "
+        self, n: int | list[int], left_pad: tuple[str, int] = ("", 0), right_pad: tuple[str, int] = ("", 0), separator: str = " "
     ):
         lengths = [n] if is_int(n) else check_list(n, "n", "Ngram")
         self.n: list[int] = [check_int(length, "n", "Ngram", low=1) for length in lengths]

@@ -116,7 +116,7 @@ class Vocab:
 
     @classmethod
     def from_dataset(
-        cls, dataset: Dataset, columns: str | list[str] | None = None, freq_range: tuple[int, ...] | None = None,
+        cls, dataset: Dataset, columns: str | list[str] | None = None, freq_range: tuple[int | None, int | None] | None = None,
         top_k: int | None = None, special_tokens: Sequence[str] | None = None, special_first: bool = True,
     ) -> Vocab:  # fmt: skip
         """Number the tokens of a dataset: frequent ones first, equally frequent ones by the alphabet.
@@ -261,4 +261,4 @@ def build_vocab(
     return Vocab.from_dataset(self, columns, freq_range, top_k, special_tokens, special_first)
 
 
-Dataset.build_vocab = build_vocab  # pyright: ignore[reportAttributeAccessIssue]
+Dataset.build_vocab = build_vocab

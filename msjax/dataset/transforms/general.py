@@ -148,10 +148,10 @@ class PadEnd(Transform):
         array([ 1,  2, -1, -1])
     """
 
-    def __init__(self, pad_shape: list[int], pad_value: ArrayLike = None):
+    def __init__(self, pad_shape: list[int | None], pad_value: ArrayLike | None = None):
         if not isinstance(pad_shape, list) or not all(size is None or is_int(size) for size in pad_shape):
             raise TypeError(f"For 'PadEnd', 'pad_shape' should be a list of int or None, but got {describe(pad_shape)}.")
-        self.pad_shape: list[int] = [
+        self.pad_shape: list[int | None] = [
             size if size is None else check_int(size, "pad_shape", "PadEnd", low=1) for size in pad_shape
         ]
         self.pad_value = pad_value

@@ -43,7 +43,7 @@ class LossBase(Cell):
         self.reduce: bool = reduction != "none"
         self.average: bool = reduction == "mean"
 
-    def get_axis(self, x: TensorLike) -> tuple[int, ...]:
+    def get_axis(self, x: Tensor) -> tuple[int, ...]:
         """All axes of a Tensor, as a tuple."""
         return tuple(range(x.ndim))
 
@@ -210,5 +210,5 @@ class GaussianNLLLoss(LossBase):
         self.full = full
         self.eps = eps
 
-    def construct(self, logits: Tensor, labels: Tensor, var: TensorLike) -> Tensor:
+    def construct(self, logits: Tensor, labels: Tensor, var: Tensor) -> Tensor:
         return ops.gaussian_nll_loss(logits, labels, var, self.full, self.eps, self.reduction)

@@ -101,7 +101,7 @@ class CompiledOptimizer(Cell):
     state_requires_grad = False
     parameters: ParameterTuple
     # {attribute: (prefix, start, form)} of what `add_state` was told.
-    _states: dict[str, tuple[str, Any, str]]
+    _states: dict[str, tuple[str, float | Callable[..., Any], str]]
 
     def __init__(self):
         super().__init__(auto_prefix=False)
@@ -128,7 +128,7 @@ class CompiledOptimizer(Cell):
         prefix, start, form = self._states[name]
         made = [
             Parameter(
-                wrap(start(p._value)) if callable(start) else filled_like(p._value, start),
+                filled_like(p._value, start) if isinstance(start, (int, float)) else wrap(start(p._value)),
                 name=form.format(prefix, p.name),
                 requires_grad=self.state_requires_grad,
             )

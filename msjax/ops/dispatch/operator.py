@@ -68,7 +68,7 @@ def operator(
     numbers: Sequence[str] = (),
     check: Callable[..., Any] | None = None,
     name: str | None = None,
-    int_grad: bool = False,
+    int_grad: bool | tuple[int, ...] = False,
     differentiable: bool = True,
     shape_error: type[Exception] = ValueError,
     tensors: bool = False,

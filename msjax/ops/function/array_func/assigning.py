@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import jax.numpy as jnp
 
@@ -22,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def written(target: Parameter, new: Tensor) -> Parameter:
+def written(target: Tensor, new: Tensor) -> Any:
     """Give a Tensor or Parameter a new value and return it."""
     rebind(target, new)
     return target

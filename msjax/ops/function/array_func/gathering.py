@@ -154,7 +154,7 @@ def gather_d(x: Tensor, dim: int, index: Tensor) -> Tensor:
     return _gather_d(x, index, dim)
 
 
-def gather_elements(input: TensorLike, dim: int, index: Tensor) -> Tensor:
+def gather_elements(input: TensorLike, dim: int, index: TensorLike) -> Tensor:
     """Elements picked along an axis, by an index for each place of the result; the same as `gather_d`."""
     return gather_d(input, dim, index)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax.numpy as jnp
 
 from msjax.base.checks import check_int
-from msjax.base.typing import JaxArray, Number
+from msjax.base.typing import Axes, JaxArray, Number
 from msjax.common import dtype as mstype
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
@@ -18,7 +17,7 @@ from msjax.ops.function.math_func.reduction import reduced_axes
 __all__ = ["amax", "amin", "aminmax", "argmax", "argmin", "max", "min", "reduce_max", "reduce_min"]
 
 
-def reduce_max(x: TensorLike, axis: tuple[Any, ...] | int = ()) -> Tensor:
+def reduce_max(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The largest values over axes (all by default); see `amax`.
 
     Example:
@@ -30,7 +29,7 @@ def reduce_max(x: TensorLike, axis: tuple[Any, ...] | int = ()) -> Tensor:
     return amax(x, axis)
 
 
-def reduce_min(x: TensorLike, axis: tuple[Any, ...] | int = ()) -> Tensor:
+def reduce_min(x: TensorLike, axis: Axes = ()) -> Tensor:
     """The smallest values over axes (all by default); see `amin`.
 
     Example:
@@ -62,7 +61,7 @@ def _check_where(name, initial, where):
 
 
 def amax(
-    input: Tensor,
+    input: TensorLike,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     *,
@@ -89,7 +88,7 @@ def amax(
 
 
 def amin(
-    input: Tensor,
+    input: TensorLike,
     axis: int | Sequence[int] | None = None,
     keepdims: bool = False,
     *,

@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeVar, overload
 import jax.numpy as jnp
 
 from msjax.base.typing import JaxArray
-from msjax.common.dtype import Type
 from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator, UnaryOperatorOfX
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
@@ -74,7 +73,7 @@ def unary(
     floats: bool = False,
     only_floats: bool = False,
     parameter: str = "input",
-    int_grad: bool = False,
+    int_grad: bool | tuple[int, ...] = False,
     differentiable: bool = True,
 ) -> Any:
     """An elementwise operator of one Tensor.
@@ -129,8 +128,8 @@ def binary(
     yields: bool = False,
     same: bool = False,
     only_floats: bool = False,
-    dtypes: Sequence[Type] | None = None,
-    int_grad: bool = False,
+    dtypes: Sequence[Any] | None = None,
+    int_grad: bool | tuple[int, ...] = False,
     differentiable: bool = True,
 ) -> BinaryOperator:
     """An elementwise operator of two Tensors or numbers, with the parameters `input` and `other`.

@@ -114,9 +114,9 @@ def _products_at_shifts(x, ct, kernel, stride, padding, dilation):
 def convolve(
     x: TensorLike,
     weight: TensorLike,
-    stride: int | tuple[int, ...],
+    stride: tuple[int, ...],
     padding: int | tuple[int, ...],
-    dilation: int | tuple[int, ...],
+    dilation: tuple[int, ...],
     group: int,
 ) -> JaxArray:
     """The convolution of jax arrays; `padding` has a pair for each axis.
@@ -307,9 +307,9 @@ def _conv_transpose(x, weight, bias, stride, padding, dilation, group, sizes, ta
 def deconvolve(
     x: TensorLike,
     weight: TensorLike,
-    stride: int | tuple[int, ...],
+    stride: tuple[int, ...],
     padding: int | tuple[int, ...],
-    dilation: int | tuple[int, ...],
+    dilation: tuple[int, ...],
     group: int,
     sizes: tuple[int, ...],
 ) -> JaxArray:

@@ -338,7 +338,7 @@ def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
     negative: Tensor,
-    margin: float = 1.0,
+    margin: float | Tensor = 1.0,
     p: int = 2,
     eps: float = 1e-6,
     swap: bool = False,
