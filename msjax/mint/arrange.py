@@ -89,7 +89,7 @@ def squeeze(input: Tensor, dim: Axes | None = None) -> Tensor:
     """
     if dim is None:
         return ops.squeeze(input)
-    dims: Sequence[int] = (dim,) if isinstance(dim, int) else dim
+    dims = dim if isinstance(dim, Sequence) else (dim,)
     ones = tuple(d for d in dims if input.shape[d] == 1)
     return ops.squeeze(input, ones) if ones else input
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
+import numpy as np
 
 from msjax.base.checks import check_number
 from msjax.base.errors import describe
@@ -126,7 +126,8 @@ class Optimizer(CompiledOptimizer):
         for i, group in enumerate(self.param_groups):
             for name, start in self.group_state.items():
                 if f"{name}_{i}" not in self.__dict__:
-                    value = group["lr"]._value if start == "lr" else jnp.asarray(start, jnp.float32)
+                    # A numpy scalar: in a compiled step, an array made here would be the trace's.
+                    value: Any = group["lr"]._value if start == "lr" else np.float32(start)
                     self.register_buffer(f"{name}_{i}", wrap(value))
             found.append({name: getattr(self, f"{name}_{i}") for name in self.group_state})
         return found

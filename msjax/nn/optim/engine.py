@@ -128,7 +128,7 @@ class CompiledOptimizer(Cell):
         prefix, start, form = self._states[name]
         made = [
             Parameter(
-                filled_like(p._value, start) if isinstance(start, (int, float)) else wrap(start(p._value)),
+                wrap(start(p._value)) if callable(start) else filled_like(p._value, start),
                 name=form.format(prefix, p.name),
                 requires_grad=self.state_requires_grad,
             )
