@@ -70,8 +70,7 @@ def silu(input: TensorLike, inplace: bool = False) -> Tensor:
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """input, or alpha * (exp(input) - 1) where that is negative; with `inplace`, written to the input."""
-    value = ops.where(input > 0, input, (ops.exp(ops.minimum(input, ops.zeros_like(input))) - 1) * alpha)
-    return _put(input, value, inplace)
+    return _put(input, ops.elu(input, alpha), inplace)
 
 
 def hardtanh(input: TensorLike, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
@@ -156,6 +155,13 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 
 def _sizes(value, n):
     return (value,) * n if isinstance(value, int) else tuple(value)
+
+
+def _both_sides(padding, n):
+    """The padding in the form of ops' average pooling: where it has one number for each axis, the same at both its sides."""
+    if isinstance(padding, (tuple, list)) and len(padding) == n:
+        return tuple(p for p in padding for _ in range(2))
+    return padding
 
 
 class _Convolution(Protocol):
@@ -249,7 +255,7 @@ def avg_pool2d(
     divisor_override: int | None = None,
 ) -> Tensor:
     """The mean of each window, or its sum divided by `divisor_override`; `stride` is the window's size by default."""
-    stride = kernel_size if stride is None else stride
+    stride, padding = kernel_size if stride is None else stride, _both_sides(padding, 2)
     return ops.avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or 0)
 
 
@@ -263,7 +269,7 @@ def avg_pool3d(
     divisor_override: int | None = None,
 ) -> Tensor:
     """The mean of each window, or its sum divided by `divisor_override`; `stride` is the window's size by default."""
-    stride = kernel_size if stride is None else stride
+    stride, padding = kernel_size if stride is None else stride, _both_sides(padding, 3)
     return ops.avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override or 0)
 
 

@@ -16,7 +16,7 @@ from msjax.common.tensor import Tensor
 from msjax.common.typing import InitLike
 from msjax.nn.cell.base import Cell
 from msjax.nn.primitive_attributes import PrimitiveAttribute
-from msjax.ops.function.nn_func.convolution import conv_pads, transposed_layout
+from msjax.ops.function.nn_func.convolution import conv_pads, grown_pads, transposed_layout
 from msjax.ops.function.nn_func.convolution_kernels import CONV, CONV_1D, CONV_TRANSPOSE, CONV_TRANSPOSE_1D
 from msjax.ops.function.nn_func.sliding import n_ints, out_sizes
 from msjax.ops.operations import nn_ops
@@ -94,12 +94,7 @@ class _Conv(Cell):
         conv_pads(pad_mode, padding, self._kernel, self._kernel, self._strides, self._dilations, who)
         if any(self._extra) and pad_mode != "pad":
             raise ValueError(f"For '{who}', 'pad_mode' should be 'pad' with an 'output_padding', but got {pad_mode!r}.")
-        for extra, stride, dilation in zip(self._extra, self._strides, self._dilations):
-            if extra and extra >= max(stride, dilation):
-                raise ValueError(
-                    f"For '{who}', 'output_padding' should be below 'stride' or 'dilation', but got {output_padding}, "
-                    f"stride {self._strides} and dilation {self._dilations}."
-                )
+        grown_pads(((0, 0),) * n, self._strides, self._dilations, self._extra, who)
         self.pad_mode = pad_mode
         self.padding = (0, 0, padding, padding) if n == 1 else padding
         self._padding = padding

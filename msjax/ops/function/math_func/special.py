@@ -74,9 +74,23 @@ def zeta(input: TensorLike, other: TensorLike) -> JaxArray:
     return jax.lax.zeta(*jnp.broadcast_arrays(*require_same_dtype(input, other, FLOATS_OF_SPECIAL)))
 
 
+@jax.custom_jvp
+def _xlogy(x, y):
+    return jnp.where((x == 0) & (y == y), 0, x * jnp.log(y)).astype(x.dtype)
+
+
+@_xlogy.defjvp
+def _xlogy_jvp(primals, tangents):
+    # jax's slope by x is log(y) also where x is 0 and y is not positive: minus infinity or NaN of a value that is always 0.
+    (x, y), (dx, dy) = primals, tangents
+    out = _xlogy(x, y)
+    by_x = jnp.where((x == 0) & (y <= 0), 0, jnp.log(y)).astype(out.dtype)
+    return out, by_x * dx + (x / y) * dy
+
+
 xlogy: BinaryOperator = binary(
     "xlogy",
-    jsp.xlogy,
+    _xlogy,
     "input * log(other); 0 where input is 0.",
     ("ops.xlogy(ms.Tensor([0.0, 2.0]), ms.Tensor([0.0, 1.0]))", "[0. 0.]"),
     floats=True,

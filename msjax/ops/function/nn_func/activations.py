@@ -220,8 +220,8 @@ def leaky_relu(input: TensorLike, alpha: float = 0.2) -> JaxArray:
         [-0.2  0.5  2. ]
     """
     x = to_float(input)
-    scaled = jnp.asarray(alpha, x.dtype) * x
-    return jnp.where(alpha <= 1, jnp.maximum(x, scaled), jnp.minimum(x, scaled))
+    # Not the maximum of x and alpha * x, which is NaN where an infinity meets an alpha of 0.
+    return jnp.maximum(x, 0) + jnp.asarray(alpha, x.dtype) * jnp.minimum(x, 0)
 
 
 @operator(numbers=("alpha",), tensors=True)

@@ -32,6 +32,25 @@ def transposed_sizes(
     )
 
 
+def grown_pads(
+    pads: PadWidths, stride: tuple[int, ...], dilation: tuple[int, ...], extra: tuple[int, ...], who: str
+) -> PadWidths:
+    """The padding pairs of a transposed convolution with an output padding `extra`.
+
+    Where that is at least the stride, an input for so large an output would have more elements: so many fewer are cut off instead.
+
+    Raises:
+        ValueError: an output padding is neither below the stride nor below the dilation.
+    """
+    for e, s, d in zip(extra, stride, dilation):
+        if e and e >= max(s, d):
+            raise ValueError(
+                f"For '{who}', 'output_padding' should be below 'stride' or 'dilation', but got {extra}, stride {stride} and "
+                f"dilation {dilation}."
+            )
+    return tuple([(low, high - e) if e >= s else (low, high) for (low, high), s, e in zip(pads, stride, extra)])
+
+
 def conv_pads(
     pad_mode: str,
     padding: Axes,
@@ -219,6 +238,7 @@ def conv_transpose2d(
     pads = tuple((p, p) for p in n_ints(padding, 2, "padding", who, lowest=0))
     extra = n_ints(output_padding, 2, "output_padding", who, lowest=0)
     sizes = transposed_sizes(input.shape[2:], weight.shape[2:], stride, pads, dilation, extra)
+    pads = grown_pads(pads, stride, dilation, extra, who)
     return apply(CONV_TRANSPOSE, (input, weight, bias), (stride, pads, dilation, groups, sizes))
 
 
@@ -274,7 +294,7 @@ def transposed_layout(
     if mode == "valid":
         # Where the stride is larger than the window, the output reaches to the end of the last step.
         out = tuple([o + max(s - (k - 1) * d - 1, 0) for o, s, k, d in zip(out, stride, kernel, dilation)])
-    return pads, out
+    return grown_pads(pads, stride, dilation, output_padding, who), out
 
 
 @operator(2, name="BiasAdd", int_grad=True)

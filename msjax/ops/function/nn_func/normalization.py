@@ -381,5 +381,5 @@ def add_layer_norm(
     """
     x = x1 + x2
     mean, variance = _moments(_wide(x), (-1,))
-    out = _layer_norm(x, gamma, beta, -1, -1, epsilon)
+    out = _layer_norm(x, gamma, beta, epsilon, -1, -1)
     return out, mean, _inverse_root(variance + epsilon), x if additional_output else jnp.zeros_like(x)
