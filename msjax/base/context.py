@@ -26,6 +26,7 @@ PYNATIVE_MODE = 1
 STRICT, COMPATIBLE, LAX = 0, 1, 2
 
 DIALECTS = ("tutorial", "mindspore-2.10", "mindspore-1")
+RANDOM_NUMBERS = ("mindspore", "jax")
 DEVICE_TARGETS = ("CPU", "GPU", "TPU", "Ascend", "Davinci")
 
 # Settings of MindSpore programs that have no counterpart in XLA: stored, so that they can be read back, without effect.
@@ -99,6 +100,7 @@ class _Settings:
             )
         self.hook_queue_bytes = 256 << 20
         self.program_cache_size = 8192
+        self.random_numbers = "mindspore"
         self.enable_compile_cache = False
         self.compile_cache_path = ""
         self.compile_cache_bytes = 1 << 30
@@ -129,6 +131,9 @@ def set_context(**kwargs: Any) -> None:
             A program that has more to hand over waits until hooks have been called.
         program_cache_size (int): how many compiled programs are kept, of operators and of compiled functions; 8192 by default. Those
             that were not used for longest are dropped, and compiled again if they are needed. Each takes up to 1.4 MiB of memory.
+        random_numbers (str): "mindspore" (the default) draws MindSpore's numbers from a seed that was set: orders of rows, initial weights,
+            dropout, and outside of compiled programs other random operators. "jax" draws from numpy's generators on the host and from jax's
+            elsewhere.
         **kwargs: MindSpore's other settings are accepted and kept, without effect.
 
     Raises:
@@ -215,6 +220,13 @@ def _set_program_cache_size(value):
     SETTINGS.program_cache_size = check_positive_int(value, "program_cache_size", "set_context")
 
 
+def _set_random_numbers(value):
+    if value not in RANDOM_NUMBERS:
+        raise ValueError(f"For 'set_context', 'random_numbers' should be one of {', '.join(RANDOM_NUMBERS)}, but got {value!r}.")
+    SETTINGS.random_numbers = value
+    programs_changed()
+
+
 def _set_compile_cache(value):
     SETTINGS.enable_compile_cache = check_bool(value, "enable_compile_cache", "set_context")
     _update_compile_cache()
@@ -277,6 +289,7 @@ _SETTERS = {
     "hook_dialect": _set_dialect,
     "hook_queue_bytes": _set_hook_queue_bytes,
     "program_cache_size": _set_program_cache_size,
+    "random_numbers": _set_random_numbers,
     "enable_compile_cache": _set_compile_cache,
     "compile_cache_path": _set_compile_cache_path,
     "compile_cache_bytes": _set_compile_cache_bytes,

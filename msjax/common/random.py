@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Self
 
 import jax
@@ -13,7 +14,8 @@ from msjax.base.errors import describe
 from msjax.base.state import LOCK
 from msjax.base.typing import JaxArray
 from msjax.common.buffer import Buffer
-from msjax.common.seeds import random_seed, seed_numpy_generator
+from msjax.common.op_seeds import OP_SEEDS
+from msjax.common.seeds import follow_numpy, random_seed, seed_numpy_generator
 from msjax.common.tensor import Tensor, wrap
 from msjax.programs.cache import ProgramCache, run_cached
 
@@ -79,7 +81,10 @@ _SEED: dict[str, int | None] = {"seed": None, "data": None}
 
 
 def set_seed(seed: int) -> None:
-    """Seed every source of randomness: initializers, random operators and Dropout, data pipelines, and numpy's global generator.
+    """Seed every source of randomness: initializers, random operators and Dropout, data pipelines, numpy's and Python's global generators.
+
+    The same seed gives MindSpore's initial weights, orders of rows and dropout masks, and outside of compiled programs its normal,
+    uniform and integer numbers; see ``ms.set_context(random_numbers=...)``.
 
     Args:
         seed (int): a non-negative int.
@@ -95,9 +100,9 @@ def set_seed(seed: int) -> None:
         1
     """
     _SEED["seed"] = check_int(seed, "seed", "set_seed", low=0)
-    set_data_seed(seed % 2**32)
     default_generator.manual_seed(seed)
-    np.random.seed(seed % 2**32)
+    set_data_seed(seed % 2**32)
+    OP_SEEDS.start(seed)
 
 
 def get_seed() -> int | None:
@@ -106,8 +111,11 @@ def get_seed() -> int | None:
 
 
 def set_data_seed(seed: int) -> None:
-    """Seed data pipelines alone; `set_seed` does so, too."""
+    """Seed data pipelines, and the global generators of numpy and Python, from which their functions draw; `set_seed` does so, too."""
     _SEED["data"] = seed
+    follow_numpy()
+    random.seed(seed)
+    np.random.seed(seed)
 
 
 def data_seed() -> int | None:
