@@ -73,6 +73,8 @@ class _DefaultGenerator(Generator):
 
     def manual_seed(self, seed: int) -> Self:
         seed_numpy_generator(seed)
+        # What was seeded last counts.
+        OP_SEEDS.program = None
         return super().manual_seed(seed)
 
 
@@ -130,7 +132,9 @@ def manual_seed(seed: int) -> Generator:
 
 def get_rng_state() -> Tensor:
     """The state of the default generator, a Tensor; see `set_rng_state`."""
-    return wrap(default_generator.state._value)
+    state = wrap(default_generator.state._value)
+    vars(state)["_op_seeds"] = OP_SEEDS.snapshot()
+    return state
 
 
 def set_rng_state(state: Tensor) -> None:
@@ -158,6 +162,7 @@ def set_rng_state(state: Tensor) -> None:
             f"shape {state._value.shape} and {state.dtype}."
         )
     here._value = state._value
+    OP_SEEDS.put_back(vars(state).get("_op_seeds", (None, {})))
 
 
 def initial_seed() -> int | None:

@@ -116,9 +116,11 @@ def truncated_normal(seed: int, count: int, mean: float, sigma: float, low: floa
     """
     from scipy.special import ndtr, ndtri
 
-    first, last = ndtr((low - mean) / sigma), ndtr((high - mean) / sigma)
+    # The upper tail is mirrored, since probabilities near one have few digits.
+    sign = -1 if (low + high) / 2 > mean else 1
+    first, last = ndtr(sign * (low - mean) / sigma), ndtr(sign * (high - mean) / sigma)
 
     def make(*words):
-        return np.stack([ndtri(first + _unit(w) * (last - first)) * sigma + mean for w in words], 1)
+        return np.stack([sign * ndtri(first + _unit(w) * (last - first)) * sigma + mean for w in words], 1)
 
     return np.clip(_filled(seed, count, make), np.float32(low), np.float32(high))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -28,17 +29,31 @@ def _after(state, count):
 class MaskStream:
     """The masks of one dropout layer or operator. Each shape has masks of its own, beginning with the seed, as in MindSpore.
 
-    The state of a shape is a Buffer, which compiled programs take as an input and return.
+    The state of a shape is a Buffer, which compiled programs take as an input and return. Setting the program's seed restarts them.
 
     Args:
-        seed (int): of 64 bits.
+        count (int): the second seed, see `OpSeeds`.
     """
 
-    __slots__ = ("_seed", "_states")
+    __slots__ = ("__weakref__", "_count", "_states")
 
-    def __init__(self, seed: int):
-        self._seed = seed
+    def __init__(self, count: int):
+        self._count = count
         self._states: dict[tuple[int, ...], Buffer] = {}
+        OP_SEEDS.register(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> MaskStream:
+        other = memo[id(self)] = MaskStream(self._count)
+        other._states = copy.deepcopy(self._states, memo)
+        return other
+
+    def restart(self) -> None:
+        """Begin anew from the program's seed, with each shape."""
+        for state in self._states.values():
+            state._value = self._first()
+
+    def _first(self):
+        return jnp.uint32(minstd.first_state(OP_SEEDS.merged(self._count)))
 
     def next_state(self, shape: tuple[int, ...]) -> Tensor:
         """The state from which the next mask of a shape is drawn."""
@@ -46,7 +61,7 @@ class MaskStream:
             state = self._states.get(shape)
             if state is None:
                 with jax.ensure_compile_time_eval():
-                    state = self._states[shape] = Buffer(jnp.uint32(minstd.first_state(self._seed)))
+                    state = self._states[shape] = Buffer(self._first())
             now = wrap(state._value)
             state._value = _after(state, int(np.prod(shape, dtype=np.int64)))._value
         return now
@@ -54,8 +69,7 @@ class MaskStream:
 
 def mask_stream() -> MaskStream | None:
     """The stream of a new dropout layer; None where no seed was set."""
-    seed = OP_SEEDS.next("dropout")
-    return None if seed is None else MaskStream(seed)
+    return MaskStream(OP_SEEDS.next_count("dropout")) if OP_SEEDS.following() else None
 
 
 def streams_are_open() -> bool:
@@ -64,7 +78,7 @@ def streams_are_open() -> bool:
     What is drawn in a loop of jax or under its transformations, and what is drawn again in a second run of a recomputed cell, comes from
     the default generator, whose state these keep.
     """
-    if STATE.functional or STATE.saving is not None:
+    if STATE.functional or STATE.saving is not None or not OP_SEEDS.following():
         return False
     return not is_tracer(default_generator.state._value) if STATE.trace is None else STATE.trace.here()
 
@@ -88,5 +102,6 @@ def drawn_on_host(name: str, seed: int | None, draw: Callable[[int], Any]) -> Ja
     """
     if STATE.trace is not None or not streams_are_open():
         return None
-    found = OP_SEEDS.next(name, seed)
-    return None if found is None else jnp.asarray(draw(found))
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+        return None  # and jax's generator refuses the seed
+    return jnp.asarray(draw(OP_SEEDS.merged(OP_SEEDS.next_count(name, seed))))
