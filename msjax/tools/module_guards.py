@@ -16,7 +16,7 @@ from msjax.tools.fault import Fault
 from msjax.tools.guard_places import Guard, Place
 from msjax.tools.hook_set import ModuleHookSet, names_in
 from msjax.tools.nan_search import models_of
-from msjax.tools.program_search import search
+from msjax.tools.search.program import search
 
 
 class ModuleGuard(Guard):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,13 +16,15 @@ from msjax.autograd.grad import grad
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.functional.functionalize import state_of
+from msjax.hooks.places import is_array
 from msjax.models.frameworks.registry import registry_of
 from msjax.models.hooked import hooked, unhooked
 from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
 from msjax.tools.checking import Check, On
 from msjax.tools.fault import Fault, not_hooked
-from msjax.tools.program_search import search
 from msjax.tools.pynative_search import Search
+from msjax.tools.search.names import argument_names
+from msjax.tools.search.program import search
 
 if TYPE_CHECKING:
     from msjax.nn.cell import Cell
@@ -107,13 +110,14 @@ def _in_pynative_mode(fn, args, kwargs, check, gradients):
 def _in_program(fn, args, kwargs, check, gradients):
     models, is_model = models_of(fn, args, kwargs), _is_model(fn)
     given, call = _as_function(fn, args, kwargs)
+    names = argument_names(args, kwargs, None if len(given) == 2 else _leaves_by_path(fn, given[0]))
 
     def forward(*given):
         # With what modules among the arguments have become.
         return call(*given), jax.tree.leaves(given)
 
     if not is_model or (not gradients and gradients is not None):
-        (out, _), fault = search(forward, given, {}, check, models)
+        (out, _), fault = search(forward, given, {}, check, models, names, functools.partial(_became, names))
         scalar = [jnp.shape(v) for v in jax.tree.leaves(out)] == [()]
         if fault is not None or not (scalar if gradients is None else gradients):
             return fault
@@ -132,7 +136,30 @@ def _in_program(fn, args, kwargs, check, gradients):
         out, back = jax.vjp(of_floats, [leaves[i] for i in at])
         return out, back([jnp.ones_like(v) for v in out])
 
-    return search(both, given, {}, check, models)[1]
+    floats = [name for name, leaf in zip(names, filter(is_array, jax.tree.leaves(given))) if _is_float(leaf)]
+    return search(both, given, {}, check, models, names, functools.partial(_gradient_of, floats))[1]
+
+
+def _became(names, path):
+    """The name of a leaf of (result, what the arguments have become)."""
+    if path[0].idx == 0:
+        return f"the result{jax.tree_util.keystr(path[1:])}"
+    return f"{names[path[1].idx]}, as it is afterwards" if path[1].idx < len(names) else "an argument, as it is afterwards"
+
+
+def _gradient_of(names, path):
+    """The name of a leaf of (results, gradients)."""
+    if path[0].idx == 0:
+        return "the result"
+    return f"the gradient of {names[path[2].idx]}"
+
+
+def _leaves_by_path(fn, given):
+    """What `argument_names` is to name of a model."""
+    if isinstance(fn, nnx.Module):
+        return fn
+    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(fn)[0]]
+    return {paths[i].lstrip("."): leaf for i, leaf in given.items()}
 
 
 def _as_function(fn, args, kwargs):

@@ -1,0 +1,46 @@
+"""The names of a function's arguments in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from flax import nnx
+
+from msjax.hooks.places import is_array
+
+
+def argument_names(args: tuple[Any, ...], kwargs: dict[str, Any], model: Any = None) -> list[str]:
+    """The names of the arrays among the arguments of a function, such as "argument 0['w']" and "the Param layers.scale".
+
+    Args:
+        args, kwargs: the arguments.
+        model: an nnx module, or a dict of the leaves of a model, whose arrays come before those of the arguments.
+    """
+    return [
+        *([] if model is None else (f"the {name}" for name in _names(model, "model"))),
+        *(name for i, arg in enumerate(args) for name in _names(arg, f"argument {i}")),
+        *(name for key in sorted(kwargs) for name in _names(kwargs[key], f"argument {key}")),
+    ]
+
+
+def _names(value, outer):
+    """Of each array in a pytree."""
+    found = []
+    for path, leaf in jax.tree_util.tree_flatten_with_path(value, is_leaf=_is_variable)[0]:
+        arrays = [v for v in jax.tree.leaves(leaf) if is_array(v)]
+        if isinstance(leaf, nnx.Variable):
+            dotted = ".".join(_key(key) for key in path)
+            name = f"{type(leaf).__name__} {dotted}" + (f" of {outer}" if outer != "model" else "")
+        else:
+            name = f"{outer}{jax.tree_util.keystr(path)}"
+        found += [name] * len(arrays)
+    return found
+
+
+def _key(key):
+    return str(next((getattr(key, name) for name in ("name", "key", "idx") if hasattr(key, name)), key))
+
+
+def _is_variable(value):
+    return isinstance(value, nnx.Variable)
