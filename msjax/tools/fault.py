@@ -42,7 +42,7 @@ class Statistics:
         """Those of an array or a number."""
         dtype = getattr(value, "dtype", None) or jnp.result_type(value)
         array = np.asarray(value)
-        if array.dtype.kind == "O" or not (jnp.issubdtype(dtype, jnp.number) or dtype == bool):
+        if array.dtype.kind == "O" or not (jnp.issubdtype(dtype, jnp.number) or array.dtype.kind == "b"):
             return cls(tuple(np.shape(value)), str(dtype), np.nan, np.nan, np.nan, 0, 0)
         array = np.abs(array) if array.dtype.kind == "c" else array.astype(np.float64)
         nan, finite = np.isnan(array), array[np.isfinite(array)]

@@ -49,7 +49,7 @@ class Guard:
             return
         if not any(map(is_tracer, values)):
             if self.check(values):
-                self.found(place, args)
+                self.found(place, values, args)
             return
         program = program_here()
         if program is not None:
@@ -84,7 +84,7 @@ class Guard:
         """Look at the values by a flag of a program that msjax compiles."""
         program.after_run(functools.partial(self._arrived, place), (self._flag_of(values),), "guard")
 
-    def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
+    def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
         """Raise the fault of a place that is wrong."""
         raise NotImplementedError
 

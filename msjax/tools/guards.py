@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
@@ -137,7 +137,7 @@ class _CellGuard(Guard):
         if STATE.trace is None and not STATE.functional:
             trained, rest = state_of(self.model)
             self._before = [(tensor, tensor._value) for tensor in (*trained.values(), *rest.values())]
-            self._search.first = None
+            self._search.forget()
 
     def _after(self, place, cell, args, output):
         self.look(place, [t._value for t in tensors_in([output])])
@@ -152,12 +152,12 @@ class _CellGuard(Guard):
         self.look(place, [grad._value])
         return grad  # so that it is part of the program
 
-    def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
+    def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
         for tensor, value in self._before:
             tensor._value = value
         monitor = STATE.monitor
-        first = monitor.first if isinstance(monitor, Search) else None
-        raise first or place.fault(self.check)
+        name = f"the {'output' if place.phase == 'forward' else 'gradient'} of {place.path or 'the model'}"
+        raise (monitor.fault(values, name) if isinstance(monitor, Search) else None) or place.fault(self.check)
 
     # ---- in a program
 

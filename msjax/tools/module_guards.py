@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -46,7 +46,7 @@ class ModuleGuard(Guard):
     def _place(self, phase, module):
         return Place(phase, self._name(module), type(module).__name__)
 
-    def found(self, place: Place, args: tuple[Any, ...] | None) -> None:
+    def found(self, place: Place, values: Sequence[Any], args: tuple[Any, ...] | None) -> None:
         fault = None
         if registry_of(self.model) is not None:
             raise place.fault(self.check, "tools.find_nan(model, ...) finds the operation")

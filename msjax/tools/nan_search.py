@@ -90,11 +90,14 @@ def find_nan(
 def _in_pynative_mode(fn, args, kwargs, check, gradients):
     models = [m for m in jax.tree.leaves((fn, args, kwargs), is_leaf=is_cell) if is_cell(m)]
     args, kwargs = jax.tree.map(lambda v: wrap(jnp.asarray(v)) if _is_array(v) else v, (args, kwargs), is_leaf=is_leaf)
-    model = fn if is_cell(fn) else None
-    with kept_state(models) as state, Search(check, model) as found:
+    model, names = fn if is_cell(fn) else None, _names_of_tensors(args, kwargs)
+    with kept_state(models) as state, Search(check, model, names=names) as found:
         out = tensors_in([fn(*args, **kwargs)])
-        if check([t._value for t in [*out, *state]]):
-            return found.first
+        fault = found.fault([t._value for t in out])
+        if fault is None:
+            fault = found.fault([t._value for t in state], "a Parameter or buffer")
+        if fault is not None:
+            return fault
     if gradients is None:
         trains = any(isinstance(cell, TrainOneStepCell) for model in models for _, cell in model.cells_and_names())
         gradients = (is_cell(fn) and not trains) or [t.shape for t in out] == [()]
@@ -102,9 +105,20 @@ def _in_pynative_mode(fn, args, kwargs, check, gradients):
     floats = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor) and a.is_floating_point())
     if not gradients or not (weights or floats) or not any(t.is_floating_point() for t in out):
         return None
-    with kept_state(models), Search(check, model) as found:
+    with kept_state(models), Search(check, model, names=names) as found:
         grads = tensors_in([grad(lambda *args: fn(*args, **kwargs), floats or None, weights or None)(*args)])
-    return found.first if check([t._value for t in grads]) else None
+    named = [*(f"argument {i}" for i in floats), *(f"the Parameter {p.name!r}" for p in weights)]
+    wrong = next((i for i, g in enumerate(grads) if check([g._value])), None)
+    return None if wrong is None else found.fault([grads[wrong]._value], f"the gradient of {named[wrong]}")
+
+
+def _names_of_tensors(args, kwargs):
+    """{id of an array: its name} of the Tensors among the arguments."""
+    named = [
+        *((f"argument {i}", arg) for i, arg in enumerate(args)),
+        *((f"argument {name}", arg) for name, arg in kwargs.items()),
+    ]
+    return {id(t._value): name for name, arg in named for t in tensors_in([arg])}
 
 
 def _in_program(fn, args, kwargs, check, gradients):

@@ -150,7 +150,7 @@ def run_equation(eqn: jex.JaxprEqn, values: Sequence[Any]) -> list[Any]:
     invars = [jex.Var(v.aval) for v in eqn.invars]
     outvars = [jex.Var(v.aval) for v in eqn.outvars]
     one = jax_slots.jaxpr_of(invars, outvars, [eqn.replace(invars=invars, outvars=outvars)], "find_nan")
-    with eqn.ctx.manager:
+    with jax_slots.context_of(eqn):
         return list(jex.jaxpr_as_fun(jex.ClosedJaxpr(one, ()))(*values))
 
 

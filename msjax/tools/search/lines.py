@@ -7,17 +7,17 @@ import functools
 import os
 import re
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 
-import msjax
 from msjax.autograd.monitor import Line
 from msjax.base import jax_slots
 from msjax.jaxprs.plan import close
 
-_OWN = tuple(os.path.dirname(module.__file__ or "") + os.sep for module in (jax, msjax))
+_MSJAX = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+_OWN = (os.path.dirname(jax.__file__) + os.sep, _MSJAX + os.sep)
 _LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib", "stdlib")})
 
 
@@ -29,7 +29,11 @@ def own(file_name: str) -> bool:
 def lines_of(traceback: Any) -> tuple[Line | None, Line | None]:
     """(the line that called an operation of jax, the user's line that led there if that one is in a library)."""
     frames = [f for f in (() if traceback is None else traceback.frames) if not own(f.file_name)]
-    frames = [Line(f.file_name, f.line_num, f.function_name) for f in frames if not f.file_name.startswith("<")]
+    return innermost([Line(f.file_name, f.line_num, f.function_name) for f in frames if not f.file_name.startswith("<")])
+
+
+def innermost(frames: Sequence[Line]) -> tuple[Line | None, Line | None]:
+    """(the first of some lines, which are the innermost first; the user's line that led there if that one is in a library)."""
     users = [line for line in frames if not line.file.startswith(_LIBRARIES)]
     if not frames:
         return None, None
