@@ -96,8 +96,11 @@ class Fault(FloatingPointError):
         derivative (str): the operation whose derivative `operation` is a part of; "" in a backward rule of the user's own; None in the
             forward pass, and if it is not known.
         called_from (Line): the user's line, if `line` is one of a library.
+        bundle (str): the path of the file that the step was written to; None if it wasn't.
         device (str): where a shard_map ran the operation: the places along the axes of its mesh; None outside of one.
     """
+
+    brief_traceback = True  # see msjax.base.errors.shorten
 
     def __init__(
         self, what: str, phase: str, path: str | None, *, cls: str = "", operation: str | None = None, line: Line | None = None,
@@ -109,7 +112,11 @@ class Fault(FloatingPointError):
         self.operation, self.line, self.call, self.step = operation, line, call, tuple(step)
         self.inputs, self.output, self.note, self.cause = list(inputs), output, note, cause
         self.chain, self.derivative, self.called_from, self.device = list(chain), derivative, called_from, device
-        super().__init__(self._text())
+        self.bundle: str | None = None
+        super().__init__()
+
+    def __str__(self) -> str:
+        return self._text()
 
     @property
     def title(self) -> str:
@@ -144,6 +151,8 @@ class Fault(FloatingPointError):
             rows.append(("before", came if self.cause.operation else self.cause.note))
         if self.note:
             rows.append(("note", self.note))
+        if self.bundle is not None:
+            rows.append(("bundle", f"{self.bundle}: tools.replay(file, step) runs the step again"))
         return rows
 
     def _what_ran(self):
@@ -197,7 +206,9 @@ def _from_attributes(attributes):
     names = (
         "operation", "line", "call", "step", "inputs", "output", "note", "cls", "cause", "chain", "derivative", "called_from", "device",
     )  # fmt: skip
-    return Fault(attributes["what"], attributes["phase"], attributes["path"], **{n: attributes[n] for n in names})
+    fault = Fault(attributes["what"], attributes["phase"], attributes["path"], **{n: attributes[n] for n in names})
+    fault.bundle = attributes["bundle"]
+    return fault
 
 
 def not_hooked(model: object, who: str, others: str = "or what hooks.hooked made") -> TypeError:

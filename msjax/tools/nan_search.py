@@ -23,7 +23,7 @@ from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
 from msjax.tools.checking import Check, On
 from msjax.tools.fault import Fault, not_hooked
 from msjax.tools.pynative_search import Search
-from msjax.tools.search.names import argument_names
+from msjax.tools.search.names import argument_names, became, gradient_of
 from msjax.tools.search.program import search
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _in_program(fn, args, kwargs, check, gradients):
         return call(*given), jax.tree.leaves(given)
 
     if not is_model or (not gradients and gradients is not None):
-        (out, _), fault = search(forward, given, {}, check, models, names, functools.partial(_became, names))
+        (out, _), fault = search(forward, given, {}, check, models, names, functools.partial(became, names))
         scalar = [jnp.shape(v) for v in jax.tree.leaves(out)] == [()]
         if fault is not None or not (scalar if gradients is None else gradients):
             return fault
@@ -151,21 +151,7 @@ def _in_program(fn, args, kwargs, check, gradients):
         return out, back([jnp.ones_like(v) for v in out])
 
     floats = [name for name, leaf in zip(names, filter(is_array, jax.tree.leaves(given))) if _is_float(leaf)]
-    return search(both, given, {}, check, models, names, functools.partial(_gradient_of, floats))[1]
-
-
-def _became(names, path):
-    """The name of a leaf of (result, what the arguments have become)."""
-    if path[0].idx == 0:
-        return f"the result{jax.tree_util.keystr(path[1:])}"
-    return f"{names[path[1].idx]}, as it is afterwards" if path[1].idx < len(names) else "an argument, as it is afterwards"
-
-
-def _gradient_of(names, path):
-    """The name of a leaf of (results, gradients)."""
-    if path[0].idx == 0:
-        return "the result"
-    return f"the gradient of {names[path[2].idx]}"
+    return search(both, given, {}, check, models, names, functools.partial(gradient_of, floats))[1]
 
 
 def _leaves_by_path(fn, given):

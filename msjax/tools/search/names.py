@@ -24,6 +24,20 @@ def argument_names(args: tuple[Any, ...], kwargs: dict[str, Any], model: Any = N
     ]
 
 
+def became(names: list[str], path: tuple[Any, ...]) -> str:
+    """The name of a leaf of (result, what the arguments have become)."""
+    if path[0].idx == 0:
+        return f"the result{jax.tree_util.keystr(path[1:])}"
+    return f"{names[path[1].idx]}, as it is afterwards" if path[1].idx < len(names) else "an argument, as it is afterwards"
+
+
+def gradient_of(names: list[str], path: tuple[Any, ...]) -> str:
+    """The name of a leaf of (results, gradients)."""
+    if path[0].idx == 0:
+        return "the result"
+    return f"the gradient of {names[path[2].idx]}"
+
+
 def _names(value, outer):
     """Of each array in a pytree."""
     found = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from msjax.tools.scopes import Scopes
 from msjax.tools.search.frames import Frames
 from msjax.tools.search.levels import Level, Literal, Plan
 from msjax.tools.search.lines import Derivatives, lines_of, lines_of_backward_rules, own
-from msjax.tools.search.names import argument_names
+from msjax.tools.search.names import argument_names, became
 from msjax.tools.search.walk import Link, Trail, Walker
 
 # From so many wrong results one goes back, to find a fault of the forward pass rather than what it has done to a gradient.
@@ -47,6 +48,18 @@ def search(
         program = Program(fn, args, kwargs, Tracing(Edits()))
     names = argument_names(args, kwargs) if names is None else names
     return _Search(program, check, scopes, names, result_name or _result_name).run()
+
+
+def search_call(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], check: Check, models: Sequence[Any] = ()
+) -> tuple[Any, Fault | None]:
+    """The same of one call as it stands, with what its arguments have become looked at, too: nnx modules that it changes."""
+    names = argument_names(args, kwargs)
+
+    def call(*args, **kwargs):
+        return fn(*args, **kwargs), jax.tree.leaves((args, kwargs))
+
+    return search(call, args, kwargs, check, models, names, functools.partial(became, names))
 
 
 def _result_name(path):
