@@ -102,7 +102,7 @@ class ReadBundle:
         if not os.path.exists(path):
             raise FileNotFoundError(f"There is no file {self.path!r}.")
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
                 self.about: dict[str, Any] = json.loads(file["about"].tobytes())
                 self._arrays = [file[str(i)] for i in range(len(self.about["types"]))]
         except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, TypeError, AttributeError) as error:

@@ -16,7 +16,7 @@ from flax import nnx
 from msjax.base.errors import shorten
 from msjax.base.state import STATE
 from msjax.common.bases import is_cell
-from msjax.common.tensor import tensors_in
+from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.compile.trace import RunRejected
 from msjax.functional.functionalize import state_of
 from msjax.models.frameworks.registry import registry_of
@@ -201,7 +201,9 @@ class _CellGuard(Guard):
         name = f"the {'output' if place.phase == 'forward' else 'gradient'} of {place.path or 'the model'}"
         fault = (monitor.fault(values, name) if isinstance(monitor, Search) else None) or place.fault(self.check)
         if self.bundle is not None:
-            self._written(self.model, self._args, {})
+            # Off the tape.
+            args = jax.tree.map(lambda v: wrap(v._value) if isinstance(v, Tensor) else v, self._args, is_leaf=is_leaf)
+            self._written(self.model, args, {})
             fault.bundle = os.fspath(self.bundle)
         if self.policy == "skip":
             fault.add_note("policy='skip' leaves out steps that are compiled: ms.jit(step), or graph mode.")

@@ -23,7 +23,7 @@ from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
 from msjax.tools.checking import Check, On
 from msjax.tools.fault import Fault, not_hooked
 from msjax.tools.pynative_search import Search
-from msjax.tools.search.names import argument_names, became, gradient_of
+from msjax.tools.search.names import argument_names, became, changed, gradient_of
 from msjax.tools.search.program import search
 
 if TYPE_CHECKING:
@@ -128,7 +128,8 @@ def _in_program(fn, args, kwargs, check, gradients):
 
     def forward(*given):
         # With what modules among the arguments have become.
-        return call(*given), jax.tree.leaves(given)
+        before = jax.tree.leaves(given)
+        return call(*given), changed(before, jax.tree.leaves(given))
 
     if not is_model or (not gradients and gradients is not None):
         (out, _), fault = search(forward, given, {}, check, models, names, functools.partial(became, names))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -22,6 +23,11 @@ def argument_names(args: tuple[Any, ...], kwargs: dict[str, Any], model: Any = N
         *(name for i, arg in enumerate(args) for name in _names(arg, f"argument {i}")),
         *(name for key in sorted(kwargs) for name in _names(kwargs[key], f"argument {key}")),
     ]
+
+
+def changed(before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+    """Leaves after a call; None for those that are what they were before."""
+    return [None if i < len(before) and before[i] is leaf else leaf for i, leaf in enumerate(after)]
 
 
 def became(names: list[str], path: tuple[Any, ...]) -> str:

@@ -18,7 +18,7 @@ from msjax.tools.scopes import Scopes
 from msjax.tools.search.frames import Frames
 from msjax.tools.search.levels import Level, Literal, Plan
 from msjax.tools.search.lines import Derivatives, lines_of, lines_of_backward_rules, own
-from msjax.tools.search.names import argument_names, became
+from msjax.tools.search.names import argument_names, became, changed
 from msjax.tools.search.walk import Link, Trail, Walker
 
 # From so many wrong results one goes back, to find a fault of the forward pass rather than what it has done to a gradient.
@@ -57,7 +57,8 @@ def search_call(
     names = argument_names(args, kwargs)
 
     def call(*args, **kwargs):
-        return fn(*args, **kwargs), jax.tree.leaves((args, kwargs))
+        before = jax.tree.leaves((args, kwargs))
+        return fn(*args, **kwargs), changed(before, jax.tree.leaves((args, kwargs)))
 
     return search(call, args, kwargs, check, models, names, functools.partial(became, names))
 
