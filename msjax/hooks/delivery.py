@@ -2,11 +2,13 @@
 
 `run_traced_hook` takes a hook whose values may not be known yet. An observer is called with concrete values at each run: after
 a program that msjax compiled, or by a host callback under a jax transformation. A modifier is called once, with traced
-values, and its operations become part of the program.
+values, and its operations become part of the program. Where a hook's code doesn't tell, it is called as a modifier; if it then
+returns None, what it has changed is undone, and it is an observer.
 """
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,8 +19,9 @@ import jax.numpy as jnp
 from msjax.base.arrays import TracedValueError, is_tracer, known_value
 from msjax.base.state import ACTIVITY, STATE
 from msjax.base.typing import PyTree
+from msjax.hooks.attempt import Attempt
 from msjax.hooks.batching import calls_are_outputs, observe_traced
-from msjax.hooks.classify import only_observes
+from msjax.hooks.classify import computes, only_observes
 from msjax.hooks.events import HookCall
 from msjax.hooks.host import call_on_host
 from msjax.hooks.returns import HookLabel, check_observer_result
@@ -95,14 +98,29 @@ def run_traced_hook(
     if observes(fn, observe, traced):
         return None, _observe(values, fn, subject, args, what, carried)
     head = () if subject is NO_SUBJECT else (values.during(subject),)
+    attempt = None if traced else Attempt(fn)
     try:
-        result = fn(*head, *args)
+        with attempt or contextlib.nullcontext():
+            result = fn(*head, *args)
     except _NEEDS_VALUE as error:
+        if attempt is not None:
+            attempt.undo()
         if kind.startswith("forward"):
+            if attempt is not None and not computes(fn):
+                # It reads the values, and as far as its code tells returns none.
+                return None, _observe(values, fn, subject, args, what, carried)
             raise HookNeedsValue(_SPLIT.format(what=_sentence(what), error=str(error).split("\n", 1)[0])) from error
         if trace is not None and trace.falls_back and trace.here():
             raise HostNeeded(what, error) from error
         return None, call_on_host(values, fn, _later(values, subject), args, what, carries, check)
+    if attempt is not None:
+        nothing = values.is_nothing(result)
+        changed = (nothing or result is carried) and attempt.undo()
+        # Text that msjax's own programs print is part of them already.
+        if changed or (nothing and trace is None):
+            # What ``found.setdefault("x", output)`` returns replaces nothing either.
+            return None, _observe(values, fn if nothing else _Ignoring(fn), subject, args, what, carried)
+        attempt.keep()
     if trace is not None and kind.startswith("forward"):
         leaves, _, at = values.find(args)
         trace.forward_hooks += [
@@ -111,6 +129,16 @@ def run_traced_hook(
             if is_tracer(values.raw(leaves[i])) and not values.is_fixed(leaves[i])
         ]
     return result, carried
+
+
+class _Ignoring:
+    """A hook whose result is not looked at, since it is what the hook was given."""
+
+    def __init__(self, fn: Callable[..., Any]):
+        self.fn = fn
+
+    def __call__(self, *args: Any) -> None:
+        self.fn(*args)
 
 
 def _observe(values, fn, subject, args, what, carried):

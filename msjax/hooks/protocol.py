@@ -101,7 +101,7 @@ def _run_forward_pre_hook(values, hook, subject, args, kwargs, traced):
         )
     else:
         result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
-    return forward_pre_result(hook, result, args, kwargs)
+    return forward_pre_result(values, hook, result, args, kwargs)
 
 
 def _run_forward_hook(values, hook, subject, args, kwargs, out, traced=False):
@@ -112,7 +112,7 @@ def _run_forward_hook(values, hook, subject, args, kwargs, out, traced=False):
         )
     else:
         result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
-    return out if result is None else result
+    return out if values.is_nothing(result) else result
 
 
 def _given(hook, args, kwargs, out):

@@ -16,6 +16,7 @@ import numpy as np
 
 from msjax.base.arrays import is_tracer
 from msjax.base.state import STATE
+from msjax.hooks.returns import replaces_nothing
 from msjax.hooks.nodes import through_custom_vjp, under_jax_transform
 
 if TYPE_CHECKING:
@@ -68,6 +69,10 @@ class Values:
     def made(self, array: Any) -> Any:
         """A value of an array."""
         return array
+
+    def is_nothing(self, result: Any) -> bool:
+        """Whether what a hook returned replaces nothing; see `replaces_nothing`."""
+        return replaces_nothing(result)
 
     def find(self, tree: Any) -> tuple[list[Any], Any, list[int]]:
         """(leaves, treedef, the numbers of the leaves that are values)."""
