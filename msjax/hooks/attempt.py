@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import inspect
 import io
 import sys
 import threading
@@ -93,7 +94,7 @@ class Attempt:
             attributes = getattr(value, "__dict__", None)
             if isinstance(attributes, dict):
                 self._container(attributes, depth)
-            call = getattr(type(value), "__call__", None)
+            call = inspect.getattr_static(type(value), "__call__", None)
             if depth == 0 and isinstance(call, types.FunctionType):
                 self._function(call, depth)
 

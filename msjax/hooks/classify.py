@@ -40,6 +40,15 @@ _KNOWN: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 READ = ((3, 11), (3, 12), (3, 13))
 
 
+def observes(fn: Callable[..., Any], observe: bool | None = None, traced: bool | None = None) -> bool:
+    """True if a hook is to be called after each run; what the user said of it counts first."""
+    if observe is not None:
+        return bool(observe)
+    if traced is not None:
+        return not traced
+    return only_observes(fn)
+
+
 class Adapter:
     """A hook of msjax's own around one of the user's, which returns None where that does.
 

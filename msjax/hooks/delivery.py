@@ -21,10 +21,11 @@ from msjax.base.state import ACTIVITY, STATE
 from msjax.base.typing import PyTree
 from msjax.hooks.attempt import Attempt
 from msjax.hooks.batching import calls_are_outputs, observe_traced
-from msjax.hooks.classify import computes, only_observes
+from msjax.hooks.classify import computes, observes
 from msjax.hooks.events import HookCall
 from msjax.hooks.host import call_on_host
 from msjax.hooks.returns import HookLabel, check_observer_result
+from msjax.hooks.slots import CALLBACKS, Slot, SlotCall
 from msjax.hooks.template import Template
 from msjax.hooks.values import Values
 from msjax.hooks.worker import barrier
@@ -52,15 +53,6 @@ class HostNeeded(Exception):
         super().__init__(self.why)
 
 
-def observes(fn: Callable[..., Any], observe: bool | None = None, traced: bool | None = None) -> bool:
-    """True if a hook is to be called after each run; what the user said of it counts first."""
-    if observe is not None:
-        return bool(observe)
-    if traced is not None:
-        return not traced
-    return only_observes(fn)
-
-
 def run_traced_hook(
     values: Values,
     fn: Callable[..., Any],
@@ -74,6 +66,7 @@ def run_traced_hook(
     carries: int = -1,
     carried: PyTree = None,
     check: Callable[..., Any] | None = None,
+    slot: Slot | None = None,
 ) -> tuple[Any, Any]:
     """Run one hook of a program that is being traced.
 
@@ -88,6 +81,7 @@ def run_traced_hook(
         carries: the number of the argument whose values go on through the network.
         carried: what goes on through the network, where that is no single argument.
         check: of a backward hook, a function of what it returned and that argument, to the argument's replacement.
+        slot: the slot that the hook stands in, if it is a registered observer.
 
     Returns:
         (what the hook returned, what goes on; the latter to be used in the place of what was given).
@@ -95,8 +89,8 @@ def run_traced_hook(
     carried = args[carries] if carried is None else carried
     what = HookLabel(kind, fn, owners)
     trace = STATE.trace
-    if observes(fn, observe, traced):
-        return None, _observe(values, fn, subject, args, what, carried)
+    if slot is not None or observes(fn, observe, traced):
+        return None, _observe(values, fn, subject, args, what, carried, slot)
     head = () if subject is NO_SUBJECT else (values.during(subject),)
     attempt = None if traced else Attempt(fn)
     try:
@@ -141,7 +135,7 @@ class _Ignoring:
         self.fn(*args)
 
 
-def _observe(values, fn, subject, args, what, carried):
+def _observe(values, fn, subject, args, what, carried, slot=None):
     """Call an observer: now if its values are known, else when the program runs. Returns what goes on."""
     trace = STATE.trace
     leaves, treedef, at = values.find(args)
@@ -161,7 +155,13 @@ def _observe(values, fn, subject, args, what, carried):
     else:
         trace.comes_to_event()
     template = Template(args, values)
-    return observe_traced(values, HookCall(fn, _later(values, subject), template, what), template.taken(), carried)
+    head = _later(values, subject)
+    if slot is None:
+        event = HookCall(fn, head, template, what)
+    else:
+        event = SlotCall(slot, head, template, what)
+        CALLBACKS.there = CALLBACKS.there or not calls_are_outputs()
+    return observe_traced(values, event, template.taken(), carried)
 
 
 def _later(values, subject):

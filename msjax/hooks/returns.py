@@ -97,6 +97,12 @@ class HookLabel:
         self.name: str = callable_name(fn)
         self.path: str = cell_path(owners)
 
+    def of(self, fn: Callable[..., Any]) -> HookLabel:
+        """The label of another hook at the same place."""
+        label = object.__new__(HookLabel)
+        label.kind, label.name, label.path = self.kind, callable_name(fn), self.path
+        return label
+
     def __str__(self) -> str:
         return f"the {self.kind} {self.name}" + (f" of cell {self.path}" if self.path else "")
 

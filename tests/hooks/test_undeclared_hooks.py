@@ -1,5 +1,6 @@
 """Hooks whose code does not say that they return None: observers all the same, called once a run with concrete values."""
 
+import functools
 import sys
 
 import jax
@@ -67,8 +68,8 @@ def observers():
 
 WAYS = {
     "eager": lambda model: lambda x: model(x),
-    "hooks.jit": lambda model: lambda x, run=hooks.jit(lambda model, x: model(x)): run(model, x),
-    "nnx.jit": lambda model: lambda x, run=nnx.jit(lambda model, x: model(x)): run(model, x),
+    "hooks.jit": lambda model: functools.partial(hooks.jit(lambda model, x: model(x)), model),
+    "nnx.jit": lambda model: functools.partial(nnx.jit(lambda model, x: model(x)), model),
     "jax.grad": lambda model: lambda x: jax.grad(lambda x: model(x).sum())(x),
 }
 

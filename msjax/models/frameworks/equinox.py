@@ -24,6 +24,8 @@ def hooked(model: equinox.Module) -> equinox.Module:
 class _OfModules(Registry):
     """The hooks of an equinox model, whose modules are there before it runs."""
 
+    complete = True
+
     def paths(self, model):
         found = {}
         _walk(model, (), lambda path, module: found.setdefault(".".join(path), module))
