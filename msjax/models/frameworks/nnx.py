@@ -43,7 +43,10 @@ class NnxModels(Framework):
 
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
         chosen = selected_calls(
-            callable_modules(model), where, lambda: ((".".join(path), module) for path, module in nnx_modules(model))
+            callable_modules(model),
+            where,
+            f"register_{kind}_hook",
+            lambda: ((".".join(path), module) for path, module in nnx_modules(model)),
         )
         places, known, new_table = [], None, None
         with changing():
@@ -74,9 +77,9 @@ class NnxModels(Framework):
 
         return run
 
-    def as_function(self, model: Any) -> Callable[..., Any]:
+    def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         call, state = pure_call(*module_and_method(model), lambda path: False)
-        return lambda *args, **kwargs: call(state, args, kwargs)
+        return lambda state, *args, **kwargs: call(state, args, kwargs), (state,)
 
 
 class _Place:

@@ -21,7 +21,7 @@ from msjax.hooks.table import EMPTY, Hook, HookTable, Same
 from msjax.models.array_hooks import call_with_array_hooks
 from msjax.models.frameworks.framework import Framework, add_framework
 from msjax.models.handle import ModuleHandle
-from msjax.models.where import Where, call_name, matches, named_methods, selected, selected_calls
+from msjax.models.where import Where, call_name, matches, named_methods, no_match, selected_calls
 
 _NUMBERS = itertools.count()
 # {number of a Registry: its key} of those that have hooks.
@@ -46,6 +46,11 @@ class _Row:
     prepend: bool
     where: Where
     calls: set[str] = field(default_factory=set)
+
+    @property
+    def who(self) -> str:
+        """The function that registered it."""
+        return f"register_{self.kind}_hook"
 
 
 class Site:
@@ -127,7 +132,7 @@ class Registry:
 
     def _choose(self, row, modules):
         if modules:
-            row.calls = {call_name(path, method) for path, _, method in selected_calls(modules, row.where)}
+            row.calls = {call_name(path, method) for path, _, method in selected_calls(modules, row.where, row.who)}
 
     def remove(self, id: int) -> None:
         """Take a hook off; nothing happens if it is gone already."""
@@ -148,7 +153,7 @@ class Registry:
         for row in self._rows:
             methods = named_methods(lambda: [(path, module)], row.where)
             row.calls |= {call_name(path, method) for _, _, method in methods}
-            if matches(path, module, row.where):
+            if matches(path, module, row.where, row.who):
                 row.calls.add(path)
         self._tables.clear()
 
@@ -156,7 +161,7 @@ class Registry:
         """ValueError if a hook was registered for modules that the model, which has run, doesn't have."""
         for row in self._rows:
             if not row.calls:
-                selected(self.modules, row.where)
+                raise no_match(self.modules, row.where, row.who)
 
     def table(self, call: str) -> HookTable:
         """The hooks of a call; see `call_name`."""
