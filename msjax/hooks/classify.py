@@ -81,14 +81,13 @@ def computes(fn: Callable[..., Any]) -> bool:
     if sys.version_info[:2] not in READ or not isinstance(function, types.FunctionType):
         return False
     instructions = [i for i in dis.get_instructions(function.__code__) if i.opname not in _NO_CODE]
-    return any(
-        i.opname == "RETURN_VALUE" and n and instructions[n - 1].opname.startswith(_MAKES) for n, i in enumerate(instructions)
-    )
+    ends = [end for n in range(len(instructions)) for end in _return_ends(instructions, n) if end]
+    return any(instructions[end - 1].opname.startswith(_MAKES) for end in ends)
 
 
 _NO_CODE = ("CACHE", "EXTENDED_ARG")
-# The operations by which Python computes or makes a value.
-_MAKES = ("BINARY_OP", "UNARY", "COMPARE", "BUILD")
+# The operations by which Python computes or makes a value, or takes that of a variable; what a call or an item is, nobody knows.
+_MAKES = ("BINARY_OP", "UNARY", "COMPARE", "BUILD", "LOAD_FAST", "LOAD_DEREF")
 
 
 def _returns_none(fn, depth) -> bool:
@@ -138,8 +137,7 @@ def _returns(code) -> list[Any]:
         if instruction.opname == "RETURN_CONST":
             found.append(instruction.argval is None)
         elif instruction.opname == "RETURN_VALUE":
-            ends = [n, *_jumps_with_value(instructions, n)] if instruction.is_jump_target else [n]
-            for end in ends:
+            for end in _return_ends(instructions, n):
                 end = _last_of_tuple(instructions, end)
                 before = instructions[end - 1].opname if end else ""
                 if before == "LOAD_CONST":
@@ -147,6 +145,13 @@ def _returns(code) -> list[Any]:
                 else:
                     found.append(instructions[:end] if before.startswith("CALL") else False)
     return found
+
+
+def _return_ends(instructions, n):
+    """Where the values end that instruction `n` may return, if it returns one from the stack."""
+    if instructions[n].opname != "RETURN_VALUE":
+        return []
+    return [n, *_jumps_with_value(instructions, n)] if instructions[n].is_jump_target else [n]
 
 
 def _last_of_tuple(instructions, end):
