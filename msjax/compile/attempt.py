@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from msjax.base.typing import PyTreeDef
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.common.tensor_values import TENSORS
+from msjax.compile.kept import tensors_kept
 from msjax.compile.program import Layout, Program, SignatureChanged, aliases, is_input, raw
 from msjax.compile.snapshot import Snapshot
 from msjax.compile.trace import NeedsPyNative, Trace
@@ -203,15 +203,8 @@ class _Attempt:
         return found
 
     def _check_escaped(self):
-        """Refuse code that keeps Tensors after the call: there are no values for them.
-
-        Every value of the trace refers to jax's own trace object. Only where that outlives the trace is something kept, and
-        only then are the Tensors looked for that hold the values.
-        """
-        if self.jax_trace() is None:
-            return
-        gc.collect()
-        left = _tensors_of(self.jax_trace)
+        """Refuse code that keeps Tensors after the call: there are no values for them."""
+        left = tensors_kept(self.jax_trace, self.jaxpr.eqns)
         if not left:
             return
         ids = {id(tensor) for tensor in left}
@@ -277,17 +270,6 @@ def _collected(value):
     if kind in (tuple, list) and any(v.__class__ in _COLLECTED or v.__class__ in (tuple, list) for v in value):
         return kind(map(_collected, value))
     return value
-
-
-def _tensors_of(jax_trace):
-    """The Tensors that hold values of a trace which is over."""
-    tracers = [o for o in gc.get_referrers(jax_trace()) if isinstance(o, jax.core.Tracer)] if jax_trace() is not None else []
-    numbers = {id(tracer) for tracer in tracers}
-    holders = gc.get_referrers(*tracers)
-    # A Tensor refers to its value itself, or by its __dict__.
-    dicts = [o for o in holders if type(o) is dict and id(o.get("_value")) in numbers]
-    found = [*holders, *(gc.get_referrers(*dicts) if dicts else ())]
-    return [o for o in found if isinstance(o, Tensor) and id(o._value) in numbers]
 
 
 _KEPT = """{hook} returns a value, and so is part of the compiled program; but it also keeps a Tensor, whose

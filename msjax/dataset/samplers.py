@@ -11,7 +11,6 @@ import numpy as np
 
 from msjax.base.checks import check_bool, check_int, is_int, is_number
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.dataset.checks import check_list
 from msjax.dataset.run import Run
 
@@ -172,7 +171,7 @@ class SubsetSampler(BuiltinSampler):
     def __init__(self, indices: int | list[int], num_samples: int | None = None):
         super().__init__(num_samples)
         who = type(self).__name__
-        listed = [indices] if is_int(indices) else indices
+        listed: Any = [indices] if is_int(indices) else indices
         try:
             listed = None if isinstance(indices, str) else list(listed)
         except TypeError:
@@ -283,7 +282,9 @@ class DistributedSampler(BuiltinSampler):
 
     _sharded = True
 
-    def __init__(self, num_shards: int, shard_id: int, shuffle: bool = True, num_samples: int | None = None, offset: int = -1):
+    def __init__(
+        self, num_shards: int, shard_id: int | None, shuffle: bool = True, num_samples: int | None = None, offset: int = -1
+    ):
         super().__init__(num_samples)
         who = "DistributedSampler"
         self.num_shards, self.shard_id = check_int(num_shards, "num_shards", who), check_int(shard_id, "shard_id", who)
@@ -369,7 +370,7 @@ class IterSampler(Sampler):
         [5, 6]
     """
 
-    def __init__(self, sampler: Iterable[int] | Callable[..., Any], num_samples: int | None = None):
+    def __init__(self, sampler: Iterable[int], num_samples: int | None = None):
         super().__init__(num_samples)
         self.sampler = sampler
 
@@ -381,7 +382,7 @@ class IterSampler(Sampler):
         return iter(self.sampler)
 
 
-def as_sampler(value: TensorLike, who: str) -> Sampler:
+def as_sampler(value: Any, who: str) -> Sampler:
     """A sampler from a sampler, a list of indices, or an object with ``__iter__``."""
     if isinstance(value, Sampler):
         return value
@@ -394,7 +395,7 @@ def as_sampler(value: TensorLike, who: str) -> Sampler:
     )
 
 
-def indices_of(sampler: Sampler, size: int, run: Run, labels: np.ndarray | None) -> np.ndarray:
+def indices_of(sampler: Sampler, size: int, run: Run, labels: Callable[[str], np.ndarray] | None) -> np.ndarray:
     """The indices of the rows of one epoch.
 
     Args:

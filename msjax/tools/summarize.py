@@ -10,9 +10,9 @@ import jax
 
 from msjax.base.arrays import TracedValueError
 from msjax.base.errors import describe
-from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_leaf, tensors_in
 from msjax.functional.functionalize import functionalize
+from msjax.nn.cell.base import Cell
 from msjax.tools.describing import hooks_in_words
 from msjax.tools.modules import described, takes_hooks
 from msjax.tools.texts import printed
@@ -148,7 +148,7 @@ def summary(net: Any, *inputs: Any, **kwargs: Any) -> Summary:
         ───────────────────────────────────────────────────────────────────────────
          in all                                                40
     """
-    if not is_cell(net):
+    if not isinstance(net, Cell):
         if not takes_hooks(net):
             raise TypeError(
                 f"For 'summary', the network should be a Cell, a flax nnx module or a hooked model, but got {describe(net)}."

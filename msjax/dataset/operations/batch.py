@@ -61,6 +61,8 @@ class BatchDataset(Dataset):
     """What `Dataset.batch` gives."""
 
     _who = "batch"
+    _input_columns: list[str] | None
+    _output_columns: list[str] | None
 
     def __init__(
         self,

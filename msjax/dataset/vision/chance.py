@@ -82,7 +82,7 @@ class RandomColor(ImageTransform):
 
     _kind = "Color"
 
-    def __init__(self, degrees: Sequence[int] = (0.1, 1.9)):
+    def __init__(self, degrees: Sequence[float] = (0.1, 1.9)):
         self.degrees: tuple[Any, ...] = check_range(degrees, "degrees", type(self).__name__, low=0)
 
     def _apply(self, image):

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.promotion import kind_of
 from msjax.ops.function.nn_func.sliding import on_cpu, out_sizes, pad_spatial, steps
 
@@ -113,9 +114,9 @@ def _products_at_shifts(x, ct, kernel, stride, padding, dilation):
 def convolve(
     x: TensorLike,
     weight: TensorLike,
-    stride: int | tuple[int, ...],
+    stride: tuple[int, ...],
     padding: int | tuple[int, ...],
-    dilation: int | tuple[int, ...],
+    dilation: tuple[int, ...],
     group: int,
 ) -> JaxArray:
     """The convolution of jax arrays; `padding` has a pair for each axis.
@@ -306,9 +307,9 @@ def _conv_transpose(x, weight, bias, stride, padding, dilation, group, sizes, ta
 def deconvolve(
     x: TensorLike,
     weight: TensorLike,
-    stride: int | tuple[int, ...],
+    stride: tuple[int, ...],
     padding: int | tuple[int, ...],
-    dilation: int | tuple[int, ...],
+    dilation: tuple[int, ...],
     group: int,
     sizes: tuple[int, ...],
 ) -> JaxArray:

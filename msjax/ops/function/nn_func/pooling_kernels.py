@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op
-from msjax.base.typing import JaxArray, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common import dtype as mstype
+from msjax.common.typing import TensorLike
 from msjax.ops.function.nn_func.sliding import on_cpu, out_sizes, pad_spatial, steps
 
 # ---- the largest
