@@ -1,15 +1,34 @@
-"""Fills the tables of names in api.md while mkdocs builds the pages, so that they are always those of the code."""
+"""Fills the tables of names in api.md while the pages are built, so that they are always those of the code.
+
+An extension of Python-Markdown, which both mkdocs and its successor Zensical read pages with.
+"""
 
 import importlib
 import inspect
 import re
 
+from markdown import Extension
+from markdown.preprocessors import Preprocessor
+
 _MARK = re.compile(r"<!-- names: ([\w.]+)(?: (functions|classes))? -->")
 
 
-def on_page_markdown(markdown, page, **_):
-    """mkdocs calls this for each page, with its text."""
-    return _MARK.sub(lambda mark: table(mark[1], mark[2]), markdown)
+def makeExtension(**_):
+    """What Markdown calls for an extension that is named by its module."""
+    return Tables()
+
+
+class Tables(Extension):
+    """Puts tables of names where pages have ``<!-- names: msjax.nn functions -->``."""
+
+    def extendMarkdown(self, md):
+        # Before comments are taken for HTML.
+        md.preprocessors.register(_Fill(md), "names", 25)
+
+
+class _Fill(Preprocessor):
+    def run(self, lines):
+        return _MARK.sub(lambda mark: table(mark[1], mark[2]), "\n".join(lines)).split("\n")
 
 
 def table(path, kind):
