@@ -38,19 +38,33 @@ def table(path, kind):
         path (str): such as "msjax.nn" or "msjax.Tensor".
         kind (str or None): "functions" or "classes" for only those.
     """
-    rows = [f"| `{name}` | {_first_sentence(value)} |" for name, value in _public(path) if _is(value, kind)]
+    rows = [
+        f"| `{name}` | {_first_sentence(value)} |"
+        for name, value in _public(path)
+        if _is(value, kind)
+    ]
     return "\n".join(["| name | what it is |", "| --- | --- |", *rows])
 
 
 def _public(path):
     module, _, name = path.rpartition(".")
-    owner = getattr(importlib.import_module(module), name) if name[0].isupper() else importlib.import_module(path)
+    owner = (
+        getattr(importlib.import_module(module), name)
+        if name[0].isupper()
+        else importlib.import_module(path)
+    )
     for name in sorted(n for n in dir(owner) if not n.startswith("_")):
         try:
-            value = inspect.getattr_static(owner, name) if inspect.isclass(owner) else getattr(owner, name)
+            value = (
+                inspect.getattr_static(owner, name)
+                if inspect.isclass(owner)
+                else getattr(owner, name)
+            )
         except (AttributeError, ImportError):
             continue
-        if inspect.ismodule(value) or not (callable(value) or isinstance(value, (property, staticmethod, classmethod))):
+        if inspect.ismodule(value) or not (
+            callable(value) or isinstance(value, (property, staticmethod, classmethod))
+        ):
             continue
         # A package offers what its files define; a single file offers only its own.
         home = path if inspect.ismodule(owner) and not hasattr(owner, "__path__") else "msjax"
