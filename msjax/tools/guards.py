@@ -6,7 +6,7 @@ import functools
 import os
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,12 +15,12 @@ from flax import nnx
 
 from msjax.base.errors import shorten
 from msjax.base.state import STATE
-from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.compile.trace import RunRejected
 from msjax.functional.functionalize import state_of
 from msjax.models.frameworks.registry import registry_of
 from msjax.models.hooked import unhooked
+from msjax.nn.cell.base import Cell
 from msjax.tools.checking import Check, On
 from msjax.tools.fault import Fault, not_hooked
 from msjax.tools.guard_places import Guard, Place
@@ -28,9 +28,6 @@ from msjax.tools.hook_set import HookSet
 from msjax.tools.module_guards import ModuleGuard, guarded
 from msjax.tools.pynative_search import Search
 from msjax.tools.steps import bundle_of_cells
-
-if TYPE_CHECKING:
-    from msjax.nn.cell import Cell
 
 
 def guard(
@@ -103,7 +100,7 @@ def guard(
     check = Check(on, "guard")
     if policy not in ("raise", "skip"):
         raise ValueError(f"For 'guard', 'policy' should be 'raise' or 'skip', but got {policy!r}.")
-    if is_cell(model):
+    if isinstance(model, Cell):
         return _CellGuard(model, check, gradients, policy, bundle, eager)
     if isinstance(model, nnx.Module) or registry_of(model) is not None:
         if policy == "skip" or bundle is not None:

@@ -21,7 +21,7 @@ from msjax.tools.search.causes import causes
 from msjax.tools.search.lines import innermost
 
 if TYPE_CHECKING:
-    from msjax.common.node import Node
+    from msjax.common.tape import Need, Node
     from msjax.nn.cell import Cell
 
 Index = tuple[int, ...]
@@ -103,9 +103,10 @@ class Search(Monitor):
         if not self._is_kept(outs):
             return
         made = self.here(op.name, values) if node is None else self.made[node]
-        if self._pulling in self.made and not any(id(cell) in self._names for cell in made.cells):
+        pulling = self._pulling
+        if pulling is not None and pulling in self.made and not any(id(cell) in self._names for cell in made.cells):
             # Code of the user's that computes a gradient, after the call of its cell.
-            made = made._replace(cells=self.made[self._pulling].cells, call=self.made[self._pulling].call)
+            made = made._replace(cells=self.made[pulling].cells, call=self.made[pulling].call)
 
         def run(values):
             found = op.programs[static](*values)
@@ -114,7 +115,7 @@ class Search(Monitor):
         phase = "forward" if self._pulling is None else "backward"
         self._keep(_Ran(made, phase, list(values), outs, operands, None if op.runs_cells else run))
 
-    def pull(self, node: Node, cts: Sequence[Any], need: Sequence[bool], recorded: bool) -> Sequence[Any]:
+    def pull(self, node: Node, cts: list[Any], need: Need, recorded: bool) -> Sequence[Any]:
         before, self._pulling, edges, n = self._pulling, node, list(node.edges or ()), len(self._all)
         try:
             back = super().pull(node, cts, need, recorded)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from msjax.common.bases import is_cell
 from msjax.functional.functionalize import state_of
+from msjax.nn.cell.base import Cell
 from msjax.tools.bundles import Bundle
 from msjax.tools.checking import Check
 from msjax.tools.nan_search import models_of
@@ -14,7 +14,7 @@ from msjax.tools.nan_search import models_of
 
 def cells_of(step: Any, args: Any, kwargs: Any) -> list[Any]:
     """The Cells that a step may call: itself, those among its arguments, and the variables that it reads."""
-    return [model for model in models_of(step, args, kwargs) if is_cell(model)]
+    return [model for model in models_of(step, args, kwargs) if isinstance(model, Cell)]
 
 
 def named_state(cells: Sequence[Any]) -> dict[str, Any]:
