@@ -254,6 +254,15 @@ def replace_by_constant(result: Any, constant: Any) -> None:
 # ---- executables
 
 
+def compiler_flags() -> bytes:
+    """The flags that XLA has read from XLA_FLAGS, and its defaults for all others, as bytes that differ where they do."""
+    from jax.experimental import serialize_executable
+
+    options = serialize_executable.xc.CompileOptions()
+    options.executable_build_options.debug_options  # noqa: B018  # without it, they are left out
+    return options.SerializeAsString()
+
+
 def serialized(compiled: jax.stages.Compiled) -> tuple[bytes, Any]:
     """(an executable as bytes, the structure of its results)."""
     from jax.experimental import serialize_executable

@@ -19,6 +19,7 @@ from msjax.base.context import SETTINGS
 from msjax.programs import limits
 from msjax.programs.background import BACKGROUND, has_idle_core
 from msjax.programs.compiler_options import compile_operator, is_nested, quick_options
+from msjax.programs.description import Description
 from msjax.programs.limits import CACHE_LIMIT, count_shapes
 from msjax.programs.progress import PROGRESS
 from msjax.programs.signature import NUMBERS, OtherCall, SignatureKey, shape_of, signature_of
@@ -35,8 +36,7 @@ class ProgramCache(dict):
         function: from a key to the function of arrays that is compiled.
         jit: compiles it; None for `compile_operator`.
         name: as messages show it.
-        description: if the keys are the signatures of one function, and its programs are stored on disk, that of the function (see
-            `msjax.programs.description`).
+        description: if the keys are the signatures of one function, and its programs are stored on disk, that of the function.
     """
 
     __slots__ = ("function", "jit", "name", "description", "_unused", "__weakref__")
@@ -47,12 +47,12 @@ class ProgramCache(dict):
         jit: Callable[..., Any] | None = None,
         name: str = "",
         *,
-        description: str | None = None,
+        description: Description | None = None,
     ):
         self.function = function
         self.jit = jit
         self.name: str = name
-        self.description: str | None = description
+        self.description: Description | None = description
         # The programs that were not used since the last eviction; None until there is a program.
         self._unused = None
 
@@ -340,7 +340,12 @@ class SignatureCache:
     """
 
     def __init__(
-        self, fn: Any, cache: ProgramCache, key: Any, description: str | None = None, programs: dict[Any, Any] | None = None
+        self,
+        fn: Any,
+        cache: ProgramCache,
+        key: Any,
+        description: Description | None = None,
+        programs: dict[Any, Any] | None = None,
     ):
         self._fn = fn
         self._cache = weakref.ref(cache)

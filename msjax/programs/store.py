@@ -17,7 +17,8 @@ from typing import Any, NamedTuple, Protocol
 import jax
 
 from msjax.base import disk_cache, jax_slots
-from msjax.programs.description import Undescribable, describe
+from msjax.programs.description import Description, description_of
+from msjax.programs.libraries import LIBRARY_STATE
 from msjax.programs.store_entry import StoreEntry, read_entry, structure_as_data, structure_of_data, write_entry
 from msjax.programs.store_key import StoreKey, only_device, store_key
 
@@ -57,16 +58,11 @@ class ProgramStore:
         """The folder of the files; "" if nothing is stored."""
         return "" if self.unusable else disk_cache.chosen_folder()
 
-    def describe(self, fn: Callable[..., Any]) -> str | None:
-        """The description of a function as a text; None if its programs are not stored."""
-        if not self.folder() or only_device() is None:
-            return None
-        try:
-            return repr(describe(fn))
-        except (Undescribable, RecursionError, ValueError):  # ValueError: an empty cell
-            return None
+    def describe(self, fn: Callable[..., Any]) -> Description | None:
+        """The description of a function; None if its programs are not stored."""
+        return None if not self.folder() or only_device() is None else description_of(fn)
 
-    def key(self, description: str | None, values: Sequence[Any], options: dict[str, Any]) -> StoreKey | None:
+    def key(self, description: Description | None, values: Sequence[Any], options: dict[str, Any]) -> StoreKey | None:
         """The key of a function's program for operands; None if it is not stored.
 
         Args:
@@ -74,7 +70,8 @@ class ProgramStore:
             values: the operands.
             options: the compiler's.
         """
-        return None if description is None or not self.folder() else store_key(description, values, options)
+        folder = "" if description is None else self.folder()
+        return None if description is None or not folder else store_key(description, values, options, folder)
 
     def load(self, key: StoreKey, values: Sequence[Any], fn: Any) -> tuple[Any, jax_slots.CheckedExecutable | None] | None:
         """(the program of a key, the executable in it); None if it isn't there, or is damaged.
@@ -144,7 +141,12 @@ class ProgramStore:
             self.flush()
 
     def flush(self) -> None:
-        """Write the programs that wait for it."""
+        """Write the programs that wait for it.
+
+        If something in a library is not what it was then, down to its classes, it may have been traced: they are dropped.
+        """
+        if self._pending and LIBRARY_STATE.digest() != LIBRARY_STATE.digest(thorough=True):
+            self._pending.clear()
         while self._pending:
             waiting = self._pending.pop()
             # What can't be written, for want of space or since jax can't serialize it, is compiled again by the next process.
