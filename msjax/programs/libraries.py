@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import operator
 import os
 import sys
 import sysconfig
@@ -183,12 +184,18 @@ def _file_of(primitive):
 
 
 class LibraryState:
-    """The state of the libraries, looked at again when a module holds something else under a name than before."""
+    """The state of the libraries, looked at again when a module holds something else under a name than before.
+
+    Each program asks for it. So of the modules that nobody but jax itself uses, each question looks at some only, and all of them before
+    programs are written to disk.
+    """
 
     def __init__(self):
         self._lock = threading.Lock()
+        self._turn = 0
         # {name of a module: (what it holds, in order, the digest of that; None if something is foreign)}.
         self._modules: dict[str, tuple[tuple[Any, ...], bytes | None]] = {}
+        self._others: list[str] = []
         self._digest: str | None = None
 
     def digest(self, *, thorough: bool = False) -> str | None:
@@ -199,19 +206,30 @@ class LibraryState:
         """
         with self._lock:
             if self._modules and not thorough:
-                changed = [
-                    name for name, (held, _) in self._modules.items() if tuple(sys.modules[name].__dict__.values()) != held
-                ]
+                self._turn = (self._turn + 1) % _TURNS
+                asked = [*_ALWAYS, *self._others[self._turn :: _TURNS]]
+                changed = [name for name in asked if not _is_same(sys.modules[name], self._modules[name][0])]
                 if not changed:
                     return self._digest
             else:
                 changed = _names()
+                self._others = [name for name in changed if name not in _ALWAYS]
                 self._modules.clear()
             for name in changed:
                 self._modules[name] = _look_at(sys.modules[name])
             found = [digest for _, digest in self._modules.values()]
             self._digest = None if None in found else hashlib.sha256(b"".join(found)).hexdigest()
             return self._digest
+
+
+# What other functions of jax are made of, and users replace; and in how many turns all the others are looked at.
+_ALWAYS = ("jax.numpy", "jax.lax", "jax.nn")
+_TURNS = 16
+
+
+def _is_same(module, held):
+    values = module.__dict__.values()
+    return len(values) == len(held) and all(map(operator.is_, values, held))
 
 
 def _names():

@@ -46,20 +46,46 @@ class Reach:
     """
 
     def __init__(self, root: Any):
-        self._units: list[_Unit] = []
+        units: list[_Unit] = []
         seen, pending = {id(root)}, [root]
         for value in pending:
             unit = _unit_of(value)
-            self._units.append(unit)
+            units.append(unit)
             for child in unit.children:
                 if id(child) not in seen:
                     seen.add(id(child))
                     pending.append(child)
-        self.digest: str = hashlib.sha256(b"".join([unit.digest for unit in self._units])).hexdigest()
+        self.digest: str = hashlib.sha256(b"".join([unit.digest for unit in units])).hexdigest()
+        # Each program asks whether this holds: what several units have read is looked at once, and with few calls.
+        scopes: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
+        for unit in units:
+            for scope, name, value in unit.reads:
+                scopes.setdefault(id(scope), (scope, {}))[1][name] = value
+        self._scopes = [(operator.itemgetter(*read, *read), scope, [*read.values()] * 2) for scope, read in scopes.values()]
+        self._plain = [(unit.root, *unit.parts) for unit in units if unit.is_plain]
+        self._others = [(unit.root, unit.parts) for unit in units if not unit.is_plain]
+        self._containers = [held for unit in units for held in unit.containers]
 
     def holds(self) -> bool:
         """Whether all that was read is still what it was."""
-        return all(unit.holds() for unit in self._units)
+        try:
+            for getter, scope, values in self._scopes:
+                if not all(map(operator.is_, getter(scope), values)):
+                    return False
+        except KeyError:
+            return False
+        for root, code, defaults in self._plain:
+            fn = root()
+            if fn is None or fn.__code__ is not code or fn.__defaults__ is not defaults or fn.__dict__:
+                return False
+        for root, parts in self._others:
+            fn = root()
+            if fn is None or not _are_same(_parts_of(fn), parts):
+                return False
+        for container, content in self._containers:
+            if not _are_same(_content(container), content):
+                return False
+        return True
 
 
 _REACHES: weakref.WeakKeyDictionary[Any, Reach] = weakref.WeakKeyDictionary()
@@ -81,8 +107,6 @@ def _unit_of(value):
 
 
 def _kept(table, make, value):
-    if "<locals>" in value.__qualname__:
-        return make(value)  # it would never be freed, as what describes it refers to it
     with _LOCK:
         found = table.get(value)
         if found is None or not found.holds():
@@ -94,6 +118,8 @@ class _Unit:
     """One function or class, without those that it refers to.
 
     Attributes:
+        root, parts: it, and the objects that it consists of.
+        is_plain: whether these are only a function's code and defaults.
         digest: of its description.
         children: the functions and classes of msjax that it refers to, in order.
         reads: (dict, name, value) of what was read.
@@ -104,22 +130,22 @@ class _Unit:
         self.children = []
         self.reads = []
         self.containers = []
-        self._root = root
-        self._parts = _parts_of(root)
+        # Weakly: it is the key under which this is kept.
+        self.root = weakref.ref(root)
+        self.parts = _parts_of(root)
+        self.is_plain = not isinstance(root, type) and len(self.parts) == 2
         described = self.class_(root) if isinstance(root, type) else self.function(root)
         self.digest: bytes = hashlib.sha256(repr(described).encode()).digest()
 
     def holds(self) -> bool:
         """Whether all that was read is still what it was."""
-        if not _are_same(_parts_of(self._root), self._parts):
-            return False
-        for scope, name, value in self.reads:
-            if scope.get(name) is not value:
-                return False
-        for container, content in self.containers:
-            if not _are_same(_content(container), content):
-                return False
-        return True
+        root = self.root()
+        return (
+            root is not None
+            and _are_same(_parts_of(root), self.parts)
+            and all(scope.get(name) is value for scope, name, value in self.reads)
+            and all(_are_same(_content(container), content) for container, content in self.containers)
+        )
 
     def child(self, value):
         """The description of a function or class that is described by itself."""
@@ -127,7 +153,7 @@ class _Unit:
         return "#", value.__module__, value.__qualname__
 
     def function(self, fn):
-        parts = self._parts
+        parts = self.parts
         code = parts[0]
         names = dict.fromkeys(_names_in(code))
         found = [self.read(fn.__globals__, name, names) for name in names if name in fn.__globals__]
