@@ -11,7 +11,7 @@ import jax
 import ml_dtypes
 import numpy as np
 
-from msjax.base.typing import DTypeLike
+from msjax.common.typing import DTypeLike
 
 __all__ = [
     "Type",

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Self
 from msjax.base import jax_slots
 from msjax.base.arrays import is_tracer
 from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
-from msjax.base.typing import TensorLike
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.compile.debugger import RefuseDebuggers
 from msjax.compile.events import MARK, Boundary, Text
 from msjax.compile.printing import TEXT_IS_USED, Placeholder, goes_to_print

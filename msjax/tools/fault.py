@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.base.errors import describe
-from msjax.base.typing import ArrayLike
+from msjax.common.typing import ArrayLike
 from msjax.models.hooked import unhooked
 
 if TYPE_CHECKING:

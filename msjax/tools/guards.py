@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,21 +13,18 @@ import numpy as np
 from flax import nnx
 
 from msjax.base.state import STATE
-from msjax.common.bases import is_cell
 from msjax.common.tensor import tensors_in
 from msjax.compile.trace import RunRejected
 from msjax.functional.functionalize import state_of
 from msjax.models.frameworks.registry import registry_of
 from msjax.models.hooked import unhooked
+from msjax.nn.cell.base import Cell
 from msjax.tools.checking import Check, On
 from msjax.tools.fault import Fault, not_hooked
 from msjax.tools.guard_places import Guard, Place
 from msjax.tools.hook_set import HookSet
 from msjax.tools.module_guards import ModuleGuard, guarded
 from msjax.tools.pynative_search import Search
-
-if TYPE_CHECKING:
-    from msjax.nn.cell import Cell
 
 
 def guard(model: Cell | nnx.Module, on: On = "nan", gradients: bool = True) -> Any:
@@ -80,7 +77,7 @@ def guard(model: Cell | nnx.Module, on: On = "nan", gradients: bool = True) -> A
         forward 1 log
     """
     check = Check(on, "guard")
-    if is_cell(model):
+    if isinstance(model, Cell):
         return _CellGuard(model, check, gradients)
     if isinstance(model, nnx.Module) or registry_of(model) is not None:
         return ModuleGuard(model, check, gradients)

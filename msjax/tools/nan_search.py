@@ -5,26 +5,23 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 
 from msjax.autograd.grad import grad
-from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.functional.functionalize import state_of
 from msjax.models.frameworks.registry import registry_of
 from msjax.models.hooked import hooked, unhooked
+from msjax.nn.cell.base import Cell
 from msjax.nn.wrap.cell_wrapper import TrainOneStepCell
 from msjax.tools.checking import Check, On
 from msjax.tools.fault import Fault, not_hooked
 from msjax.tools.program_search import search
 from msjax.tools.pynative_search import Search
-
-if TYPE_CHECKING:
-    from msjax.nn.cell import Cell
 
 
 def find_nan(
@@ -75,7 +72,7 @@ def find_nan(
         raise not_hooked(fn, "find_nan", "or a function")
     if is_model:
         fn = hooked(fn)
-    if is_cell(fn) or tensors_in((args, kwargs)):
+    if isinstance(fn, Cell) or tensors_in((args, kwargs)):
         fault = _in_pynative_mode(fn, args, kwargs, check, gradients)
     else:
         fault = _in_program(fn, args, kwargs, check, gradients)
@@ -85,16 +82,16 @@ def find_nan(
 
 
 def _in_pynative_mode(fn, args, kwargs, check, gradients):
-    models = [m for m in jax.tree.leaves((fn, args, kwargs), is_leaf=is_cell) if is_cell(m)]
+    models = [m for m in jax.tree.leaves((fn, args, kwargs), is_leaf=lambda v: isinstance(v, Cell)) if isinstance(m, Cell)]
     args, kwargs = jax.tree.map(lambda v: wrap(jnp.asarray(v)) if _is_array(v) else v, (args, kwargs), is_leaf=is_leaf)
-    model = fn if is_cell(fn) else None
+    model = fn if isinstance(fn, Cell) else None
     with kept_state(models) as state, Search(check, model) as found:
         out = tensors_in([fn(*args, **kwargs)])
         if check([t._value for t in [*out, *state]]):
             return found.first
     if gradients is None:
         trains = any(isinstance(cell, TrainOneStepCell) for model in models for _, cell in model.cells_and_names())
-        gradients = (is_cell(fn) and not trains) or [t.shape for t in out] == [()]
+        gradients = (isinstance(fn, Cell) and not trains) or [t.shape for t in out] == [()]
     weights = list({id(p): p for model in models for p in model.trainable_params()}.values())
     floats = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor) and a.is_floating_point())
     if not gradients or not (weights or floats) or not any(t.is_floating_point() for t in out):

@@ -16,7 +16,7 @@ from msjax.tools.checking import Check
 from msjax.tools.fault import Fault, Statistics
 
 if TYPE_CHECKING:
-    from msjax.common.node import Node
+    from msjax.common.tape import Need, Node
     from msjax.nn.cell import Cell
 
 
@@ -62,15 +62,16 @@ class Search(Monitor):
         if self.first is not None or not (self._wrong(outs) or self._is_cause(outs)):
             return
         made = self.here(op.name, values) if node is None else self.made[node]
-        if self._pulling in self.made and not any(id(cell) in self._names for cell in made.cells):
+        pulling = self._pulling
+        if pulling is not None and pulling in self.made and not any(id(cell) in self._names for cell in made.cells):
             # Code of the user's that computes a gradient, after the call of its cell.
-            made = made._replace(cells=self.made[self._pulling].cells, call=self.made[self._pulling].call)
+            made = made._replace(cells=self.made[pulling].cells, call=self.made[pulling].call)
         if self._model is None or made.cells or self._pulling is not None:
             self._keep(
                 made, "forward" if self._pulling is None else "backward", values, outs, _came(operands, values, self.check)
             )
 
-    def pull(self, node: Node, cts: Sequence[Any], need: Sequence[bool], recorded: bool) -> Sequence[Any]:
+    def pull(self, node: Node, cts: list[Any], need: Need, recorded: bool) -> Sequence[Any]:
         before, self._pulling = self._pulling, node
         try:
             return super().pull(node, cts, need, recorded)
