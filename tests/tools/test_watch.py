@@ -360,7 +360,7 @@ def test_rules():
     ):
         rules.update_ratio()([row("parameter", "w", 3, norm=2.0), row("update", "w", 3, norm=1.0)])
     with pytest.raises(
-        RuleBroken, match="rule float16_range, step 1, activation of a: values up to 7e[+]04: Float16 ends"
+        RuleBroken, match=r"rule float16_range, step 1, activation of a: values up to 7e\+04: Float16 ends"
     ) as raised:
         rules.float16_range(then="raise")([row("activation", "a", 1, max=7e4)])
     assert (raised.value.rule, raised.value.path, raised.value.step) == ("float16_range", "a", 1)
