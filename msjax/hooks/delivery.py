@@ -44,7 +44,7 @@ class HostNeeded(Exception):
         why: a sentence.
     """
 
-    def __init__(self, what: str, error: Exception):
+    def __init__(self, what: HookLabel, error: Exception):
         self.why: str = f"{what} returns a value, for which it needs concrete values ({str(error).splitlines()[0]})"
         super().__init__(self.why)
 
@@ -70,7 +70,7 @@ def run_traced_hook(
     owners: Sequence[Any] | None = None,
     carries: int = -1,
     carried: PyTree = None,
-    check: Callable[..., Any] | None = None,
+    check: Callable[..., Any] = lambda result, _given: result,
 ) -> tuple[Any, Any]:
     """Run one hook of a program that is being traced.
 
@@ -84,7 +84,8 @@ def run_traced_hook(
         owners: the owners of hooks around it; those under way by default.
         carries: the number of the argument whose values go on through the network.
         carried: what goes on through the network, where that is no single argument.
-        check: of a backward hook, a function of what it returned and that argument, to the argument's replacement.
+        check: of a backward hook, a function of what it returned and that argument, to the argument's replacement;
+            by default what it returned.
 
     Returns:
         (what the hook returned, what goes on; the latter to be used in the place of what was given).

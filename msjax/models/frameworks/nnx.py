@@ -21,7 +21,7 @@ from msjax.hooks.table import CALL_KINDS, EMPTY, Hook
 from msjax.models.array_hooks import SITE, call_with_array_hooks
 from msjax.models.frameworks.framework import Framework, add_framework
 from msjax.models.frameworks.nnx_modules import callable_modules, nnx_modules
-from msjax.models.frameworks.nnx_outputs import module_and_method, pure_call
+from msjax.models.frameworks.nnx_outputs import is_module_or_method, module_and_method, pure_call
 from msjax.models.handle import ModuleHandle
 from msjax.models.subclasses import subclasses
 from msjax.models.where import Where, selected_calls
@@ -34,7 +34,7 @@ class NnxModels(Framework):
         return isinstance(model, nnx.Module)
 
     def owns_function(self, fn: Any) -> bool:
-        return module_and_method(fn) is not None
+        return is_module_or_method(fn)
 
     def paths(self, model: Any) -> dict[str, Any]:
         return callable_modules(model)

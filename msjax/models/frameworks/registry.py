@@ -28,12 +28,12 @@ _IN_USE: weakref.WeakSet[Registry] = weakref.WeakSet()
 
 @dataclass
 class _Row:
-    """One registered hook, and the names of the calls that it is on. `where` is for modules that have not run yet, or None."""
+    """One registered hook, and the names of the calls that it is on. `where` is for modules that have not run yet."""
 
     kind: str
     hook: Hook
     prepend: bool
-    where: Where | None
+    where: Where
     calls: set[str] = field(default_factory=set)
 
 
@@ -114,7 +114,7 @@ class Registry:
         self._rows, self._tables = rows, {}
         (_IN_USE.add if rows else _IN_USE.discard)(self)
         # What jax has compiled depends on the hooks of all hooked models.
-        HOOKED_WITH.set_global(tuple(sorted(registry.key for registry in _IN_USE)) or None)
+        HOOKED_WITH.set_global(tuple(sorted(registry.key for registry in _IN_USE if registry.key is not None)) or None)
 
     def see(self, path: str, module: object) -> None:
         """Note a module that runs."""
