@@ -30,7 +30,16 @@ _TARGETS = {
     "msjax.compat.api": {"mindspore.common": "api"},
     "msjax.compat.c_expression": {"mindspore": "_c_expression"},
     "msjax.compat.checkparam": {"mindspore": "_checkparam"},
-    "msjax.compat.extends": {"mindspore": "_extends"},
+    "msjax.compat.extends": {
+        "mindspore": "_extends",
+        "mindspore._extends": "parse",
+        "mindspore._extends.parse": "compile_config",
+    },
+    "msjax.compat.train_thor": {
+        "mindspore.train": "train_thor",
+        "mindspore.train.train_thor": "convert_utils dataset_helper model_thor",
+    },
+    "msjax.parallel": {"mindspore.parallel": "auto_parallel checkpoint_transform"},
     "msjax.compat.primitive_cache": {"mindspore.ops": "_primitive_cache"},
     "msjax.compat.np_dtype": {"mindspore.common": "np_dtype"},
     "msjax.compat.hook_handle": {"mindspore.common": "hook_handle"},

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msjax.base.state import STATE
@@ -49,6 +50,12 @@ def describe(value: Any) -> str:
         return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
     text = repr(value)
     return f"{type(value).__name__} {text}" if len(text) <= 40 else type(value).__name__
+
+
+def near(text: str, names: Iterable[str]) -> str:
+    """A sentence's part that lists the names most like a text, to begin a list of all; empty if none is like it."""
+    found = difflib.get_close_matches(text, list(names), n=3, cutoff=0.6)
+    return f"near it are {', '.join(map(repr, found))}; " if found else ""
 
 
 def callable_name(fn: Callable[..., Any]) -> str:

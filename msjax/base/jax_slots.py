@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import warnings
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
@@ -26,19 +27,49 @@ from jax.interpreters import mlir
 # The versions of jax with which all of this was seen to work.
 CHECKED = ("0.10.2", "0.12.0")
 
+
+def _core(name: str) -> Any:
+    """A name of `jax.extend.core`; before jax 0.10 some of them are only in `jax.core`, where jax 0.9 warns of its going."""
+    if hasattr(jax.extend.core, name):
+        return getattr(jax.extend.core, name)
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        return getattr(jax.core, name)
+
+
+class _UserContext:
+    """What `jax.make_user_context` returns; before jax 0.10 that has no `set_global`.
+
+    Args:
+        default: its value where none is set.
+    """
+
+    def __init__(self, default: Any = None):
+        self._context: Any = jax.make_user_context(default)
+        self.set_global = self._context._obj.set_global
+
+    @property
+    def value(self) -> Any:
+        return self._context.value
+
+    def __call__(self, value: Any) -> Any:
+        return self._context(value)
+
+
 try:
     # trace_state() is equal to an earlier one exactly where the same transformations of jax are under way.
-    trace_state = jax.extend.core.get_opaque_trace_state
+    trace_state = _core("get_opaque_trace_state")
     with jax.core.eval_context():
         # The state outside of all transformations.
         NO_TRACE = trace_state()
 
     # ``with within_trace(trace)``: jax computes as part of that transformation, one around the innermost.
-    within_trace = jax.extend.core.set_current_trace
+    within_trace = _core("set_current_trace")
 
     # user_context(default) is a variable of each thread whose value is part of the key of every cache of jax: what was traced under
     # one value is not used under another. When one is made, jax forgets all that it has traced so far.
     user_context = jax.make_user_context
+    if not hasattr(user_context(), "set_global"):
+        user_context = _UserContext
 
     # settings_token() is the same object exactly where all settings that tracing depends on are the same, those of ``with``
     # statements and the variables of `user_context` included: what jax's own cache has for them.
@@ -48,10 +79,13 @@ try:
     )
 
     # inner_jaxprs(eqn.params) are the jaxprs within an equation.
-    inner_jaxprs = jax.extend.core.jaxprs_in_params
+    inner_jaxprs = _core("jaxprs_in_params")
 
     # The effects of an equation that has none.
-    NO_EFFECTS = jax.extend.core.no_effects
+    NO_EFFECTS = _core("no_effects")
+
+    # What jax notes of a function that it traced.
+    DebugInfo = _core("DebugInfo")
 except AttributeError as error:
     raise ImportError(
         f"jax {jax.__version__} has no {error.name!r} in {getattr(error.obj, '__name__', error.obj)}, which msjax needs. "
@@ -102,7 +136,7 @@ def jaxpr_of(invars: Sequence[Any], outvars: Sequence[Any], eqns: Sequence[Any],
         invars, outvars: the variables that it takes and returns.
         name: as jax's messages show it.
     """
-    info = jax.extend.core.DebugInfo(name, name, ("",) * len(invars), ("",) * len(outvars))
+    info = DebugInfo(name, name, ("",) * len(invars), ("",) * len(outvars))
     effects = frozenset().union(*(eqn.effects for eqn in eqns))
     return jax.extend.core.Jaxpr((), list(invars), list(outvars), list(eqns), effects, info)
 
@@ -143,7 +177,8 @@ def file_of(closed: jax.extend.core.ClosedJaxpr) -> str:
 
 def varying_axes(aval: Any) -> frozenset[Any]:
     """The axes of a `jax.shard_map`'s mesh over which an abstract value varies."""
-    return getattr(getattr(aval, "manual_axis_type", None), "varying", frozenset())
+    axes = getattr(aval, "vma", None)  # as jax called it before 0.10
+    return getattr(getattr(aval, "manual_axis_type", None), "varying", frozenset()) if axes is None else axes
 
 
 # ---- lowering: the operations of a program that is being lowered

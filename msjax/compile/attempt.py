@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from msjax.base.typing import PyTreeDef
 from msjax.common.parameter import Parameter
 from msjax.common.tensor import Tensor, is_leaf, wrap
 from msjax.common.tensor_values import TENSORS
+from msjax.compile.code_names import stored_globals
 from msjax.compile.kept import tensors_kept
 from msjax.compile.program import Layout, Program, SignatureChanged, aliases, is_input, raw
 from msjax.compile.snapshot import Snapshot
@@ -137,6 +139,7 @@ class _Attempt:
             for i, other in self.aliases:
                 leaves[i] = leaves[other] if other >= 0 else self.variables[-1 - other]
             args, kwargs = (tuple(leaves), {}) if self.treedef is None else jax.tree.unflatten(self.treedef, leaves)
+            stored = stored_globals(self.subject)
             self.in_body = True
             out = _collected(self.body(self.subject, args, kwargs))
             trace.finish()
@@ -159,6 +162,7 @@ class _Attempt:
                 if i not in aliased and isinstance(leaves[i], Tensor) and leaves[i]._value is not value
             ]
             self.attributes = self._attributes()
+            self._write_globals(*stored)
         outputs, self.outputs = self.outputs, None
         return outputs
 
@@ -201,6 +205,15 @@ class _Attempt:
                     found.append((weakref.ref(cell), name, wrap(None), output))
                     object.__delattr__(cell, name)
         return found
+
+    def _write_globals(self, namespace, before):
+        """Write to the Tensors whose globals the function has given new ones, so that the next run finds these there."""
+        known = {id(v) for v in self.variables}
+        for name, old in before.items():
+            value = namespace.get(name)
+            if value is not old and id(old) in known and isinstance(value, Tensor) and is_tracer(value._value):
+                self.writes.append((old, self._output(value._value)))
+                namespace[name] = old
 
     def _check_escaped(self):
         """Refuse code that keeps Tensors after the call: there are no values for them."""
@@ -258,15 +271,19 @@ class _Attempt:
 # Compiled functions return the items of iterators and views, since these can be read only while the program is traced.
 _COLLECTED = {
     **dict.fromkeys((range, zip, enumerate, type({}.keys()), type({}.values())), tuple),
-    **dict.fromkeys((map, filter, type({}.items())), list),
+    **dict.fromkeys((map, filter, type({}.items()), types.GeneratorType), list),
 }
+_OVER_TUPLE = type(iter(()))
 
 
 def _collected(value):
     """A result in which iterators and views are tuples or lists, as MindSpore's compiled functions return them."""
     kind = value.__class__
     if kind in _COLLECTED:
-        return _COLLECTED[kind](map(_collected, value))
+        made = _COLLECTED[kind]
+        if kind is map and all(type(items) is _OVER_TUPLE for items in value.__reduce__()[1][1:]):
+            made = tuple
+        return made(map(_collected, value))
     if kind in (tuple, list) and any(v.__class__ in _COLLECTED or v.__class__ in (tuple, list) for v in value):
         return kind(map(_collected, value))
     return value

@@ -142,6 +142,18 @@ class Dataset:
             self._size = int(self._count(1) if size == math.inf else size)
         return self._size
 
+    @property
+    def dataset_size(self) -> int | None:
+        """The number of rows of one epoch, if `get_dataset_size` has been called; else None.
+
+        Example:
+            >>> from msjax import dataset as ds
+            >>> data = ds.NumpySlicesDataset([1, 2, 3])
+            >>> data.dataset_size, data.get_dataset_size(), data.dataset_size
+            (None, 3, 3)
+        """
+        return self._size
+
     def __len__(self) -> int:
         return self.get_dataset_size()
 

@@ -357,7 +357,7 @@ class PKSampler(BuiltinSampler):
 
 
 class IterSampler(Sampler):
-    """A sampler out of any object whose ``__iter__`` gives indices.
+    """A sampler out of any object whose ``__iter__``, or ``__getitem__``, gives indices.
 
     Args:
         sampler: the object, which can be gone through many times.
@@ -383,15 +383,16 @@ class IterSampler(Sampler):
 
 
 def as_sampler(value: Any, who: str) -> Sampler:
-    """A sampler from a sampler, a list of indices, or an object with ``__iter__``."""
+    """A sampler from a sampler, a list of indices, or an object with ``__iter__`` or ``__getitem__``."""
     if isinstance(value, Sampler):
         return value
     if isinstance(value, list):
         return SubsetSampler(value)
-    if hasattr(value, "__iter__") and not isinstance(value, str):
+    if (hasattr(value, "__iter__") or hasattr(value, "__getitem__")) and not isinstance(value, str):
         return IterSampler(value)
     raise TypeError(
-        f"For '{who}', 'sampler' should be a Sampler, a list of int or an object with __iter__, but got {describe(value)}."
+        f"For '{who}', 'sampler' should be a Sampler, a list of int, or an object with __iter__ or __getitem__, but got "
+        f"{describe(value)}."
     )
 
 

@@ -24,7 +24,7 @@ def as_value(value: Any) -> Any:
     """
     if type(value) is not np.ndarray:
         if isinstance(value, dict):
-            return {key: as_value(inner) for key, inner in value.items()}
+            return {key: _within(inner) for key, inner in value.items()}
         if isinstance(value, Tensor):
             value = value.asnumpy()
         try:
@@ -40,10 +40,17 @@ def as_value(value: Any) -> Any:
     return value
 
 
+def _within(value):
+    """A value within a dict, where lists stay lists."""
+    return [_within(inner) for inner in value] if isinstance(value, list) else as_value(value)
+
+
 def owned(value: Any) -> Any:
     """The value in memory of its own, so that what changes a row in place leaves the source as it is."""
     if isinstance(value, dict):
         return {key: owned(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [owned(inner) for inner in value]
     return np.array(value, order="C")
 
 
@@ -106,10 +113,12 @@ def to_numpy(value: Any) -> Any:
 
 
 def to_tensor(value: Any) -> Any:
-    """What a program gets of a value: a Tensor; text, bytes and dicts stay as they are."""
-    if isinstance(value, dict) or is_text(value):
-        return value
-    return Tensor(value)
+    """What a program gets of a value: a Tensor, or a dict of them; text and bytes stay as they are."""
+    if isinstance(value, dict):
+        return {key: to_tensor(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [to_tensor(inner) for inner in value]
+    return value if is_text(value) else Tensor(value)
 
 
 def shape_and_type(value: Any) -> Any:

@@ -24,6 +24,10 @@ class Code(Protocol):
         """Add a line to the function."""
         ...
 
+    def present(self, get: Callable[[], Any]) -> str:
+        """A name in the function for what `get` returns when the function begins."""
+        ...
+
 
 class Event:
     """What happens at one place of a program.
@@ -47,6 +51,10 @@ class Event:
     def write(self, code: Code, outputs: Sequence[str]) -> None:
         """Write the code that lets it happen, with code for its values."""
         code.line(f"{code.name(self)}([{', '.join(outputs)}])")
+
+    def present(self) -> Callable[[Sequence[Any]], None]:
+        """What lets it happen in a run that begins now."""
+        return self
 
     def all_lanes(self, arrays: Sequence[Any], lanes: int) -> None:
         """Let it happen once for each example of `lanes` nested vmaps, with that example's values."""

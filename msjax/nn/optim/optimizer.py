@@ -142,7 +142,7 @@ class Optimizer(CompiledOptimizer):
         if not self.is_group_lr:
             self.learning_rate = self._rates[0]
         elif self.dynamic_lr:
-            self.learning_rate = CellList(list(kept.values()), auto_prefix=False)
+            self.learning_rate = CellList(list(self._rates), auto_prefix=False)
         else:
             self.learning_rate = ParameterTuple(self._rates)
 

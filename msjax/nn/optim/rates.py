@@ -17,7 +17,7 @@ from msjax.nn.learning_rate_schedule import LearningRate, LearningRateSchedule
 
 
 class RateTable(LearningRateSchedule):
-    """A learning rate for each step; the last one holds from then on."""
+    """A learning rate for each step; the last one holds from then on. The result has the shape of the step."""
 
     def __init__(self, rates: np.ndarray, name: str):
         super().__init__(auto_prefix=False)
@@ -28,7 +28,7 @@ class RateTable(LearningRateSchedule):
 
 
 def _look_up(table, step):
-    return table[jnp.clip(step.reshape(()), 0, table.shape[0] - 1)]
+    return table[jnp.clip(step, 0, table.shape[0] - 1)]
 
 
 _LOOK_UP = Op("LearningRateTable", _look_up, differentiable=False)
