@@ -46,6 +46,7 @@ TESTED_IN = {
     "alias_path": "test_cli.py",
     "context": "base/test_context.py",
     "everything": "test_importing.py",
+    "device_context": "base/test_precision.py",
     "hal": "test_runtime.py",
     "mindrecord": "dataset/test_sources.py",
     "parallel": "test_compat.py",
