@@ -29,6 +29,7 @@ def main():
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--ways", nargs="+", choices=ALL, default=ALL)
+    parser.add_argument("--modules", action="store_true", help="let cells call nnx modules with hooks, too")
     parser.add_argument("--in-turn", action="store_true", help="run each case in one of the compiled ways only")
     parser.add_argument("--no-shrink", action="store_true", help="print the first case of each cause as it is")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after this time")
@@ -37,7 +38,7 @@ def main():
     for number in range(args.first, args.first + args.cases):
         if time.time() - start > args.seconds:
             break
-        case = make(args.seed, number)
+        case = make(args.seed, number, args.modules)
         found = differences(case, program(case), in_turn(args.ways, number) if args.in_turn else args.ways)
         done, differ = done + 1, differ + bool(found)
         for way, cause, detail in found:
