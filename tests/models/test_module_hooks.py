@@ -131,7 +131,8 @@ def test_modifiers_of_every_kind(model):
     plain = nnx.grad(loss)(model, X)
     with hooks.register_backward_pre_hook(model, lambda module, grads: (grads[0] * 3,)):
         tripled = nnx.jit(nnx.grad(loss))(model, X)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b * 3, rtol=1e-4, atol=1e-5), tripled, plain)
+    # What cancels to zero is rounded in another way by the program than one by one.
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b * 3, rtol=1e-4, atol=3e-5), tripled, plain)
     with hooks.register_forward_pre_hook(model, lambda module, args: (args[0] * 0,), "head"):
         np.testing.assert_allclose(model(X), jnp.broadcast_to(model.head.bias[...], (3, 2)))
     with hooks.register_backward_hook(model, lambda module, gi, go: (gi[0] * 0,), "blocks.0"):
