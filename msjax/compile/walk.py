@@ -50,7 +50,9 @@ from msjax.compile.guards import (
     log_key,
     static_key,
 )
-from msjax.hooks.table import EMPTY, GLOBAL, HookTable
+from msjax.hooks.delivery import observes
+from msjax.hooks.table import CALL_KINDS, EMPTY, GLOBAL, Hook, HookTable
+from msjax.models.array_hooks import HookSite
 from msjax.processes.groups import PROCESSES, WORLD_NAMES
 
 # docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
@@ -83,7 +85,7 @@ class Walk:
     """
 
     def __init__(self, roots: list[Any], logs: Collection[int] = ()):
-        self.found: list[Guard] = [Guard(_settings(), None), _hooks_guard(GLOBAL.table, None)]
+        self.found: list[Guard] = [Guard(_settings(), None)]
         self.variables: list[Tensor] = []
         self.modules: list[nnx.Module] = []
         self.containers: list[Any] = []
@@ -92,6 +94,7 @@ class Walk:
         self._visited = {}  # {id of an object, or (id of a namespace, name): its Contents or None}
         self._names = set()
         self._namespaces = []
+        self._hooks(GLOBAL.table)
         self.follow(roots)
 
     def guards(self) -> Guards:
@@ -116,7 +119,7 @@ class Walk:
         elif isinstance(value, nnx.Module):
             self._module(value)
         elif isinstance(value, HookTable):
-            self.found.append(_hooks_guard(value, self._within))
+            self._hooks(value)
         elif isinstance(value, (tuple, frozenset)):
             seen = _outline(value)
             self.found.append(Guard((kind.__name__, *seen), self._within))
@@ -186,6 +189,19 @@ class Walk:
         if id(tensor) not in self._visited:
             self._visited[id(tensor)] = None
             self.variables.append(tensor)
+            for fn in table.hooks.values() if hooks else ():
+                self._hook(fn, None, None)
+
+    def _hooks(self, table):
+        self.found.append(Hooks(table, self._within, table.all() if table is not EMPTY else []))
+        if table is not EMPTY:
+            for hook in (hook for kind in CALL_KINDS for hook in getattr(table, kind)):
+                self._hook(hook.fn, hook.observe, hook.traced)
+
+    def _hook(self, fn, observe, traced):
+        """Look into a hook that becomes part of a program. An observer is called after each run, whatever it reads then."""
+        if not observes(fn, observe, traced):
+            self._visit(fn, 1)
 
     def _module(self, module):
         number, cls = _number_of(module), type(module)
@@ -224,7 +240,12 @@ class Walk:
         self._visited[id(value)] = None
         if depth >= _DEPTH or isinstance(value, (type, jax.Array, np.ndarray, np.generic)):
             return
-        if isinstance(value, types.ModuleType):
+        if isinstance(value, Hook):
+            self._hook(value.fn, value.observe, value.traced)
+        elif isinstance(value, HookSite):
+            for table in value.tables.values():
+                self._hooks(table)
+        elif isinstance(value, types.ModuleType):
             if not is_library(value.__name__):
                 self._namespaces.append((vars(value), depth))
         elif isinstance(value, types.FunctionType):
@@ -341,10 +362,6 @@ def _number_of(module: nnx.Module) -> int:
     if number is None:
         number = _NUMBER_OF[module] = next(_NUMBERS)
     return number
-
-
-def _hooks_guard(table: HookTable, within: Contents | None) -> Hooks:
-    return Hooks(table, within, table.all() if table is not EMPTY else [])
 
 
 def _settings():

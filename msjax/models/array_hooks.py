@@ -16,6 +16,22 @@ from msjax.hooks.values import ARRAYS, ModuleSubject
 SITE = "msjax_hooks"
 
 
+class HookSite:
+    """What stands on a module that has hooks, as its attribute `SITE`.
+
+    Attributes:
+        path: of the module in its model.
+        hook_path: the same, as errors name the module.
+        tables: {name of a method: its present hooks}.
+    """
+
+    __slots__ = ()
+
+    path: str
+    hook_path: Any
+    tables: Any
+
+
 def call_with_array_hooks(
     function: Callable[..., Any],
     args: tuple[Any, ...],

@@ -18,7 +18,7 @@ from flax import nnx
 
 from msjax.base.flax_slots import delete_static, set_static, without_attribute
 from msjax.hooks.table import CALL_KINDS, EMPTY, Hook
-from msjax.models.array_hooks import SITE, call_with_array_hooks
+from msjax.models.array_hooks import SITE, HookSite, call_with_array_hooks
 from msjax.models.frameworks.framework import Framework, add_framework
 from msjax.models.frameworks.nnx_modules import callable_modules, nnx_modules
 from msjax.models.frameworks.nnx_outputs import module_and_method, pure_call
@@ -76,7 +76,7 @@ class NnxModels(Framework):
         return lambda *args, **kwargs: call(state, args, kwargs)
 
 
-class _Site:
+class _Site(HookSite):
     """The hooks of one nnx module. Equal sites share a compiled program.
 
     Attributes:

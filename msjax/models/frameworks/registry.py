@@ -17,7 +17,7 @@ import jax
 
 from msjax.hooks.places import HOOKED_WITH, is_tracing, site
 from msjax.hooks.table import EMPTY, Hook, HookTable
-from msjax.models.array_hooks import call_with_array_hooks
+from msjax.models.array_hooks import HookSite, call_with_array_hooks
 from msjax.models.frameworks.framework import Framework, add_framework
 from msjax.models.handle import ModuleHandle
 from msjax.models.where import Where, call_name, matches, named_methods, selected, selected_calls
@@ -37,7 +37,7 @@ class _Row:
     calls: set[str] = field(default_factory=set)
 
 
-class Site:
+class Site(HookSite):
     """Stands on a module, as the attribute `array_hooks.SITE`, for its path and the hooks of its model.
 
     Attributes:
