@@ -52,7 +52,7 @@ from msjax.compile.guards import (
 )
 from msjax.hooks.delivery import observes
 from msjax.hooks.table import CALL_KINDS, EMPTY, GLOBAL, Hook, HookTable
-from msjax.models.array_hooks import HookSite
+from msjax.models.array_hooks import IN_USE, HookSite
 from msjax.processes.groups import PROCESSES, WORLD_NAMES
 
 # docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
@@ -95,6 +95,10 @@ class Walk:
         self._names = set()
         self._namespaces = []
         self._hooks(GLOBAL.table)
+        for registry in sorted(IN_USE, key=lambda registry: registry.key):
+            self.found.append(Guard(registry.key, None))
+            for hook in registry.hooks:
+                self._hook(hook.fn, hook.observe, hook.traced)
         self.follow(roots)
 
     def guards(self) -> Guards:
@@ -300,17 +304,20 @@ class Walk:
     def _function(self, function, depth):
         names = names_in(function.__code__)
         self._names.update(names)
+        library = is_library(function.__globals__.get("__name__") or "")
+        # What a library wraps is no step: a function that is compiled, differentiated or lifted lies as deep as it lay before.
+        inside = depth - 1 if library else depth
         for name, variable in zip(function.__code__.co_freevars, function.__closure__ or ()):
-            self._name(_closed_over, _close_over, variable, name, depth)
+            self._name(_closed_over, _close_over, variable, name, inside)
         for name in ("__defaults__", "__kwdefaults__"):
             if getattr(function, name):
                 self._name(getattr, setattr, function, name, depth)
         wrapped = getattr(function, "__wrapped__", None)
         if wrapped is not None:
-            self._visit(wrapped, depth + 1)
+            self._visit(wrapped, depth)
         if function.__dict__:
             self._namespaces.append((vars(function), depth + 1))
-        if is_library(function.__module__ or ""):
+        if library:
             return
         for name in names:
             if name in function.__globals__:
@@ -347,6 +354,12 @@ class Walk:
             self._class(value, depth)
         elif known is None:
             self._visit(value, depth + 1)
+
+
+def hooks_within(fn: Any) -> tuple[HookTable, ...] | None:
+    """The hooks of the modules that a function calls, as far as a walk finds them, those of all cells first; None if it calls none."""
+    walk = Walk([fn])
+    return tuple([guard.seen for guard in walk.found if isinstance(guard, Hooks) and guard.hooks]) if walk.modules else None
 
 
 def _outline(values: Iterable[Any]) -> tuple[Any, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 
@@ -12,8 +13,15 @@ from msjax.hooks.protocol import call_with_hooks
 from msjax.hooks.table import HookTable
 from msjax.hooks.values import ARRAYS, ModuleSubject
 
+if TYPE_CHECKING:
+    from msjax.models.frameworks.registry import Registry
+
 # The attribute of a module that has hooks; it names the module by its `path` and `hook_path`.
 SITE = "msjax_hooks"
+
+
+# The registries of hooked models, whose modules are made anew for each run, that have hooks now.
+IN_USE: weakref.WeakSet[Registry] = weakref.WeakSet()
 
 
 class HookSite:

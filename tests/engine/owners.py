@@ -7,6 +7,7 @@ from flax import nnx
 
 import msjax as ms
 from msjax import hooks
+from msjax.hooks.classify import only_observes
 from tests.engine import networks, other_networks
 
 PATHS = ("body", "body.inner")
@@ -298,11 +299,14 @@ class Functions(Owner):
 
             def adapted(args, output):
                 return hook(path, args, output)
+        elif kind == "backward_pre" and only_observes(hook):
+
+            def adapted(grad_output):
+                hook(path, (grad_output,))
         elif kind == "backward_pre":
 
             def adapted(grad_output):
-                changed = hook(path, (grad_output,))
-                return None if changed is None else changed[0]
+                return hook(path, (grad_output,))[0]
         else:
 
             def adapted(grad_input, grad_output):

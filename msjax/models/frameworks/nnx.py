@@ -17,6 +17,7 @@ from typing import Any
 from flax import nnx
 
 from msjax.base.flax_slots import delete_static, set_static, without_attribute
+from msjax.base.state import programs_changed
 from msjax.hooks.table import CALL_KINDS, EMPTY, Hook
 from msjax.models.array_hooks import SITE, HookSite, call_with_array_hooks
 from msjax.models.frameworks.framework import Framework, add_framework
@@ -126,6 +127,7 @@ class _Site(HookSite):
     def put_on(self, module):
         """Make it the site of a module; without hooks, leave the module as it was before it had any."""
         cls = self.cls
+        programs_changed()
         if self.tables:
             cls = _hooked_class(cls, tuple(sorted(self.tables)))
             undo = set_static(module, SITE, self)

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import functools
 import itertools
-import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 
+from msjax.base.state import programs_changed
 from msjax.hooks.places import HOOKED_WITH, is_tracing, site
 from msjax.hooks.table import EMPTY, Hook, HookTable
-from msjax.models.array_hooks import HookSite, call_with_array_hooks
+from msjax.models.array_hooks import IN_USE, HookSite, call_with_array_hooks
 from msjax.models.frameworks.framework import Framework, add_framework
 from msjax.models.handle import ModuleHandle
 from msjax.models.where import Where, call_name, matches, named_methods, selected, selected_calls
 
 _NUMBERS = itertools.count()
-_IN_USE: weakref.WeakSet[Registry] = weakref.WeakSet()
 
 
 @dataclass
@@ -84,6 +83,11 @@ class Registry:
         self._tables: dict[str, HookTable] = {}
 
     @property
+    def hooks(self) -> list[Hook]:
+        """All of them, in the order of registration."""
+        return [row.hook for row in self._rows]
+
+    @property
     def key(self) -> tuple[int, ...] | None:
         """Equal as long as the hooks are the same; None without hooks."""
         return (self._number, *(row.hook.id for row in self._rows)) if self._rows else None
@@ -112,9 +116,10 @@ class Registry:
 
     def _set(self, rows):
         self._rows, self._tables = rows, {}
-        (_IN_USE.add if rows else _IN_USE.discard)(self)
+        (IN_USE.add if rows else IN_USE.discard)(self)
+        programs_changed()
         # What jax has compiled depends on the hooks of all hooked models.
-        HOOKED_WITH.set_global(tuple(sorted(registry.key for registry in _IN_USE)) or None)
+        HOOKED_WITH.set_global(tuple(sorted(registry.key for registry in IN_USE)) or None)
 
     def see(self, path: str, module: object) -> None:
         """Note a module that runs."""
