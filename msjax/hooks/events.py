@@ -32,6 +32,7 @@ class Event:
         what: how messages name it.
         first: whether it happens before all other events of the run.
         observes: whether it is a call of user code, which may change what programs are compiled for.
+        bounds: whether it changes what is called if a later event fails, see `msjax.hooks.boundaries`.
         collected: whether callbacks bring its values for the code that runs after the program; otherwise it happens at once.
     """
 
@@ -39,14 +40,22 @@ class Event:
     first = False
     observes = False
     collected = False
+    bounds = False
 
     def __call__(self, arrays: Sequence[Any]) -> None:
         """Let it happen, with the values of a run."""
         raise NotImplementedError
 
+    def happen(self, arrays: Sequence[Any], failed: dict[Any, Callable[[], None]]) -> None:
+        """The same after the run of a program that hands out its values; `failed` has what is called if an event fails now."""
+        self(arrays)
+
     def write(self, code: Code, outputs: Sequence[str]) -> None:
         """Write the code that lets it happen, with code for its values."""
-        code.line(f"{code.name(self)}([{', '.join(outputs)}])")
+        if self.bounds:
+            code.line(f"{code.name(self)}.happen([{', '.join(outputs)}], failed)")
+        else:
+            code.line(f"{code.name(self)}([{', '.join(outputs)}])")
 
     def all_lanes(self, arrays: Sequence[Any], lanes: int) -> None:
         """Let it happen once for each example of `lanes` nested vmaps, with that example's values."""

@@ -95,16 +95,17 @@ class _Code:
         self._lines: list[str] = []
         self._names: dict[str, Any] = {}
         self._known: dict[int, str] = {}
-        self.boundaries: dict[Any, int] = {}  # see `compile.events.Boundary`
+        self._bounds = any(map(_bounds, events))
+        failed = "failed" if self._bounds else "None"
         for event in sorted(events, key=lambda e: not (isinstance(e, Happens) and e.event.first)):
             if isinstance(event, Happens) and event.count is None and not event.lanes:
                 event.event.write(self, [f"o[{n}]" for n in event.values])
             elif isinstance(event, FromCallbacks):
-                self.line(f"{self.name(_from_callbacks)}({self.name(event.events)})")
+                self.line(f"{self.name(_from_callbacks)}({self.name(event.events)}, {failed})")
             else:
-                self.line(f"{self.name(_happen)}([{self.name(event)}], {self.name(_Rows)}(o), ())")
+                self.line(f"{self.name(_happen)}([{self.name(event)}], {self.name(_Rows)}(o), (), {failed})")
         if waits:
-            self.line(f"{self.name(_from_callbacks)}(None)")
+            self.line(f"{self.name(_from_callbacks)}(None, {failed})")
         self._result = "None" if result is None else result.source(self.name, [f"o[{n}]" for n in holes])
 
     def name(self, value: Any) -> str:
@@ -119,7 +120,7 @@ class _Code:
 
     def function(self) -> Callable[[Sequence[JaxArray]], Any]:
         lines = [*self._lines, f"return {self._result}"]
-        if self.boundaries:
+        if self._bounds:
             # The innermost call fails first.
             failed = ["except Exception:", "    for call in reversed(failed.values()): call()", "    raise"]
             lines = ["failed = {}", "try:", *[f"    {line}" for line in lines], *failed]
@@ -134,34 +135,40 @@ def _observes(event):
     return any(map(_observes, event.events)) if isinstance(event, Loop) else any(e.observes for e in event.events)
 
 
+def _bounds(event):
+    if isinstance(event, Happens):
+        return event.event.bounds
+    return any(map(_bounds, event.events)) if isinstance(event, Loop) else any(e.bounds for e in event.events)
+
+
 def _has_callbacks(events):
     return any(isinstance(e, FromCallbacks) or (isinstance(e, Loop) and _has_callbacks(e.events)) for e in events)
 
 
-def _happen(events, outputs, index):
+def _happen(events, outputs, index, failed):
     for event in events:
         if isinstance(event, Loop):
             for i in event.steps:
-                _happen(event.events, outputs, (*index, i))
+                _happen(event.events, outputs, (*index, i), failed)
         elif isinstance(event, FromCallbacks):
-            _from_callbacks(event.events)
+            _from_callbacks(event.events, failed)
         elif event.count is None or outputs.count(event.count, index):
-            _each(event.event, [outputs.at(n, index) for n in event.values], event.lanes)
+            _each(event.event, [outputs.at(n, index) for n in event.values], event.lanes, failed)
 
 
-def _from_callbacks(events):
+def _from_callbacks(events, failed):
     # An event that comes again later, in another loop, waits for its turn.
     while COLLECTED and (events is None or COLLECTED[0][0] in events):
         event, values = COLLECTED.popleft()
-        event(values)
+        event.happen(values, failed)
 
 
-def _each(event, values, lanes):
+def _each(event, values, lanes, failed):
     if lanes:
         for row in zip(*values):
-            _each(event, row, lanes - 1)
+            _each(event, row, lanes - 1, failed)
     else:
-        event(values)
+        event.happen(values, failed)
 
 
 class _Rows:
