@@ -7,6 +7,7 @@ Tensors that it overlooks are found when the program is traced.
 from __future__ import annotations
 
 import collections
+import functools
 import itertools
 import types
 import weakref
@@ -203,8 +204,13 @@ class Walk:
                 self._hook(hook.fn, hook.observe, hook.traced)
 
     def _hook(self, fn, observe, traced):
-        """Look into a hook that becomes part of a program. An observer is called after each run, whatever it reads then."""
-        if not observes(fn, observe, traced):
+        """Look into a hook that becomes part of a program. An observer is called after each run, whatever it reads then; the tools' own
+        hooks read nothing of the user's."""
+        method = fn
+        while isinstance(method, functools.partial):
+            method = method.func
+        own = isinstance(method, types.MethodType) and is_library(type(method.__self__).__module__)
+        if not own and not observes(fn, observe, traced):
             self._visit(fn, 1)
 
     def _module(self, module):

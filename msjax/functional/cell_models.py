@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+from flax import nnx
 
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in
@@ -13,7 +14,9 @@ from msjax.functional.functionalize import functionalize, pure_apply, write_back
 from msjax.hooks.places import site
 from msjax.hooks.table import Hook
 from msjax.models.frameworks.framework import Framework, add_framework
+from msjax.models.frameworks.nnx_modules import callable_modules
 from msjax.models.handle import ModuleHandle
+from msjax.models.module_hooks import register_forward_hook
 from msjax.models.where import Where, selected
 from msjax.ops.function.control.from_jax import from_jax
 
@@ -40,20 +43,21 @@ class CellModels(Framework):
         return ModuleHandle(hook.id, [remove])
 
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
-        names = tuple(name for name, _ in model.cells_and_names())
+        modules = self.paths(model) | _modules_within(model)
 
         def forward(*args, **kwargs):
             handles = []
-            for name, cell in model.cells_and_names():
+            for name, module in modules.items():
                 if any(pattern.match(name) for pattern in options.patterns):
-                    handles.append(cell.register_forward_hook(_named_output(name), traced=True))
+                    named = _named_output(name) if is_cell(module) else _named_array(name)
+                    handles.append(register_forward_hook(module, named, "", traced=True))
             try:
                 return model(*args, **kwargs)
             finally:
                 for handle in handles:
                     handle.remove()
 
-        return options.of_pure_call(names, pure_apply(model, forward))
+        return options.of_pure_call(tuple(modules), pure_apply(model, forward, on_tape=not options.gradients))
 
     def as_function(self, model: Any) -> Callable[..., Any]:
         return functionalize(model)[0]
@@ -66,6 +70,22 @@ class CellModels(Framework):
         out, buffers = result
         write_back(model, buffers=buffers)
         return out, found
+
+
+def _modules_within(net):
+    """{path: module} of the nnx modules that are attributes of cells, and of all within them."""
+    found = {}
+    for prefix, cell in net.cells_and_names():
+        for name, module in vars(cell).copy().items():
+            if isinstance(module, nnx.Module) and not is_cell(module):
+                start = f"{prefix}.{name}" if prefix else name
+                found |= {f"{start}.{path}" if path else start: inner for path, inner in callable_modules(module).items()}
+    return found
+
+
+def _named_array(name):
+    """The forward hook of a module of jax arrays that makes its output a place."""
+    return lambda module, args, output: site(name, output)
 
 
 def _named_output(name):

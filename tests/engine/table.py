@@ -43,13 +43,18 @@ def combinations(whole=False):
     ]
 
 
+def meets(owner, way, kind):
+    """What meets in a combination: an owner and a way, a kind and what runs the way."""
+    return {(owner, way), (WAYS[way].by, kind)}
+
+
 @functools.cache
 def some():
-    """So many of the combinations that every two of an owner, a way and a kind that occur together do so in one of them."""
+    """So many of the combinations that each owner is run in each of its ways, and each kind is there with all that runs ways."""
     covered, chosen, every = set(), set(), combinations()
     # In an order in which neighbors have little in common.
     for owner, way, kind in random.Random(0).sample(every, len(every)):
-        pairs = {(owner, way, None), (owner, None, kind), (None, way, kind)}
+        pairs = meets(owner, way, kind)
         if not pairs <= covered:
             covered |= pairs
             chosen.add((owner, way, kind))

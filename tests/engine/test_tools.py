@@ -58,12 +58,7 @@ TOOLS = {
     "capture_statistic_jit": functools.partial(_captured, jit=jax.jit, statistic=lambda v: abs(v).max()),
 }
 # What differs today: {owner: tools}, as in tests/engine/today.py.
-TODAY = {
-    "cell": "capture_gradients",
-    "nnx_in_cell": "captured",
-    "cell_in_nnx": "find_nan find_nan_in_the_body",
-    "cell_in_nnx_in_cell": "captured",
-}
+TODAY = {}
 
 
 def _parameter(owner, tool):
