@@ -34,11 +34,6 @@ JAX_SLOTS = re.compile(
 )
 # Annotations that name what lies on a higher floor. Only to be removed.
 ANNOTATIONS_THAT_POINT_UP = {
-    ("msjax.base.typing", "msjax.common.dtype"),
-    ("msjax.base.typing", "msjax.common.initializer"),
-    ("msjax.base.typing", "msjax.common.parameter"),
-    ("msjax.base.typing", "msjax.common.tensor"),
-    ("msjax.base.typing", "msjax.nn.learning_rate_schedule"),
     # The types of the attributes that higher floors attach to Tensor.
     ("msjax.common.tensor", "msjax.ops.methods.tensor_methods"),
     ("msjax.compile.trace", "msjax.nn.cell"),
@@ -52,6 +47,7 @@ TESTED_IN = {
     "alias_path": "test_cli.py",
     "context": "base/test_context.py",
     "everything": "test_importing.py",
+    "device_context": "base/test_precision.py",
     "hal": "test_runtime.py",
     "mindrecord": "dataset/test_sources.py",
     "parallel": "test_compat.py",

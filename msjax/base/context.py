@@ -9,7 +9,7 @@ import os
 import warnings
 from typing import Any
 
-from msjax.base import disk_cache
+from msjax.base import disk_cache, precision
 from msjax.base.checks import check_bool, check_known, check_options, check_positive_int, check_str
 from msjax.base.parallel_context import (
     ParallelMode as ParallelMode,
@@ -58,7 +58,6 @@ _NO_EFFECT: dict[str, Any] = {
     "memory_optimize_level": "O0",
     "memory_offload": "OFF",
     "ascend_config": {},
-    "gpu_config": {},
     "exec_order": "bfs",
     "precompile_only": False,
     "support_binary": False,
@@ -102,6 +101,7 @@ class _Settings:
         self.enable_compile_cache = False
         self.compile_cache_path = ""
         self.compile_cache_bytes = 1 << 30
+        self.gpu_config: dict[str, Any] = {}
         self.kept = dict(_NO_EFFECT)
 
 
@@ -129,6 +129,9 @@ def set_context(**kwargs: Any) -> None:
             A program that has more to hand over waits until hooks have been called.
         program_cache_size (int): how many compiled programs are kept, of operators and of compiled functions; 8192 by default. Those
             that were not used for longest are dropped, and compiled again if they are needed. Each takes up to 1.4 MiB of memory.
+        gpu_config (dict): "matmul_allow_tf32" and "conv_allow_tf32": whether operands of float32 may be rounded to TF32 on GPUs (and to
+            bfloat16 on TPUs). The first is jax's own setting, `jax_default_matmul_precision`, for all of this process. By default,
+            jax rounds both; programs of `msjax run` and `install_as_mindspore` round those of convolutions only, as MindSpore does.
         **kwargs: MindSpore's other settings are accepted and kept, without effect.
 
     Raises:
@@ -241,6 +244,21 @@ def _set_compile_cache_bytes(value):
         _update_compile_cache()
 
 
+def _set_gpu_config(value):
+    if not isinstance(value, dict):
+        raise TypeError(f"For 'set_context', 'gpu_config' should be a dict, but got {value!r}.")
+    check_options(value, _GPU_CONFIG, "set_context", what="key of gpu_config", error=ValueError)
+    if "matmul_allow_tf32" in value:
+        precision.allow_tf32_in_products(value["matmul_allow_tf32"], "set_context")
+    if "conv_allow_tf32" in value:
+        precision.allow_tf32_in_convolutions(value["conv_allow_tf32"], "set_context")
+    SETTINGS.gpu_config = dict(value)
+
+
+# XLA chooses algorithms itself.
+_GPU_CONFIG = ("matmul_allow_tf32", "conv_allow_tf32", "conv_fprop_algo", "conv_dgrad_algo", "conv_wgrad_algo")
+
+
 def _set_device_target(value, device_id: int | None = None):
     import jax
 
@@ -280,6 +298,7 @@ _SETTERS = {
     "enable_compile_cache": _set_compile_cache,
     "compile_cache_path": _set_compile_cache_path,
     "compile_cache_bytes": _set_compile_cache_bytes,
+    "gpu_config": _set_gpu_config,
 }
 
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from msjax.base.checks import check_one_of, is_int, is_number
 from msjax.base.errors import describe
-from msjax.base.typing import DTypeLike, InitLike, JaxArray
+from msjax.base.typing import JaxArray
 from msjax.common.arrays import as_array
 from msjax.common.seeds import normal, numpy_generator, truncated_normal, uniform
+from msjax.common.typing import DTypeLike, InitLike
 
 
 class Initializer:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Self
 from msjax.base import jax_slots
 from msjax.base.arrays import is_tracer
 from msjax.base.state import ACTIVITY, LOCK, STATE, Scope, Tracing, swap
-from msjax.base.typing import TensorLike
 from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.compile.debugger import RefuseDebuggers
 from msjax.compile.events import MARK, Text
 from msjax.compile.printing import TEXT_IS_USED, Placeholder, goes_to_print
@@ -47,7 +47,21 @@ class NeedsPyNative(BaseException):
 
 class RunRejected(Exception):
     """Raised by an event after a run, to discard it: its variables and arguments get the values that they had before. The trace's
-    `may_be_rejected` has to be set."""
+    `may_be_rejected` has to be set.
+
+    Attributes:
+        call: (what was called, args, kwargs); None where it is not known.
+    """
+
+    call: tuple[Any, tuple[Any, ...], dict[str, Any]] | None = None
+
+    def passed(self, finish: Callable[[], Any]) -> Any:
+        """The result of the discarded run, if it is wanted all the same: that of `finish`, after which the other events have happened.
+
+        Raises:
+            RunRejected: this one, if it isn't wanted.
+        """
+        raise self
 
     def again(self, run: Callable[[], Any]) -> Any:
         """Repeat the run in PyNative mode.

@@ -53,7 +53,7 @@ from msjax.compile.guards import (
 )
 from msjax.hooks.delivery import observes
 from msjax.hooks.table import CALL_KINDS, EMPTY, GLOBAL, Hook, HookTable
-from msjax.models.array_hooks import IN_USE, HookSite
+from msjax.models.array_hooks import WITH_HOOKS, HookSite
 from msjax.processes.groups import PROCESSES, WORLD_NAMES
 
 # docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much
@@ -96,7 +96,7 @@ class Walk:
         self._names = set()
         self._namespaces = []
         self._hooks(GLOBAL.table)
-        for registry in sorted(IN_USE, key=lambda registry: registry.key):
+        for registry in sorted(WITH_HOOKS, key=lambda registry: registry.number):
             self.found.append(Guard(registry.key, None))
             for hook in registry.hooks:
                 self._hook(hook.fn, hook.observe, hook.traced)

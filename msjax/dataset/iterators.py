@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import abc
+from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
 from msjax.base.checks import check_bool, check_int
@@ -42,7 +43,9 @@ class Iterator:
         [[5, 6], [5, 6]]
     """
 
-    def __init__(self, dataset: Pipeline, num_epochs: int = -1, output_numpy: bool = False, columns: list[Any] | None = None):
+    def __init__(
+        self, dataset: Pipeline, num_epochs: int = -1, output_numpy: bool = False, columns: str | Sequence[str] | None = None
+    ):
         who = "create_dict_iterator" if isinstance(self, DictIterator) else "create_tuple_iterator"
         check_int(num_epochs, "num_epochs", who)
         if num_epochs < -1:

@@ -51,8 +51,8 @@ def draw_seed() -> int:
 
 
 class _Draws(threading.local):
-    key = None
-    rng = None
+    key: tuple[Any, ...] | None = None
+    rng: np.random.Generator | None = None
 
     def __init__(self):
         self.unused = []

@@ -11,7 +11,6 @@ import numpy as np
 
 from msjax.base.checks import check_bool, check_int, is_int, is_number
 from msjax.base.errors import describe
-from msjax.base.typing import TensorLike
 from msjax.dataset.checks import check_list
 from msjax.dataset.run import Run
 
@@ -172,7 +171,7 @@ class SubsetSampler(BuiltinSampler):
     def __init__(self, indices: int | list[int], num_samples: int | None = None):
         super().__init__(num_samples)
         who = type(self).__name__
-        listed = [indices] if is_int(indices) else indices
+        listed: Any = [indices] if is_int(indices) else indices
         try:
             listed = None if isinstance(indices, str) else list(listed)
         except TypeError:
@@ -283,7 +282,9 @@ class DistributedSampler(BuiltinSampler):
 
     _sharded = True
 
-    def __init__(self, num_shards: int, shard_id: int, shuffle: bool = True, num_samples: int | None = None, offset: int = -1):
+    def __init__(
+        self, num_shards: int, shard_id: int | None, shuffle: bool = True, num_samples: int | None = None, offset: int = -1
+    ):
         super().__init__(num_samples)
         who = "DistributedSampler"
         self.num_shards, self.shard_id = check_int(num_shards, "num_shards", who), check_int(shard_id, "shard_id", who)
@@ -356,7 +357,7 @@ class PKSampler(BuiltinSampler):
 
 
 class IterSampler(Sampler):
-    """A sampler out of any object whose ``__iter__`` gives indices.
+    """A sampler out of any object whose ``__iter__``, or ``__getitem__``, gives indices.
 
     Args:
         sampler: the object, which can be gone through many times.
@@ -369,7 +370,7 @@ class IterSampler(Sampler):
         [5, 6]
     """
 
-    def __init__(self, sampler: Iterable[int] | Callable[..., Any], num_samples: int | None = None):
+    def __init__(self, sampler: Iterable[int], num_samples: int | None = None):
         super().__init__(num_samples)
         self.sampler = sampler
 
@@ -381,20 +382,21 @@ class IterSampler(Sampler):
         return iter(self.sampler)
 
 
-def as_sampler(value: TensorLike, who: str) -> Sampler:
-    """A sampler from a sampler, a list of indices, or an object with ``__iter__``."""
+def as_sampler(value: Any, who: str) -> Sampler:
+    """A sampler from a sampler, a list of indices, or an object with ``__iter__`` or ``__getitem__``."""
     if isinstance(value, Sampler):
         return value
     if isinstance(value, list):
         return SubsetSampler(value)
-    if hasattr(value, "__iter__") and not isinstance(value, str):
+    if (hasattr(value, "__iter__") or hasattr(value, "__getitem__")) and not isinstance(value, str):
         return IterSampler(value)
     raise TypeError(
-        f"For '{who}', 'sampler' should be a Sampler, a list of int or an object with __iter__, but got {describe(value)}."
+        f"For '{who}', 'sampler' should be a Sampler, a list of int, or an object with __iter__ or __getitem__, but got "
+        f"{describe(value)}."
     )
 
 
-def indices_of(sampler: Sampler, size: int, run: Run, labels: np.ndarray | None) -> np.ndarray:
+def indices_of(sampler: Sampler, size: int, run: Run, labels: Callable[[str], np.ndarray] | None) -> np.ndarray:
     """The indices of the rows of one epoch.
 
     Args:

@@ -31,7 +31,7 @@ class CellModels(Framework):
         return dict(model.cells_and_names())
 
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
-        cells = selected(self.paths(model), where)
+        cells = selected(self.paths(model), where, f"register_{kind}_hook")
         for cell in cells.values():
             cell._set_hooks(cell._hooks.add(kind, hook, prepend))
 
@@ -59,8 +59,8 @@ class CellModels(Framework):
 
         return options.of_pure_call(tuple(modules), pure_apply(model, forward, on_tape=not options.gradients))
 
-    def as_function(self, model: Any) -> Callable[..., Any]:
-        return functionalize(model)[0]
+    def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return functionalize(model)[0], ()
 
     def run(self, model: Any, captured: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         _, params, buffers = functionalize(model)

@@ -58,6 +58,13 @@ class _BoundaryEvent(Event):
     def __init__(self, boundary: Boundary):
         self.boundary = boundary
 
+    def happen(self, failed: dict[Any, Callable[[], None]], arrays: Sequence[Any]) -> None:
+        """Let it happen; `failed` has what is called if an event fails now."""
+        raise NotImplementedError
+
+    def write(self, code: Any, outputs: Sequence[str]) -> None:
+        code.line(f"{code.name(self)}.happen(failed, [{', '.join(outputs)}])")
+
 
 class _Pending(_BoundaryEvent):
     """From here on, other functions are called if an event fails."""
@@ -73,7 +80,7 @@ class _Pending(_BoundaryEvent):
         super().__init__(boundary)
         self.fns, self.later, self.args, self.who = fns, later, args, who
 
-    def happen(self, arrays: Sequence[Any], failed: dict[Any, Callable[[], None]]) -> None:
+    def happen(self, failed: dict[Any, Callable[[], None]], arrays: Sequence[Any]) -> None:
         def run():
             for fn, args, who in zip(self.fns, self.args.fill(arrays), self.who):
                 call_after_failure(fn, (self.later(), *args), who)
@@ -84,7 +91,7 @@ class _Pending(_BoundaryEvent):
 class _End(_BoundaryEvent):
     """The call is over."""
 
-    def happen(self, arrays: Sequence[Any], failed: dict[Any, Callable[[], None]]) -> None:
+    def happen(self, failed: dict[Any, Callable[[], None]], arrays: Sequence[Any]) -> None:
         failed.pop(self.boundary, None)
 
 

@@ -24,6 +24,10 @@ class Code(Protocol):
         """Add a line to the function."""
         ...
 
+    def present(self, get: Callable[[], Any]) -> str:
+        """A name in the function for what `get` returns when the function begins."""
+        ...
+
 
 class Event:
     """What happens at one place of a program.
@@ -46,16 +50,13 @@ class Event:
         """Let it happen, with the values of a run."""
         raise NotImplementedError
 
-    def happen(self, arrays: Sequence[Any], failed: dict[Any, Callable[[], None]]) -> None:
-        """The same after the run of a program that hands out its values; `failed` has what is called if an event fails now."""
-        self(arrays)
-
     def write(self, code: Code, outputs: Sequence[str]) -> None:
         """Write the code that lets it happen, with code for its values."""
-        if self.bounds:
-            code.line(f"{code.name(self)}.happen([{', '.join(outputs)}], failed)")
-        else:
-            code.line(f"{code.name(self)}([{', '.join(outputs)}])")
+        code.line(f"{code.name(self)}([{', '.join(outputs)}])")
+
+    def present(self) -> Callable[[Sequence[Any]], None]:
+        """What lets it happen in a run that begins now."""
+        return self
 
     def all_lanes(self, arrays: Sequence[Any], lanes: int) -> None:
         """Let it happen once for each example of `lanes` nested vmaps, with that example's values."""

@@ -14,8 +14,9 @@ import numpy as np
 from jax.interpreters import ad, mlir
 
 from msjax.base import jax_slots
+from msjax.base.state import ACTIVITY
 from msjax.hooks.emit import CallbackSite
-from msjax.hooks.worker import IN_HOOK, WORKER
+from msjax.hooks.worker import IN_HOOK, WORKER, barrier
 
 if TYPE_CHECKING:
     from msjax.hooks.events import Bound, Event
@@ -32,6 +33,8 @@ hook_p = jax.extend.core.Primitive("msjax_hook")
 
 @hook_p.def_impl
 def _now(*values, bound, kept):
+    if ACTIVITY.callbacks:
+        barrier()  # hooks of a loop before this one
     for one in bound:
         one(values)
     return jnp.zeros((), bool)

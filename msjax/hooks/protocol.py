@@ -13,7 +13,7 @@ from typing import Any
 from msjax.base.context import SETTINGS
 from msjax.base.errors import where
 from msjax.base.state import ACTIVITY, STATE
-from msjax.hooks.backward import BackwardHooks
+from msjax.hooks.backward import BackwardHooks, slot_of
 from msjax.hooks.boundaries import Boundary, call_after_failure
 from msjax.hooks.delivery import run_traced_hook
 from msjax.hooks.dialect import DIALECTS
@@ -56,8 +56,9 @@ def call_with_hooks(
         if boundary is not None:
             _may_fail(boundary, table.forward, named, args, kwargs, None)
         if table.forward_pre:
-            for hook in table.forward_pre:
-                args, kwargs = _run_forward_pre_hook(values, hook, named, args, kwargs, traced)
+            for number, hook in enumerate(table.forward_pre):
+                slot = slot_of(subject, "forward_pre", number, hook) if traced else None
+                args, kwargs = _run_forward_pre_hook(values, hook, named, args, kwargs, traced, slot)
             table = table_of(subject)
         backward = BackwardHooks(subject, table_of, values) if table.backward or table.backward_pre else None
         pending = list(table.forward)
@@ -75,9 +76,10 @@ def call_with_hooks(
             barrier()
         while pending:
             hook = pending.pop(0)
+            slot = slot_of(subject, "forward", len(table.forward) - len(pending) - 1, hook) if traced else None
             if boundary is not None:
                 _may_fail(boundary, pending, named, args, kwargs, out)
-            out = _run_forward_hook(values, hook, named, args, kwargs, out, traced)
+            out = _run_forward_hook(values, hook, named, args, kwargs, out, traced, slot)
         if table.backward and rules.nodes_around_forward_hooks:
             out = values.on_outputs(backward, out, pre=False)  # pyright: ignore[reportOptionalMemberAccess]
     except Exception:
@@ -94,26 +96,34 @@ def call_with_hooks(
     return values.on_outputs(backward, out, pre=True) if table.backward_pre else out  # pyright: ignore[reportOptionalMemberAccess]
 
 
-def _run_forward_pre_hook(values, hook, subject, args, kwargs, traced):
+def _run_forward_pre_hook(values, hook, subject, args, kwargs, traced, slot):
     given = (args, kwargs) if hook.with_kwargs else (args,)
     if traced:
         result, (args, kwargs) = run_traced_hook(
-            values, hook.fn, subject, given, "forward pre hook", observe=hook.observe, traced=hook.traced, carried=(args, kwargs)
+            values,
+            hook.fn,
+            subject,
+            given,
+            "forward pre hook",
+            observe=hook.observe,
+            traced=hook.traced,
+            carried=(args, kwargs),
+            slot=slot,
         )
     else:
         result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
-    return forward_pre_result(hook, result, args, kwargs)
+    return forward_pre_result(values, hook, result, args, kwargs)
 
 
-def _run_forward_hook(values, hook, subject, args, kwargs, out, traced=False):
+def _run_forward_hook(values, hook, subject, args, kwargs, out, traced=False, slot=None):
     given = _given(hook, args, kwargs, out)
     if traced:
         result, out = run_traced_hook(
-            values, hook.fn, subject, given, "forward hook", observe=hook.observe, traced=hook.traced, carried=out
+            values, hook.fn, subject, given, "forward hook", observe=hook.observe, traced=hook.traced, carried=out, slot=slot
         )
     else:
         result = hook.fn(subject if subject.__class__ is not ModuleSubject else values.during(subject), *given)
-    return out if result is None else result
+    return out if values.is_nothing(result) else result
 
 
 def _given(hook, args, kwargs, out):

@@ -427,6 +427,12 @@ def barrier() -> None:
     """
     if STATE.hooks_run:
         return
+    wait_for_programs()
+    flush()
+
+
+def wait_for_programs() -> None:
+    """Wait until the values for the hooks of all programs that were started before this call have arrived."""
     try:
         with WORKER.unlimited():
             _FENCE()
@@ -435,7 +441,6 @@ def barrier() -> None:
     except KeyboardInterrupt:
         WORKER.drop()
         raise
-    flush()
 
 
 def synchronize() -> None:

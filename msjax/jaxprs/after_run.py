@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import jax
 from msjax.base.typing import JaxArray
 from msjax.hooks.events import Event
 from msjax.hooks.primitive import COLLECTED
+from msjax.hooks.slots import SlotCall
 from msjax.hooks.template import Template
 
 
@@ -95,17 +97,26 @@ class _Code:
         self._lines: list[str] = []
         self._names: dict[str, Any] = {}
         self._known: dict[int, str] = {}
-        self._bounds = any(map(_bounds, events))
-        failed = "failed" if self._bounds else "None"
+        self._present: dict[Any, str] = {}
+        self._begin: list[str] = []
+        self._bounds = any(e.bounds for e in _all(events))
+        # Those in loops, and those whose values come by callbacks, stand in a dict.
+        inside = [*dict.fromkeys(_inside(events))]
+        if changing := [e for e in inside if isinstance(e, SlotCall)]:
+            self._begin.append(f"p = {{e: e.present() for e in {self.name(changing)}}}")
+        elif any(not isinstance(event, Happens) or event.count is not None or event.lanes for event in events):
+            self._begin.append("p = {}")
+        if bounding := [e for e in inside if e.bounds]:
+            self._begin.append(f"p |= {{e: {self.name(functools.partial)}(e.happen, failed) for e in {self.name(bounding)}}}")
         for event in sorted(events, key=lambda e: not (isinstance(e, Happens) and e.event.first)):
             if isinstance(event, Happens) and event.count is None and not event.lanes:
                 event.event.write(self, [f"o[{n}]" for n in event.values])
             elif isinstance(event, FromCallbacks):
-                self.line(f"{self.name(_from_callbacks)}({self.name(event.events)}, {failed})")
+                self.line(f"{self.name(_from_callbacks)}({self.name(event.events)}, p)")
             else:
-                self.line(f"{self.name(_happen)}([{self.name(event)}], {self.name(_Rows)}(o), (), {failed})")
+                self.line(f"{self.name(_happen)}([{self.name(event)}], {self.name(_Rows)}(o), (), p)")
         if waits:
-            self.line(f"{self.name(_from_callbacks)}(None, {failed})")
+            self.line(f"{self.name(_from_callbacks)}(None, p)")
         self._result = "None" if result is None else result.source(self.name, [f"o[{n}]" for n in holes])
 
     def name(self, value: Any) -> str:
@@ -118,8 +129,15 @@ class _Code:
     def line(self, text: str) -> None:
         self._lines.append(text)
 
+    def present(self, get: Callable[[], Any]) -> str:
+        name = self._present.get(get)
+        if name is None:
+            name = self._present[get] = f"n{len(self._present)}"
+            self._begin.append(f"{name} = {self.name(get)}()")
+        return name
+
     def function(self) -> Callable[[Sequence[JaxArray]], Any]:
-        lines = [*self._lines, f"return {self._result}"]
+        lines = [*self._begin, *self._lines, f"return {self._result}"]
         if self._bounds:
             # The innermost call fails first.
             failed = ["except Exception:", "    for call in reversed(failed.values()): call()", "    raise"]
@@ -135,40 +153,52 @@ def _observes(event):
     return any(map(_observes, event.events)) if isinstance(event, Loop) else any(e.observes for e in event.events)
 
 
-def _bounds(event):
-    if isinstance(event, Happens):
-        return event.event.bounds
-    return any(map(_bounds, event.events)) if isinstance(event, Loop) else any(e.bounds for e in event.events)
-
-
 def _has_callbacks(events):
     return any(isinstance(e, FromCallbacks) or (isinstance(e, Loop) and _has_callbacks(e.events)) for e in events)
 
 
-def _happen(events, outputs, index, failed):
+def _inside(events):
+    """The events in loops, conds and of callbacks."""
+    for event in events:
+        if isinstance(event, Happens):
+            if event.count is not None or event.lanes:
+                yield event.event
+        else:
+            yield from _all([event])
+
+
+def _all(events):
+    for event in events:
+        if isinstance(event, Happens):
+            yield event.event
+        else:
+            yield from event.events if isinstance(event, FromCallbacks) else _all(event.events)
+
+
+def _happen(events, outputs, index, present):
     for event in events:
         if isinstance(event, Loop):
             for i in event.steps:
-                _happen(event.events, outputs, (*index, i), failed)
+                _happen(event.events, outputs, (*index, i), present)
         elif isinstance(event, FromCallbacks):
-            _from_callbacks(event.events, failed)
+            _from_callbacks(event.events, present)
         elif event.count is None or outputs.count(event.count, index):
-            _each(event.event, [outputs.at(n, index) for n in event.values], event.lanes, failed)
+            _each(present.get(event.event, event.event), [outputs.at(n, index) for n in event.values], event.lanes)
 
 
-def _from_callbacks(events, failed):
+def _from_callbacks(events, present):
     # An event that comes again later, in another loop, waits for its turn.
     while COLLECTED and (events is None or COLLECTED[0][0] in events):
         event, values = COLLECTED.popleft()
-        event.happen(values, failed)
+        present.get(event, event)(values)
 
 
-def _each(event, values, lanes, failed):
+def _each(event, values, lanes):
     if lanes:
         for row in zip(*values):
-            _each(event, row, lanes - 1, failed)
+            _each(event, row, lanes - 1)
     else:
-        event.happen(values, failed)
+        event(values)
 
 
 class _Rows:

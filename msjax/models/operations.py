@@ -57,12 +57,11 @@ def ops(fn: Callable[..., Any]) -> Callable[..., list[Operation]]:
     fn = as_function(fn)
     check_callable(fn, "ops")
     framework = framework_of_function(fn)
-    if framework is not None:
-        fn = framework.as_function(fn)
 
     def run(*args, **kwargs):
+        call, state = (fn, ()) if framework is None else framework.as_function(fn)
         planner = Planner(rules(), lambda *names: False, operations=True)
-        planner.block(Program(fn, args, kwargs, Tracing(Edits())).closed)
+        planner.block(Program(call, (*state, *args), kwargs, Tracing(Edits())).closed)
         return [Operation(o.name, o.shape, o.dtype, o.path) for o in planner.listed if o.kind == "operation"]
 
     return run

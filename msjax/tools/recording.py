@@ -14,7 +14,6 @@ from flax import nnx
 from msjax.autograd.grad import value_and_grad
 from msjax.base.context import GRAPH_MODE, PYNATIVE_MODE, SETTINGS
 from msjax.base.errors import describe
-from msjax.common.bases import is_cell
 from msjax.common.buffer import Buffer
 from msjax.common.tensor import Tensor, is_leaf, tensors_in, wrap
 from msjax.functional.functionalize import RANDOM, functionalize
@@ -22,6 +21,7 @@ from msjax.models.capture import capture
 from msjax.models.frameworks.registry import registry_of
 from msjax.models.hooked import as_function, hooked, unhooked
 from msjax.models.module_paths import paths
+from msjax.nn.cell.base import Cell
 from msjax.tools import foreign
 
 
@@ -96,7 +96,7 @@ def record(
         >>> print(found.arrays["activation/0"], found.arrays["gradient/0"], found.arrays["parameter_gradient/0.weight"])
         [[3.]] [[1.]] [[1. 2.]]
     """
-    framework = None if is_cell(model) else foreign.framework_of(model)
+    framework = None if isinstance(model, Cell) else foreign.framework_of(model)
     if framework is not None:
         made = getattr(foreign, f"record_{framework}")(model, *inputs, gradients=gradients, loss=loss, path=path)
         found = Record(framework)
@@ -105,9 +105,9 @@ def record(
     found = Record("msjax")
     found.inputs(inputs)
     modes = ("pynative", "graph", "functional")
-    if mode is not None and (mode not in modes or not is_cell(model)):
+    if mode is not None and (mode not in modes or not isinstance(model, Cell)):
         raise ValueError(f"For 'record', 'mode' should be one of {', '.join(modes)}, for a Cell, but got {mode!r}.")
-    if is_cell(model) and mode != "functional":
+    if isinstance(model, Cell) and mode != "functional":
         _run_cell(found, model, inputs, gradients, loss, mode)
     elif callable(model) or unhooked(model) is not None:
         _capture(found, model, inputs, gradients, loss)
@@ -164,7 +164,7 @@ def _buffers(net):
 def _capture(found, model, inputs, gradients, loss):
     inputs = jax.tree.map(lambda x: x._value if isinstance(x, Tensor) else x, inputs, is_leaf=is_leaf)
     total: Any = loss or (lambda out: sum(v.sum() for v in jax.tree.leaves(out) if jnp.issubdtype(v.dtype, jnp.inexact)))
-    if is_cell(model):
+    if isinstance(model, Cell):
         apply, params, buffers = functionalize(model)
         run = capture(model, "*", gradients=gradients, loss=total)
         (_, after), captured = run(params, buffers, *inputs)

@@ -79,9 +79,9 @@ def test_several_threads_compile_ahead():
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_task_that_ends_its_thread_leaves_nobody_waiting(end):
-    tasks, begun, go_on = Background(), threading.Event(), threading.Event()
+def test_a_task_that_ends_its_thread_leaves_nobody_waiting(end, monkeypatch):
+    tasks, begun, go_on, raised = Background(), threading.Event(), threading.Event(), []
+    monkeypatch.setattr(threading, "excepthook", lambda args: raised.append(args.exc_type))
 
     def task():
         begun.set()
@@ -90,11 +90,13 @@ def test_a_task_that_ends_its_thread_leaves_nobody_waiting(end):
 
     tasks.submit("a", task)
     assert begun.wait(10)
+    (worker,) = tasks._running
     taken, stopped = (threading.Thread(target=wait, daemon=True) for wait in (lambda: tasks.take("a"), tasks._stop))
     taken.start()
     go_on.set()
     taken.join(10)
-    assert not taken.is_alive() and not tasks._running
+    worker.join(10)
+    assert not taken.is_alive() and not tasks._running and raised == [end]
     done = threading.Event()
     tasks.submit("b", done.set)  # another thread takes the next one
     assert done.wait(10)

@@ -32,7 +32,7 @@ class ShuffleDataset(Dataset):
         return buffered_shuffle(self._inputs[0]._rows(run.child()), self._buffer_size, run.rng())
 
 
-def buffered_shuffle(rows: Iterator[Any], size: int | Sequence[int], rng: np.random.Generator) -> Iterator[Any]:
+def buffered_shuffle(rows: Iterator[Any], size: int, rng: np.random.Generator) -> Iterator[Any]:
     """The rows of an iterator, each drawn from a buffer of the next `size` ones."""
     rows = iter(rows)
     buffer = list(itertools.islice(rows, size))
@@ -128,7 +128,7 @@ class PartDataset(Dataset):
 def split(dataset: Dataset, sizes: Sequence[int] | Sequence[float], randomize: bool, seed: int) -> tuple[Any, ...]:
     """See `Dataset.split`."""
     total = len(dataset)
-    counts = _part_sizes(sizes, total)
+    counts: list[int] = _part_sizes(sizes, total)
     order = np.random.default_rng((seed, total)).permutation(total) if randomize else np.arange(total)
     ends = np.cumsum(counts)
     run = Run.start(seed, 0)
@@ -136,7 +136,7 @@ def split(dataset: Dataset, sizes: Sequence[int] | Sequence[float], randomize: b
     return tuple(dataset._subset(part) or PartDataset(dataset, part, run) for part in parts)
 
 
-def _part_sizes(sizes, total):
+def _part_sizes(sizes: Any, total: int) -> Any:
     check_type(sizes, list, "sizes", "split")
     if not sizes:
         raise ValueError("For 'split', 'sizes' should not be empty.")

@@ -50,12 +50,12 @@ class MappableDataset(Dataset):
 
     def __init__(
         self,
-        num_samples: int,
-        shuffle: bool,
+        num_samples: int | None,
+        shuffle: bool | None,
         sampler: Sampler | Iterable[int] | None,
-        num_shards: int,
-        shard_id: int,
-        num_parallel_workers: int,
+        num_shards: int | None,
+        shard_id: int | None,
+        num_parallel_workers: int | None,
         python_multiprocessing: bool = False,
     ):
         who = type(self).__name__

@@ -261,7 +261,7 @@ def _find(files, who):
     if not isinstance(given, list) or not all(isinstance(path, (str, os.PathLike)) for path in given):
         raise TypeError(f"For '{who}', 'dataset_files' should be a str or a list of str, but got {describe(files)}.")
     found = []
-    for path in map(os.fspath, given):
+    for path in (os.fspath(one) for one in given):
         paths = [path] if os.path.isfile(path) else [match for match in glob.glob(path) if os.path.isfile(match)]
         if not paths:
             raise ValueError(f"For '{who}', 'dataset_files' should name files, but there is none at {path!r}.")

@@ -24,6 +24,8 @@ def hooked(model: equinox.Module) -> equinox.Module:
 class _OfModules(Registry):
     """The hooks of an equinox model, whose modules are there before it runs."""
 
+    complete = True
+
     def paths(self, model):
         found = {}
         _walk(model, (), lambda path, module: found.setdefault(".".join(path), module))
@@ -35,7 +37,7 @@ class _OfModules(Registry):
 
     def _choose(self, row, modules):
         # By the paths in the whole model, if only a part of it was given.
-        chosen = selected_calls(modules, row.where)
+        chosen = selected_calls(modules, row.where, row.who, why_not=why_not_hooked)
         row.calls = {call_name(getattr(module, SITE).path, method) for _, module, method in chosen}
 
 
@@ -108,23 +110,42 @@ def _hooked_class(cls):
 def _methods(cls):
     own = [base for base in cls.__mro__ if issubclass(base, equinox.Module) and base is not equinox.Module]
     names = {name for base in own for name in vars(base) if name == "__call__" or not name.startswith("_")}
+    return [name for name in names if _is_method(cls, name)]
+
+
+def _is_method(cls, name):
+    """Whether instances have a method of the name: a function, or what a decorator made of one (equinox.filter_jit and the like)."""
+    static = inspect.getattr_static(cls, name)
+    if isinstance(static, (staticmethod, classmethod, property, functools.cached_property, type)):
+        return False
     # What equinox makes of a function in a class gives the function when it is looked up there, like one of Python's.
-    kinds = {name: inspect.getattr_static(cls, name) for name in names}
-    return [
-        n for n in names if inspect.isfunction(getattr(cls, n, None)) and not isinstance(kinds[n], (staticmethod, classmethod))
-    ]
+    return inspect.isfunction(getattr(cls, name, None)) or (callable(static) and hasattr(type(static), "__get__"))
+
+
+def why_not_hooked(module: equinox.Module) -> str | None:
+    """Why a module takes no hooks; None if it does."""
+    if _is_method(type(module), "__call__"):
+        return None
+    return f"its __call__ is a {type(inspect.getattr_static(type(module), '__call__')).__name__}, not a method"
 
 
 def _with_hooks(cls, method):
     own = getattr(cls, method)
+    if not inspect.isfunction(own):
+        own = functools.partial(_bound, inspect.getattr_static(cls, method), cls)
 
-    @functools.wraps(own)
+    @functools.wraps(getattr(cls, method))
     def call(self, *args, **kwargs):
         site = getattr(self, SITE)
         later = functools.partial(_without_values, self) if any(map(is_tracer, jax.tree.leaves(self))) else None
         return site.registry.call(site.path, self, functools.partial(own, self), args, kwargs, later, method)
 
     return call
+
+
+def _bound(decorated, cls, self, *args, **kwargs):
+    """Call a method that a decorator has made."""
+    return decorated.__get__(self, cls)(*args, **kwargs)
 
 
 def _without_values(module):

@@ -42,9 +42,9 @@ class Framework:
         """The function that `hooks.capture` returns for a model; see `msjax.models.capture.Options`."""
         raise NotImplementedError
 
-    def as_function(self, model: Any) -> Callable[..., Any]:
-        """A function of arrays that computes what the model does, for `hooks.ops`."""
-        return model
+    def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """(a function of arrays that computes what the model does, its first arguments: the model's state, if the caller gives none)."""
+        return model, ()
 
     def run(self, model: Any, captured: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
         """Call what `capture` has returned for a model like the model; returns (result, what was captured)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,24 +17,41 @@ import jax
 
 from msjax.base.state import programs_changed
 from msjax.hooks.places import HOOKED_WITH, is_tracing, site
-from msjax.hooks.table import EMPTY, Hook, HookTable
-from msjax.models.array_hooks import IN_USE, HookSite, call_with_array_hooks
+from msjax.hooks.slots import changing
+from msjax.hooks.table import EMPTY, Hook, HookTable, Same
+from msjax.models.array_hooks import WITH_HOOKS, HookSite, call_with_array_hooks
 from msjax.models.frameworks.framework import Framework, add_framework
 from msjax.models.handle import ModuleHandle
-from msjax.models.where import Where, call_name, matches, named_methods, selected, selected_calls
+from msjax.models.where import Where, call_name, matches, named_methods, no_match, selected_calls
 
 _NUMBERS = itertools.count()
+# {number of a Registry: its key} of those that have hooks.
+_IN_USE: dict[int, tuple[Any, ...]] = {}
+
+
+def _use(number, key):
+    """Note the hooks of a Registry, on which all depends that jax has compiled."""
+    if key is None:
+        _IN_USE.pop(number, None)
+    else:
+        _IN_USE[number] = key
+    HOOKED_WITH.set_global(tuple(sorted(_IN_USE.items(), key=lambda item: item[0])) or None)
 
 
 @dataclass
 class _Row:
-    """One registered hook, and the names of the calls that it is on. `where` is for modules that have not run yet, or None."""
+    """One registered hook, and the names of the calls that it is on. `where` is for modules that have not run yet."""
 
     kind: str
     hook: Hook
     prepend: bool
-    where: Where | None
+    where: Where
     calls: set[str] = field(default_factory=set)
+
+    @property
+    def who(self) -> str:
+        """The function that registered it."""
+        return f"register_{self.kind}_hook"
 
 
 class Site(HookSite):
@@ -73,14 +91,19 @@ class Registry:
     """The hooks of a hooked model.
 
     Attributes:
+        number: no other Registry has it.
         modules: {path: module} of those that have run so far, for models that make their modules while they run.
     """
 
     def __init__(self):
         self.modules: dict[str, Any] = {}
-        self._number = next(_NUMBERS)
+        self.number = next(_NUMBERS)
         self._rows: tuple[_Row, ...] = ()
         self._tables: dict[str, HookTable] = {}
+        weakref.finalize(self, _use, self.number, None).atexit = False
+
+    # Whether all modules are known before the model runs: then two hooks on the same ones are on the same ones forever.
+    complete = False
 
     @property
     def hooks(self) -> list[Hook]:
@@ -88,9 +111,17 @@ class Registry:
         return [row.hook for row in self._rows]
 
     @property
-    def key(self) -> tuple[int, ...] | None:
-        """Equal as long as the hooks are the same; None without hooks."""
-        return (self._number, *(row.hook.id for row in self._rows)) if self._rows else None
+    def key(self) -> tuple[Any, ...] | None:
+        """Equal as long as programs with the hooks are the same; None without hooks."""
+        if not self._rows:
+            return None
+        return (
+            self.number,
+            *[
+                (row.kind, row.prepend, frozenset(row.calls) if self.complete else _where_key(row.where), row.hook.key)
+                for row in self._rows
+            ],
+        )
 
     def paths(self, model: object) -> dict[str, Any]:
         """{path: module} of a hooked model."""
@@ -108,18 +139,20 @@ class Registry:
 
     def _choose(self, row, modules):
         if modules:
-            row.calls = {call_name(path, method) for path, _, method in selected_calls(modules, row.where)}
+            row.calls = {call_name(path, method) for path, _, method in selected_calls(modules, row.where, row.who)}
 
     def remove(self, id: int) -> None:
         """Take a hook off; nothing happens if it is gone already."""
+        for row in self._rows:
+            row.hook.removed = row.hook.removed or row.hook.id == id
         self._set(tuple(row for row in self._rows if row.hook.id != id))
 
     def _set(self, rows):
-        self._rows, self._tables = rows, {}
-        (IN_USE.add if rows else IN_USE.discard)(self)
-        programs_changed()
-        # What jax has compiled depends on the hooks of all hooked models.
-        HOOKED_WITH.set_global(tuple(sorted(registry.key for registry in IN_USE)) or None)
+        with changing():
+            self._rows, self._tables = rows, {}
+            (WITH_HOOKS.add if rows else WITH_HOOKS.discard)(self)
+            programs_changed()
+            _use(self.number, self.key)
 
     def see(self, path: str, module: object) -> None:
         """Note a module that runs."""
@@ -129,7 +162,7 @@ class Registry:
         for row in self._rows:
             methods = named_methods(lambda: [(path, module)], row.where)
             row.calls |= {call_name(path, method) for _, _, method in methods}
-            if matches(path, module, row.where):
+            if matches(path, module, row.where, row.who):
                 row.calls.add(path)
         self._tables.clear()
 
@@ -137,7 +170,7 @@ class Registry:
         """ValueError if a hook was registered for modules that the model, which has run, doesn't have."""
         for row in self._rows:
             if not row.calls:
-                selected(self.modules, row.where)
+                raise no_match(self.modules, row.where, row.who)
 
     def table(self, call: str) -> HookTable:
         """The hooks of a call; see `call_name`."""
@@ -186,6 +219,13 @@ class Registry:
         return site(path, out) if method == "__call__" and is_tracing() else out
 
 
+def _where_key(where):
+    """What says of two `where`s that they select the same modules of every model; functions are told apart by identity."""
+    if isinstance(where, (list, tuple, set, frozenset)):
+        return tuple([_where_key(one) for one in where])
+    return where if isinstance(where, (str, type)) else Same(where)
+
+
 def named_leaves(tree: Any) -> list[tuple[str, Any]]:
     """(dotted name, array) of the arrays in a pytree."""
     leaves, _ = jax.tree.flatten_with_path(tree)
@@ -203,6 +243,12 @@ def registry_of(model: object) -> Registry | None:
     return getattr(model, "msjax_registry", None)
 
 
+def _remove(ref, id):
+    registry = ref()
+    if registry is not None:
+        registry.remove(id)
+
+
 class HookedModels(Framework):
     """What `hooked` makes of models of linen, equinox and haiku."""
 
@@ -215,7 +261,7 @@ class HookedModels(Framework):
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
         registry = model.msjax_registry
         registry.register(model, kind, hook, where, prepend)
-        return ModuleHandle(hook.id, [functools.partial(registry.remove, hook.id)])
+        return ModuleHandle(hook.id, [functools.partial(_remove, weakref.ref(registry), hook.id)])
 
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
         return options.of_function(model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msjax import ops
@@ -73,6 +74,8 @@ class Dropout(Cell):
 
 class _ChannelDropout(Cell):
     """Dropout of whole channels, by the function `drop`."""
+
+    drop: Callable[[Tensor, float], Tensor]
 
     def __init__(self, p: Any = 0.5):
         super().__init__()

@@ -13,9 +13,9 @@ import numpy as np
 
 from msjax.base.checks import check_int
 from msjax.base.state import STATE
-from msjax.common.bases import is_cell
 from msjax.hooks.worker import barrier
 from msjax.models.where import Where
+from msjax.nn.cell.base import Cell
 from msjax.tools.watching.collecting import Collector, Names
 from msjax.tools.watching.places import CellPlaces, ModulePlaces
 from msjax.tools.watching.report import WatchReport
@@ -77,7 +77,7 @@ class Watch(WatchReport, Callback):
     """
 
     def __init__(self, model: Any, every: int, what: str | Iterable[str] | None, to: Any, where: Where, bins: int):
-        places = CellPlaces if is_cell(model) else ModulePlaces
+        places = CellPlaces if isinstance(model, Cell) else ModulePlaces
         self.every: int = check_int(every, "every", "watch", low=1)
         self.model, self.step = model, 1
         self._sink, bins = None if to is None else sink_of(to), check_int(bins, "bins", "watch", low=1)
@@ -93,7 +93,7 @@ class Watch(WatchReport, Callback):
         self._rows: list[WatchRow] = []
         self._unwritten: list[tuple[int, list[tuple[Names, Any]]]] = []
         _OPEN.add(self)
-        self._count = model.register_forward_pre_hook(self._called_again, traced=True) if is_cell(model) else None
+        self._count = model.register_forward_pre_hook(self._called_again, traced=True) if isinstance(model, Cell) else None
         self._arm()
         if self._count is None:
             self._keep_old()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import jax
 import jax.numpy as jnp
 
-from msjax.base.typing import BinaryOperator, JaxArray, Number, TensorLike
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import BinaryOperator, TensorLike
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import (
     FLOATS_OF_SPECIAL,
     as_operand,
+    kind_of,
     promote,
     require_same_dtype,
     to_float,
@@ -26,32 +30,43 @@ __all__ = [
 _TWO = "ms.Tensor([1.0, 2.0]), ms.Tensor([3.0, 0.5])"
 _OF_FMAX = tuple(jnp.dtype(d) for d in (jnp.float16, jnp.float32, jnp.float64, jnp.bfloat16, jnp.int32, jnp.int64))
 
+
+def _or_sum(extreme):
+    """The function of two values; where one of them is NaN, their sum, so that both get the gradient."""
+
+    def fn(x, y):
+        out = extreme(x, y)
+        return jnp.where((x != x) | (y != y), x + y, out) if kind_of(out.dtype) == "f" else out
+
+    return fn
+
+
 maximum: BinaryOperator = binary(
     "maximum",
-    jnp.maximum,
-    "The larger of two values, elementwise; equal values share the gradient.",
+    _or_sum(jnp.maximum),
+    "The larger of two values, elementwise; equal values share the gradient, and both get it where one is NaN.",
     (f"ops.maximum({_TWO})", "[3. 2.]"),
     int_grad=True,
 )
 minimum: BinaryOperator = binary(
     "minimum",
-    jnp.minimum,
-    "The smaller of two values, elementwise; equal values share the gradient.",
+    _or_sum(jnp.minimum),
+    "The smaller of two values, elementwise; equal values share the gradient, and both get it where one is NaN.",
     (f"ops.minimum({_TWO})", "[1.  0.5]"),
     int_grad=True,
 )
 fmax: BinaryOperator = binary(
     "fmax",
-    jnp.fmax,
-    "The larger of two values, elementwise; where one is NaN, the other.",
+    lambda x, y: jnp.where((x >= y) | (y != y), x, y),
+    "The larger of two values, elementwise, of equal ones the first; where one is NaN, the other.",
     ("ops.fmax(ms.Tensor([1.0, float('nan')]), ms.Tensor([2.0, 3.0]))", "[2. 3.]"),
     int_grad=True,
     dtypes=_OF_FMAX,
 )
 fmin: BinaryOperator = binary(
     "fmin",
-    jnp.fmin,
-    "The smaller of two values, elementwise; where one is NaN, the other.",
+    lambda x, y: jnp.where((x <= y) | (y != y), x, y),
+    "The smaller of two values, elementwise, of equal ones the first; where one is NaN, the other.",
     ("ops.fmin(ms.Tensor([1.0, float('nan')]), ms.Tensor([2.0, 3.0]))", "[1. 3.]"),
     int_grad=True,
     dtypes=_OF_FMAX,
@@ -70,16 +85,42 @@ hypot: BinaryOperator = binary(
     ("ops.hypot(ms.Tensor([3.0, 5.0]), ms.Tensor([4.0, 12.0]))", "[ 5. 13.]"),
     dtypes=FLOATS_OF_SPECIAL,
 )
+
+
+@jax.custom_jvp
+def _logaddexp(x, y):
+    return jnp.logaddexp(x, y)
+
+
+@_logaddexp.defjvp
+def _logaddexp_jvp(primals, tangents):
+    # By the difference of the operands: jax takes the slope of an operand beside an infinite one from its own value.
+    (x, y), (dx, dy) = primals, tangents
+    return _logaddexp(x, y), jax.nn.sigmoid(x - y) * dx + jax.nn.sigmoid(y - x) * dy
+
+
+@jax.custom_jvp
+def _logaddexp2(x, y):
+    return jnp.logaddexp2(x, y)
+
+
+@_logaddexp2.defjvp
+def _logaddexp2_jvp(primals, tangents):
+    (x, y), (dx, dy) = primals, tangents
+    share = jnp.asarray(math.log(2), x.dtype) * (x - y)
+    return _logaddexp2(x, y), jax.nn.sigmoid(share) * dx + jax.nn.sigmoid(-share) * dy
+
+
 logaddexp: BinaryOperator = binary(
     "logaddexp",
-    jnp.logaddexp,
+    _logaddexp,
     "log(exp(input) + exp(other)), elementwise, computed without overflow.",
     ("ops.logaddexp(ms.Tensor([0.0, 1000.0]), ms.Tensor([0.0, 0.0]))", "[6.931472e-01 1.000000e+03]"),
     only_floats=True,
 )
 logaddexp2: BinaryOperator = binary(
     "logaddexp2",
-    jnp.logaddexp2,
+    _logaddexp2,
     "log2(2**input + 2**other), elementwise, computed without overflow.",
     ("ops.logaddexp2(ms.Tensor([0.0, 1.0]), ms.Tensor([0.0, 1.0]))", "[1. 2.]"),
     only_floats=True,
@@ -168,7 +209,7 @@ def _clamp(input, min, max):
     return x
 
 
-def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Number | None = None) -> Tensor:
+def clamp(input: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """Values limited to [min, max]; at the limits the gradient is 1.
 
     Args:
@@ -191,7 +232,7 @@ def clamp(input: Tensor, min: Tensor | Number | None = None, max: Tensor | Numbe
     return _clamp(input, min, max)
 
 
-def clip(input: TensorLike, min: float | None = None, max: float | None = None) -> Tensor:
+def clip(input: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """Values limited to [min, max]; see `clamp`.
 
     Example:
@@ -203,7 +244,7 @@ def clip(input: TensorLike, min: float | None = None, max: float | None = None) 
     return clamp(input, min, max)
 
 
-def clip_by_value(x: TensorLike, clip_value_min: float | None = None, clip_value_max: float | None = None) -> Tensor:
+def clip_by_value(x: TensorLike, clip_value_min: TensorLike | None = None, clip_value_max: TensorLike | None = None) -> Tensor:
     """Values limited to [clip_value_min, clip_value_max]; see `clamp`.
 
     Example:

@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.special as jsp
 
-from msjax.base.typing import BinaryOperator, JaxArray, TensorLike, UnaryOperator
+from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import BinaryOperator, TensorLike, UnaryOperator
 from msjax.ops.dispatch.operator import operator
 from msjax.ops.dispatch.promotion import FLOATS_OF_SPECIAL, is_number, need_floats, promote, require_same_dtype, to_float
 from msjax.ops.function.math_func.tables import binary, unary
@@ -73,9 +74,23 @@ def zeta(input: TensorLike, other: TensorLike) -> JaxArray:
     return jax.lax.zeta(*jnp.broadcast_arrays(*require_same_dtype(input, other, FLOATS_OF_SPECIAL)))
 
 
+@jax.custom_jvp
+def _xlogy(x, y):
+    return jnp.where((x == 0) & (y == y), 0, x * jnp.log(y)).astype(x.dtype)
+
+
+@_xlogy.defjvp
+def _xlogy_jvp(primals, tangents):
+    # jax's slope by x is log(y) also where x is 0 and y is not positive: minus infinity or NaN of a value that is always 0.
+    (x, y), (dx, dy) = primals, tangents
+    out = _xlogy(x, y)
+    by_x = jnp.where((x == 0) & (y <= 0), 0, jnp.log(y)).astype(out.dtype)
+    return out, by_x * dx + (x / y) * dy
+
+
 xlogy: BinaryOperator = binary(
     "xlogy",
-    jsp.xlogy,
+    _xlogy,
     "input * log(other); 0 where input is 0.",
     ("ops.xlogy(ms.Tensor([0.0, 2.0]), ms.Tensor([0.0, 1.0]))", "[0. 0.]"),
     floats=True,

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from msjax.autograd.op import Op, apply
 from msjax.base.typing import JaxArray
 from msjax.common.tensor import Tensor
+from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.random_keys import next_key, wrap
 
 __all__ = ["dropout", "dropout1d", "dropout2d", "dropout3d"]
@@ -50,7 +51,7 @@ def _check(name, p):
         raise ValueError(f"For '{name}', 'p' should be in [0, 1], but got {p}.")
 
 
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, seed: int | None = None) -> Tensor:
+def dropout(input: TensorLike, p: float = 0.5, training: bool = True, seed: int | None = None) -> Tensor:
     """Elements set to zero with probability `p`, the others scaled by 1 / (1 - p).
 
     Args:
@@ -105,7 +106,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return _channels("dropout1d", input, p, training, (2, 3))
 
 
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+def dropout2d(input: TensorLike, p: float = 0.5, training: bool = True) -> Tensor:
     """Whole channels set to zero with probability `p`, the others scaled by 1 / (1 - p).
 
     Args:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 
 from msjax.autograd.op import Op, apply
 from msjax.base.typing import Number
 from msjax.common import dtype as mstype
-from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.common.typing import DTypeLike
 from msjax.ops.dispatch.promotion import as_operand, to_float
 from msjax.ops.dispatch.random_keys import next_key, wrap
 from msjax.ops.function.random_func.sampling import shape_of
@@ -35,11 +37,11 @@ _UNIFORM = Op("uniform", _uniform)
 
 
 def uniform(
-    shape: tuple[int, ...],
+    shape: Sequence[int],
     minval: Tensor | Number,
     maxval: Tensor | Number,
     seed: int | None = None,
-    dtype: Type = mstype.float32,
+    dtype: DTypeLike = mstype.float32,
 ) -> Tensor:
     """Random numbers, uniform in [minval, maxval).
 
@@ -66,7 +68,7 @@ def _normal(mean, stddev, key, shape):
 _NORMAL = Op("normal", _normal)
 
 
-def normal(shape: tuple[int, ...], mean: Tensor | Number, stddev: Tensor | Number, seed: int | None = None) -> Tensor:
+def normal(shape: Sequence[int], mean: Tensor | Number, stddev: Tensor | Number, seed: int | None = None) -> Tensor:
     """Random numbers of a normal distribution, as Float32; differentiable in its parameters.
 
     Args:
@@ -92,7 +94,7 @@ def _laplace(mean, scale, key, shape):
 LAPLACE = Op("laplace", _laplace)
 
 
-def laplace(shape: tuple[int, ...], mean: Tensor | Number, lambda_param: Tensor | Number, seed: int | None = None) -> Tensor:
+def laplace(shape: Sequence[int], mean: Tensor | Number, lambda_param: Tensor | Number, seed: int | None = None) -> Tensor:
     """Random numbers of a Laplace distribution, of density exp(-|x - mean| / lambda_param) / (2 * lambda_param).
 
     Args:
@@ -109,7 +111,7 @@ def laplace(shape: tuple[int, ...], mean: Tensor | Number, lambda_param: Tensor 
     return apply(LAPLACE, (mean, lambda_param, next_key(seed)), (shape_of(shape, "laplace"),))
 
 
-def standard_laplace(shape: tuple[int, ...], seed: int | None = None) -> Tensor:
+def standard_laplace(shape: Sequence[int], seed: int | None = None) -> Tensor:
     """Random numbers of the Laplace distribution of mean 0 and scale 1, as Float32; see `laplace`.
 
     Example:
@@ -128,7 +130,7 @@ def _gamma(alpha, beta, key, shape):
 GAMMA = Op("gamma", _gamma)
 
 
-def gamma(shape: tuple[int, ...], alpha: Tensor, beta: Tensor, seed: int | None = None) -> Tensor:
+def gamma(shape: Sequence[int], alpha: Tensor, beta: Tensor, seed: int | None = None) -> Tensor:
     """Random numbers of a gamma distribution; differentiable in its parameters.
 
     Args:
@@ -146,7 +148,7 @@ def gamma(shape: tuple[int, ...], alpha: Tensor, beta: Tensor, seed: int | None 
     return apply(GAMMA, (alpha, beta, next_key(seed)), (shape_of(shape, "gamma"),))
 
 
-def random_gamma(shape: tuple[Tensor, ...] | Tensor, alpha: Tensor, seed: int | None = None) -> Tensor:
+def random_gamma(shape: Sequence[int] | Tensor, alpha: Tensor, seed: int | None = None) -> Tensor:
     """Random numbers of gamma distributions of scale 1, of the shape `shape` followed by that of `alpha`.
 
     Args:
@@ -175,7 +177,7 @@ def _poisson(rate, key, shape, dtype):
 POISSON = Op("poisson", _poisson, differentiable=False)
 
 
-def poisson(shape: tuple[int, ...], mean: Tensor, seed: int | None = None) -> Tensor:
+def poisson(shape: Sequence[int], mean: Tensor, seed: int | None = None) -> Tensor:
     """Random numbers of a Poisson distribution, as Float32.
 
     Args:
@@ -194,7 +196,7 @@ def poisson(shape: tuple[int, ...], mean: Tensor, seed: int | None = None) -> Te
 
 
 def random_poisson(
-    shape: tuple[Tensor, ...] | Tensor, rate: Tensor, seed: int | None = None, dtype: Type = mstype.float32
+    shape: Sequence[int] | Tensor, rate: Tensor, seed: int | None = None, dtype: DTypeLike = mstype.float32
 ) -> Tensor:
     """Random numbers of Poisson distributions, of the shape `shape` followed by that of `rate`.
 

@@ -8,23 +8,22 @@ import jax
 
 from msjax.autograd.op import Op, apply
 from msjax.base.checks import is_int
-from msjax.base.typing import DTypeLike, TensorLike
 from msjax.common import dtype as mstype
-from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
+from msjax.common.typing import DTypeLike, Shape, TensorLike
 from msjax.ops.dispatch.operator import freeze
 from msjax.ops.dispatch.random_keys import next_key, wrap
 
 __all__ = ["rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "standard_normal"]
 
 
-def shape_of(size: int | tuple[int, ...], name: str) -> tuple[Any, ...]:
-    size = freeze(size)
-    size = size if isinstance(size, tuple) else (size,)
-    for n in size:
+def shape_of(size: Shape, name: str) -> tuple[Any, ...]:
+    given = freeze(size)
+    sizes = given if isinstance(given, tuple) else (given,)
+    for n in sizes:
         if not is_int(n) or n < 0:
-            raise ValueError(f"For '{name}', a shape should be made of ints that are not negative, but got {size!r}.")
-    return size
+            raise ValueError(f"For '{name}', a shape should be made of ints that are not negative, but got {sizes!r}.")
+    return sizes
 
 
 def _sizes(size, name):
@@ -171,7 +170,7 @@ def _randperm(key, n, dtype):
 _RANDPERM = Op("randperm", _randperm, differentiable=False)
 
 
-def randperm(n: int | Tensor, seed: int = 0, offset: int = 0, dtype: Type = mstype.int64) -> Tensor:
+def randperm(n: int | Tensor, seed: int = 0, offset: int = 0, dtype: DTypeLike = mstype.int64) -> Tensor:
     """The integers from 0 to n - 1 in random order.
 
     Args:
