@@ -10,11 +10,10 @@ cell nnx: parameter once
 cell nnx_jit: parameter
 cell nnx_hooks_jit: parameter
 cell merged: parameter
-nnx_in_cell nnx: parameter once
+nnx_in_cell nnx: parameter
 nnx_in_cell nnx_jit: parameter
 nnx_in_cell nnx_hooks_jit: parameter
 nnx_in_cell merged: parameter
-nnx nnx: once
 linen_in_cell nnx: parameter
 linen_in_cell nnx_jit: parameter
 linen_in_cell nnx_hooks_jit: parameter
@@ -28,7 +27,6 @@ haiku_in_cell nnx_jit: parameter
 haiku_in_cell nnx_hooks_jit: parameter
 haiku_in_cell merged: parameter
 cell_in_nnx nnx: once
-nnx_in_cell_in_nnx nnx: once
 cell_in_nnx_in_cell nnx: parameter once
 cell_in_nnx_in_cell nnx_jit: parameter
 cell_in_nnx_in_cell nnx_hooks_jit: parameter
