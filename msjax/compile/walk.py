@@ -52,8 +52,8 @@ from msjax.compile.guards import (
     static_key,
 )
 from msjax.hooks.delivery import observes
+from msjax.hooks.sites import WITH_HOOKS, HookSite
 from msjax.hooks.table import CALL_KINDS, EMPTY, GLOBAL, Hook, HookTable
-from msjax.models.array_hooks import WITH_HOOKS, HookSite
 from msjax.processes.groups import PROCESSES, WORLD_NAMES
 
 # docs/limits.md gives the next three numbers. They bound what a walk costs, and a check before each call, where a program refers to much

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jax
 
@@ -13,31 +12,8 @@ from msjax.hooks.protocol import call_with_hooks
 from msjax.hooks.table import HookTable
 from msjax.hooks.values import ARRAYS, ModuleSubject
 
-if TYPE_CHECKING:
-    from msjax.models.frameworks.registry import Registry
-
 # The attribute of a module that has hooks; it names the module by its `path` and `hook_path`.
 SITE = "msjax_hooks"
-
-
-# The registries of hooked models, whose modules are made anew for each run, that have hooks now.
-WITH_HOOKS: weakref.WeakSet[Registry] = weakref.WeakSet()
-
-
-class HookSite:
-    """What stands on a module that has hooks, as its attribute `SITE`.
-
-    Attributes:
-        path: of the module in its model.
-        hook_path: the same, as errors name the module.
-        tables: {name of a method: its present hooks}.
-    """
-
-    __slots__ = ()
-
-    path: str
-    hook_path: Any
-    tables: Any
 
 
 def call_with_array_hooks(

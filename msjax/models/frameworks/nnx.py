@@ -19,9 +19,10 @@ from flax import nnx
 from msjax.base import jax_slots
 from msjax.base.flax_slots import delete_static, set_static, when_made, without_attribute
 from msjax.base.state import programs_changed
+from msjax.hooks.sites import HookSite
 from msjax.hooks.slots import changing
 from msjax.hooks.table import EMPTY, Hook, HookTable
-from msjax.models.array_hooks import SITE, HookSite, call_with_array_hooks
+from msjax.models.array_hooks import SITE, call_with_array_hooks
 from msjax.models.frameworks.framework import Framework, add_framework
 from msjax.models.frameworks.nnx_modules import callable_modules, nnx_modules
 from msjax.models.frameworks.nnx_outputs import module_and_method, pure_call

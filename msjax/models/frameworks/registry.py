@@ -17,9 +17,10 @@ import jax
 
 from msjax.base.state import programs_changed
 from msjax.hooks.places import HOOKED_WITH, is_tracing, site
+from msjax.hooks.sites import WITH_HOOKS, HookSite
 from msjax.hooks.slots import changing
 from msjax.hooks.table import EMPTY, Hook, HookTable, Same
-from msjax.models.array_hooks import WITH_HOOKS, HookSite, call_with_array_hooks
+from msjax.models.array_hooks import call_with_array_hooks
 from msjax.models.frameworks.framework import Framework, add_framework
 from msjax.models.handle import ModuleHandle
 from msjax.models.where import Where, call_name, matches, named_methods, no_match, selected_calls
