@@ -36,7 +36,6 @@ JAX_SLOTS = re.compile(
 ANNOTATIONS_THAT_POINT_UP = {
     # The types of the attributes that higher floors attach to Tensor.
     ("msjax.common.tensor", "msjax.ops.methods.tensor_methods"),
-    ("msjax.compile.trace", "msjax.nn.cell"),
 }
 # Attributes of flax nnx that are not public.
 FLAX_SLOTS = re.compile(r"_raw_value|_var_metadata|_pytree__|\bnnx(\.\w+)*\._[a-z]")

@@ -150,7 +150,7 @@ class Program:
     attributes: list[Any]
     after: Callable[[], AfterRun] | None
     arguments: Sequence[Any]
-    inputs: Sequence[int]
+    inputs: Sequence[int] | None
     aliases: tuple
     jitted: Callable[..., Any]
     layout: Layout
