@@ -231,10 +231,13 @@ class FunctionalJit(Functional):
 
 
 class Inputs(Grad):
-    """`ms.value_and_grad` of the inputs only: the reference of the objects under jax's transformations."""
+    """`ms.value_and_grad` of the inputs only, with weights that are constants, as jax has them: the reference of the objects under jax's
+    transformations."""
 
     def __init__(self, net, positions, weights):
         super().__init__(net, positions, False)
+        for parameter in net.get_parameters():
+            parameter.requires_grad = False
 
 
 class Objects(Functional):
