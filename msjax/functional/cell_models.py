@@ -10,7 +10,7 @@ import jax
 from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in
 from msjax.functional.functionalize import functionalize, pure_apply, write_back
-from msjax.hooks.places import site
+from msjax.hooks.places import scope_of, site, with_inputs, with_outputs
 from msjax.hooks.table import Hook
 from msjax.models.frameworks.framework import Framework, add_framework
 from msjax.models.handle import ModuleHandle
@@ -44,12 +44,17 @@ class CellModels(Framework):
 
         def forward(*args, **kwargs):
             handles = []
+            scopes = []
             for name, cell in model.cells_and_names():
-                if any(pattern.match(name) for pattern in options.patterns):
-                    handles.append(cell.register_forward_hook(_named_output(name), traced=True))
+                if any(pattern.looks_at(name) for pattern in options.patterns):
+                    before, after = _in_and_out(name, scopes)
+                    handles.append(cell.register_forward_pre_hook(before, with_kwargs=True, prepend=True, traced=True))
+                    handles.append(cell.register_forward_hook(after, traced=True))
             try:
                 return model(*args, **kwargs)
             finally:
+                while scopes:
+                    scopes.pop().__exit__(None, None, None)
                 for handle in handles:
                     handle.remove()
 
@@ -68,17 +73,29 @@ class CellModels(Framework):
         return out, found
 
 
-def _named_output(name):
-    def hook(cell, args, output):
-        single, tensors = isinstance(output, Tensor), tensors_in(output)
-        if not tensors:
-            return None
-        # An operator, so that it has its place on the tape where gradients pass hooks.
-        named = from_jax(lambda *values: site(name, values[0] if single else values))(*tensors)
-        new = iter([named] if single else named)
-        return jax.tree.map(lambda t: next(new) if isinstance(t, Tensor) else t, output, is_leaf=is_tensor)
+def _in_and_out(name, scopes):
+    """Hooks that make places of what goes into a cell and comes out of it, and note which operations are in it."""
 
-    return hook
+    def before(cell, args, kwargs):
+        scopes.append(scope_of(name))
+        scopes[-1].__enter__()
+        return with_inputs(name, args, kwargs, _named)
+
+    def after(cell, args, output):
+        scopes.pop().__exit__(None, None, None)
+        return _named(name, with_outputs(name, output, _named))
+
+    return before, after
+
+
+def _named(name, value):
+    single, tensors = isinstance(value, Tensor), tensors_in(value)
+    if not tensors:
+        return value
+    # An operator, so that it has its place on the tape where gradients pass hooks.
+    named = from_jax(lambda *values: site(name, values[0] if single else values))(*tensors)
+    new = iter([named] if single else named)
+    return jax.tree.map(lambda t: next(new) if isinstance(t, Tensor) else t, value, is_leaf=is_tensor)
 
 
 add_framework(CellModels(), first=True)

@@ -65,7 +65,8 @@ class NnxModels(Framework):
         def run(*args, **kwargs):
             patterns = options.patterns
             texts = [text for pattern in patterns for text in pattern.patterns]
-            call, state = pure_call(module, method, lambda path: any(p.match(path) for p in patterns), texts)
+            texts += [path for pattern in patterns for path, _ in pattern.parts]
+            call, state = pure_call(module, method, lambda path: any(p.looks_at(path) for p in patterns), texts)
             names = tuple(".".join(path) for path, inner in nnx_modules(module) if callable(inner))
             captured = options.of_pure_call(names, call)
             result, found = captured(state, args, kwargs)
@@ -78,7 +79,7 @@ class NnxModels(Framework):
         return run
 
     def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        call, state = pure_call(*module_and_method(model), lambda path: False)
+        call, state = pure_call(*module_and_method(model), lambda path: True)
         return lambda state, *args, **kwargs: call(state, args, kwargs), (state,)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import jax
 
-from msjax.hooks.places import HOOKED_WITH, is_tracing, site
+from msjax.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.hooks.slots import changing
 from msjax.hooks.table import EMPTY, Hook, HookTable, Same
 from msjax.models.array_hooks import call_with_array_hooks
@@ -201,13 +201,20 @@ class Registry:
             method: the name of the method.
         """
         name = call_name(path, method)
+        if not is_tracing():
+            return self._call(path, module, function, args, kwargs, later, name)
+        called = functools.partial(self._called, path, module, function, later, name)
+        return module_call(name, called, args, kwargs, named=method == "__call__")
+
+    def _called(self, path, module, function, later, name, *args, **kwargs):
+        return self._call(path, module, function, args, kwargs, later, name)
+
+    def _call(self, path, module, function, args, kwargs, later, name):
         if self.table(name):
             kept = module if later is None else later()
             own = Site(self, path, type(module).__name__)
-            out = call_with_array_hooks(function, args, kwargs, module, lambda: kept, own, lambda: self.table(name))
-        else:
-            out = function(*args, **kwargs)
-        return site(path, out) if method == "__call__" and is_tracing() else out
+            return call_with_array_hooks(function, args, kwargs, module, lambda: kept, own, lambda: self.table(name))
+        return function(*args, **kwargs)
 
 
 def _where_key(where):
