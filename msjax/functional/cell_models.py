@@ -11,8 +11,8 @@ from msjax.common.bases import is_cell
 from msjax.common.tensor import Tensor, is_tensor, tensors_in
 from msjax.functional.functionalize import functionalize, pure_apply, write_back
 from msjax.hooks.places import scope_of, site, with_inputs, with_outputs
-from msjax.hooks.table import Hook
-from msjax.models.frameworks.framework import Framework, add_framework
+from msjax.hooks.table import CALL_KINDS, Hook, HookTable, Same
+from msjax.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.models.handle import ModuleHandle
 from msjax.models.where import Where, selected
 from msjax.ops.function.control.from_jax import from_jax
@@ -39,6 +39,30 @@ class CellModels(Framework):
 
         return ModuleHandle(hook.id, [remove])
 
+    def tables(self, model: Any) -> dict[str, HookTable]:
+        return {name: cell._hooks for name, cell in model.cells_and_names() if cell._hooks.in_calls}
+
+    def remove(self, model: Any, hook: Hook) -> None:
+        hook.removed = True
+        for _, cell in model.cells_and_names():
+            cell._set_hooks(cell._hooks.without(hook.id))
+
+    def take_off(self, model: Any) -> Any:
+        kept = [(cell, cell._hooks) for _, cell in model.cells_and_names() if cell._hooks.in_calls]
+        for cell, table in kept:
+            for hook in (h for kind in CALL_KINDS for h in getattr(table, kind)):
+                cell._set_hooks(cell._hooks.without(hook.id))
+        return kept
+
+    def put_back(self, model: Any, kept: Any) -> None:
+        for cell, table in kept:
+            now = cell._hooks
+            for kind in CALL_KINDS:
+                for hook in reversed(getattr(table, kind)):
+                    if not hook.removed:
+                        now = now.add(kind, hook, prepend=True)
+            cell._set_hooks(now)
+
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
         names = tuple(name for name, _ in model.cells_and_names())
 
@@ -59,6 +83,13 @@ class CellModels(Framework):
                     handle.remove()
 
         return options.of_pure_call(names, pure_apply(model, forward))
+
+    def pure(self, model: Any) -> Pure | None:
+        def run(state, options, args, kwargs):
+            result, found = self.capture(model, options)(*state, *args, **kwargs)
+            return (None, found, None) if result is None else (result[0], found, result[1])
+
+        return Pure(Same(model), functionalize(model)[1:], run, lambda new: write_back(model, buffers=new))
 
     def as_function(self, model: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return functionalize(model)[0], ()

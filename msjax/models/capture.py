@@ -99,6 +99,21 @@ def capture(
     """
     fn = as_function(fn)
     check_callable(fn, "capture")
+    options = capture_options(select, gradients, statistic, loss, edit, max_steps, stop_after)
+    framework = framework_of_function(fn)
+    return options.of_function(fn) if framework is None else framework.capture(fn, options)
+
+
+def capture_options(
+    select: Any = "*",
+    gradients: bool = False,
+    statistic: Any = None,
+    loss: Any = None,
+    edit: Any = None,
+    max_steps: int | None = None,
+    stop_after: str | None = None,
+) -> Options:
+    """What a capture was asked for, checked; see `capture`."""
     if statistic is not None:
         # jax keeps it in a table: a partial is hashable, whatever it calls.
         statistic = functools.partial(statistic)
@@ -107,8 +122,7 @@ def capture(
         raise ValueError(
             "For 'capture', there are no gradients with 'stop_after': nothing is computed from which they could come."
         )
-    framework = framework_of_function(fn)
-    return options.of_function(fn) if framework is None else framework.capture(fn, options)
+    return options
 
 
 class Options(NamedTuple):

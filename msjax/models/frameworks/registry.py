@@ -19,8 +19,9 @@ from msjax.hooks.places import HOOKED_WITH, is_tracing, module_call
 from msjax.hooks.slots import changing
 from msjax.hooks.table import EMPTY, Hook, HookTable, Same
 from msjax.models.array_hooks import call_with_array_hooks
-from msjax.models.frameworks.framework import Framework, add_framework
+from msjax.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.models.handle import ModuleHandle
+from msjax.models.static_leaves import is_equinox
 from msjax.models.where import Where, call_name, matches, named_methods, no_match, selected_calls
 
 _NUMBERS = itertools.count()
@@ -145,6 +146,26 @@ class Registry:
             self._rows, self._tables = rows, {}
             _use(self._number, self.key)
 
+    def present(self) -> dict[str, HookTable]:
+        """{name of a call: its hooks}; hooks for modules that have not run yet are at what they were registered for."""
+        calls = dict.fromkeys(call for row in self._rows for call in sorted(row.calls))
+        waiting = {str(row.where): EMPTY.add(row.kind, row.hook) for row in self._rows if not row.calls}
+        return {call: self.table(call) for call in calls} | waiting
+
+    def taken_off(self) -> tuple[_Row, ...]:
+        """Take all hooks off; returns their rows."""
+        rows = self._rows
+        self._set(())
+        return rows
+
+    def put_back(self, rows: tuple[_Row, ...]) -> None:
+        """Put hooks on again that were taken off, before those that came meanwhile."""
+        self._set((*[row for row in rows if not row.hook.removed], *self._rows))
+
+    def unhookable(self, model: object) -> dict[str, str]:
+        """{path: why} of the modules that take no hooks."""
+        return {}
+
     def see(self, path: str, module: object) -> None:
         """Note a module that runs."""
         if path in self.modules:
@@ -261,8 +282,34 @@ class HookedModels(Framework):
         registry.register(model, kind, hook, where, prepend)
         return ModuleHandle(hook.id, [functools.partial(_remove, weakref.ref(registry), hook.id)])
 
+    def tables(self, model: Any) -> dict[str, HookTable]:
+        return model.msjax_registry.present()
+
+    def remove(self, model: Any, hook: Hook) -> None:
+        model.msjax_registry.remove(hook.id)
+
+    def take_off(self, model: Any) -> Any:
+        return model.msjax_registry.taken_off()
+
+    def put_back(self, model: Any, kept: Any) -> None:
+        model.msjax_registry.put_back(kept)
+
+    def unhookable(self, model: Any) -> dict[str, str]:
+        return model.msjax_registry.unhookable(model)
+
     def capture(self, model: Any, options: Any) -> Callable[..., Any]:
         return options.of_function(model)
+
+    def pure(self, model: Any) -> Pure | None:
+        if not is_equinox(model):
+            return None
+        return Pure(
+            "equinox", model, lambda state, options, args, kwargs: (*options.of_function(state)(*args, **kwargs), None), _keep
+        )
+
+
+def _keep(_new):
+    """The state has no changes."""
 
 
 add_framework(HookedModels())
