@@ -137,8 +137,6 @@ class Registry:
 
     def remove(self, id: int) -> None:
         """Take a hook off; nothing happens if it is gone already."""
-        for row in self._rows:
-            row.hook.removed = row.hook.removed or row.hook.id == id
         self._set(tuple(row for row in self._rows if row.hook.id != id))
 
     def _set(self, rows):
@@ -262,10 +260,10 @@ def registry_of(model: object) -> Registry | None:
     return getattr(model, "msjax_registry", None)
 
 
-def _remove(ref, id):
-    registry = ref()
+def _remove(ref, hook):
+    registry, hook.removed = ref(), True
     if registry is not None:
-        registry.remove(id)
+        registry.remove(hook.id)
 
 
 class HookedModels(Framework):
@@ -280,7 +278,7 @@ class HookedModels(Framework):
     def register(self, model: Any, kind: str, hook: Hook, where: Where, prepend: bool) -> ModuleHandle:
         registry = model.msjax_registry
         registry.register(model, kind, hook, where, prepend)
-        return ModuleHandle(hook.id, [functools.partial(_remove, weakref.ref(registry), hook.id)])
+        return ModuleHandle(hook.id, [functools.partial(_remove, weakref.ref(registry), hook)])
 
     def tables(self, model: Any) -> dict[str, HookTable]:
         return model.msjax_registry.present()
