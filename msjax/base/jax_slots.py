@@ -87,6 +87,9 @@ try:
     # The effects of an equation that has none.
     NO_EFFECTS = _core("no_effects")
 
+    # ``with take_current_trace() as trace`` is the innermost transformation that is under way.
+    take_current_trace = _core("take_current_trace")
+
     # What jax notes of a function that it traced.
     DebugInfo = _core("DebugInfo")
 except AttributeError as error:
@@ -101,7 +104,7 @@ except AttributeError as error:
 
 def current_trace() -> Any:
     """jax's object for the innermost transformation that is under way; one for computing at once if there is none."""
-    with jax.extend.core.take_current_trace() as trace:
+    with take_current_trace() as trace:
         return trace
 
 
