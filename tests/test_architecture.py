@@ -36,7 +36,6 @@ JAX_SLOTS = re.compile(
 ANNOTATIONS_THAT_POINT_UP = {
     # The types of the attributes that higher floors attach to Tensor.
     ("msjax.common.tensor", "msjax.ops.methods.tensor_methods"),
-    ("msjax.compile.trace", "msjax.nn.cell"),
 }
 # Attributes of flax nnx that are not public.
 FLAX_SLOTS = re.compile(r"_raw_value|_var_metadata|_pytree__|\bnnx(\.\w+)*\._[a-z]")
@@ -47,6 +46,7 @@ TESTED_IN = {
     "alias_path": "test_cli.py",
     "context": "base/test_context.py",
     "everything": "test_importing.py",
+    "device_context": "base/test_precision.py",
     "hal": "test_runtime.py",
     "mindrecord": "dataset/test_sources.py",
     "parallel": "test_compat.py",

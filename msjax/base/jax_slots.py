@@ -121,6 +121,11 @@ def settings() -> dict[str, Any]:
     return jax.config.values
 
 
+def setting(name: str) -> Any:
+    """The value of one of jax's settings, as it is for this thread."""
+    return getattr(jax.config, name)
+
+
 # ---- jaxprs
 
 
@@ -163,6 +168,24 @@ def traceback_of(eqn: jax.extend.core.JaxprEqn) -> Any:
     None if jax didn't note them.
     """
     return eqn.source_info.traceback
+
+
+@contextlib.contextmanager
+def own_lines() -> Iterator[None]:
+    """A context in which equations get the calls that really lead to them, also where jax would give them those of another equation."""
+    names = source_info_util.current_name_stack()
+    with source_info_util.user_context(_NoTraceback(), name_stack=names):  # pyright: ignore[reportArgumentType]
+        yield
+
+
+class _NoTraceback:
+    """Stands where jax looks for calls that it is to note: it is false, so that jax takes those that are under way."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def as_python_traceback(self) -> None:
+        """What jax adds to an exception: nothing."""
 
 
 def name_stack_of(eqn: jax.extend.core.JaxprEqn) -> str:

@@ -67,7 +67,7 @@ class CallbackSite:
 
     def _sharding(self):
         """(attribute, its text) that say where the callback runs."""
-        if not jax.config.jax_use_shardy_partitioner:
+        if not jax_slots.setting("jax_use_shardy_partitioner"):
             return "mhlo.sharding", '"{manual}"' if self._manual else '"{maximal device=0}"'
         if self._manual:
             shardings = [f"<mesh<[]>, [{', '.join(['{}'] * aval.ndim)}]>" for aval in self.ctx.avals_out]

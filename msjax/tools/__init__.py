@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from msjax.tools.guards import guard as guard
     from msjax.tools.nan_search import find_nan as find_nan
     from msjax.tools.recording import Record as Record, record as record
+    from msjax.tools.replaying import replay as replay
     from msjax.tools.summarize import Summary as Summary, SummaryRow as SummaryRow, summary as summary
-    from msjax.tools.watching import Watch as Watch, watch as watch
+    from msjax.tools.watching import Watch as Watch, rules as rules, watch as watch
     from msjax.tools.watching.sinks import WatchRow as WatchRow
 else:
     __getattr__, __dir__ = on_first_use(__name__, None)
