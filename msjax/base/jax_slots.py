@@ -28,7 +28,7 @@ from jax.extend import source_info_util
 from jax.interpreters import mlir
 
 # The versions of jax with which all of this was seen to work.
-CHECKED = ("0.10.2", "0.12.0")
+CHECKED = ("0.9.2", "0.10.2", "0.12.0")
 
 
 def _core(name: str) -> Any:
@@ -95,7 +95,7 @@ try:
 except AttributeError as error:
     raise ImportError(
         f"jax {jax.__version__} has no {error.name!r} in {getattr(error.obj, '__name__', error.obj)}, which msjax needs. "
-        f"msjax/base/jax_slots.py was checked with jax {' and '.join(CHECKED)}."
+        f"msjax/base/jax_slots.py was checked with jax {', '.join(CHECKED)}."
     ) from error
 
 
@@ -366,7 +366,7 @@ def _unpickler():
                 found = super().find_class(module, name)
                 of = str(getattr(found, "__module__", "")).partition(".")[0]
                 is_class = isinstance(found, type) and of in ("jax", "jaxlib")
-                if not (is_class or found is np.dtype or (of == "jax" and name.startswith("_unpickle_"))):
+                if not (is_class or found is np.dtype or (of == "jax" and name.lstrip("_").startswith("unpickle_"))):
                     raise pickle.UnpicklingError(f"an executable should not need {module}.{name}")
                 _ALLOWED[module, name] = found
             return found
