@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         cli as cli,
         communication as communication,
         dataset as dataset,
+        device_context as device_context,
         experimental as experimental,
         hal as hal,
         hooks as hooks,

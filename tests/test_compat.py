@@ -8,7 +8,8 @@ from msjax.alias import install_as_mindspore
 from msjax.processes.groups import PROCESSES
 
 
-def test_what_mindspore_s_own_hook_tests_import(no_alias_left):
+def test_what_mindspore_s_own_hook_tests_import(no_alias_left, monkeypatch):
+    monkeypatch.setattr(PROCESSES, "initialized", False)  # as at the start
     install_as_mindspore(x64=False)
     import mindspore
     from mindspore import _no_grad, context, log as logger, version  # noqa: F401

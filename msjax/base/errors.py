@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import os
+import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -32,6 +34,30 @@ def cell_path(cells: Sequence[Any] | None = None) -> str:
             path += f".<{type(cell).__name__}>"
         holder = cell
     return path if holder is root else f"{path} ({type(holder).__name__})"
+
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+def shorten(error: BaseException, keep: int = 0) -> None:
+    """Take msjax's own frames out of the traceback of an error that is a report (its class has `brief_traceback`).
+
+    Args:
+        keep (int): so many of them stay, the outermost ones.
+    """
+    if not getattr(error, "brief_traceback", False):
+        return
+    kept, entry = [], error.__traceback__
+    while entry is not None:
+        own = entry.tb_frame.f_code.co_filename.startswith(_OWN)
+        if not own or keep:
+            kept.append(entry)
+        keep -= bool(own and keep)
+        entry = entry.tb_next
+    last = None
+    for entry in reversed(kept):
+        last = types.TracebackType(last, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    error.__traceback__ = last
 
 
 def where() -> str:

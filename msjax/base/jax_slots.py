@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import io
+import pickle
 import re
 import warnings
 import weakref
@@ -22,11 +24,12 @@ import jax.api_util
 import jax.core
 import jax.extend.core
 import jax.extend.linear_util
+import numpy as np
 from jax.extend import source_info_util
 from jax.interpreters import mlir
 
 # The versions of jax with which all of this was seen to work.
-CHECKED = ("0.10.2", "0.12.0")
+CHECKED = ("0.9.2", "0.10.2", "0.12.0")
 
 
 def _core(name: str) -> Any:
@@ -85,12 +88,15 @@ try:
     # The effects of an equation that has none.
     NO_EFFECTS = _core("no_effects")
 
+    # ``with take_current_trace() as trace`` is the innermost transformation that is under way.
+    take_current_trace = _core("take_current_trace")
+
     # What jax notes of a function that it traced.
     DebugInfo = _core("DebugInfo")
 except AttributeError as error:
     raise ImportError(
         f"jax {jax.__version__} has no {error.name!r} in {getattr(error.obj, '__name__', error.obj)}, which msjax needs. "
-        f"msjax/base/jax_slots.py was checked with jax {' and '.join(CHECKED)}."
+        f"msjax/base/jax_slots.py was checked with jax {', '.join(CHECKED)}."
     ) from error
 
 
@@ -99,7 +105,7 @@ except AttributeError as error:
 
 def current_trace() -> Any:
     """jax's object for the innermost transformation that is under way; one for computing at once if there is none."""
-    with jax.extend.core.take_current_trace() as trace:
+    with take_current_trace() as trace:
         return trace
 
 
@@ -114,6 +120,11 @@ def trace_of(value: Any) -> Any:
 def settings() -> dict[str, Any]:
     """jax's settings by name, as they are for this thread."""
     return jax.config.values
+
+
+def setting(name: str) -> Any:
+    """The value of one of jax's settings, as it is for this thread."""
+    return getattr(jax.config, name)
 
 
 # ---- jaxprs
@@ -158,6 +169,24 @@ def traceback_of(eqn: jax.extend.core.JaxprEqn) -> Any:
     None if jax didn't note them.
     """
     return eqn.source_info.traceback
+
+
+@contextlib.contextmanager
+def own_lines() -> Iterator[None]:
+    """A context in which equations get the calls that really lead to them, also where jax would give them those of another equation."""
+    names = source_info_util.current_name_stack()
+    with source_info_util.user_context(_NoTraceback(), name_stack=names):  # pyright: ignore[reportArgumentType]
+        yield
+
+
+class _NoTraceback:
+    """Stands where jax looks for calls that it is to note: it is false, so that jax takes those that are under way."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def as_python_traceback(self) -> None:
+        """What jax adds to an exception: nothing."""
 
 
 def name_stack_of(eqn: jax.extend.core.JaxprEqn) -> str:
@@ -301,6 +330,15 @@ def replace_by_constant(result: Any, constant: Any) -> None:
 # ---- executables
 
 
+def compiler_flags() -> bytes:
+    """The flags that XLA has read from XLA_FLAGS, and its defaults for all others, as bytes that differ where they do."""
+    from jax.experimental import serialize_executable
+
+    options = serialize_executable.xc.CompileOptions()
+    options.executable_build_options.debug_options  # noqa: B018  # without it, they are left out
+    return options.SerializeAsString()
+
+
 def serialized(compiled: jax.stages.Compiled) -> tuple[bytes, Any]:
     """(an executable as bytes, the structure of its results)."""
     from jax.experimental import serialize_executable
@@ -318,12 +356,41 @@ def deserialized(
         in_tree, out_tree: the structures of ``(positional arguments, keyword arguments)`` and of the results.
         device: a `jax.Device`, which is no type to a type checker.
         check: see `CheckedExecutable`.
+
+    Raises:
+        pickle.UnpicklingError: the payload refers to something that no executable needs.
+        ValueError: it is the executable of a function with other operands or results.
     """
+    unloaded, infos, _ = _unpickler()(io.BytesIO(payload), device.client, [device]).load()
+    if len(unloaded.output_avals) != out_tree.num_leaves:
+        raise ValueError("it is the executable of a function with another number of results")
+    args_info = in_tree.unflatten(infos)  # raises for another number of operands
+    executable: Any = CheckedExecutable(unloaded.load(), check)
+    return jax.stages.Compiled(executable, [], args_info, out_tree, no_kwargs=True), executable
+
+
+@functools.cache
+def _unpickler():
+    """jax's own unpickler of executables, without the calls of any functions that pickles allow."""
     from jax.experimental import serialize_executable
 
-    loaded = serialize_executable.deserialize_and_load(payload, in_tree, out_tree, execution_devices=[device])
-    executable: Any = CheckedExecutable(loaded._executable, check)
-    return jax.stages.Compiled(executable, [], loaded.args_info, out_tree, no_kwargs=True), executable
+    class Unpickler(serialize_executable._JaxPjrtUnpickler):
+        def find_class(self, module, name):
+            found = _ALLOWED.get((module, name))
+            if found is None:
+                found = super().find_class(module, name)
+                of = str(getattr(found, "__module__", "")).partition(".")[0]
+                is_class = isinstance(found, type) and of in ("jax", "jaxlib")
+                if not (is_class or found is np.dtype or (of == "jax" and name.lstrip("_").startswith("unpickle_"))):
+                    raise pickle.UnpicklingError(f"an executable should not need {module}.{name}")
+                _ALLOWED[module, name] = found
+            return found
+
+    return Unpickler
+
+
+# What the pickles of executables refer to.
+_ALLOWED: dict[tuple[str, str], Any] = {}
 
 
 class CheckedExecutable:

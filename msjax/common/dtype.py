@@ -89,6 +89,11 @@ class Type:
         # numpy gives bfloat16 the kind 'V'; here it counts as a float. Types that numpy lacks have the kind "?".
         self.kind: str = "?" if self.np is None else ("f" if self.np == ml_dtypes.bfloat16 else self.np.kind)
 
+    @property
+    def identity(self) -> tuple[str, str]:
+        """The values that programs depend on; see `programs.description`."""
+        return self.code, str(self.np)
+
     def __str__(self) -> str:
         return self.name
 

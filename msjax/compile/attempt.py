@@ -231,10 +231,14 @@ class _Attempt:
     def program(self):
         trace, observing, layout = self.trace, Observing(self.jaxpr), Layout()
         avals = [(a.shape, a.dtype) for a in self.jaxpr.in_avals]
+        settings: list[object] = []
 
         def program(*values):
-            if [(v.shape, v.dtype) for v in values] != avals:
+            # jax traces anew for other types, and for other settings of its own, which the jaxpr has from its first time.
+            now = jax_slots.settings_token()
+            if [(v.shape, v.dtype) for v in values] != avals or (settings and settings[0] is not now):
                 raise SignatureChanged
+            settings[:] = [now]
             outs, observed = observing.run(values)
             return layout.leaving(values, [*outs, *observed])
 

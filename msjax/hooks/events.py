@@ -29,6 +29,15 @@ class Code(Protocol):
         ...
 
 
+class _Drops:
+    """Counts how often the calls that wait were dropped, as by Ctrl-C: what is left of those that run ends then."""
+
+    count = 0
+
+
+DROPS = _Drops()
+
+
 class Event:
     """What happens at one place of a program.
 
@@ -61,8 +70,10 @@ class Event:
         if not lanes:
             self(arrays)
             return
+        drops = DROPS.count
         for i in range(arrays[0].shape[0]):
-            self.all_lanes([a[i] for a in arrays], lanes - 1)
+            if DROPS.count == drops:
+                self.all_lanes([a[i] for a in arrays], lanes - 1)
 
 
 class HookCall(Event):

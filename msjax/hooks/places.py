@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Self, TypeVar
 
 import jax
+import jax.core
 import jax.extend.core
 import jax.numpy as jnp
 import numpy as np
@@ -35,7 +36,7 @@ HOOKED_WITH = jax_slots.user_context(None)
 class _Local(threading.local):
     """The capture that traces a function in this thread, or None."""
 
-    capture = None
+    capture: Tracing | None = None
 
 
 _LOCAL = _Local()
@@ -208,7 +209,7 @@ def site(name: str, value: _T) -> _T:
     return jax.tree.unflatten(treedef, leaves)
 
 
-def is_array(leaf: object) -> bool:
+def is_array(leaf: Any) -> bool:
     """Whether a leaf of a pytree is an array that jax can trace."""
     return hasattr(leaf, "shape") and hasattr(leaf, "dtype") and leaf.dtype != jax.dtypes.float0
 
@@ -246,7 +247,7 @@ class LoopIndex:
     def __getitem__(self, level: int) -> JaxArray:
         return index_p.bind(*self._leaves, level=int(level), name=self._name)
 
-    def __len__(self) -> int:
+    def __len__(self) -> NoReturn:
         raise TypeError(
             f"How many loops are around the place {self._name!r} is known only when the program has been traced: write index[0] "
             "for the outermost loop, index[-1] for the innermost, and don't unpack the index."

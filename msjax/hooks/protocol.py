@@ -61,7 +61,7 @@ def call_with_hooks(
             table = table_of(subject)
         backward = BackwardHooks(subject, table_of, values) if table.backward or table.backward_pre else None
         pending = list(table.forward)
-        inputs = values.on_inputs(backward, args) if table.backward else args  # pyright: ignore[reportOptionalMemberAccess]
+        inputs = values.on_inputs(backward, args) if backward is not None and table.backward else args
         if rules.nodes_around_forward_hooks:
             args = inputs
         if guard is not None:
@@ -69,8 +69,8 @@ def call_with_hooks(
         out = function(*inputs, **kwargs)
         # Parameters may be traced although the arguments are not.
         traced = traced or values.being_traced((out,))
-        if table.backward and not rules.nodes_around_forward_hooks:
-            out = values.on_outputs(backward, out, pre=False)  # pyright: ignore[reportOptionalMemberAccess]
+        if backward is not None and table.backward and not rules.nodes_around_forward_hooks:
+            out = values.on_outputs(backward, out, pre=False)
         if ACTIVITY.callbacks and not traced:
             barrier()
         while pending:
@@ -79,8 +79,8 @@ def call_with_hooks(
             if guard is not None:
                 guard.pending(_after_failure(values, pending, named, args, kwargs, out))
             out = _run_forward_hook(values, hook, named, args, kwargs, out, traced, slot)
-        if table.backward and rules.nodes_around_forward_hooks:
-            out = values.on_outputs(backward, out, pre=False)  # pyright: ignore[reportOptionalMemberAccess]
+        if backward is not None and table.backward and rules.nodes_around_forward_hooks:
+            out = values.on_outputs(backward, out, pre=False)
     except Exception:
         if guard is not None:
             guard.end()  # code that fails while it is compiled runs in PyNative mode
@@ -92,7 +92,7 @@ def call_with_hooks(
         raise
     if guard is not None:
         guard.end()
-    return values.on_outputs(backward, out, pre=True) if table.backward_pre else out  # pyright: ignore[reportOptionalMemberAccess]
+    return values.on_outputs(backward, out, pre=True) if backward is not None and table.backward_pre else out
 
 
 def _run_forward_pre_hook(values, hook, subject, args, kwargs, traced, slot):

@@ -10,7 +10,7 @@ import jax.extend.core as jex
 import jax.numpy as jnp
 
 from msjax.base import jax_slots
-from msjax.base.typing import JaxArray, PyTree
+from msjax.base.typing import JaxArray, PyTree, PyTreeDef
 from msjax.hooks.places import Tracing, edited, is_array, is_tracing, place_p, tap_p
 from msjax.jaxprs.plan import Counter, Here, Plain, Planner, plain
 
@@ -134,7 +134,12 @@ class Program:
         inputs: the arrays among the arguments; other arguments are part of the program.
     """
 
-    def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], context: Any):
+    # How the function's result fits together, its leaves, None where they are arrays, and the numbers of those.
+    _treedef: PyTreeDef
+    _leaves: list[Any]
+    _at: list[int]
+
+    def __init__(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], context: Any):
         leaves, treedef = jax.tree.flatten((args, kwargs))
         at = [i for i, leaf in enumerate(leaves) if is_array(leaf)]
         self.inputs = [leaves[i] for i in at]

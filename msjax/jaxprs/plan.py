@@ -40,7 +40,7 @@ class Patterns:
         if isinstance(select, str):
             select = [select]
         if isinstance(select, (list, tuple, set, frozenset)) and all(isinstance(p, str) for p in select):
-            self.patterns: list[str] = list(select)
+            self.patterns: list[str | Callable[[str], bool]] = list(select)
         elif callable(select):
             self.patterns = [select]
         else:
@@ -67,7 +67,7 @@ class Patterns:
         """True if something of the module of this path counts: its output, a part of its values, or an operation in it."""
         return self.operations or self.match(path) or any(fnmatch.fnmatchcase(path, paths) for paths, _ in self.parts)
 
-    def unmatched(self) -> list[str]:
+    def unmatched(self) -> list[str | Callable[[str], bool]]:
         """The patterns that have matched nothing."""
         return [p for i, p in enumerate(self.patterns) if i not in self.matched]
 
@@ -86,8 +86,8 @@ class Shape(NamedTuple):
     varying: frozenset[Any] = frozenset()
 
     @classmethod
-    def of(cls, aval: jax.core.ShapedArray) -> Shape:
-        """That of an abstract value."""
+    def of(cls, aval: Any) -> Shape:
+        """That of an abstract value with a shape and a dtype."""
         return cls(aval.shape, aval.dtype, jax_slots.varying_axes(aval))
 
     def zeros(self) -> JaxArray | np.ndarray:
@@ -169,7 +169,7 @@ class Plain:
     run: Callable[..., Any]
     invars: list[jex.Var]
     outvars: list[jex.Var]
-    eqns: list[jex.JaxprEqn]
+    eqns: Sequence[jex.JaxprEqn]
 
 
 @dataclass
@@ -204,12 +204,12 @@ class Inside:
 
 @dataclass
 class Listed:
-    """A place that a program has, selected or not."""
+    """A place that a program has, selected or not; shape and dtype are None if it has several values."""
 
     name: str
     kind: str
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    shape: tuple[int, ...] | None
+    dtype: np.dtype[Any] | None
     path: str
     module: str | None = None
     call: int = 0
@@ -270,7 +270,8 @@ class Planner:
             barrier: why no value can leave it, or None.
             hidden: True if what it computes has been computed before, so that its places are no places.
         """
-        block, steps, plain, key = Block(closed), [], [], [id(closed)]
+        block, steps, plain = Block(closed), [], []
+        key: list[Any] = [id(closed)]
         around = self.module
         ending = self.sources.ending(closed.jaxpr.eqns) if self.operations else []
         for i, eqn in enumerate(closed.jaxpr.eqns):
@@ -303,10 +304,10 @@ class Planner:
             if plain:
                 steps.append(plain)
             # A jaxpr that is used several times in the same way (a layer with a jit of its own) stays one program.
-            key = tuple(key)
-            if key not in self.programs:
-                self.programs[key] = _segments(closed.jaxpr, steps)
-            block.steps = self.programs[key]
+            used = tuple(key)
+            if used not in self.programs:
+                self.programs[used] = _segments(closed.jaxpr, steps)
+            block.steps = self.programs[used]
         return block
 
     def _step(self, eqn, path, line, barrier, hidden):
@@ -430,7 +431,7 @@ def _has_edited(eqn):
 
 def close(jaxpr: jex.Jaxpr | jex.ClosedJaxpr) -> jex.ClosedJaxpr:
     """A ClosedJaxpr; jax keeps jaxprs that close over nothing as they are."""
-    return jaxpr if hasattr(jaxpr, "jaxpr") else jex.ClosedJaxpr(jaxpr, ())
+    return jaxpr if isinstance(jaxpr, jex.ClosedJaxpr) else jex.ClosedJaxpr(jaxpr, ())
 
 
 def _segments(jaxpr, steps):

@@ -119,7 +119,9 @@ class _OnTape(Monitor):
         if self.under_way:
             self._names[node] = self.under_way[-1]
 
-    def ran(self, op: Op, operands: Sequence[Any], values: Sequence[Any], out: PyTree, node: Node | None) -> None:
+    def ran(
+        self, op: Op, operands: Sequence[Any], values: Sequence[Any], out: PyTree, node: Node | None, static: tuple[Any, ...] = ()
+    ) -> None:
         """Nothing: only what jax traces is looked at."""
 
     def called(self, node: Node, operation: str, values: Sequence[Any]) -> None:

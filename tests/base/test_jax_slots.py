@@ -162,6 +162,24 @@ def test_an_equation_knows_its_lines_scopes_and_settings():
     assert jax.config.jax_threefry_partitionable is usual
 
 
+def test_lines_of_its_own_where_jax_gives_those_of_another_equation():
+    first = eqn_of(jnp.sin, X)
+
+    def again(x):
+        with jax_slots.context_of(first), jax_slots.own_lines():
+            return jnp.cos(x)
+
+    lines = [frame.function_name.rpartition(".")[2] for frame in jax_slots.traceback_of(eqn_of(again, X)).frames]
+    assert "again" in lines and jax_slots.traceback_of(first) is not None
+
+    def failing(x):
+        with jax_slots.own_lines():
+            raise ValueError("as it is")
+
+    with pytest.raises(ValueError, match="as it is"):
+        eqn_of(failing, X)
+
+
 def test_a_jaxpr_knows_the_file_of_its_function():
     own = eqn_of(jax.jit(lambda x: x + 1), X).params["jaxpr"]
     library = eqn_of(lambda x: jnp.linalg.norm(x), X).params["jaxpr"]

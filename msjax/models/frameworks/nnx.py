@@ -23,7 +23,7 @@ from msjax.hooks.table import CALL_KINDS, EMPTY, Hook, HookTable
 from msjax.models.array_hooks import SITE, call_with_array_hooks
 from msjax.models.frameworks.framework import Framework, Pure, add_framework
 from msjax.models.frameworks.nnx_modules import callable_modules, nnx_modules
-from msjax.models.frameworks.nnx_outputs import module_and_method, pure_call
+from msjax.models.frameworks.nnx_outputs import is_module_or_method, module_and_method, pure_call
 from msjax.models.handle import ModuleHandle
 from msjax.models.subclasses import subclasses
 from msjax.models.where import Where, call_name, selected_calls, why_not_called
@@ -36,7 +36,7 @@ class NnxModels(Framework):
         return isinstance(model, nnx.Module)
 
     def owns_function(self, fn: Any) -> bool:
-        return module_and_method(fn) is not None
+        return is_module_or_method(fn)
 
     def paths(self, model: Any) -> dict[str, Any]:
         return callable_modules(model)
@@ -48,7 +48,7 @@ class NnxModels(Framework):
             f"register_{kind}_hook",
             lambda: ((".".join(path), module) for path, module in nnx_modules(model)),
         )
-        places, known, new_table = [], None, None
+        places, known, new_table = [], None, EMPTY
         with changing():
             for name, module, method in chosen:
                 place = _place_of(module, name)
@@ -255,17 +255,17 @@ class _Site:
     @property
     def path(self) -> str:
         """The module's path in its model."""
-        return self.place.path
+        return "" if self.place is None else self.place.path
 
     @property
     def hook_path(self) -> str:
         """As errors name the module."""
-        return f"{self.place.path or 'the model'} ({self.place.cls.__name__})"
+        return "a copy without hooks" if self.place is None else f"{self.place.path or 'the model'} ({self.place.cls.__name__})"
 
     @property
     def tables(self) -> dict[str, HookTable]:
         """{name of a method: its present hooks}."""
-        return self.place.tables
+        return {} if self.place is None else self.place.tables
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Site) and self.place is other.place and self.key == other.key

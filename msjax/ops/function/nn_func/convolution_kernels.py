@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from msjax.autograd.op import Op
+from msjax.base.precision import conv_precision
 from msjax.base.typing import JaxArray
 from msjax.common.typing import TensorLike
 from msjax.ops.dispatch.platforms import on_cpu
@@ -172,6 +173,7 @@ def _plain(x, weight, stride, padding, dilation, group):
         rhs_dilation=dilation,
         dimension_numbers=_LAYOUT[x.ndim],
         feature_group_count=group,
+        precision=conv_precision(),
     )
 
 
