@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import jax
 import jax.numpy as jnp
 
@@ -41,7 +43,7 @@ class _Seeded(Form):
     seed2: int = 0
 
 
-shape_of = sampling.shape_of
+shape_of: Final = sampling.shape_of
 
 
 class StandardNormal(_Seeded):
