@@ -28,7 +28,7 @@ from jax.extend import source_info_util
 from jax.interpreters import mlir
 
 # The versions of jax with which all of this was seen to work.
-CHECKED = ("0.10.2", "0.12.0")
+CHECKED = ("0.9.2", "0.10.2", "0.12.0")
 
 
 def _core(name: str) -> Any:
@@ -87,12 +87,15 @@ try:
     # The effects of an equation that has none.
     NO_EFFECTS = _core("no_effects")
 
+    # ``with take_current_trace() as trace`` is the innermost transformation that is under way.
+    take_current_trace = _core("take_current_trace")
+
     # What jax notes of a function that it traced.
     DebugInfo = _core("DebugInfo")
 except AttributeError as error:
     raise ImportError(
         f"jax {jax.__version__} has no {error.name!r} in {getattr(error.obj, '__name__', error.obj)}, which msjax needs. "
-        f"msjax/base/jax_slots.py was checked with jax {' and '.join(CHECKED)}."
+        f"msjax/base/jax_slots.py was checked with jax {', '.join(CHECKED)}."
     ) from error
 
 
@@ -101,7 +104,7 @@ except AttributeError as error:
 
 def current_trace() -> Any:
     """jax's object for the innermost transformation that is under way; one for computing at once if there is none."""
-    with jax.extend.core.take_current_trace() as trace:
+    with take_current_trace() as trace:
         return trace
 
 
@@ -363,7 +366,7 @@ def _unpickler():
                 found = super().find_class(module, name)
                 of = str(getattr(found, "__module__", "")).partition(".")[0]
                 is_class = isinstance(found, type) and of in ("jax", "jaxlib")
-                if not (is_class or found is np.dtype or (of == "jax" and name.startswith("_unpickle_"))):
+                if not (is_class or found is np.dtype or (of == "jax" and name.lstrip("_").startswith("unpickle_"))):
                     raise pickle.UnpicklingError(f"an executable should not need {module}.{name}")
                 _ALLOWED[module, name] = found
             return found

@@ -15,12 +15,12 @@ from msjax.base.errors import shorten
 from msjax.models.frameworks.registry import registry_of
 from msjax.tools.checking import Check
 from msjax.tools.fault import Fault
-from msjax.tools.guard_places import Guard, Place
+from msjax.tools.guarding.guard_places import Guard, Place
+from msjax.tools.guarding.steps import bundle_of_function
 from msjax.tools.hook_set import ModuleHookSet, names_in
 from msjax.tools.nan_search import models_of
 from msjax.tools.search.names import argument_names
 from msjax.tools.search.program import search, search_call
-from msjax.tools.steps import bundle_of_function
 
 
 class ModuleGuard(Guard):
