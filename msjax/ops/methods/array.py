@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, overload
+from typing import Any, overload
 
 import jax
 import numpy as np
@@ -274,14 +274,14 @@ class ArrayMethods:
 
     __iter__ = _iterate
     __contains__ = _contains
-    T: Final = computed(_T)
-    mT: Final = computed(_mT)
-    H: Final = computed(_H)
-    mH: Final = computed(_mH)
+    T = computed(_T)
+    mT = computed(_mT)
+    H = computed(_H)
+    mH = computed(_mH)
     # shape and order
     reshape = _reshape
     view = _view
-    reshape_as: Final = arrange.view_as
+    reshape_as = arrange.view_as
     resize = _resize
     transpose = _transpose
     permute = _permute
@@ -289,66 +289,66 @@ class ArrayMethods:
     flatten = _flatten
     broadcast_to = _expand
     expand = _expand
-    expand_as: Final = method_of(arrange.expand_as, x="other")
+    expand_as = method_of(arrange.expand_as, x="other")
     tile = _tile
     repeat = _repeat
     repeat_interleave = _repeat_interleave
     flip = _flip
     reverse_sequence = _reverse_sequence
-    view_as: Final = arrange.view_as
-    expand_dims: Final = arrange.expand_dims
-    unsqueeze: Final = arrange.unsqueeze
-    ravel: Final = arrange.ravel
-    t: Final = ordering.t
-    swapaxes: Final = ordering.swapaxes
-    swapdims: Final = ordering.swapdims
-    moveaxis: Final = ordering.moveaxis
-    movedim: Final = ordering.movedim
-    fliplr: Final = ordering.fliplr
-    flipud: Final = ordering.flipud
-    reverse: Final = ordering.reverse
-    roll: Final = ordering.roll
-    rot90: Final = ordering.rot90
+    view_as = arrange.view_as
+    expand_dims = arrange.expand_dims
+    unsqueeze = arrange.unsqueeze
+    ravel = arrange.ravel
+    t = ordering.t
+    swapaxes = ordering.swapaxes
+    swapdims = ordering.swapdims
+    moveaxis = ordering.moveaxis
+    movedim = ordering.movedim
+    fliplr = ordering.fliplr
+    flipud = ordering.flipud
+    reverse = ordering.reverse
+    roll = ordering.roll
+    rot90 = ordering.rot90
     # pieces
-    split: Final = method_of(splitting.split, dim="axis", split_size="split_size_or_sections")
-    chunk: Final = method_of(splitting.chunk, dim="axis")
-    narrow: Final = method_of(splitting.narrow, dim="axis")
-    tensor_split: Final = splitting.tensor_split
-    hsplit: Final = splitting.hsplit
-    vsplit: Final = splitting.vsplit
-    dsplit: Final = splitting.dsplit
-    unbind: Final = splitting.unbind
-    slice_scatter: Final = splitting.slice_scatter
-    select_scatter: Final = splitting.select_scatter
+    split = method_of(splitting.split, dim="axis", split_size="split_size_or_sections")
+    chunk = method_of(splitting.chunk, dim="axis")
+    narrow = method_of(splitting.narrow, dim="axis")
+    tensor_split = splitting.tensor_split
+    hsplit = splitting.hsplit
+    vsplit = splitting.vsplit
+    dsplit = splitting.dsplit
+    unbind = splitting.unbind
+    slice_scatter = splitting.slice_scatter
+    select_scatter = splitting.select_scatter
     # diagonals
     diag = _diag
-    diagonal: Final = method_of(diagonals.diagonal, axis1="dim1", axis2="dim2")
-    diagflat: Final = diagonals.diagflat
-    diagonal_scatter: Final = diagonals.diagonal_scatter
-    fill_diagonal: Final = diagonals.fill_diagonal
-    tril: Final = diagonals.tril
-    triu: Final = diagonals.triu
+    diagonal = method_of(diagonals.diagonal, axis1="dim1", axis2="dim2")
+    diagflat = diagonals.diagflat
+    diagonal_scatter = diagonals.diagonal_scatter
+    fill_diagonal = diagonals.fill_diagonal
+    tril = diagonals.tril
+    triu = diagonals.triu
     # windows
-    unfold: Final = pixels.unfold
-    fold: Final = pixels.fold
-    col2im: Final = pixels.col2im
+    unfold = pixels.unfold
+    fold = pixels.fold
+    col2im = pixels.col2im
     # types
     astype = _astype
     to = _to
     type = _type
-    bool: Final = _caster("bool")
-    byte: Final = _caster("uint8")
-    char: Final = _caster("int8")
-    short: Final = _caster("int16")
-    int: Final = _caster("int32")
-    long: Final = _caster("int64")
-    half: Final = _caster("float16")
-    bfloat16: Final = _caster("bfloat16")
-    float: Final = _caster("float32")
-    double: Final = _caster("float64")
+    bool = _caster("bool")
+    byte = _caster("uint8")
+    char = _caster("int8")
+    short = _caster("int16")
+    int = _caster("int32")
+    long = _caster("int64")
+    half = _caster("float16")
+    bfloat16 = _caster("bfloat16")
+    float = _caster("float32")
+    double = _caster("float64")
     copy = _copy
     clone = _copy
-    type_as: Final = casting.type_as
+    type_as = casting.type_as
     # new ones
     new_zeros = _new_zeros
     new_ones = _new_ones

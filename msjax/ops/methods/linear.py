@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from msjax.autograd.op import apply
 from msjax.common.bases import attached_to
@@ -71,45 +71,45 @@ class LinearMethods:
     """Methods of linear algebra and random numbers."""
 
     # linear algebra
-    matmul: Final = method_of(linear.matmul, tensor2="other")
-    addmm: Final = _addition(layers.addmm, "mat1", "mat2")
-    addmv: Final = _addition(layers.addmv, "mat", "vec")
-    addr: Final = _addition(layers.addr, "vec1", "vec2")
-    addbmm: Final = _addition(layers.addbmm, "batch1", "batch2")
-    baddbmm: Final = _addition(layers.baddbmm, "batch1", "batch2")
-    trace: Final = decompositions.trace_method
+    matmul = method_of(linear.matmul, tensor2="other")
+    addmm = _addition(layers.addmm, "mat1", "mat2")
+    addmv = _addition(layers.addmv, "mat", "vec")
+    addr = _addition(layers.addr, "vec1", "vec2")
+    addbmm = _addition(layers.addbmm, "batch1", "batch2")
+    baddbmm = _addition(layers.baddbmm, "batch1", "batch2")
+    trace = decompositions.trace_method
     qr = _qr
-    ormqr: Final = method_of(decompositions.ormqr, input2="tau", input3="other")
+    ormqr = method_of(decompositions.ormqr, input2="tau", input3="other")
     triangular_solve = _triangular_solve
-    addmm_: Final = inplace(_addition(layers.addmm, "mat1", "mat2"))
-    adjoint: Final = decompositions.adjoint
-    cholesky: Final = decompositions.cholesky
-    det: Final = decompositions.det
-    eigvals: Final = decompositions.eigvals
-    geqrf: Final = decompositions.geqrf
-    log_matrix_determinant: Final = decompositions.log_matrix_determinant
-    logdet: Final = decompositions.logdet
-    matrix_determinant: Final = decompositions.matrix_determinant
-    matrix_power: Final = decompositions.matrix_power
-    orgqr: Final = decompositions.orgqr
-    slogdet: Final = decompositions.slogdet
-    svd: Final = decompositions.svd
-    cholesky_inverse: Final = solvers.cholesky_inverse
-    cholesky_solve: Final = solvers.cholesky_solve
-    inverse: Final = solvers.inverse
-    lstsq: Final = solvers.lstsq
-    lu_solve: Final = solvers.lu_solve
-    mm: Final = linear.mm
-    bmm: Final = linear.bmm
-    dot: Final = linear.dot
-    inner: Final = linear.inner
-    outer: Final = linear.outer
-    ger: Final = linear.ger
-    cross: Final = linear.cross
+    addmm_ = inplace(_addition(layers.addmm, "mat1", "mat2"))
+    adjoint = decompositions.adjoint
+    cholesky = decompositions.cholesky
+    det = decompositions.det
+    eigvals = decompositions.eigvals
+    geqrf = decompositions.geqrf
+    log_matrix_determinant = decompositions.log_matrix_determinant
+    logdet = decompositions.logdet
+    matrix_determinant = decompositions.matrix_determinant
+    matrix_power = decompositions.matrix_power
+    orgqr = decompositions.orgqr
+    slogdet = decompositions.slogdet
+    svd = decompositions.svd
+    cholesky_inverse = solvers.cholesky_inverse
+    cholesky_solve = solvers.cholesky_solve
+    inverse = solvers.inverse
+    lstsq = solvers.lstsq
+    lu_solve = solvers.lu_solve
+    mm = linear.mm
+    bmm = linear.bmm
+    dot = linear.dot
+    inner = linear.inner
+    outer = linear.outer
+    ger = linear.ger
+    cross = linear.cross
     # random
     bernoulli = _bernoulli
     uniform = _uniform
     cauchy = _cauchy
     log_normal = _log_normal
-    multinomial: Final = choices.multinomial
-    random_categorical: Final = choices.random_categorical
+    multinomial = choices.multinomial
+    random_categorical = choices.random_categorical

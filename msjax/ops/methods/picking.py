@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -207,8 +207,8 @@ def _searchsorted(self: Tensor, v: Tensor, side: str = "left", sorter: TensorLik
 class PickingMethods:
     """Methods that gather, scatter, sort and count elements."""
 
-    __getitem__: Final = indexing.getitem
-    __setitem__: Final = indexing.setitem
+    __getitem__ = indexing.getitem
+    __setitem__ = indexing.setitem
     # picking and putting
     gather = _gather
     index_select = _index_select
@@ -220,34 +220,34 @@ class PickingMethods:
     scatter_add = _scatter_add
     select = _select
     where = _where
-    gather_elements: Final = gathering.gather_elements
-    gather_nd: Final = gathering.gather_nd
-    index_fill: Final = scattering.index_fill
-    inplace_update: Final = scattering.inplace_update
-    index_put: Final = indexing.index_put
-    masked_fill: Final = selecting.masked_fill
-    masked_select: Final = selecting.masked_select
-    masked_scatter: Final = selecting.masked_scatter
-    nonzero: Final = selecting.nonzero
-    argwhere: Final = selecting.argwhere
-    scatter_sub: Final = scattering.tensor_scatter_sub
-    scatter_mul: Final = scattering.tensor_scatter_mul
-    scatter_div: Final = scattering.tensor_scatter_div
-    scatter_max: Final = scattering.tensor_scatter_max
-    scatter_min: Final = scattering.tensor_scatter_min
-    unsorted_segment_sum: Final = segments.unsorted_segment_sum
-    unsorted_segment_prod: Final = segments.unsorted_segment_prod
-    unsorted_segment_max: Final = segments.unsorted_segment_max
-    unsorted_segment_min: Final = segments.unsorted_segment_min
+    gather_elements = gathering.gather_elements
+    gather_nd = gathering.gather_nd
+    index_fill = scattering.index_fill
+    inplace_update = scattering.inplace_update
+    index_put = indexing.index_put
+    masked_fill = selecting.masked_fill
+    masked_select = selecting.masked_select
+    masked_scatter = selecting.masked_scatter
+    nonzero = selecting.nonzero
+    argwhere = selecting.argwhere
+    scatter_sub = scattering.tensor_scatter_sub
+    scatter_mul = scattering.tensor_scatter_mul
+    scatter_div = scattering.tensor_scatter_div
+    scatter_max = scattering.tensor_scatter_max
+    scatter_min = scattering.tensor_scatter_min
+    unsorted_segment_sum = segments.unsorted_segment_sum
+    unsorted_segment_prod = segments.unsorted_segment_prod
+    unsorted_segment_max = segments.unsorted_segment_max
+    unsorted_segment_min = segments.unsorted_segment_min
     # sorting and counting
     sort = _sort
     argsort = _argsort
     unique = _unique
     searchsorted = _searchsorted
-    msort: Final = sorting.msort
-    topk: Final = sorting.topk
-    top_k: Final = sorting.top_k
-    unique_consecutive: Final = sorting.unique_consecutive
-    unique_with_pad: Final = sorting.unique_with_pad
-    bincount: Final = searching.bincount
-    histc: Final = searching.histc
+    msort = sorting.msort
+    topk = sorting.topk
+    top_k = sorting.top_k
+    unique_consecutive = sorting.unique_consecutive
+    unique_with_pad = sorting.unique_with_pad
+    bincount = searching.bincount
+    histc = searching.histc

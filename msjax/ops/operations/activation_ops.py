@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from msjax.common.dtype import Type
 from msjax.common.tensor import Tensor
 from msjax.common.typing import DTypeLike, TensorLike
@@ -18,17 +16,17 @@ __all__ = [
 
 
 # fmt: off
-class ReLU(Form): __call__: Final = staticmethod(activations.relu)
-class ReLU6(Form): __call__: Final = staticmethod(activations.relu6)
-class Sigmoid(Form): __call__: Final = staticmethod(activations.sigmoid)
-class Softsign(Form): __call__: Final = staticmethod(activations.softsign)
-class HSigmoid(Form): __call__: Final = staticmethod(activations.hardsigmoid)
-class HSwish(Form): __call__: Final = staticmethod(activations.hardswish)
-class SeLU(Form): __call__: Final = staticmethod(activations.selu)
-class Mish(Form): __call__: Final = staticmethod(activations.mish)
-class FastGeLU(Form): __call__: Final = staticmethod(activations.fast_gelu)
-class FastGelu(Form): __call__: Final = staticmethod(activations.fast_gelu)
-class PReLU(Form): __call__: Final = staticmethod(activations.prelu)
+class ReLU(Form): __call__ = staticmethod(activations.relu)
+class ReLU6(Form): __call__ = staticmethod(activations.relu6)
+class Sigmoid(Form): __call__ = staticmethod(activations.sigmoid)
+class Softsign(Form): __call__ = staticmethod(activations.softsign)
+class HSigmoid(Form): __call__ = staticmethod(activations.hardsigmoid)
+class HSwish(Form): __call__ = staticmethod(activations.hardswish)
+class SeLU(Form): __call__ = staticmethod(activations.selu)
+class Mish(Form): __call__ = staticmethod(activations.mish)
+class FastGeLU(Form): __call__ = staticmethod(activations.fast_gelu)
+class FastGelu(Form): __call__ = staticmethod(activations.fast_gelu)
+class PReLU(Form): __call__ = staticmethod(activations.prelu)
 # fmt: on
 
 
@@ -87,8 +85,8 @@ def _gelu_by_tanh(input: TensorLike) -> Tensor:
 
 
 # fmt: off
-class GeLU(Form): __call__: Final = staticmethod(_gelu_by_tanh)
-class Gelu(Form): __call__: Final = staticmethod(_gelu_by_tanh)
+class GeLU(Form): __call__ = staticmethod(_gelu_by_tanh)
+class Gelu(Form): __call__ = staticmethod(_gelu_by_tanh)
 # fmt: on
 
 

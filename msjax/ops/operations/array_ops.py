@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from msjax.base.typing import Number
 from msjax.common import dtype as mstype
@@ -28,28 +28,28 @@ __all__ = [
 
 
 # fmt: off
-class Reshape(Form): __call__: Final = staticmethod(arrange.reshape)
-class Transpose(Form): __call__: Final = staticmethod(ordering.transpose)
-class TransposeView(Form): __call__: Final = staticmethod(ordering.transpose)
-class ExpandDims(Form): __call__: Final = staticmethod(arrange.expand_dims)
-class Tile(Form): __call__: Final = staticmethod(arrange.tile)
-class Expand(Form): __call__: Final = staticmethod(arrange.expand)
-class Cast(Form): __call__: Final = staticmethod(casting.cast)
-class Shape(Form): __call__: Final = staticmethod(casting.shape)
-class TensorShape(Form): __call__: Final = staticmethod(casting.dyn_shape)
-class Rank(Form): __call__: Final = staticmethod(casting.rank)
-class Size(Form): __call__: Final = staticmethod(casting.size)
-class DType(Form): __call__: Final = staticmethod(casting.dtype)
-class Identity(Form): __call__: Final = staticmethod(casting.identity)
-class IdentityN(Form): __call__: Final = staticmethod(casting.identity)
-class ScalarCast(Form): __call__: Final = staticmethod(casting.scalar_cast)
-class ScalarToTensor(Form): __call__: Final = staticmethod(casting.scalar_to_tensor)
-class ScalarToArray(Form): __call__: Final = staticmethod(casting.scalar_to_array)
-class TupleToArray(Form): __call__: Final = staticmethod(casting.tuple_to_array)
-class Slice(Form): __call__: Final = staticmethod(splitting.slice)
-class Diag(Form): __call__: Final = staticmethod(diagonals.diag)
-class MatrixBandPart(Form): __call__: Final = staticmethod(diagonals.matrix_band_part)
-class BatchToSpaceNDV2(Form): __call__: Final = staticmethod(pixels.batch_to_space_nd)
+class Reshape(Form): __call__ = staticmethod(arrange.reshape)
+class Transpose(Form): __call__ = staticmethod(ordering.transpose)
+class TransposeView(Form): __call__ = staticmethod(ordering.transpose)
+class ExpandDims(Form): __call__ = staticmethod(arrange.expand_dims)
+class Tile(Form): __call__ = staticmethod(arrange.tile)
+class Expand(Form): __call__ = staticmethod(arrange.expand)
+class Cast(Form): __call__ = staticmethod(casting.cast)
+class Shape(Form): __call__ = staticmethod(casting.shape)
+class TensorShape(Form): __call__ = staticmethod(casting.dyn_shape)
+class Rank(Form): __call__ = staticmethod(casting.rank)
+class Size(Form): __call__ = staticmethod(casting.size)
+class DType(Form): __call__ = staticmethod(casting.dtype)
+class Identity(Form): __call__ = staticmethod(casting.identity)
+class IdentityN(Form): __call__ = staticmethod(casting.identity)
+class ScalarCast(Form): __call__ = staticmethod(casting.scalar_cast)
+class ScalarToTensor(Form): __call__ = staticmethod(casting.scalar_to_tensor)
+class ScalarToArray(Form): __call__ = staticmethod(casting.scalar_to_array)
+class TupleToArray(Form): __call__ = staticmethod(casting.tuple_to_array)
+class Slice(Form): __call__ = staticmethod(splitting.slice)
+class Diag(Form): __call__ = staticmethod(diagonals.diag)
+class MatrixBandPart(Form): __call__ = staticmethod(diagonals.matrix_band_part)
+class BatchToSpaceNDV2(Form): __call__ = staticmethod(pixels.batch_to_space_nd)
 # fmt: on
 
 
@@ -231,7 +231,7 @@ class MatrixSetDiagV3(Form, of=diagonals.matrix_set_diag):
 
 class DynamicShape(Form):
     dtype: int = 9
-    __call__: Final = staticmethod(casting.dyn_shape)
+    __call__ = staticmethod(casting.dyn_shape)
 
 
 class Flatten(Form):

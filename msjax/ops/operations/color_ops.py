@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import jax.numpy as jnp
 import numpy as np
 
@@ -90,10 +88,10 @@ def _vec_permute(x: TensorLike, src_format: str, dst_format: str) -> JaxArray:
 
 
 # fmt: off
-class RGBToHSV(Form): __call__: Final = staticmethod(_rgb_to_hsv)
-class HSVToRGB(Form): __call__: Final = staticmethod(_hsv_to_rgb)
-class AdjustHue(Form): __call__: Final = staticmethod(_adjust_hue)
-class AdjustSaturation(Form): __call__: Final = staticmethod(_adjust_saturation)
+class RGBToHSV(Form): __call__ = staticmethod(_rgb_to_hsv)
+class HSVToRGB(Form): __call__ = staticmethod(_hsv_to_rgb)
+class AdjustHue(Form): __call__ = staticmethod(_adjust_hue)
+class AdjustSaturation(Form): __call__ = staticmethod(_adjust_saturation)
 # fmt: on
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from msjax.autograd.op import apply
 from msjax.base.typing import Axes
@@ -301,7 +301,7 @@ class IOU(Form, of=boxes.iou):
 
 
 # fmt: off
-class CheckValid(Form): __call__: Final = staticmethod(boxes.check_valid)
+class CheckValid(Form): __call__ = staticmethod(boxes.check_valid)
 # fmt: on
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from msjax.base.typing import Number
 from msjax.common import dtype as mstype
@@ -31,26 +31,26 @@ __all__ = [
 
 
 # fmt: off
-class Select(Form): __call__: Final = staticmethod(selecting.select)
-class MaskedFill(Form): __call__: Final = staticmethod(selecting.masked_fill)
-class MaskedSelect(Form): __call__: Final = staticmethod(selecting.masked_select)
-class MaskedScatter(Form): __call__: Final = staticmethod(selecting.masked_scatter)
-class NonZero(Form): __call__: Final = staticmethod(selecting.nonzero)
-class GatherD(Form): __call__: Final = staticmethod(gathering.gather_d)
-class GatherNd(Form): __call__: Final = staticmethod(gathering.gather_nd)
-class GatherV2(Form): __call__: Final = staticmethod(gathering.gather)
-class EmbeddingLookup(Form): __call__: Final = staticmethod(gathering.embedding_lookup)
-class ScatterNd(Form): __call__: Final = staticmethod(scattering.scatter_nd)
-class IndexFill(Form): __call__: Final = staticmethod(scattering.index_fill)
-class Unique(Form): __call__: Final = staticmethod(sorting.unique)
-class UniqueWithPad(Form): __call__: Final = staticmethod(sorting.unique_with_pad)
-class Assign(Form): __call__: Final = staticmethod(assigning.assign)
-class AssignAdd(Form): __call__: Final = staticmethod(assigning.assign_add)
-class AssignSub(Form): __call__: Final = staticmethod(assigning.assign_sub)
-class UnravelIndex(Form): __call__: Final = staticmethod(searching.unravel_index)
-class InvertPermutation(Form): __call__: Final = staticmethod(searching.invert_permutation)
-class Coalesce(Form): __call__: Final = staticmethod(searching.coalesce)
-class ScatterNonAliasingAdd(Form): __call__: Final = staticmethod(assigning.scatter_nd_add)
+class Select(Form): __call__ = staticmethod(selecting.select)
+class MaskedFill(Form): __call__ = staticmethod(selecting.masked_fill)
+class MaskedSelect(Form): __call__ = staticmethod(selecting.masked_select)
+class MaskedScatter(Form): __call__ = staticmethod(selecting.masked_scatter)
+class NonZero(Form): __call__ = staticmethod(selecting.nonzero)
+class GatherD(Form): __call__ = staticmethod(gathering.gather_d)
+class GatherNd(Form): __call__ = staticmethod(gathering.gather_nd)
+class GatherV2(Form): __call__ = staticmethod(gathering.gather)
+class EmbeddingLookup(Form): __call__ = staticmethod(gathering.embedding_lookup)
+class ScatterNd(Form): __call__ = staticmethod(scattering.scatter_nd)
+class IndexFill(Form): __call__ = staticmethod(scattering.index_fill)
+class Unique(Form): __call__ = staticmethod(sorting.unique)
+class UniqueWithPad(Form): __call__ = staticmethod(sorting.unique_with_pad)
+class Assign(Form): __call__ = staticmethod(assigning.assign)
+class AssignAdd(Form): __call__ = staticmethod(assigning.assign_add)
+class AssignSub(Form): __call__ = staticmethod(assigning.assign_sub)
+class UnravelIndex(Form): __call__ = staticmethod(searching.unravel_index)
+class InvertPermutation(Form): __call__ = staticmethod(searching.invert_permutation)
+class Coalesce(Form): __call__ = staticmethod(searching.coalesce)
+class ScatterNonAliasingAdd(Form): __call__ = staticmethod(assigning.scatter_nd_add)
 # fmt: on
 
 
@@ -163,13 +163,13 @@ class InplaceSub(Form, of=scattering.inplace_sub):
 
 
 # fmt: off
-class TensorScatterUpdate(Form): __call__: Final = staticmethod(scattering.tensor_scatter_update)
-class TensorScatterAdd(Form): __call__: Final = staticmethod(scattering.tensor_scatter_add)
-class TensorScatterSub(Form): __call__: Final = staticmethod(scattering.tensor_scatter_sub)
-class TensorScatterMul(Form): __call__: Final = staticmethod(scattering.tensor_scatter_mul)
-class TensorScatterDiv(Form): __call__: Final = staticmethod(scattering.tensor_scatter_div)
-class TensorScatterMax(Form): __call__: Final = staticmethod(scattering.tensor_scatter_max)
-class TensorScatterMin(Form): __call__: Final = staticmethod(scattering.tensor_scatter_min)
+class TensorScatterUpdate(Form): __call__ = staticmethod(scattering.tensor_scatter_update)
+class TensorScatterAdd(Form): __call__ = staticmethod(scattering.tensor_scatter_add)
+class TensorScatterSub(Form): __call__ = staticmethod(scattering.tensor_scatter_sub)
+class TensorScatterMul(Form): __call__ = staticmethod(scattering.tensor_scatter_mul)
+class TensorScatterDiv(Form): __call__ = staticmethod(scattering.tensor_scatter_div)
+class TensorScatterMax(Form): __call__ = staticmethod(scattering.tensor_scatter_max)
+class TensorScatterMin(Form): __call__ = staticmethod(scattering.tensor_scatter_min)
 # fmt: on
 
 
@@ -179,36 +179,36 @@ class _Locking(Form):
 
 class ScatterUpdate(Form):
     use_locking: bool = True
-    __call__: Final = staticmethod(assigning.scatter_update)
+    __call__ = staticmethod(assigning.scatter_update)
 
 
 class ScatterNdUpdate(Form):
     use_locking: bool = True
-    __call__: Final = staticmethod(assigning.scatter_nd_update)
+    __call__ = staticmethod(assigning.scatter_nd_update)
 
 
 # fmt: off
-class ScatterAdd(_Locking): __call__: Final = staticmethod(assigning.scatter_add)
-class ScatterSub(_Locking): __call__: Final = staticmethod(assigning.scatter_sub)
-class ScatterMul(_Locking): __call__: Final = staticmethod(assigning.scatter_mul)
-class ScatterDiv(_Locking): __call__: Final = staticmethod(assigning.scatter_div)
-class ScatterMax(_Locking): __call__: Final = staticmethod(assigning.scatter_max)
-class ScatterMin(_Locking): __call__: Final = staticmethod(assigning.scatter_min)
-class ScatterNdAdd(_Locking): __call__: Final = staticmethod(assigning.scatter_nd_add)
-class ScatterNdSub(_Locking): __call__: Final = staticmethod(assigning.scatter_nd_sub)
-class ScatterNdMul(_Locking): __call__: Final = staticmethod(assigning.scatter_nd_mul)
-class ScatterNdDiv(_Locking): __call__: Final = staticmethod(assigning.scatter_nd_div)
-class ScatterNdMax(_Locking): __call__: Final = staticmethod(assigning.scatter_nd_max)
-class ScatterNdMin(_Locking): __call__: Final = staticmethod(assigning.scatter_nd_min)
-class UnsortedSegmentSum(Form): __call__: Final = staticmethod(segments.unsorted_segment_sum)
-class UnsortedSegmentProd(Form): __call__: Final = staticmethod(segments.unsorted_segment_prod)
-class UnsortedSegmentMax(Form): __call__: Final = staticmethod(segments.unsorted_segment_max)
-class UnsortedSegmentMin(Form): __call__: Final = staticmethod(segments.unsorted_segment_min)
-class SegmentSum(Form): __call__: Final = staticmethod(segments.SEGMENTS["sum"])
-class SegmentMean(Form): __call__: Final = staticmethod(segments.SEGMENTS["mean"])
-class SegmentProd(Form): __call__: Final = staticmethod(segments.SEGMENTS["prod"])
-class SegmentMax(Form): __call__: Final = staticmethod(segments.SEGMENTS["max"])
-class SegmentMin(Form): __call__: Final = staticmethod(segments.SEGMENTS["min"])
+class ScatterAdd(_Locking): __call__ = staticmethod(assigning.scatter_add)
+class ScatterSub(_Locking): __call__ = staticmethod(assigning.scatter_sub)
+class ScatterMul(_Locking): __call__ = staticmethod(assigning.scatter_mul)
+class ScatterDiv(_Locking): __call__ = staticmethod(assigning.scatter_div)
+class ScatterMax(_Locking): __call__ = staticmethod(assigning.scatter_max)
+class ScatterMin(_Locking): __call__ = staticmethod(assigning.scatter_min)
+class ScatterNdAdd(_Locking): __call__ = staticmethod(assigning.scatter_nd_add)
+class ScatterNdSub(_Locking): __call__ = staticmethod(assigning.scatter_nd_sub)
+class ScatterNdMul(_Locking): __call__ = staticmethod(assigning.scatter_nd_mul)
+class ScatterNdDiv(_Locking): __call__ = staticmethod(assigning.scatter_nd_div)
+class ScatterNdMax(_Locking): __call__ = staticmethod(assigning.scatter_nd_max)
+class ScatterNdMin(_Locking): __call__ = staticmethod(assigning.scatter_nd_min)
+class UnsortedSegmentSum(Form): __call__ = staticmethod(segments.unsorted_segment_sum)
+class UnsortedSegmentProd(Form): __call__ = staticmethod(segments.unsorted_segment_prod)
+class UnsortedSegmentMax(Form): __call__ = staticmethod(segments.unsorted_segment_max)
+class UnsortedSegmentMin(Form): __call__ = staticmethod(segments.unsorted_segment_min)
+class SegmentSum(Form): __call__ = staticmethod(segments.SEGMENTS["sum"])
+class SegmentMean(Form): __call__ = staticmethod(segments.SEGMENTS["mean"])
+class SegmentProd(Form): __call__ = staticmethod(segments.SEGMENTS["prod"])
+class SegmentMax(Form): __call__ = staticmethod(segments.SEGMENTS["max"])
+class SegmentMin(Form): __call__ = staticmethod(segments.SEGMENTS["min"])
 # fmt: on
 
 

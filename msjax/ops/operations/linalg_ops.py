@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
@@ -23,8 +23,8 @@ __all__ = [
 
 
 # fmt: off
-class Dense(Form): __call__: Final = staticmethod(layers.dense)
-class Ger(Form): __call__: Final = staticmethod(linear.outer)
+class Dense(Form): __call__ = staticmethod(layers.dense)
+class Ger(Form): __call__ = staticmethod(linear.outer)
 # fmt: on
 
 
@@ -43,11 +43,11 @@ class Pdist(Form, of=norms.pdist):
 
 
 # fmt: off
-class Trace(Form): __call__: Final = staticmethod(decompositions.trace)
-class MatrixDeterminant(Form): __call__: Final = staticmethod(decompositions.det)
-class LogMatrixDeterminant(Form): __call__: Final = staticmethod(decompositions.slogdet)
-class MatrixExp(Form): __call__: Final = staticmethod(decompositions.matrix_exp)
-class MatrixLogarithm(Form): __call__: Final = staticmethod(decompositions.matrix_logarithm)
+class Trace(Form): __call__ = staticmethod(decompositions.trace)
+class MatrixDeterminant(Form): __call__ = staticmethod(decompositions.det)
+class LogMatrixDeterminant(Form): __call__ = staticmethod(decompositions.slogdet)
+class MatrixExp(Form): __call__ = staticmethod(decompositions.matrix_exp)
+class MatrixLogarithm(Form): __call__ = staticmethod(decompositions.matrix_logarithm)
 # fmt: on
 
 
@@ -59,8 +59,8 @@ class MatrixPower(Form, of=decompositions.matrix_power):
 
 
 # fmt: off
-class Geqrf(Form): __call__: Final = staticmethod(decompositions.geqrf)
-class Orgqr(Form): __call__: Final = staticmethod(decompositions.orgqr)
+class Geqrf(Form): __call__ = staticmethod(decompositions.geqrf)
+class Orgqr(Form): __call__ = staticmethod(decompositions.orgqr)
 # fmt: on
 
 
@@ -111,11 +111,11 @@ class MatrixTriangularSolve(Form, of=solvers.triangular_solve):
 class Lstsq(Form):
     fast: bool = True
     l2_regularizer: float = 0.0
-    __call__: Final = staticmethod(solvers.lstsq)
+    __call__ = staticmethod(solvers.lstsq)
 
 
 # fmt: off
-class LuSolve(Form): __call__: Final = staticmethod(solvers.lu_solve)
+class LuSolve(Form): __call__ = staticmethod(solvers.lu_solve)
 # fmt: on
 
 
@@ -128,7 +128,7 @@ class LuUnpack(Form, of=decompositions.lu_unpack):
 
 
 # fmt: off
-class TridiagonalMatMul(Form): __call__: Final = staticmethod(solvers.tridiagonal_matmul)
+class TridiagonalMatMul(Form): __call__ = staticmethod(solvers.tridiagonal_matmul)
 # fmt: on
 
 

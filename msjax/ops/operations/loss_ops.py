@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from msjax.base.errors import describe
 from msjax.common.tensor import Tensor
 from msjax.common.typing import TensorLike
@@ -20,7 +18,7 @@ __all__ = [
 
 
 # fmt: off
-class SoftmaxCrossEntropyWithLogits(Form): __call__: Final = staticmethod(classification.softmax_cross_entropy_and_gradient)
+class SoftmaxCrossEntropyWithLogits(Form): __call__ = staticmethod(classification.softmax_cross_entropy_and_gradient)
 # fmt: on
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import jax.numpy as jnp
 
 from msjax.base.typing import JaxArray, Number
@@ -47,32 +45,32 @@ __all__ = [
 
 
 # fmt: off
-class Add(Form): __call__: Final = staticmethod(arithmetic.add)
-class TensorAdd(Form): __call__: Final = staticmethod(arithmetic.add)
-class Sub(Form): __call__: Final = staticmethod(arithmetic.sub)
-class Mul(Form): __call__: Final = staticmethod(arithmetic.mul)
-class Div(Form): __call__: Final = staticmethod(arithmetic.true_divide)
-class RealDiv(Form): __call__: Final = staticmethod(arithmetic.tensor_div)
-class FloorDiv(Form): __call__: Final = staticmethod(arithmetic.floor_divide)
-class FloorMod(Form): __call__: Final = staticmethod(arithmetic.floor_mod)
-class Mod(Form): __call__: Final = staticmethod(arithmetic.fmod)
-class TruncateDiv(Form): __call__: Final = staticmethod(arithmetic.truncate_div)
-class TruncateMod(Form): __call__: Final = staticmethod(arithmetic.truncate_mod)
-class Pow(Form): __call__: Final = staticmethod(arithmetic.pow)
-class Maximum(Form): __call__: Final = staticmethod(elementwise.maximum)
-class Minimum(Form): __call__: Final = staticmethod(elementwise.minimum)
-class Fmax(Form): __call__: Final = staticmethod(elementwise.fmax)
-class Fmin(Form): __call__: Final = staticmethod(elementwise.fmin)
-class Atan2(Form): __call__: Final = staticmethod(elementwise.atan2)
-class Hypot(Form): __call__: Final = staticmethod(elementwise.hypot)
-class NextAfter(Form): __call__: Final = staticmethod(elementwise.nextafter)
-class Heaviside(Form): __call__: Final = staticmethod(elementwise.heaviside)
-class Lerp(Form): __call__: Final = staticmethod(elementwise.lerp)
-class LerpScalar(Form): __call__: Final = staticmethod(elementwise.lerp)
-class Addcmul(Form): __call__: Final = staticmethod(arithmetic.addcmul)
-class Addcdiv(Form): __call__: Final = staticmethod(arithmetic.addcdiv)
-class AddN(Form): __call__: Final = staticmethod(arithmetic.addn)
-class AccumulateNV2(Form): __call__: Final = staticmethod(arithmetic.addn)
+class Add(Form): __call__ = staticmethod(arithmetic.add)
+class TensorAdd(Form): __call__ = staticmethod(arithmetic.add)
+class Sub(Form): __call__ = staticmethod(arithmetic.sub)
+class Mul(Form): __call__ = staticmethod(arithmetic.mul)
+class Div(Form): __call__ = staticmethod(arithmetic.true_divide)
+class RealDiv(Form): __call__ = staticmethod(arithmetic.tensor_div)
+class FloorDiv(Form): __call__ = staticmethod(arithmetic.floor_divide)
+class FloorMod(Form): __call__ = staticmethod(arithmetic.floor_mod)
+class Mod(Form): __call__ = staticmethod(arithmetic.fmod)
+class TruncateDiv(Form): __call__ = staticmethod(arithmetic.truncate_div)
+class TruncateMod(Form): __call__ = staticmethod(arithmetic.truncate_mod)
+class Pow(Form): __call__ = staticmethod(arithmetic.pow)
+class Maximum(Form): __call__ = staticmethod(elementwise.maximum)
+class Minimum(Form): __call__ = staticmethod(elementwise.minimum)
+class Fmax(Form): __call__ = staticmethod(elementwise.fmax)
+class Fmin(Form): __call__ = staticmethod(elementwise.fmin)
+class Atan2(Form): __call__ = staticmethod(elementwise.atan2)
+class Hypot(Form): __call__ = staticmethod(elementwise.hypot)
+class NextAfter(Form): __call__ = staticmethod(elementwise.nextafter)
+class Heaviside(Form): __call__ = staticmethod(elementwise.heaviside)
+class Lerp(Form): __call__ = staticmethod(elementwise.lerp)
+class LerpScalar(Form): __call__ = staticmethod(elementwise.lerp)
+class Addcmul(Form): __call__ = staticmethod(arithmetic.addcmul)
+class Addcdiv(Form): __call__ = staticmethod(arithmetic.addcdiv)
+class AddN(Form): __call__ = staticmethod(arithmetic.addn)
+class AccumulateNV2(Form): __call__ = staticmethod(arithmetic.addn)
 # fmt: on
 
 
@@ -107,9 +105,9 @@ def _squared_difference(x: TensorLike, y: TensorLike) -> JaxArray:
 
 
 # fmt: off
-class DivNoNan(Form): __call__: Final = staticmethod(_div_no_nan)
-class MulNoNan(Form): __call__: Final = staticmethod(_mul_no_nan)
-class SquaredDifference(Form): __call__: Final = staticmethod(_squared_difference)
+class DivNoNan(Form): __call__ = staticmethod(_div_no_nan)
+class MulNoNan(Form): __call__ = staticmethod(_mul_no_nan)
+class SquaredDifference(Form): __call__ = staticmethod(_squared_difference)
 # fmt: on
 
 
@@ -117,12 +115,12 @@ class SquaredDifference(Form): __call__: Final = staticmethod(_squared_differenc
 
 
 # fmt: off
-class Equal(Form): __call__: Final = staticmethod(comparison.equal)
-class NotEqual(Form): __call__: Final = staticmethod(comparison.not_equal)
-class Greater(Form): __call__: Final = staticmethod(comparison.greater)
-class GreaterEqual(Form): __call__: Final = staticmethod(comparison.greater_equal)
-class Less(Form): __call__: Final = staticmethod(comparison.less)
-class LessEqual(Form): __call__: Final = staticmethod(comparison.less_equal)
+class Equal(Form): __call__ = staticmethod(comparison.equal)
+class NotEqual(Form): __call__ = staticmethod(comparison.not_equal)
+class Greater(Form): __call__ = staticmethod(comparison.greater)
+class GreaterEqual(Form): __call__ = staticmethod(comparison.greater_equal)
+class Less(Form): __call__ = staticmethod(comparison.less)
+class LessEqual(Form): __call__ = staticmethod(comparison.less_equal)
 # fmt: on
 
 
@@ -143,22 +141,22 @@ class IsClose(Form, of=comparison.isclose):
 
 
 # fmt: off
-class LogicalAnd(Form): __call__: Final = staticmethod(logic.logical_and)
-class LogicalOr(Form): __call__: Final = staticmethod(logic.logical_or)
-class LogicalXor(Form): __call__: Final = staticmethod(logic.logical_xor)
-class LogicalNot(Form): __call__: Final = staticmethod(logic.logical_not)
-class BitwiseAnd(Form): __call__: Final = staticmethod(logic.bitwise_and)
-class BitwiseOr(Form): __call__: Final = staticmethod(logic.bitwise_or)
-class BitwiseXor(Form): __call__: Final = staticmethod(logic.bitwise_xor)
-class LeftShift(Form): __call__: Final = staticmethod(logic.bitwise_left_shift)
-class RightShift(Form): __call__: Final = staticmethod(logic.bitwise_right_shift)
-class Invert(Form): __call__: Final = staticmethod(logic.invert)
-class Gcd(Form): __call__: Final = staticmethod(logic.gcd)
-class Lcm(Form): __call__: Final = staticmethod(logic.lcm)
-class PopulationCount(Form): __call__: Final = staticmethod(logic.population_count)
-class IsNan(Form): __call__: Final = staticmethod(logic.isnan)
-class IsInf(Form): __call__: Final = staticmethod(logic.isinf)
-class IsFinite(Form): __call__: Final = staticmethod(logic.isfinite)
+class LogicalAnd(Form): __call__ = staticmethod(logic.logical_and)
+class LogicalOr(Form): __call__ = staticmethod(logic.logical_or)
+class LogicalXor(Form): __call__ = staticmethod(logic.logical_xor)
+class LogicalNot(Form): __call__ = staticmethod(logic.logical_not)
+class BitwiseAnd(Form): __call__ = staticmethod(logic.bitwise_and)
+class BitwiseOr(Form): __call__ = staticmethod(logic.bitwise_or)
+class BitwiseXor(Form): __call__ = staticmethod(logic.bitwise_xor)
+class LeftShift(Form): __call__ = staticmethod(logic.bitwise_left_shift)
+class RightShift(Form): __call__ = staticmethod(logic.bitwise_right_shift)
+class Invert(Form): __call__ = staticmethod(logic.invert)
+class Gcd(Form): __call__ = staticmethod(logic.gcd)
+class Lcm(Form): __call__ = staticmethod(logic.lcm)
+class PopulationCount(Form): __call__ = staticmethod(logic.population_count)
+class IsNan(Form): __call__ = staticmethod(logic.isnan)
+class IsInf(Form): __call__ = staticmethod(logic.isinf)
+class IsFinite(Form): __call__ = staticmethod(logic.isfinite)
 # fmt: on
 
 
@@ -166,35 +164,35 @@ class IsFinite(Form): __call__: Final = staticmethod(logic.isfinite)
 
 
 # fmt: off
-class Neg(Form): __call__: Final = staticmethod(elementary.neg)
-class Abs(Form): __call__: Final = staticmethod(elementary.abs)
-class Square(Form): __call__: Final = staticmethod(elementary.square)
-class Exp(Form): __call__: Final = staticmethod(elementary.exp)
-class Expm1(Form): __call__: Final = staticmethod(elementary.expm1)
-class Log(Form): __call__: Final = staticmethod(elementary.log)
-class Log1p(Form): __call__: Final = staticmethod(elementary.log1p)
-class Sqrt(Form): __call__: Final = staticmethod(elementary.sqrt)
-class Rsqrt(Form): __call__: Final = staticmethod(elementary.rsqrt)
-class Reciprocal(Form): __call__: Final = staticmethod(elementary.reciprocal)
-class Inv(Form): __call__: Final = staticmethod(elementary.inv)
-class Sin(Form): __call__: Final = staticmethod(elementary.sin)
-class Cos(Form): __call__: Final = staticmethod(elementary.cos)
-class Tan(Form): __call__: Final = staticmethod(elementary.tan)
-class Asin(Form): __call__: Final = staticmethod(elementary.asin)
-class ACos(Form): __call__: Final = staticmethod(elementary.acos)
-class Atan(Form): __call__: Final = staticmethod(elementary.atan)
-class Sinh(Form): __call__: Final = staticmethod(elementary.sinh)
-class Cosh(Form): __call__: Final = staticmethod(elementary.cosh)
-class Tanh(Form): __call__: Final = staticmethod(elementary.tanh)
-class Asinh(Form): __call__: Final = staticmethod(elementary.asinh)
-class Acosh(Form): __call__: Final = staticmethod(elementary.acosh)
-class Atanh(Form): __call__: Final = staticmethod(elementary.atanh)
-class Sinc(Form): __call__: Final = staticmethod(elementary.sinc)
-class Sign(Form): __call__: Final = staticmethod(elementary.sign)
-class Floor(Form): __call__: Final = staticmethod(elementary.floor)
-class Ceil(Form): __call__: Final = staticmethod(elementary.ceil)
-class Trunc(Form): __call__: Final = staticmethod(elementary.trunc)
-class Rint(Form): __call__: Final = staticmethod(elementary.round)
+class Neg(Form): __call__ = staticmethod(elementary.neg)
+class Abs(Form): __call__ = staticmethod(elementary.abs)
+class Square(Form): __call__ = staticmethod(elementary.square)
+class Exp(Form): __call__ = staticmethod(elementary.exp)
+class Expm1(Form): __call__ = staticmethod(elementary.expm1)
+class Log(Form): __call__ = staticmethod(elementary.log)
+class Log1p(Form): __call__ = staticmethod(elementary.log1p)
+class Sqrt(Form): __call__ = staticmethod(elementary.sqrt)
+class Rsqrt(Form): __call__ = staticmethod(elementary.rsqrt)
+class Reciprocal(Form): __call__ = staticmethod(elementary.reciprocal)
+class Inv(Form): __call__ = staticmethod(elementary.inv)
+class Sin(Form): __call__ = staticmethod(elementary.sin)
+class Cos(Form): __call__ = staticmethod(elementary.cos)
+class Tan(Form): __call__ = staticmethod(elementary.tan)
+class Asin(Form): __call__ = staticmethod(elementary.asin)
+class ACos(Form): __call__ = staticmethod(elementary.acos)
+class Atan(Form): __call__ = staticmethod(elementary.atan)
+class Sinh(Form): __call__ = staticmethod(elementary.sinh)
+class Cosh(Form): __call__ = staticmethod(elementary.cosh)
+class Tanh(Form): __call__ = staticmethod(elementary.tanh)
+class Asinh(Form): __call__ = staticmethod(elementary.asinh)
+class Acosh(Form): __call__ = staticmethod(elementary.acosh)
+class Atanh(Form): __call__ = staticmethod(elementary.atanh)
+class Sinc(Form): __call__ = staticmethod(elementary.sinc)
+class Sign(Form): __call__ = staticmethod(elementary.sign)
+class Floor(Form): __call__ = staticmethod(elementary.floor)
+class Ceil(Form): __call__ = staticmethod(elementary.ceil)
+class Trunc(Form): __call__ = staticmethod(elementary.trunc)
+class Rint(Form): __call__ = staticmethod(elementary.round)
 # fmt: on
 
 
@@ -218,13 +216,13 @@ class NanToNum(Form, of=elementary.nan_to_num):
 
 
 # fmt: off
-class Real(Form): __call__: Final = staticmethod(complexes.real)
-class Imag(Form): __call__: Final = staticmethod(complexes.imag)
-class Conj(Form): __call__: Final = staticmethod(complexes.conj)
-class Angle(Form): __call__: Final = staticmethod(complexes.angle)
-class Polar(Form): __call__: Final = staticmethod(complexes.polar)
-class Complex(Form): __call__: Final = staticmethod(complexes.complex_of)
-class ComplexAbs(Form): __call__: Final = staticmethod(elementary.abs)
+class Real(Form): __call__ = staticmethod(complexes.real)
+class Imag(Form): __call__ = staticmethod(complexes.imag)
+class Conj(Form): __call__ = staticmethod(complexes.conj)
+class Angle(Form): __call__ = staticmethod(complexes.angle)
+class Polar(Form): __call__ = staticmethod(complexes.polar)
+class Complex(Form): __call__ = staticmethod(complexes.complex_of)
+class ComplexAbs(Form): __call__ = staticmethod(elementary.abs)
 # fmt: on
 
 
@@ -232,18 +230,18 @@ class ComplexAbs(Form): __call__: Final = staticmethod(elementary.abs)
 
 
 # fmt: off
-class Erf(Form): __call__: Final = staticmethod(special.erf)
-class Erfc(Form): __call__: Final = staticmethod(special.erfc)
-class Erfinv(Form): __call__: Final = staticmethod(special.erfinv)
-class Lgamma(Form): __call__: Final = staticmethod(special.lgamma)
-class Digamma(Form): __call__: Final = staticmethod(special.digamma)
-class Polygamma(Form): __call__: Final = staticmethod(special.polygamma)
-class Igamma(Form): __call__: Final = staticmethod(special.igamma)
-class Igammac(Form): __call__: Final = staticmethod(special.igammac)
-class Zeta(Form): __call__: Final = staticmethod(special.zeta)
-class Betainc(Form): __call__: Final = staticmethod(special.betainc)
-class Xlogy(Form): __call__: Final = staticmethod(special.xlogy)
-class Xdivy(Form): __call__: Final = staticmethod(special.xdivy)
+class Erf(Form): __call__ = staticmethod(special.erf)
+class Erfc(Form): __call__ = staticmethod(special.erfc)
+class Erfinv(Form): __call__ = staticmethod(special.erfinv)
+class Lgamma(Form): __call__ = staticmethod(special.lgamma)
+class Digamma(Form): __call__ = staticmethod(special.digamma)
+class Polygamma(Form): __call__ = staticmethod(special.polygamma)
+class Igamma(Form): __call__ = staticmethod(special.igamma)
+class Igammac(Form): __call__ = staticmethod(special.igammac)
+class Zeta(Form): __call__ = staticmethod(special.zeta)
+class Betainc(Form): __call__ = staticmethod(special.betainc)
+class Xlogy(Form): __call__ = staticmethod(special.xlogy)
+class Xdivy(Form): __call__ = staticmethod(special.xdivy)
 # fmt: on
 
 
@@ -255,18 +253,18 @@ class Mvlgamma(Form, of=special.mvlgamma):
 
 
 # fmt: off
-class BesselI0(Form): __call__: Final = staticmethod(bessel.bessel_i0)
-class BesselI0e(Form): __call__: Final = staticmethod(bessel.bessel_i0e)
-class BesselI1(Form): __call__: Final = staticmethod(bessel.bessel_i1)
-class BesselI1e(Form): __call__: Final = staticmethod(bessel.bessel_i1e)
-class BesselJ0(Form): __call__: Final = staticmethod(bessel.bessel_j0)
-class BesselJ1(Form): __call__: Final = staticmethod(bessel.bessel_j1)
-class BesselK0(Form): __call__: Final = staticmethod(bessel.bessel_k0)
-class BesselK0e(Form): __call__: Final = staticmethod(bessel.bessel_k0e)
-class BesselK1(Form): __call__: Final = staticmethod(bessel.bessel_k1)
-class BesselK1e(Form): __call__: Final = staticmethod(bessel.bessel_k1e)
-class BesselY0(Form): __call__: Final = staticmethod(bessel.bessel_y0)
-class BesselY1(Form): __call__: Final = staticmethod(bessel.bessel_y1)
+class BesselI0(Form): __call__ = staticmethod(bessel.bessel_i0)
+class BesselI0e(Form): __call__ = staticmethod(bessel.bessel_i0e)
+class BesselI1(Form): __call__ = staticmethod(bessel.bessel_i1)
+class BesselI1e(Form): __call__ = staticmethod(bessel.bessel_i1e)
+class BesselJ0(Form): __call__ = staticmethod(bessel.bessel_j0)
+class BesselJ1(Form): __call__ = staticmethod(bessel.bessel_j1)
+class BesselK0(Form): __call__ = staticmethod(bessel.bessel_k0)
+class BesselK0e(Form): __call__ = staticmethod(bessel.bessel_k0e)
+class BesselK1(Form): __call__ = staticmethod(bessel.bessel_k1)
+class BesselK1e(Form): __call__ = staticmethod(bessel.bessel_k1e)
+class BesselY0(Form): __call__ = staticmethod(bessel.bessel_y0)
+class BesselY1(Form): __call__ = staticmethod(bessel.bessel_y1)
 # fmt: on
 
 
@@ -274,7 +272,7 @@ class BesselY1(Form): __call__: Final = staticmethod(bessel.bessel_y1)
 
 
 # fmt: off
-class StopGradient(Form): __call__: Final = staticmethod(stop_gradient)
+class StopGradient(Form): __call__ = staticmethod(stop_gradient)
 # fmt: on
 
 
@@ -282,16 +280,16 @@ class StopGradient(Form): __call__: Final = staticmethod(stop_gradient)
 
 
 # fmt: off
-class Zeros(Form): __call__: Final = staticmethod(creation.zeros)
-class Ones(Form): __call__: Final = staticmethod(creation.ones)
-class ZerosLike(Form): __call__: Final = staticmethod(creation.zeros_like)
-class OnesLike(Form): __call__: Final = staticmethod(creation.ones_like)
-class Eye(Form): __call__: Final = staticmethod(creation.eye)
-class Fill(Form): __call__: Final = staticmethod(creation.fill)
-class FillV2(Form): __call__: Final = staticmethod(creation.full)
-class Fills(Form): __call__: Final = staticmethod(creation.fills)
-class LinSpace(Form): __call__: Final = staticmethod(creation.linspace)
-class Eps(Form): __call__: Final = staticmethod(creation.eps)
+class Zeros(Form): __call__ = staticmethod(creation.zeros)
+class Ones(Form): __call__ = staticmethod(creation.ones)
+class ZerosLike(Form): __call__ = staticmethod(creation.zeros_like)
+class OnesLike(Form): __call__ = staticmethod(creation.ones_like)
+class Eye(Form): __call__ = staticmethod(creation.eye)
+class Fill(Form): __call__ = staticmethod(creation.fill)
+class FillV2(Form): __call__ = staticmethod(creation.full)
+class Fills(Form): __call__ = staticmethod(creation.fills)
+class LinSpace(Form): __call__ = staticmethod(creation.linspace)
+class Eps(Form): __call__ = staticmethod(creation.eps)
 # fmt: on
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import jax
 import jax.numpy as jnp
 
@@ -43,7 +41,7 @@ class _Seeded(Form):
     seed2: int = 0
 
 
-shape_of: Final = sampling.shape_of
+shape_of = sampling.shape_of
 
 
 class StandardNormal(_Seeded):

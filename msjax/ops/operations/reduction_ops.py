@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from msjax.base.checks import check_bool
 from msjax.base.typing import Axes, JaxArray
@@ -310,8 +310,8 @@ def _square_sum_all(x: TensorLike, y: TensorLike) -> tuple[JaxArray, JaxArray]:
 
 
 # fmt: off
-class L2Loss(Form): __call__: Final = staticmethod(_l2_loss)
-class SquareSumAll(Form): __call__: Final = staticmethod(_square_sum_all)
+class L2Loss(Form): __call__ = staticmethod(_l2_loss)
+class SquareSumAll(Form): __call__ = staticmethod(_square_sum_all)
 # fmt: on
 
 
