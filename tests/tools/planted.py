@@ -224,8 +224,10 @@ def plain_rows():
             def found(loss=loss, params=params, x=x, scale=scale):
                 return find_nan(jax.value_and_grad(lambda p, x: loss(p, x, scale)), params, x, show=False)
 
-            def guarded(step=step, params=params, state=state, x=x, scale=scale, good=RIGHT.get(name, 1.0)):
-                return of_guard(guard(step), (params, state, x, scale), (params, state, x, jnp.asarray(good, F32)))
+            good = jnp.asarray(RIGHT.get(name, 1.0), F32)
+
+            def guarded(step=step, params=params, state=state, x=x, scale=scale, good=good):
+                return of_guard(guard(step), (params, state, x, scale), (params, state, x, good))
 
             yield Row(f"{model}, {name}, find_nan", found, phase, operations, fault.__name__)
             if name in ("log", "length", "behind a mask"):
@@ -305,7 +307,8 @@ def framework_rows():
         expected = phase, operations, fault.__name__
         scales = [right, right, bad, right]
         block = nnx.List([NnxBlock(fault, right), NnxBlock(fault, bad)])
-        yield Row(f"nnx, {name}", lambda m=nnx.Sequential(*block): find_nan(m, x, show=False), *expected)
+        sequential = nnx.Sequential(*block)
+        yield Row(f"nnx, {name}", lambda m=sequential: find_nan(m, x, show=False), *expected)
         for remat in (False, True):
             model = NnxStack(fault, scales, remat)
             yield Row(f"nnx scan{' of remat' * remat}, {name}", lambda m=model: find_nan(m, x, show=False), *expected)
