@@ -54,7 +54,7 @@ TESTED_IN = {
 }
 # Tests of the whole, and what tests need.
 OF_THE_WHOLE = {
-    "architecture", "bench", "differential", "docs", "doctests", "engine", "expected", "importing", "typing",
+    "accelerators", "architecture", "bench", "differential", "docs", "doctests", "engine", "expected", "importing", "typing",
     "__init__", "conftest", "printed", "x64",
 }  # fmt: skip
 
@@ -295,7 +295,7 @@ def test_folders_hold_few_files():
 
 def test_dependencies_are_those_that_are_imported():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = [texts for extra, texts in project["optional-dependencies"].items() if extra not in ("dev", "docs")]
+    extras = [texts for extra, texts in project["optional-dependencies"].items() if extra not in ("accelerators", "dev", "docs")]
     declared = {re.split(r"[^\w-]", text)[0] for text in sum(extras, project["dependencies"])}
     # One name can be imported from several distributions, as orbax; one that isn't installed is taken to be its own.
     distributions = importlib.metadata.packages_distributions()

@@ -79,9 +79,9 @@ def describe(value: Any) -> str:
 
 
 def near(text: str, names: Iterable[str]) -> str:
-    """A sentence's part that lists the names most like a text, to begin a list of all; empty if none is like it."""
+    """The end of a sentence, which lists the names most like a text; empty if none is like it."""
     found = difflib.get_close_matches(text, list(names), n=3, cutoff=0.6)
-    return f"near it are {', '.join(map(repr, found))}; " if found else ""
+    return f"; nearest to {text!r}: {', '.join(map(repr, found))}" if found else ""
 
 
 def callable_name(fn: Callable[..., Any]) -> str:

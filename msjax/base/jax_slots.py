@@ -13,6 +13,7 @@ import copy
 import functools
 import io
 import pickle
+import re
 import warnings
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -191,6 +192,20 @@ class _NoTraceback:
 def name_stack_of(eqn: jax.extend.core.JaxprEqn) -> str:
     """The scopes of `jax.named_scope` around an equation, and the transformations that made it, as a text."""
     return str(eqn.source_info.name_stack)
+
+
+def module_scope(path: str, call: int) -> Any:
+    """A context manager that notes, with each operation within, that it belongs to call number `call` of the module of a path."""
+    return jax.named_scope(f"msjax<{path}|{call}>")
+
+
+_MODULE_SCOPE = re.compile(r"msjax<([^>|]*)\|(\d+)>")
+
+
+def marked_scope(eqn: jax.extend.core.JaxprEqn) -> tuple[str, int] | None:
+    """(path, number of the call) of the innermost `module_scope` around an equation; None if there is none in its jaxpr."""
+    found = _MODULE_SCOPE.findall(name_stack_of(eqn))
+    return (found[-1][0], int(found[-1][1])) if found else None
 
 
 def file_of(closed: jax.extend.core.ClosedJaxpr) -> str:
