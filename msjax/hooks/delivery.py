@@ -112,7 +112,7 @@ def run_traced_hook(
         nothing = values.is_nothing(result)
         changed = (nothing or result is carried) and attempt.undo()
         # Text that msjax's own programs print is part of them already.
-        if changed or (nothing and trace is None):
+        if changed or (result is None and trace is None and (values.find(carried)[2] or not computes(fn))):
             # What ``found.setdefault("x", output)`` returns replaces nothing either.
             return None, _observe(values, fn if nothing else _Ignoring(fn), subject, args, what, carried)
         attempt.keep()

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from flax import nnx
 
-from msjax.hooks.places import site
+from msjax.hooks.places import module_call, site
 from msjax.models.frameworks.nnx_modules import nnx_modules
 from msjax.models.subclasses import subclasses
 from msjax.models.where import call_name, named_methods
@@ -94,6 +94,6 @@ def _naming(cls, method):
     @functools.wraps(own)
     def call(self, *args, **kwargs):
         path = getattr(self, _PATH)
-        return site(call_name(path, method), own(self, *args, **kwargs))
+        return module_call(call_name(path, method), functools.partial(own, self), args, kwargs)
 
     return call
