@@ -154,7 +154,7 @@ def _of_module(module):
                 yield name, list(_members(value))
         elif cls.__module__.partition(".")[0] == "jax" and hasattr(value, "__dict__"):
             # A primitive, or a function with its own derivative.
-            yield name, [(key, identity(v)) for key, v in sorted(vars(value).items()) if v.__class__ is types.FunctionType]
+            yield name, [(key, identity(v, 1)) for key, v in sorted(vars(value).items()) if v.__class__ is types.FunctionType]
 
 
 def _members(cls) -> Iterator[tuple[str, Any]]:
