@@ -59,7 +59,7 @@ TESTED_IN = {
 }
 # Tests of the whole, and what tests need.
 OF_THE_WHOLE = {
-    "architecture", "bench", "differential", "docs", "doctests", "engine", "expected", "importing", "typing",
+    "architecture", "bench", "differential", "docs", "doctests", "engine", "expected", "importing", "kernels", "typing",
     "__init__", "conftest", "printed", "x64",
 }  # fmt: skip
 
